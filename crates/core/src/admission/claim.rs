@@ -1,0 +1,233 @@
+//! Who may have the key.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{Held, held_until};
+use crate::{
+    clock::Timestamp,
+    record::{Fingerprint, Owner, Record, Status},
+    store::{Guard, Seen},
+};
+
+/// One attempt to get a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Claim {
+    /// A fresh token for this attempt; retries of the same attempt keep it.
+    pub owner: Owner,
+    /// Until when the key is wanted: the end of the invocation and some grace.
+    pub lease_until: Timestamp,
+    /// How long the record is to count once it is settled.
+    pub retention: Duration,
+    /// By how much two clocks may differ.
+    pub skew: Duration,
+    /// What must agree with earlier deliveries of the key.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// What [`admit`] decides.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Admission {
+    /// The key looks free. Write `held.record` under `guard`: if it is written, the key is held;
+    /// if something was found, ask again.
+    Try {
+        /// The condition, which names everything that was seen.
+        guard: Guard,
+        /// The claim as it will be if the write succeeds.
+        held: Held,
+    },
+    /// The record carries our own token: an earlier try of this claim was applied.
+    Won(Held),
+    /// The work was done; this is what it returned.
+    Replay(Option<Arc<str>>),
+    /// The work failed for good; this is the remembered failure.
+    Remembered {
+        /// The failure, as it was recorded.
+        outcome: Option<Arc<str>>,
+        /// The type of the error.
+        error: Option<Arc<str>>,
+    },
+    /// The key was used with another payload.
+    Mismatch,
+    /// Someone holds the key, up to and including this instant.
+    Busy {
+        /// A takeover can be tried after this instant.
+        until: Timestamp,
+    },
+}
+
+impl Claim {
+    /// The record this claim writes, with the history it carries on.
+    fn record(&self, now: Timestamp, failures: u32, vanished: u32) -> Record {
+        // A sweep is made by a clock of its own: the allowance covers that one too.
+        let expires_at = now.plus(self.retention).max(self.lease_until.plus(self.skew));
+        let mut record = Record::new(Status::InProgress, expires_at);
+        record.owner = Some(self.owner);
+        record.lease_until = Some(self.lease_until);
+        record.fingerprint.clone_from(&self.fingerprint);
+        record.failures = failures;
+        record.vanished = vanished;
+        record
+    }
+
+    fn held(&self, record: Record) -> Held {
+        Held { claim: self.clone(), record }
+    }
+
+    fn disagrees_with(&self, record: &Record) -> bool {
+        matches!((&self.fingerprint, &record.fingerprint), (Some(mine), Some(theirs)) if mine != theirs)
+    }
+}
+
+/// Decides about `claim`, given what is stored under its key.
+#[must_use]
+pub fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    let Some(found) = found else {
+        return Admission::Try { guard: Guard::Absent, held: claim.held(claim.record(now, 0, 0)) };
+    };
+    if found.status == Status::InProgress && found.owner == Some(claim.owner) {
+        return Admission::Won(claim.held(found.clone()));
+    }
+    let until = held_until(found, claim.skew);
+    let over = now > until;
+    match found.status {
+        Status::InProgress if !over => Admission::Busy { until },
+        Status::InProgress => {
+            // Released means that its owner said so; otherwise it disappeared with the key.
+            let vanished = if found.is_released() { 0 } else { 1 };
+            let vanished = found.vanished.saturating_add(vanished);
+            let mut record = claim.record(now, found.failures, vanished);
+            record.error.clone_from(&found.error);
+            take_over(claim, found, record)
+        }
+        Status::Completed | Status::Failed if over => {
+            take_over(claim, found, claim.record(now, 0, 0))
+        }
+        Status::Completed | Status::Failed if claim.disagrees_with(found) => Admission::Mismatch,
+        Status::Completed => Admission::Replay(found.outcome.clone()),
+        Status::Failed => {
+            Admission::Remembered { outcome: found.outcome.clone(), error: found.error.clone() }
+        }
+    }
+}
+
+fn take_over(claim: &Claim, found: &Record, record: Record) -> Admission {
+    Admission::Try { guard: Guard::Seen(Seen::of(found)), held: claim.held(record) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SKEW: Duration = Duration::from_secs(1);
+
+    fn claim() -> Claim {
+        Claim {
+            owner: Owner::from_bits(1),
+            lease_until: Timestamp::from_secs(130),
+            retention: Duration::from_secs(3600),
+            skew: SKEW,
+            fingerprint: Some(Fingerprint::new("f")),
+        }
+    }
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_secs(secs)
+    }
+
+    fn in_progress(lease_until: Option<u64>) -> Record {
+        let mut record = Record::new(Status::InProgress, at(4000));
+        record.owner = Some(Owner::from_bits(2));
+        record.lease_until = lease_until.map(at);
+        record
+    }
+
+    fn tried(admission: Admission) -> (Guard, Record) {
+        match admission {
+            Admission::Try { guard, held } => (guard, held.record),
+            other => panic!("not a try: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn nothing_there_is_claimed_under_absent() {
+        let (guard, record) = tried(admit(&claim(), None, at(100)));
+        assert_eq!(guard, Guard::Absent);
+        assert_eq!(record.owner, Some(Owner::from_bits(1)));
+        assert_eq!(record.expires_at, at(3700));
+        assert_eq!((record.failures, record.vanished), (0, 0));
+    }
+
+    #[test]
+    fn a_record_in_progress_outlives_its_lease_whatever_the_retention() {
+        let mut claim = claim();
+        claim.retention = Duration::from_secs(1);
+        let (_, record) = tried(admit(&claim, None, at(100)));
+        assert!(record.expires_at >= claim.lease_until.plus(SKEW));
+    }
+
+    #[test]
+    fn at_the_end_of_the_lease_and_for_the_allowance_it_is_still_owned() {
+        let found = in_progress(Some(120));
+        for now in [at(120), at(121)] {
+            assert_eq!(admit(&claim(), Some(&found), now), Admission::Busy { until: at(121) });
+        }
+        let (guard, record) = tried(admit(&claim(), Some(&found), Timestamp::from_millis(121_001)));
+        assert_eq!(guard, Guard::Seen(Seen::of(&found)));
+        assert_eq!(record.vanished, 1);
+    }
+
+    #[test]
+    fn in_progress_without_a_lease_is_locked_until_it_expires() {
+        let found = in_progress(None);
+        assert_eq!(admit(&claim(), Some(&found), at(3999)), Admission::Busy { until: at(4001) });
+        tried(admit(&claim(), Some(&found), at(4002)));
+    }
+
+    #[test]
+    fn a_released_record_is_taken_at_once_and_its_owner_did_not_vanish() {
+        let mut found = in_progress(Some(0));
+        found.last_owner = found.owner.take();
+        found.failures = 3;
+        found.vanished = 1;
+        let (_, record) = tried(admit(&claim(), Some(&found), at(100)));
+        assert_eq!((record.failures, record.vanished), (3, 1));
+    }
+
+    #[test]
+    fn our_own_token_means_that_we_won() {
+        let mut found = in_progress(Some(120));
+        found.owner = Some(Owner::from_bits(1));
+        assert!(matches!(admit(&claim(), Some(&found), at(500)), Admission::Won(_)));
+    }
+
+    #[test]
+    fn completed_is_answered_until_it_expires_and_then_begins_anew() {
+        let mut found = Record::new(Status::Completed, at(200));
+        found.outcome = Some("1".into());
+        found.failures = 2;
+        for now in [at(100), at(200), at(201)] {
+            assert_eq!(admit(&claim(), Some(&found), now), Admission::Replay(Some("1".into())));
+        }
+        let (_, record) = tried(admit(&claim(), Some(&found), at(202)));
+        assert_eq!((record.failures, record.outcome), (0, None));
+    }
+
+    #[test]
+    fn another_payload_is_a_mismatch_only_if_both_are_known() {
+        let mut found = Record::new(Status::Completed, at(200));
+        found.fingerprint = Some(Fingerprint::new("g"));
+        assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Mismatch);
+        found.fingerprint = None;
+        assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
+    }
+
+    #[test]
+    fn a_remembered_failure_is_the_answer() {
+        let mut found = Record::new(Status::Failed, at(200));
+        found.error = Some("Declined".into());
+        assert_eq!(
+            admit(&claim(), Some(&found), at(100)),
+            Admission::Remembered { outcome: None, error: Some("Declined".into()) }
+        );
+    }
+}

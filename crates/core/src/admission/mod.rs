@@ -1,0 +1,59 @@
+//! The protocol, as pure functions: what was seen and what time it is go in, what to write and
+//! what to answer come out.
+//!
+//! Everything that decides about a key calls these functions: the batch engine, the model checker
+//! (`tests/model`) and the simulations. Nothing here waits, reads a clock or touches a store.
+//!
+//! # A key's life
+//!
+//! ```text
+//!             claim                    complete
+//!  (nothing) ───────► INPROGRESS(owner) ───────► COMPLETED ──► expires
+//!      ▲   put back    │  ▲    │  │              ▲
+//!      └───────────────┘  │    │  └─ remember ─► FAILED ─────► expires
+//!                takeover │    │ release, put back
+//!                         └── lapsed
+//! ```
+//!
+//! * [`admit`] decides about a claim. With nothing seen it asks for a write under
+//!   [`Guard::Absent`]; if that finds a record, it is asked again with the record.
+//! * [`Held::write`] says how a claim is settled, [`Held::settled`] what it means when that write
+//!   found something else.
+//!
+//! # The rules
+//!
+//! * A claim replaces a record only under a guard that names everything which was read, so that of
+//!   two claimants one wins.
+//! * At `now == lease_until` and at `now == expires_at` a record still counts, and for the skew
+//!   allowance after that: the owner's clock may be behind ours.
+//! * Settling needs `owner = mine AND status = INPROGRESS`. Whoever lost the lease changes nothing
+//!   and learns what is there.
+//! * Each write can be recognised by whoever made it: by `owner`, or by `last_owner` after a
+//!   release. A write whose answer was lost is resolved by looking, not by guessing.
+//! * While a record is in progress it expires no earlier than its lease, so that a server-side
+//!   sweep never frees a key that is held.
+
+mod claim;
+mod settle;
+
+pub use claim::{Admission, Claim, admit};
+pub use settle::{Held, Overtaken, Settled, Settlement};
+
+use std::time::Duration;
+
+#[expect(unused_imports, reason = "for the links in the module documentation")]
+use crate::store::Guard;
+use crate::{
+    clock::Timestamp,
+    record::{Record, Status},
+};
+
+/// The last instant at which `record` keeps others out, skew allowance included.
+fn held_until(record: &Record, skew: Duration) -> Timestamp {
+    let end = match (record.status, record.lease_until) {
+        (Status::InProgress, Some(lease_until)) => lease_until,
+        // No lease (another library, which knew no deadline) means locked, never free.
+        (Status::InProgress, None) | (Status::Completed | Status::Failed, _) => record.expires_at,
+    };
+    end.plus(skew)
+}

@@ -1,0 +1,109 @@
+//! A store in memory: the reference for what a store must do, and for tests.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    record::Record,
+    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+};
+
+/// Keeps records in this process. Not for production: two Lambda environments do not share it, and
+/// it forgets everything when the process ends.
+///
+/// ```
+/// use lambda_idempotency_core::memory::MemoryStore;
+/// let store = MemoryStore::new();
+/// assert!(store.is_empty());
+/// ```
+#[derive(Debug)]
+pub struct MemoryStore {
+    records: Mutex<HashMap<Key, Record>>,
+    max_outcome: usize,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store that takes outcomes of up to 400 KiB, as DynamoDB does.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { records: Mutex::default(), max_outcome: 400 * 1024 }
+    }
+
+    /// How many records there are, expired ones included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Whether there is no record at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Drops what expired before `now`, as a server-side TTL does at some time of its choosing.
+    pub fn sweep(&self, now: Timestamp) {
+        self.lock().retain(|_, record| now <= record.expires_at);
+    }
+
+    /// Puts a record there, whatever was before; for tests that begin in the middle of a story.
+    pub fn insert(&self, key: Key, record: Record) {
+        self.lock().insert(key, record);
+    }
+
+    // A panic cannot leave the map half-changed, so a poisoned lock is still sound.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Record>> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for MemoryStore {
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        _deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let mut records = self.lock();
+            writes.iter().map(|write| apply(&mut records, write, self.max_outcome)).collect()
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        _deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        Box::pin(async move {
+            let records = self.lock();
+            keys.iter().map(|key| Ok(records.get(key).cloned())).collect()
+        })
+    }
+}
+
+fn apply(records: &mut HashMap<Key, Record>, write: &Write, max_outcome: usize) -> Verdict {
+    let outcome = write.record.as_ref().and_then(|r| r.outcome.as_ref());
+    if outcome.is_some_and(|o| o.len() > max_outcome) {
+        let context = format!("an outcome of more than {max_outcome} bytes");
+        return Verdict::Unknown(StoreError::new(StoreErrorKind::TooLarge, context));
+    }
+    let found = records.get(&write.key);
+    if !write.applies(found) {
+        return Verdict::Found(found.cloned());
+    }
+    match &write.record {
+        Some(record) => records.insert(write.key.clone(), record.clone()),
+        None => records.remove(&write.key),
+    };
+    Verdict::Written
+}

@@ -1,0 +1,160 @@
+//! The idempotency record: what a store keeps for a key.
+
+use std::{fmt, sync::Arc};
+
+use crate::clock::Timestamp;
+
+/// What is known of a key. Stores keep every field as it is, and judge none of them: all judgement
+/// is in [`admission`](crate::admission).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Record {
+    /// Where the key stands.
+    pub status: Status,
+    /// The token of the claim that wrote the record. `None` once it is released, and in a record
+    /// written by another library.
+    pub owner: Option<Owner>,
+    /// Whose release or put-back this is; what a lost answer is recognised by.
+    pub last_owner: Option<Owner>,
+    /// How often a handler reported failure for this key.
+    pub failures: u32,
+    /// How often an owner disappeared: was killed, timed out, or lost its store.
+    pub vanished: u32,
+    /// While [`Status::InProgress`]: the owner holds the key up to and including this instant.
+    /// `None` in a record of another library that knew no deadline: held until `expires_at`.
+    pub lease_until: Option<Timestamp>,
+    /// The record counts up to and including this instant. Whole seconds.
+    pub expires_at: Timestamp,
+    /// Hash of the payload parts that must agree between deliveries, if the operation names any.
+    pub fingerprint: Option<Fingerprint>,
+    /// What the handler returned ([`Status::Completed`]) or the remembered failure
+    /// ([`Status::Failed`]), as JSON text.
+    pub outcome: Option<Arc<str>>,
+    /// The type of the last failure. Never its message, which may quote the payload.
+    pub error: Option<Arc<str>>,
+}
+
+impl Record {
+    /// A record with nothing in it but a status and an expiry (rounded up to a whole second).
+    #[must_use]
+    pub const fn new(status: Status, expires_at: Timestamp) -> Self {
+        Self {
+            status,
+            owner: None,
+            last_owner: None,
+            failures: 0,
+            vanished: 0,
+            lease_until: None,
+            expires_at: expires_at.ceil_to_second(),
+            fingerprint: None,
+            outcome: None,
+            error: None,
+        }
+    }
+
+    /// Whether the last claim gave the key up, rather than disappear with it.
+    #[must_use]
+    pub const fn is_released(&self) -> bool {
+        matches!(self.status, Status::InProgress)
+            && self.owner.is_none()
+            && self.last_owner.is_some()
+    }
+}
+
+/// The status of a [`Record`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Claimed; the lease says for how long. Also a released record, whose lease has lapsed.
+    InProgress,
+    /// The handler returned; final until the record expires.
+    Completed,
+    /// The handler failed for good; final until the record expires.
+    Failed,
+}
+
+/// The owner token of one claim: 128 random bits, never used twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner(u128);
+
+impl Owner {
+    /// A fresh token from the operating system, which, unlike a seeded generator, differs after a
+    /// snapshot is restored.
+    ///
+    /// # Errors
+    /// The operating system gave no randomness.
+    pub fn random() -> Result<Self, EntropyError> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(EntropyError)?;
+        Ok(Self(u128::from_be_bytes(bytes)))
+    }
+
+    /// The token with these bits; for stores that read one back, and for tests.
+    #[must_use]
+    pub const fn from_bits(bits: u128) -> Self {
+        Self(bits)
+    }
+
+    /// Reads the text that [`Display`](fmt::Display) writes: 32 hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let hex = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        if hex { u128::from_str_radix(text, 16).ok().map(Self) } else { None }
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Owner({self})")
+    }
+}
+
+/// The operating system gave no randomness for an owner token.
+#[derive(Debug, thiserror::Error)]
+#[error("no randomness from the operating system for an owner token")]
+pub struct EntropyError(#[source] getrandom::Error);
+
+/// A hash over the parts of a payload that must agree between two deliveries of one key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint(Arc<str>);
+
+impl Fingerprint {
+    /// Wraps a hash in its text form.
+    #[must_use]
+    pub fn new(hash: impl Into<Arc<str>>) -> Self {
+        Self(hash.into())
+    }
+
+    /// The hash as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owner_tokens_differ_and_survive_their_text_form() {
+        let (a, b) = (Owner::random().unwrap(), Owner::random().unwrap());
+        assert_ne!(a, b);
+        assert_eq!(Owner::parse(&a.to_string()), Some(a));
+        assert_eq!(Owner::from_bits(1).to_string().len(), 32);
+    }
+
+    #[test]
+    fn a_token_of_another_shape_is_not_read() {
+        for text in
+            ["", "1", "+0000000000000000000000000000001", "g0000000000000000000000000000000"]
+        {
+            assert_eq!(Owner::parse(text), None, "{text}");
+        }
+    }
+}
