@@ -1,0 +1,364 @@
+//! JMESPath expressions: checked when a function starts, evaluated for each record.
+
+use std::fmt;
+
+use jmespath::{
+    Context, ErrorReason, Rcvar, RuntimeError, Variable,
+    ast::{Ast, KeyValuePair},
+};
+
+use super::{Document, canonical, functions};
+
+/// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with `json(text)`
+/// beside the standard functions.
+///
+/// ```
+/// use lambda_idempotency_core::key::Expression;
+/// assert!(Expression::compile("json(body).orderId").is_ok());
+/// let error = Expression::compile("order.{").unwrap_err();
+/// assert_eq!(error.offset(), 7);
+/// ```
+#[derive(Clone)]
+pub struct Expression {
+    text: String,
+    ast: Ast,
+    /// Whether the expression lists its parts, `[a, b]` or `{x: a, y: b}`: then each must be there.
+    lists_parts: bool,
+}
+
+/// The canonical bytes of what an expression selected.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Selection(pub(super) Vec<u8>);
+
+impl Selection {
+    /// The bytes. They are the raw key: not for logs.
+    #[must_use]
+    pub fn canonical_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Selection({} bytes)", self.0.len())
+    }
+}
+
+/// Why an expression cannot be used. Displays the expression with a caret under the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionError {
+    expression: String,
+    offset: usize,
+    reason: String,
+}
+
+/// Why a record has no key under an expression. Says what is wrong, never what was selected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// Nothing, or `null`, was selected.
+    #[error("it selects nothing (or null)")]
+    Missing,
+    /// `""`, `[]` or `{}` was selected.
+    #[error("it selects something empty")]
+    Empty,
+    /// One part of a list of parts is missing or `null`.
+    #[error("part {part} of it selects nothing (or null)")]
+    PartMissing {
+        /// Its place (from 1) or its name.
+        part: String,
+    },
+    /// One part of a list of parts is `""`, `[]` or `{}`.
+    #[error("part {part} of it selects something empty")]
+    PartEmpty {
+        /// Its place (from 1) or its name.
+        part: String,
+    },
+    /// A number that a double cannot hold exactly: two distinct ones could look the same.
+    #[error(
+        "it selects a number that a double cannot hold exactly; \
+         send it as a string, or as an integer of at most 64 bits"
+    )]
+    InexactNumber,
+    /// An expression reference (`&name`), which is no value.
+    #[error("it selects an expression reference, which is no value")]
+    NotAValue,
+    /// A function met a value it cannot take.
+    #[error("it cannot be evaluated here: {reason} (at offset {offset})")]
+    Evaluation {
+        /// What went wrong: types and counts, never values.
+        reason: String,
+        /// Where in the expression.
+        offset: usize,
+    },
+}
+
+impl Expression {
+    /// Compiles an expression and checks all that can be checked without an event: syntax, names
+    /// of functions, numbers of arguments.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its offset.
+    pub fn compile(text: &str) -> Result<Self, ExpressionError> {
+        let error =
+            |offset, reason| ExpressionError { expression: text.to_owned(), offset, reason };
+        if text.trim().is_empty() {
+            return Err(error(0, "it is empty; `@` stands for the whole payload".to_owned()));
+        }
+        let ast = jmespath::parse(text).map_err(|e| {
+            let reason = match e.reason {
+                ErrorReason::Parse(reason) => reason,
+                ErrorReason::Runtime(reason) => reason.to_string(),
+            };
+            error(e.offset, reason)
+        })?;
+        check(&ast).map_err(|(offset, reason)| error(offset, reason))?;
+        Ok(Self { text: text.to_owned(), lists_parts: lists_parts(&ast), ast })
+    }
+
+    /// The expression as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Evaluates the expression and returns the canonical bytes of what it selects.
+    ///
+    /// # Errors
+    /// What is selected cannot be a key: it is missing, `null`, empty, or a number that is not
+    /// exact.
+    pub fn select(&self, document: &Document) -> Result<Selection, SelectionError> {
+        let mut context = Context::new(&self.text, &functions::RUNTIME);
+        let selected = jmespath::interpret(&document.0, &self.ast, &mut context).map_err(|e| {
+            SelectionError::Evaluation { reason: reason(e.reason), offset: e.offset }
+        })?;
+        match presence(&selected) {
+            Presence::Missing => return Err(SelectionError::Missing),
+            Presence::Empty => return Err(SelectionError::Empty),
+            Presence::Present => {}
+        }
+        if self.lists_parts {
+            check_parts(&selected)?;
+        }
+        let mut bytes = Vec::with_capacity(64);
+        canonical::write(&selected, &mut bytes)?;
+        Ok(Selection(bytes))
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Expression({:?})", self.text)
+    }
+}
+
+impl ExpressionError {
+    /// Where the error is: characters from the start of the expression.
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl fmt::Display for ExpressionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "invalid JMESPath expression at offset {}: {}", self.offset, self.reason)?;
+        writeln!(f, "  {}", self.expression.replace('\n', " "))?;
+        write!(f, "  {:>1$}", '^', self.offset + 1)
+    }
+}
+
+impl std::error::Error for ExpressionError {}
+
+/// Types and counts only: other messages could quote the record.
+fn reason(reason: ErrorReason) -> String {
+    match reason {
+        ErrorReason::Parse(reason) => reason,
+        ErrorReason::Runtime(
+            reason @ (RuntimeError::InvalidSlice
+            | RuntimeError::TooManyArguments { .. }
+            | RuntimeError::NotEnoughArguments { .. }
+            | RuntimeError::UnknownFunction(_)
+            | RuntimeError::InvalidType { .. }
+            | RuntimeError::InvalidReturnType { .. }),
+        ) => reason.to_string(),
+    }
+}
+
+enum Presence {
+    Missing,
+    Empty,
+    Present,
+}
+
+fn presence(value: &Variable) -> Presence {
+    match value {
+        Variable::Null => Presence::Missing,
+        Variable::String(text) if text.is_empty() => Presence::Empty,
+        Variable::Array(items) if items.is_empty() => Presence::Empty,
+        Variable::Object(members) if members.is_empty() => Presence::Empty,
+        _ => Presence::Present,
+    }
+}
+
+fn check_parts(selected: &Variable) -> Result<(), SelectionError> {
+    let check = |part: &dyn Fn() -> String, value: &Rcvar| match presence(value) {
+        Presence::Missing => Err(SelectionError::PartMissing { part: part() }),
+        Presence::Empty => Err(SelectionError::PartEmpty { part: part() }),
+        Presence::Present => Ok(()),
+    };
+    match selected {
+        Variable::Array(items) => items
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, item)| check(&|| (at + 1).to_string(), item)),
+        Variable::Object(members) => {
+            members.iter().try_for_each(|(name, value)| check(&|| format!("`{name}`"), value))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn lists_parts(ast: &Ast) -> bool {
+    match ast {
+        Ast::MultiList { .. } | Ast::MultiHash { .. } => true,
+        Ast::Subexpr { rhs, .. } => lists_parts(rhs),
+        _ => false,
+    }
+}
+
+/// Finds what would fail for every record: unknown functions, wrong numbers of arguments, and an
+/// index that has no positive counterpart.
+fn check(ast: &Ast) -> Result<(), (usize, String)> {
+    match ast {
+        Ast::Function { offset, name, args } => {
+            let Some((least, most)) = functions::arity(name) else {
+                return Err((*offset, format!("there is no function `{name}`")));
+            };
+            if !(least..=most).contains(&args.len()) {
+                let given = args.len();
+                return Err((*offset, format!("`{name}` takes {least} argument(s), not {given}")));
+            }
+        }
+        Ast::Index { offset, idx: i32::MIN } => {
+            return Err((*offset, "the index is out of range".to_owned()));
+        }
+        Ast::Slice { offset, step: 0, .. } => {
+            return Err((*offset, "the step of a slice cannot be 0".to_owned()));
+        }
+        _ => {}
+    }
+    children(ast).into_iter().try_for_each(check)
+}
+
+fn children(ast: &Ast) -> Vec<&Ast> {
+    match ast {
+        Ast::Identity { .. }
+        | Ast::Field { .. }
+        | Ast::Index { .. }
+        | Ast::Literal { .. }
+        | Ast::Slice { .. } => vec![],
+        Ast::Expref { ast: node, .. }
+        | Ast::Flatten { node, .. }
+        | Ast::Not { node, .. }
+        | Ast::ObjectValues { node, .. } => vec![node],
+        Ast::Condition { predicate: lhs, then: rhs, .. }
+        | Ast::Comparison { lhs, rhs, .. }
+        | Ast::Projection { lhs, rhs, .. }
+        | Ast::And { lhs, rhs, .. }
+        | Ast::Or { lhs, rhs, .. }
+        | Ast::Subexpr { lhs, rhs, .. } => vec![lhs, rhs],
+        Ast::Function { args: nodes, .. } | Ast::MultiList { elements: nodes, .. } => {
+            nodes.iter().collect()
+        }
+        Ast::MultiHash { elements, .. } => {
+            elements.iter().map(|KeyValuePair { value, .. }| value).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn select(expression: &str, json: &str) -> Result<String, SelectionError> {
+        let document = Document::parse(json).unwrap();
+        let selection = Expression::compile(expression).unwrap().select(&document)?;
+        Ok(String::from_utf8(selection.0).unwrap())
+    }
+
+    #[test]
+    fn selects_fields_lists_and_json_in_json() {
+        let json = r#"{"a":{"b":7},"body":"{\"id\":\"x\"}"}"#;
+        assert_eq!(select("a.b", json).unwrap(), "7");
+        assert_eq!(select("[a.b, json(body).id]", json).unwrap(), r#"[7,"x"]"#);
+        assert_eq!(select("powertools_json(body).id", json).unwrap(), r#""x""#);
+    }
+
+    #[test]
+    fn nothing_null_and_empty_are_never_a_key() {
+        let json = r#"{"n":null,"s":"","a":[],"o":{},"zero":0,"no":false}"#;
+        assert_eq!(select("x", json), Err(SelectionError::Missing));
+        assert_eq!(select("n", json), Err(SelectionError::Missing));
+        for empty in ["s", "a", "o"] {
+            assert_eq!(select(empty, json), Err(SelectionError::Empty), "{empty}");
+        }
+        assert_eq!(select("zero", json).unwrap(), "0");
+        assert_eq!(select("no", json).unwrap(), "false");
+    }
+
+    #[test]
+    fn every_part_must_be_there() {
+        let json = r#"{"a":1,"s":"","n":null}"#;
+        let missing = |part: &str| Err(SelectionError::PartMissing { part: part.to_owned() });
+        assert_eq!(select("[a, b]", json), missing("2"));
+        assert_eq!(select("{x: a, y: n}", json), missing("`y`"));
+        assert_eq!(select("@ | [a, n]", json), missing("2"));
+        let empty = SelectionError::PartEmpty { part: "2".to_owned() };
+        assert_eq!(select("[a, s]", json), Err(empty));
+        assert_eq!(select("@", json).unwrap(), r#"{"a":1,"n":null,"s":""}"#, "data may hold null");
+    }
+
+    #[test]
+    fn an_inexact_number_elsewhere_does_no_harm() {
+        let json = r#"{"id":"a","price":0.1000000000000000055}"#;
+        assert_eq!(select("id", json).unwrap(), r#""a""#);
+        assert_eq!(select("price", json), Err(SelectionError::InexactNumber));
+        assert_eq!(
+            select("abs(id)", r#"{"id":9007199254740993}"#),
+            Err(SelectionError::InexactNumber)
+        );
+    }
+
+    #[test]
+    fn bad_expressions_are_refused_with_a_caret() {
+        let cases = [
+            ("", 0, "empty"),
+            ("a.", 2, ""),
+            ("length(a, b)", 6, "takes 1 argument"),
+            ("a.nope(b)", 6, "no function `nope`"),
+            ("a[::0]", 5, "step"),
+            ("a[?nope(@)]", 7, "no function `nope`"),
+        ];
+        for (text, offset, reason) in cases {
+            let error = Expression::compile(text).unwrap_err();
+            assert!(error.reason().contains(reason), "{text}: {error}");
+            assert_eq!(error.offset(), offset, "{text}: {error}");
+            assert!(error.to_string().ends_with('^'));
+        }
+    }
+
+    #[test]
+    fn an_evaluation_error_names_types_and_not_values() {
+        let error = select("json(secret)", r#"{"secret":"s3cr3t"}"#).unwrap_err().to_string();
+        assert!(error.contains("json()") && !error.contains("s3cr3t"), "{error}");
+        let error = select("abs(secret)", r#"{"secret":"s3cr3t"}"#).unwrap_err().to_string();
+        assert!(error.contains("number") && !error.contains("s3cr3t"), "{error}");
+    }
+}
