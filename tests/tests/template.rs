@@ -1,0 +1,250 @@
+//! What the linters do not see in `template.yaml`.
+//!
+//! `sam validate --lint` and `cfn-lint` accept a misspelt `ReportBatchItemFailures`, a visibility
+//! timeout shorter than the function's, a TTL on an attribute that nobody writes. Each of those
+//! deploys cleanly and then loses or doubles messages, so each has a check here.
+//!
+//! A check is a function from the parsed template to the problems it found; a last test breaks the
+//! template in every way that a check is meant to notice, and asks whether it does.
+
+// A test may panic; Clippy knows that of functions marked `#[test]` only. And what is indexed here
+// is JSON, where a missing member is null.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+#[path = "template/checks.rs"]
+mod checks;
+#[path = "template/document.rs"]
+mod document;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use checks::{FUNCTION, Problems, QUEUE, problems};
+use document::{breaking, long_form};
+
+#[test]
+fn the_template_has_no_problems() {
+    assert_eq!(problems(&template()), Problems::new());
+}
+
+#[test]
+fn every_sample_event_parses() {
+    for file in sample_events() {
+        let text = fs::read_to_string(&file).unwrap();
+        if let Err(error) = serde_json::from_str::<Value>(&text) {
+            panic!("{}: {error}", file.display());
+        }
+    }
+}
+
+#[test]
+fn the_events_readme_lists_exactly_the_sample_events() {
+    let readme = fs::read_to_string(root().join("events/README.md")).unwrap();
+    let listed: BTreeSet<_> = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("| [`")?.split('`').next())
+        .map(str::to_owned)
+        .collect();
+    let present: BTreeSet<_> = sample_events()
+        .iter()
+        .map(|file| file.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(listed, present);
+}
+
+#[test]
+fn the_duplicates_are_of_both_kinds() {
+    let text = fs::read_to_string(root().join("events/sqs-duplicates.json")).unwrap();
+    let event: Value = serde_json::from_str(&text).unwrap();
+    let records: Vec<(String, String)> = event["Records"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|record| {
+            let order: Value = serde_json::from_str(record["body"].as_str().unwrap()).unwrap();
+            (order["orderId"].to_string(), record["messageId"].to_string())
+        })
+        .collect();
+    let orders: BTreeSet<_> = records.iter().map(|(order, _)| order).collect();
+    let messages: BTreeSet<_> = records.iter().map(|(_, message)| message).collect();
+    assert_eq!((records.len(), messages.len(), orders.len()), (6, 5, 4));
+}
+
+/// Each row breaks the template in one way, and says a few words of the problem to be reported.
+#[test]
+fn every_check_notices_what_it_is_for() {
+    let queue_event = "/Resources/OrdersFunction/Properties/Events/Orders/Properties";
+    let notification = "/Resources/OrdersFunction/Properties/Events/OrderNotifications/Properties";
+    let placed = "/Resources/OrdersFunction/Properties/Events/OrderPlaced/Properties";
+    let asynchronous = "/Resources/OrdersFunction/Properties/EventInvokeConfig";
+    let table = "/Resources/IdempotencyTable/Properties";
+    let idempotency = "/Resources/OrdersRole/Properties/Policies/0/PolicyDocument/Statement/0";
+    let orders = "/Resources/OrdersRole/Properties/Policies/1/PolicyDocument/Statement/0";
+    let by_timeout = "/Mappings/VisibilityByTimeout";
+    let without_insert = json!([
+        "dynamodb:GetItem",
+        "dynamodb:BatchGetItem",
+        "dynamodb:PutItem",
+        "dynamodb:DeleteItem",
+        "dynamodb:PartiQLUpdate",
+        "dynamodb:PartiQLDelete",
+    ]);
+
+    let breakages: Vec<(String, Option<Value>, &str)> = vec![
+        // What the function is.
+        (format!("{FUNCTION}/Runtime"), Some(json!("provided.al2")), "Runtime"),
+        (format!("{FUNCTION}/Architectures"), Some(json!(["x86_64"])), "Architectures"),
+        (format!("{FUNCTION}/Handler"), None, "Handler"),
+        (format!("{FUNCTION}/LoggingConfig/LogFormat"), Some(json!("Text")), "LogFormat"),
+        (
+            "/Resources/OrdersFunction/Metadata/BuildProperties/Binary".into(),
+            Some(json!("order")),
+            "Binary",
+        ),
+        (format!("{FUNCTION}/Environment/Variables/IDEMPOTENCY_TABLE"), None, "IDEMPOTENCY_TABLE"),
+        (
+            format!("{FUNCTION}/Environment/Variables/ORDERS_SNS_KEY"),
+            Some(json!({"Ref": "SqsKeyPath"})),
+            "ORDERS_SNS_KEY",
+        ),
+        (
+            format!("{FUNCTION}/Environment/Variables/ORDERS_SNS_KEYPATH"),
+            Some(json!("orderId")),
+            "ORDERS_SNS_KEYPATH",
+        ),
+        ("/Parameters/SqsKeyPath/Default".into(), Some(json!("")), "SqsKeyPath"),
+        // How the queue is read.
+        (
+            format!("{queue_event}/FunctionResponseTypes"),
+            Some(json!(["ReportBatchItemFailure"])),
+            "ReportBatchItemFailures",
+        ),
+        (format!("{queue_event}/FunctionResponseTypes"), None, "ReportBatchItemFailures"),
+        (format!("{queue_event}/BatchSize"), Some(json!(100)), "MaximumBatchingWindowInSeconds"),
+        (format!("{queue_event}/ScalingConfig"), None, "MaximumConcurrency"),
+        (format!("{QUEUE}/VisibilityTimeout"), Some(json!(179)), "VisibilityTimeout"),
+        (format!("{QUEUE}/VisibilityTimeout"), None, "VisibilityTimeout"),
+        (format!("{by_timeout}/60/Seconds"), Some(json!(359)), "timeout of 60 s"),
+        (format!("{by_timeout}/900"), None, "timeout of 900 s"),
+        ("/Parameters/FunctionTimeout/AllowedValues/0".into(), Some(json!(45)), "timeout of 45 s"),
+        ("/Parameters/FunctionTimeout/Default".into(), Some(json!(45)), "Default"),
+        (format!("{FUNCTION}/Timeout"), Some(json!(60)), "Timeout"),
+        (format!("{queue_event}/MaximumBatchingWindowInSeconds"), Some(json!(1)), "at least 181"),
+        // Where failures end up.
+        (format!("{QUEUE}/RedrivePolicy"), None, "maxReceiveCount"),
+        (format!("{QUEUE}/RedrivePolicy/maxReceiveCount"), Some(json!(2)), "maxReceiveCount"),
+        (
+            format!("{QUEUE}/RedrivePolicy/deadLetterTargetArn"),
+            Some(json!({"Fn::GetAtt": "OrdersQueue.Arn"})),
+            "own dead-letter queue",
+        ),
+        ("/Resources/OrdersDeadLetterQueue".into(), None, "OrdersDeadLetterQueue"),
+        (
+            "/Resources/OrdersDeadLetterQueue/Properties/MessageRetentionPeriod".into(),
+            Some(json!(345_600)),
+            "MessageRetentionPeriod",
+        ),
+        (format!("{notification}/RedrivePolicy"), None, "OrderNotifications"),
+        (format!("{placed}/DeadLetterConfig"), None, "OrderPlaced"),
+        (format!("{placed}/RetryPolicy"), None, "RetryPolicy"),
+        (format!("{placed}/Pattern/source/0"), Some(json!("order.example")), "Pattern"),
+        (format!("{asynchronous}/MaximumRetryAttempts"), Some(json!(0)), "MaximumRetryAttempts"),
+        (format!("{asynchronous}/DestinationConfig"), None, "OnFailure"),
+        (
+            "/Resources/UndeliveredQueuePolicy/Properties/PolicyDocument/Statement/0".into(),
+            None,
+            "sns.amazonaws.com",
+        ),
+        (
+            "/Resources/UndeliveredQueuePolicy/Properties/PolicyDocument/Statement/1/Condition"
+                .into(),
+            None,
+            "events.amazonaws.com",
+        ),
+        // The tables.
+        (
+            format!("{table}/TimeToLiveSpecification/AttributeName"),
+            Some(json!("expires")),
+            "expiration",
+        ),
+        (format!("{table}/TimeToLiveSpecification/Enabled"), Some(json!(false)), "expiration"),
+        (format!("{table}/TimeToLiveSpecification"), None, "expiration"),
+        (format!("{table}/KeySchema/0/AttributeName"), Some(json!("pk")), "KeySchema"),
+        (
+            format!("{table}/AttributeDefinitions/0/AttributeType"),
+            Some(json!("N")),
+            "AttributeDefinitions",
+        ),
+        (format!("{table}/BillingMode"), None, "PAY_PER_REQUEST"),
+        (format!("{table}/SSESpecification/SSEEnabled"), Some(json!(false)), "SSESpecification"),
+        ("/Resources/OrdersTable/DeletionPolicy".into(), Some(json!("Delete")), "DeletionPolicy"),
+        (
+            "/Resources/OrdersTable/Properties/KeySchema/0/AttributeName".into(),
+            Some(json!("id")),
+            "KeySchema",
+        ),
+        // Who may do what.
+        (format!("{idempotency}/Action"), Some(without_insert), "dynamodb:PartiQLInsert"),
+        (format!("{idempotency}/Action/4"), Some(json!("dynamodb:*")), "wildcard"),
+        (format!("{idempotency}/Action/0"), Some(json!("dynamodb:Scan")), "dynamodb:Scan"),
+        (format!("{idempotency}/Resource"), Some(json!("*")), "wildcard"),
+        (
+            format!("{idempotency}/Resource"),
+            Some(json!({"Fn::Sub": "${IdempotencyTable.Arn}*"})),
+            "wildcard",
+        ),
+        (format!("{idempotency}/Effect"), Some(json!("Deny")), "Effect"),
+        (format!("{idempotency}/NotAction"), Some(json!(["dynamodb:GetItem"])), "NotAction"),
+        (format!("{orders}/Action/1"), Some(json!("dynamodb:GetItem")), "OrdersTable"),
+        (
+            format!("{FUNCTION}/Policies"),
+            Some(json!([{"DynamoDBCrudPolicy": {"TableName": {"Ref": "IdempotencyTable"}}}])),
+            "Policies",
+        ),
+        (
+            "/Resources/OrdersRole/Properties/ManagedPolicyArns/1".into(),
+            Some(json!("arn:aws:iam::aws:policy/AmazonDynamoDBFullAccess")),
+            "ManagedPolicyArns",
+        ),
+        // Who is told.
+        (
+            "/Resources/FailedEventsAlarm/Properties/MetricName".into(),
+            Some(json!("ApproximateNumberOfMessages")),
+            "FailedEventsQueue",
+        ),
+        ("/Resources/ErrorsAlarm".into(), None, "Errors"),
+        ("/Resources/ThrottlesAlarm/Properties/Threshold".into(), Some(json!(5)), "Throttles"),
+    ];
+
+    let whole = template();
+    for (pointer, value, expected) in breakages {
+        let broken = breaking(&whole, &pointer, value.clone());
+        let found = problems(&broken);
+        assert!(
+            found.iter().any(|problem| problem.contains(expected)),
+            "{pointer} = {value:?}: nothing of {expected:?} among {found:#?}"
+        );
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}
+
+fn sample_events() -> Vec<PathBuf> {
+    let files: Vec<PathBuf> = fs::read_dir(root().join("events"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    assert!(!files.is_empty());
+    files
+}
+
+fn template() -> Value {
+    let text = fs::read_to_string(root().join("template.yaml")).unwrap();
+    long_form(serde_yaml_ng::from_str(&text).unwrap())
+}
