@@ -1,0 +1,175 @@
+//! A write whose answer was lost is repeated, or arrives twice, and is recognised.
+
+use lambda_idempotency_core::{
+    admission::{Admission, Overtaken, Settled, Settlement, admit},
+    record::Status,
+    store::{Guard, Seen, Store, Verdict},
+};
+
+use super::{
+    kit::{Slot, completed, found, in_progress, now, secs, token, written},
+    protocol::{attempt, claim, complete, hold, release, settle},
+};
+
+/// A claim that is sent again meets its own record, and is told that it won.
+pub async fn retried_claim_meets_its_own_token(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let (now, me) = (now(), claim(token(), now()));
+    let held = hold(&slot, &me, now).await;
+    let verdict = slot.write(Guard::Absent, Some(&held.record)).await;
+    let Verdict::Found(there) = verdict else {
+        panic!("the claim is there, so the same write in a new call finds it; got {verdict:?}")
+    };
+    assert_eq!(
+        admit(&me, there.as_ref(), now),
+        Admission::Won(held),
+        "a claim that finds its own token has won"
+    );
+}
+
+/// A takeover that is sent again meets its own record too.
+pub async fn retried_takeover_meets_its_own_token(store: &dyn Store) {
+    let mut lapsed = in_progress(token());
+    lapsed.lease_until = Some(now().minus(secs(60)));
+    let slot = Slot::with(store, &lapsed).await;
+    let (now, me) = (now(), claim(token(), now()));
+    let held = hold(&slot, &me, now).await;
+    let verdict = slot.write(Guard::Seen(Seen::of(&lapsed)), Some(&held.record)).await;
+    found(verdict, Some(&held.record), "the takeover was applied: its guard is over");
+    assert_eq!(attempt(&slot, &me, now).await, Admission::Won(held), "it is known by its token");
+}
+
+/// A completion that is sent again is refused (completed is final) and recognised as done.
+pub async fn retried_completion_is_done(store: &dyn Store) {
+    retried_settlement_is_done(store, complete("[1,2]")).await;
+}
+
+/// A remembered failure that is sent again is recognised as done.
+pub async fn retried_remembering_is_done(store: &dyn Store) {
+    let remember = Settlement::Remember { outcome: Some("{}".into()), error: "Declined".into() };
+    retried_settlement_is_done(store, remember).await;
+}
+
+/// A release that is sent again is recognised by its last owner.
+pub async fn retried_release_is_done(store: &dyn Store) {
+    retried_settlement_is_done(store, release()).await;
+}
+
+/// A renewal that is sent again is recognised by its lease.
+pub async fn retried_renewal_is_done(store: &dyn Store) {
+    let renew = Settlement::Renew { lease_until: now().plus(secs(900)) };
+    retried_settlement_is_done(store, renew).await;
+}
+
+async fn retried_settlement_is_done(store: &dyn Store, settlement: Settlement) {
+    let slot = Slot::fresh(store);
+    let now = now();
+    let held = hold(&slot, &claim(token(), now), now).await;
+    let (guard, record) = held.write(&settlement, now);
+    slot.accepts(guard.clone(), record.as_ref(), "the owner settles its key").await;
+    let why = "its guard is over: the same write in a new call finds what it wrote";
+    slot.refuses(guard, record.as_ref(), record.as_ref(), why).await;
+    assert_eq!(
+        held.settled(&settlement, slot.read().await.as_ref(), now),
+        Settled::Done,
+        "what was written can be told for our own"
+    );
+}
+
+/// A put-back of a key with a history is recognised by its last owner; the failures stay counted.
+pub async fn retried_put_back_keeps_the_history(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let now = now();
+    let first = hold(&slot, &claim(token(), now), now).await;
+    settle(&slot, &first, &release(), now).await;
+    let second = hold(&slot, &claim(token(), now), now).await;
+    assert_eq!((second.failures(), second.vanished()), (1, 0), "the failure was counted");
+    for _ in 0..2 {
+        let settled = settle(&slot, &second, &Settlement::PutBack, now).await;
+        assert_eq!(settled, Settled::Done, "put back, and put back again");
+    }
+    let third = hold(&slot, &claim(token(), now), now).await;
+    assert_eq!((third.failures(), third.vanished()), (1, 0), "as it was before the second");
+}
+
+/// A put-back that deletes, sent again, is done.
+pub async fn retried_delete_is_written(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    let (guard, record) = held.write(&Settlement::PutBack, now());
+    assert_eq!(record, None, "a first claim that is put back leaves nothing");
+    for _ in 0..2 {
+        written(slot.write(guard.clone(), None).await, "what is gone is deleted");
+        slot.holds(None, "nothing is left").await;
+    }
+}
+
+/// A claim that arrives a second time after its owner has settled finds the settled record.
+pub async fn duplicate_of_a_claim_cannot_reopen_a_completed_key(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    settle(&slot, &held, &complete("1"), now()).await;
+    let done = slot.read().await;
+    let why = "a duplicate of the claim finds what became of it";
+    slot.refuses(Guard::Absent, Some(&held.record), done.as_ref(), why).await;
+}
+
+/// A release that arrives a second time after the next owner claimed the key changes nothing.
+pub async fn duplicate_of_a_release_cannot_free_the_next_owner(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let now = now();
+    let first = hold(&slot, &claim(token(), now), now).await;
+    let (guard, record) = first.write(&release(), now);
+    slot.accepts(guard.clone(), record.as_ref(), "the first owner releases").await;
+    let second = hold(&slot, &claim(token(), now), now).await;
+    let why = "a duplicate of the release is not for the second owner's record";
+    slot.refuses(guard, record.as_ref(), Some(&second.record), why).await;
+}
+
+/// A takeover that arrives a second time after its owner completed finds the completion.
+pub async fn duplicate_of_a_takeover_cannot_reopen_the_key(store: &dyn Store) {
+    let mut lapsed = in_progress(token());
+    lapsed.lease_until = Some(now().minus(secs(60)));
+    let slot = Slot::with(store, &lapsed).await;
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    settle(&slot, &held, &complete("1"), now()).await;
+    let done = slot.read().await;
+    let why = "the record that the takeover read is long replaced";
+    slot.refuses(Guard::Seen(Seen::of(&lapsed)), Some(&held.record), done.as_ref(), why).await;
+}
+
+/// A completion that finds nothing (someone deleted the record, or a sweep did) is written under
+/// `Absent`: the work is done, and a later delivery must hear of it.
+pub async fn completion_that_finds_nothing_is_written_under_absent(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    let verdict = slot.write(Guard::Seen(Seen::of(&held.record)), None).await;
+    written(verdict, "the record can be deleted by who read it");
+    assert_eq!(settle(&slot, &held, &complete("7"), now()).await, Settled::Done);
+    let answer = attempt(&slot, &claim(token(), now()), now()).await;
+    assert_eq!(answer, Admission::Replay(Some("7".into())), "the completion is there");
+}
+
+/// The same, but meanwhile a successor completed the key: its word stands.
+pub async fn completion_that_finds_a_successors_is_answered_with_it(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    let verdict = slot.write(Guard::Seen(Seen::of(&held.record)), None).await;
+    written(verdict, "the record can be deleted by who read it");
+    slot.given(&completed(token(), "\"theirs\"")).await;
+    assert_eq!(
+        settle(&slot, &held, &complete("\"mine\""), now()).await,
+        Settled::Overtaken(Overtaken::Completed(Some("\"theirs\"".into()))),
+        "one outcome stands"
+    );
+}
+
+/// A claim left in doubt can be found out by a read: the token tells.
+pub async fn claim_in_doubt_is_found_out_by_reading(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let me = claim(token(), now());
+    let held = hold(&slot, &me, now()).await;
+    let there = slot.read().await.expect("the claim was applied");
+    assert_eq!(there.status, Status::InProgress);
+    assert_eq!(admit(&me, Some(&there), now()), Admission::Won(held), "read back, it is ours");
+}

@@ -1,0 +1,290 @@
+//! Many members in one call: verdicts in order, each for itself.
+
+use lambda_idempotency_core::{
+    record::{Record, Status},
+    store::{Guard, Seen, Store, StoreErrorKind, Verdict, Write},
+};
+
+use super::kit::{
+    Slot, completed, explain, found, in_progress, now, read_all, secs, token, write_all, written,
+};
+
+/// Nothing asked, nothing answered.
+pub async fn empty_write_has_no_verdicts(store: &dyn Store) {
+    write_all(store, &[]).await;
+}
+
+/// Nothing asked, nothing answered.
+pub async fn empty_read_has_no_answers(store: &dyn Store) {
+    read_all(store, &[]).await;
+}
+
+/// Every guard and every verdict in one call: each member has its own, in the order asked, and a
+/// refused one harms no other.
+pub async fn mixed_guards_have_their_own_verdicts(store: &dyn Store) {
+    let slots = Slot::several(store, 9);
+    let me = token();
+    let (held, done) = (in_progress(me), completed(me, "1"));
+    for index in [1, 2, 3, 5, 6, 8] {
+        slots[index].given(&held).await;
+    }
+    slots[4].given(&done).await;
+    let next = in_progress(token());
+    let stale = Seen { last_owner: Some(me), ..Seen::of(&held) };
+    let writes = [
+        slots[0].asks(Guard::Absent, Some(&next)),
+        slots[1].asks(Guard::Absent, Some(&next)),
+        slots[2].asks(Guard::Mine(me), Some(&done)),
+        slots[3].asks(Guard::Mine(token()), Some(&done)),
+        slots[4].asks(Guard::Mine(me), Some(&next)),
+        slots[5].asks(Guard::Seen(Seen::of(&held)), Some(&next)),
+        slots[6].asks(Guard::Seen(stale), Some(&next)),
+        slots[7].asks(Guard::Mine(me), Some(&done)),
+        slots[8].asks(Guard::Mine(me), None),
+    ];
+    let expected: [Result<(), Option<&Record>>; 9] = [
+        Ok(()),
+        Err(Some(&held)),
+        Ok(()),
+        Err(Some(&held)),
+        Err(Some(&done)),
+        Ok(()),
+        Err(Some(&held)),
+        Err(None),
+        Ok(()),
+    ];
+    let verdicts = write_all(store, &writes).await;
+    for (index, (verdict, expected)) in verdicts.into_iter().zip(expected).enumerate() {
+        let why = format!("member {index} of a mixed batch, {:?}", writes[index].guard);
+        match expected {
+            Ok(()) => written(verdict, &why),
+            Err(there) => found(verdict, there, &why),
+        }
+    }
+    let left = [
+        Some(&next),
+        Some(&held),
+        Some(&done),
+        Some(&held),
+        Some(&done),
+        Some(&next),
+        Some(&held),
+        None,
+        None,
+    ];
+    for (index, (slot, expected)) in slots.iter().zip(left).enumerate() {
+        slot.holds(expected, &format!("what member {index} of a mixed batch leaves")).await;
+    }
+}
+
+/// A batch larger than one chunk of any store is written whole; nobody else has to know how much a
+/// server takes at once.
+pub async fn batch_of_60_is_written(store: &dyn Store) {
+    batch_of(store, 60).await;
+}
+
+/// The same for several chunks with a rest.
+pub async fn batch_of_130_is_written(store: &dyn Store) {
+    batch_of(store, 130).await;
+}
+
+/// Every third key is taken; each member is told about its own.
+async fn batch_of(store: &dyn Store, count: usize) {
+    let slots = Slot::several(store, count);
+    let mut taken: Vec<Option<Record>> = Vec::new();
+    for index in 0..count {
+        taken.push((index % 3 == 1).then(|| completed(token(), &index.to_string())));
+    }
+    let prior: Vec<_> = slots
+        .iter()
+        .zip(&taken)
+        .filter_map(|(slot, taken)| {
+            taken.as_ref().map(|record| slot.asks(Guard::Absent, Some(record)))
+        })
+        .collect();
+    for verdict in write_all(store, &prior).await {
+        written(verdict, "a batch of fresh keys is written");
+    }
+    let claims: Vec<Record> = slots.iter().map(|_| in_progress(token())).collect();
+    let writes: Vec<_> = slots
+        .iter()
+        .zip(&claims)
+        .map(|(slot, record)| slot.asks(Guard::Absent, Some(record)))
+        .collect();
+    let verdicts = write_all(store, &writes).await;
+    for (index, verdict) in verdicts.into_iter().enumerate() {
+        match &taken[index] {
+            Some(there) => {
+                found(verdict, Some(there), &format!("member {index} of {count} is taken"));
+            }
+            None => written(verdict, &format!("member {index} of {count} is free")),
+        }
+    }
+    let keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
+    let left = read_all(store, &keys).await;
+    for (index, left) in left.into_iter().enumerate() {
+        let expected = taken[index].as_ref().unwrap_or(&claims[index]);
+        super::kit::same(left.as_ref(), Some(expected), &format!("member {index} of {count}"));
+    }
+}
+
+/// A batch of settlements, as the end of an invocation sends it, twice: the second time each
+/// member is told what the first has written.
+pub async fn batch_of_settlements(store: &dyn Store) {
+    let slots = Slot::several(store, 30);
+    let owners: Vec<_> = slots.iter().map(|_| token()).collect();
+    let claims: Vec<Write> = slots
+        .iter()
+        .zip(&owners)
+        .map(|(slot, owner)| slot.asks(Guard::Absent, Some(&in_progress(*owner))))
+        .collect();
+    for verdict in write_all(store, &claims).await {
+        written(verdict, "a batch of fresh keys is claimed");
+    }
+    let done: Vec<Write> = slots
+        .iter()
+        .zip(&owners)
+        .enumerate()
+        .map(|(index, (slot, owner))| {
+            let record = completed(*owner, &index.to_string());
+            slot.asks(Guard::Mine(*owner), Some(&record))
+        })
+        .collect();
+    for verdict in write_all(store, &done).await {
+        written(verdict, "every owner completes its key, in one call");
+    }
+    let again = write_all(store, &done).await;
+    for (index, (verdict, write)) in again.into_iter().zip(&done).enumerate() {
+        let why = format!("completed is final; member {index} finds its own completion");
+        found(verdict, write.record.as_ref(), &why);
+    }
+}
+
+/// A member that cannot be stored is the only one that fails, and leaves nothing behind.
+pub async fn one_bad_member_harms_only_itself(store: &dyn Store) {
+    let huge = format!("\"{}\"", "x".repeat(500 * 1024));
+    let slots = Slot::several(store, 7);
+    let mut records: Vec<_> = slots.iter().map(|_| completed(token(), "1")).collect();
+    records[3] = completed(token(), &huge);
+    let writes: Vec<_> = slots
+        .iter()
+        .zip(&records)
+        .map(|(slot, record)| slot.asks(Guard::Absent, Some(record)))
+        .collect();
+    let verdicts = write_all(store, &writes).await;
+    for (index, verdict) in verdicts.into_iter().enumerate() {
+        if index == 3 {
+            too_large_or_kept(&slots[3], verdict, &records[3]).await;
+        } else {
+            written(verdict, &format!("member {index} is fine, whatever member 3 is"));
+            slots[index].holds(Some(&records[index]), "it is there").await;
+        }
+    }
+}
+
+/// A record of 500 KiB is more than some stores hold: they say so, for good, and keep what was
+/// there; the others store it.
+pub async fn outcome_that_is_too_large_leaves_the_claim(store: &dyn Store) {
+    let me = token();
+    let held = in_progress(me);
+    let slot = Slot::with(store, &held).await;
+    let huge = completed(me, &format!("\"{}\"", "x".repeat(500 * 1024)));
+    match slot.write(Guard::Mine(me), Some(&huge)).await {
+        Verdict::Unknown(error) => {
+            refused_for_its_size(&error);
+            slot.holds(Some(&held), "a record that was refused changes nothing").await;
+            let small = completed(me, "1");
+            let why = "the owner can still complete with less";
+            slot.accepts(Guard::Mine(me), Some(&small), why).await;
+        }
+        verdict => {
+            written(verdict, "an outcome of 500 KiB is stored, or refused as too large");
+            slot.holds(Some(&huge), "if it is stored, then whole").await;
+        }
+    }
+}
+
+async fn too_large_or_kept(slot: &Slot<'_>, verdict: Verdict, record: &Record) {
+    if let Verdict::Unknown(error) = verdict {
+        refused_for_its_size(&error);
+        slot.holds(None, "a record that was refused is not there").await;
+    } else {
+        written(verdict, "a record of 500 KiB is stored, or refused as too large");
+        slot.holds(Some(record), "if it is stored, then whole").await;
+    }
+}
+
+fn refused_for_its_size(error: &lambda_idempotency_core::store::StoreError) {
+    assert_eq!(
+        error.kind(),
+        StoreErrorKind::TooLarge,
+        "a record that does not fit is `TooLarge`, so that nobody tries it again: {}",
+        explain(error)
+    );
+}
+
+/// Reads answer in the order asked, with nothing for what is not there.
+pub async fn reads_are_in_order_with_gaps(store: &dyn Store) {
+    let slots = Slot::several(store, 8);
+    let mut expected = Vec::new();
+    for (index, slot) in slots.iter().enumerate() {
+        let record = (index % 2 == 1).then(|| completed(token(), &index.to_string()));
+        if let Some(record) = &record {
+            slot.given(record).await;
+        }
+        expected.push(record);
+    }
+    let mut keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
+    assert_eq!(read_all(store, &keys).await, expected, "answers are in the order asked");
+    keys.reverse();
+    expected.reverse();
+    assert_eq!(read_all(store, &keys).await, expected, "answers are in the order asked");
+}
+
+/// A read larger than one chunk of any store is answered whole.
+pub async fn read_of_150_keys(store: &dyn Store) {
+    let slots = Slot::several(store, 150);
+    let mut expected = Vec::new();
+    let mut writes = Vec::new();
+    for (index, slot) in slots.iter().enumerate() {
+        let record = (index % 5 != 2).then(|| completed(token(), &index.to_string()));
+        writes.extend(record.as_ref().map(|record| slot.asks(Guard::Absent, Some(record))));
+        expected.push(record);
+    }
+    for verdict in write_all(store, &writes).await {
+        written(verdict, "a batch of fresh keys is written");
+    }
+    let keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
+    let read = read_all(store, &keys).await;
+    for (index, (read, expected)) in read.iter().zip(&expected).enumerate() {
+        super::kit::same(read.as_ref(), expected.as_ref(), &format!("key {index} of 150"));
+    }
+}
+
+/// A batch of takeovers and first claims together, as a redelivered batch brings them.
+pub async fn claims_and_takeovers_in_one_batch(store: &dyn Store) {
+    let slots = Slot::several(store, 26);
+    let mut lapsed = in_progress(token());
+    lapsed.lease_until = Some(now().minus(secs(60)));
+    let mut writes = Vec::new();
+    for (index, slot) in slots.iter().enumerate() {
+        let mut claim = in_progress(token());
+        if index % 2 == 0 {
+            slot.given(&lapsed).await;
+            claim.vanished = 1;
+            writes.push(slot.asks(Guard::Seen(Seen::of(&lapsed)), Some(&claim)));
+        } else {
+            writes.push(slot.asks(Guard::Absent, Some(&claim)));
+        }
+    }
+    for (index, verdict) in write_all(store, &writes).await.into_iter().enumerate() {
+        written(verdict, &format!("member {index} is free, or lapsed"));
+    }
+    for (slot, write) in slots.iter().zip(&writes) {
+        slot.holds(write.record.as_ref(), "every member has its claim").await;
+        assert!(
+            write.record.as_ref().is_some_and(|record| record.status == Status::InProgress),
+            "this batch holds claims only"
+        );
+    }
+}

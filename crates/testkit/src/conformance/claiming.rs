@@ -1,0 +1,212 @@
+//! Getting a key: `Absent`, takeovers, and keys that are not each other's.
+
+use lambda_idempotency_core::{
+    admission::Admission,
+    clock::Timestamp,
+    record::{Fingerprint, Record, Status},
+    store::{Guard, Seen, Store},
+};
+
+use super::{
+    kit::{Slot, completed, fresh_key, in_progress, now, read_all, released, secs, token},
+    protocol::{attempt, claim, complete, hold, settle},
+};
+
+/// Nothing there is what `Absent` asks for: the record is written, and a read finds it at once.
+pub async fn absent_key_is_written_and_read_back(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    slot.holds(None, "a key that nobody wrote has no record").await;
+    let record = in_progress(token());
+    slot.accepts(Guard::Absent, Some(&record), "an absent key is claimed under `Absent`").await;
+}
+
+/// Of two claims the first stands: the second finds it, whole and unchanged. This is what keeps a
+/// duplicate from running.
+pub async fn second_absent_write_finds_the_first(store: &dyn Store) {
+    let first = in_progress(token());
+    let slot = Slot::with(store, &first).await;
+    let second = in_progress(token());
+    let why = "`Absent` fails on any record, and says which";
+    slot.refuses(Guard::Absent, Some(&second), Some(&first), why).await;
+}
+
+/// `Absent` fails on a completed, a failed and a released record alike: what is free to be taken
+/// over is not for the store to judge.
+pub async fn absent_finds_a_record_of_any_status(store: &dyn Store) {
+    let mut failed = completed(token(), "{}");
+    failed.status = Status::Failed;
+    failed.outcome = None;
+    failed.error = Some("Declined".into());
+    for record in [completed(token(), "1"), failed, released(token())] {
+        let slot = Slot::with(store, &record).await;
+        let why = "`Absent` fails on a record whatever its status";
+        slot.refuses(Guard::Absent, Some(&in_progress(token())), Some(&record), why).await;
+    }
+}
+
+/// An expired record is still there: a store that treats it as absent decides by its own clock,
+/// and lets a claim through that names nothing of what it replaces.
+pub async fn expired_record_is_found_under_absent(store: &dyn Store) {
+    let mut old = Record::new(Status::Completed, now().minus(secs(10)));
+    old.outcome = Some("1".into());
+    let slot = Slot::with(store, &old).await;
+    let why = "`Absent` fails on an expired record too";
+    slot.refuses(Guard::Absent, Some(&in_progress(token())), Some(&old), why).await;
+}
+
+/// A record in progress whose lease has lapsed is still there, for the same reason.
+pub async fn lapsed_record_is_found_under_absent(store: &dyn Store) {
+    let mut old = in_progress(token());
+    old.lease_until = Some(now().minus(secs(30)));
+    let slot = Slot::with(store, &old).await;
+    let why = "`Absent` fails on a lapsed record too";
+    slot.refuses(Guard::Absent, Some(&in_progress(token())), Some(&old), why).await;
+}
+
+/// A key that was deleted is absent again.
+pub async fn deleted_key_is_absent_again(store: &dyn Store) {
+    let me = token();
+    let slot = Slot::with(store, &in_progress(me)).await;
+    slot.accepts(Guard::Mine(me), None, "an owner may delete its record").await;
+    let why = "a deleted record leaves nothing that `Absent` could find";
+    slot.accepts(Guard::Absent, Some(&in_progress(token())), why).await;
+}
+
+/// A takeover replaces the whole record. Were one field left over, a new claim would answer with
+/// an old outcome, or be compared with an old fingerprint.
+pub async fn takeover_replaces_every_field(store: &dyn Store) {
+    let mut old = Record::new(Status::Failed, now().minus(secs(5)));
+    old.owner = Some(token());
+    old.last_owner = Some(token());
+    old.failures = 3;
+    old.vanished = 4;
+    old.lease_until = Some(now().minus(secs(60)));
+    old.fingerprint = Some(Fingerprint::new("old-fingerprint"));
+    old.outcome = Some("\"old\"".into());
+    old.error = Some("OldError".into());
+    let slot = Slot::with(store, &old).await;
+
+    let bare = Record::new(Status::InProgress, now().plus(secs(3600)));
+    let why = "a write replaces the record: no field of the old one is left";
+    slot.accepts(Guard::Seen(Seen::of(&old)), Some(&bare), why).await;
+}
+
+/// Settling replaces the whole record as well: a completion leaves no lease, a release no owner.
+pub async fn settling_replaces_every_field(store: &dyn Store) {
+    let me = token();
+    let mut mine = in_progress(me);
+    mine.failures = 2;
+    mine.vanished = 1;
+    mine.last_owner = Some(token());
+    mine.fingerprint = Some(Fingerprint::new("f"));
+    mine.error = Some("Declined".into());
+    let slot = Slot::with(store, &mine).await;
+    let bare = Record::new(Status::Completed, now().plus(secs(3600)));
+    let why = "a write under `Mine` replaces the record: no field of the old one is left";
+    slot.accepts(Guard::Mine(me), Some(&bare), why).await;
+}
+
+/// One claim after another through the protocol: claimed, busy, completed, replayed.
+pub async fn a_key_lives_through_the_protocol(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let now = now();
+    let held = hold(&slot, &claim(token(), now), now).await;
+    let duplicate = attempt(&slot, &claim(token(), now), now).await;
+    assert!(
+        matches!(duplicate, Admission::Busy { .. }),
+        "while the first is at work, a duplicate is told to wait; got {duplicate:?}"
+    );
+    settle(&slot, &held, &complete("{\"charged\":true}"), now).await;
+    let later = attempt(&slot, &claim(token(), now), now.plus(secs(300))).await;
+    assert_eq!(
+        later,
+        Admission::Replay(Some("{\"charged\":true}".into())),
+        "a completed key answers with its outcome"
+    );
+}
+
+/// A completed record that expired is claimed anew, with nothing of its past.
+pub async fn expired_record_is_claimed_anew(store: &dyn Store) {
+    let mut old = completed(token(), "\"old\"");
+    old.failures = 2;
+    let slot = Slot::with(store, &old).await;
+    let later = old.expires_at.plus(secs(60));
+    let held = hold(&slot, &claim(token(), later), later).await;
+    slot.holds(Some(&held.record), "the new claim is all that is there").await;
+    assert_eq!((held.failures(), held.vanished()), (0, 0), "an expired record is no history");
+}
+
+/// A record in progress without a lease (another library wrote it, which knew no deadline) is
+/// found as it is, and can be taken over by naming the missing lease.
+pub async fn record_without_a_lease_is_locked_until_it_expires(store: &dyn Store) {
+    let foreign = Record::new(Status::InProgress, now().plus(secs(600)));
+    let slot = Slot::with(store, &foreign).await;
+    let early = attempt(&slot, &claim(token(), now()), now()).await;
+    let until = foreign.expires_at.plus(secs(1));
+    assert_eq!(early, Admission::Busy { until }, "no lease means locked, not free");
+    let late = until.plus(secs(1));
+    let held = hold(&slot, &claim(token(), late), late).await;
+    assert_eq!(held.vanished(), 1, "its owner disappeared");
+}
+
+/// Keys that look alike are different keys. Two operations that shared a record would answer for
+/// each other.
+pub async fn similar_keys_do_not_meet(store: &dyn Store) {
+    let base = fresh_key();
+    let base = base.as_str();
+    let texts = [
+        base.to_owned(),
+        format!("{base}#"),
+        format!("{base} "),
+        format!(" {base}"),
+        base.to_uppercase(),
+        format!("{base}/a"),
+        format!("{base}/A"),
+        format!("{base}*"),
+        format!("{base}%"),
+        format!("{base}_"),
+        format!("{base}'"),
+        format!("{base}\""),
+        format!("{base}\\"),
+        format!("{base}{{0}}"),
+        format!("{base}\u{e9}"),
+        format!("{base}e\u{301}"),
+        format!("{base}\u{1f600}"),
+        format!("{base}\u{df}"),
+        format!("{base}ss"),
+    ];
+    let slots: Vec<_> = texts.iter().map(|text| Slot::named(store, text.as_str())).collect();
+    let mut records = Vec::new();
+    for slot in &slots {
+        let record = in_progress(token());
+        let why = format!("the key {:?} is not one of those before it", slot.key);
+        slot.accepts(Guard::Absent, Some(&record), &why).await;
+        records.push(Some(record));
+    }
+    let keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
+    assert_eq!(read_all(store, &keys).await, records, "each key has kept the record of its own");
+}
+
+/// Keys of 1,024 bytes, the longest that are made, are kept whole: they differ in their last byte.
+pub async fn long_keys_are_kept_whole(store: &dyn Store) {
+    let stem = format!("{:x<1023}", fresh_key().as_str());
+    for last in ["a", "b"] {
+        let slot = Slot::named(store, format!("{stem}{last}"));
+        assert_eq!(slot.key.as_str().len(), 1024);
+        let why = "keys that differ in their last byte are different keys";
+        slot.accepts(Guard::Absent, Some(&in_progress(token())), why).await;
+    }
+}
+
+/// A read sees what was written before it, every time: a claim that read an older state would be
+/// decided by it.
+pub async fn reads_see_the_latest_write(store: &dyn Store) {
+    let me = token();
+    let mut record = in_progress(me);
+    let slot = Slot::with(store, &record).await;
+    for round in 1..=20 {
+        let before = Seen::of(&record);
+        record.lease_until = Some(Timestamp::from_millis(now().as_millis() + 60_000 + round));
+        slot.accepts(Guard::Seen(before), Some(&record), "a read is strongly consistent").await;
+    }
+}

@@ -1,0 +1,158 @@
+//! Many at once: one wins, and the others are told who.
+
+use futures_util::future::join_all;
+use lambda_idempotency_core::{
+    admission::Admission,
+    key::Key,
+    record::Record,
+    store::{Guard, Seen, Store, Verdict, Write},
+};
+
+use super::{
+    kit::{
+        Slot, completed, describe, explain, found, in_progress, now, read_all, same, secs, token,
+        write_all,
+    },
+    protocol::{attempt, claim},
+};
+
+/// Of 16 claimants of one key one wins.
+pub async fn sixteen_claimants_have_one_winner(store: &dyn Store) {
+    claimants(store, 16).await;
+}
+
+/// Of 50 claimants of one key one wins.
+pub async fn fifty_claimants_have_one_winner(store: &dyn Store) {
+    claimants(store, 50).await;
+}
+
+async fn claimants(store: &dyn Store, count: usize) {
+    let slot = Slot::fresh(store);
+    one_winner(&slot, &Guard::Absent, count).await;
+}
+
+/// Of 30 that take one lapsed record over, all with the same guard, one wins.
+pub async fn takeovers_of_a_lapsed_record_have_one_winner(store: &dyn Store) {
+    let mut lapsed = in_progress(token());
+    lapsed.lease_until = Some(now().minus(secs(60)));
+    let slot = Slot::with(store, &lapsed).await;
+    one_winner(&slot, &Guard::Seen(Seen::of(&lapsed)), 30).await;
+}
+
+/// `count` records at once under one guard: one is written, and each other write finds that one.
+async fn one_winner(slot: &Slot<'_>, guard: &Guard, count: usize) {
+    let records: Vec<Record> = (0..count).map(|_| in_progress(token())).collect();
+    let verdicts =
+        join_all(records.iter().map(|record| slot.write(guard.clone(), Some(record)))).await;
+    let winners: Vec<_> = verdicts
+        .iter()
+        .zip(&records)
+        .filter(|(verdict, _)| matches!(verdict, Verdict::Written))
+        .map(|(_, record)| record)
+        .collect();
+    let [winner] = winners[..] else {
+        panic!("of {count} at once exactly one is written, not {}", winners.len())
+    };
+    for verdict in verdicts {
+        if !matches!(verdict, Verdict::Written) {
+            found(verdict, Some(winner), "whoever lost is shown the winner");
+        }
+    }
+    slot.holds(Some(winner), "the winner's record is what is there").await;
+}
+
+/// Through the protocol: of 24 that claim one key over and over one runs, the others are busy.
+pub async fn claims_through_the_protocol_have_one_winner(store: &dyn Store) {
+    let mut lapsed = in_progress(token());
+    lapsed.lease_until = Some(now().minus(secs(60)));
+    for slot in [Slot::fresh(store), Slot::with(store, &lapsed).await] {
+        let now = now();
+        let claims: Vec<_> = (0..24).map(|_| claim(token(), now)).collect();
+        let answers = join_all(claims.iter().map(|claim| attempt(&slot, claim, now))).await;
+        let won = answers.iter().filter(|answer| matches!(answer, Admission::Won(_))).count();
+        let busy = answers.iter().filter(|a| matches!(a, Admission::Busy { .. })).count();
+        assert_eq!((won, busy), (1, 23), "one runs, the others wait: {answers:?}");
+    }
+}
+
+/// An owner that settles while others try to take over: either it settles and they find that, or
+/// one of them has the key and the owner is refused. Never both.
+pub async fn settling_against_takeovers_has_one_winner(store: &dyn Store) {
+    for _ in 0..8 {
+        let me = token();
+        let mut lapsed = in_progress(me);
+        lapsed.lease_until = Some(now().minus(secs(60)));
+        let slot = Slot::with(store, &lapsed).await;
+        let mut writes = vec![slot.asks(Guard::Mine(me), Some(&completed(me, "1")))];
+        for _ in 0..7 {
+            let next = in_progress(token());
+            writes.push(slot.asks(Guard::Seen(Seen::of(&lapsed)), Some(&next)));
+        }
+        // The owner comes neither first nor last.
+        writes.swap(0, 3);
+        let calls = writes.iter().map(|write| write_all(store, std::slice::from_ref(write)));
+        let verdicts: Vec<_> = join_all(calls).await.into_iter().flatten().collect();
+        let written: Vec<_> = verdicts
+            .iter()
+            .zip(&writes)
+            .filter(|(verdict, _)| matches!(verdict, Verdict::Written))
+            .map(|(_, write)| write.record.as_ref())
+            .collect();
+        assert_eq!(written.len(), 1, "the owner or one successor, and nobody else");
+        slot.holds(written[0], "the one that was told so is there").await;
+    }
+}
+
+/// Batches that overlap, in different orders: each key has one winner, each batch is told the
+/// truth about each member, and no two batches block each other for good.
+pub async fn overlapping_batches_have_one_winner_a_key(store: &dyn Store) {
+    let keys: Vec<Key> = Slot::several(store, 40).into_iter().map(|slot| slot.key).collect();
+    let batches: Vec<Vec<Write>> = (0..8)
+        .map(|batch| {
+            let mut writes: Vec<_> = keys
+                .iter()
+                .cycle()
+                .skip(batch * 5)
+                .take(30)
+                .map(|key| Write {
+                    key: key.clone(),
+                    guard: Guard::Absent,
+                    record: Some(in_progress(token())),
+                })
+                .collect();
+            if batch % 2 == 1 {
+                writes.reverse();
+            }
+            writes
+        })
+        .collect();
+    let verdicts = join_all(batches.iter().map(|writes| write_all(store, writes))).await;
+    let there = read_all(store, &keys).await;
+    for (key, there) in keys.iter().zip(&there) {
+        let asked = batches.iter().flatten().zip(verdicts.iter().flatten());
+        let mut winners = 0;
+        for (write, verdict) in asked.filter(|(write, _)| write.key == *key) {
+            match verdict {
+                Verdict::Written => {
+                    winners += 1;
+                    let why = "who was told that it won is what is there";
+                    same(there.as_ref(), write.record.as_ref(), why);
+                }
+                Verdict::Found(found) => {
+                    let why = "who lost was shown the winner";
+                    same(found.as_ref(), there.as_ref(), why);
+                }
+                Verdict::Unknown(error) => panic!("a claim failed: {}", explain(error)),
+            }
+        }
+        assert_eq!(winners, 1, "one winner a key; there is {}", describe(there.as_ref()));
+    }
+}
+
+/// Different keys at once do not stand in each other's way.
+pub async fn different_keys_at_once_all_win(store: &dyn Store) {
+    let slots = Slot::several(store, 50);
+    let record = in_progress(token());
+    join_all(slots.iter().map(|slot| slot.given(&record))).await;
+    join_all(slots.iter().map(|slot| slot.holds(Some(&record), "each key has its record"))).await;
+}

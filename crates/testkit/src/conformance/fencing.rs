@@ -1,0 +1,185 @@
+//! Who lost a key can change nothing.
+
+use lambda_idempotency_core::{
+    admission::{Admission, Held, Overtaken, Settled, Settlement},
+    store::{Guard, Seen, Store},
+};
+
+use super::{
+    kit::{Slot, completed, in_progress, now, secs, token},
+    protocol::{attempt, claim, complete, hold, release, settle},
+};
+
+/// A key whose first owner was overtaken: the slot, the first and the second.
+async fn overtaken(store: &dyn Store) -> (Slot<'_>, Held, Held) {
+    let slot = Slot::fresh(store);
+    let early = now();
+    let first = hold(&slot, &claim(token(), early), early).await;
+    let late = first.claim.lease_until.plus(secs(5));
+    let second = hold(&slot, &claim(token(), late), late).await;
+    (slot, first, second)
+}
+
+/// A completion that comes too late does not overwrite the successor, which is still at work.
+pub async fn late_completion_cannot_overwrite_the_successor(store: &dyn Store) {
+    let (slot, first, second) = overtaken(store).await;
+    let settled = settle(&slot, &first, &complete("\"late\""), now()).await;
+    assert!(
+        matches!(settled, Settled::Overtaken(Overtaken::InProgress { .. })),
+        "a late completion learns that a successor is at work; got {settled:?}"
+    );
+    slot.holds(Some(&second.record), "the successor's record is untouched").await;
+}
+
+/// A failure that is reported too late does not release the successor's key: a third would run
+/// beside it.
+pub async fn late_failure_cannot_release_the_successor(store: &dyn Store) {
+    let (slot, first, second) = overtaken(store).await;
+    let settled = settle(&slot, &first, &release(), now()).await;
+    assert!(
+        matches!(settled, Settled::Overtaken(Overtaken::InProgress { .. })),
+        "a late failure learns that a successor is at work; got {settled:?}"
+    );
+    slot.holds(Some(&second.record), "the successor's record is untouched").await;
+}
+
+/// A delete that comes too late does not remove the successor's record.
+pub async fn late_put_back_cannot_delete_the_successor(store: &dyn Store) {
+    let (slot, first, second) = overtaken(store).await;
+    settle(&slot, &first, &Settlement::PutBack, now()).await;
+    slot.holds(Some(&second.record), "the successor's record is untouched").await;
+}
+
+/// A heartbeat that comes too late does not give the key back to its former owner.
+pub async fn late_renewal_cannot_take_the_key_back(store: &dyn Store) {
+    let (slot, first, second) = overtaken(store).await;
+    let renew = Settlement::Renew { lease_until: now().plus(secs(900)) };
+    let settled = settle(&slot, &first, &renew, now()).await;
+    assert!(
+        matches!(settled, Settled::Overtaken(Overtaken::InProgress { .. })),
+        "a late renewal learns that the key is lost; got {settled:?}"
+    );
+    slot.holds(Some(&second.record), "the successor's record is untouched").await;
+}
+
+/// A failure that would be remembered, reported too late, does not replace the successor's
+/// completion, and is answered with it.
+pub async fn late_failure_is_answered_with_the_successors_completion(store: &dyn Store) {
+    let (slot, first, second) = overtaken(store).await;
+    settle(&slot, &second, &complete("\"second\""), now()).await;
+    let remember = Settlement::Remember { outcome: None, error: "Late".into() };
+    for late in [complete("\"first\""), remember, release(), Settlement::PutBack] {
+        assert_eq!(
+            settle(&slot, &first, &late, now()).await,
+            Settled::Overtaken(Overtaken::Completed(Some("\"second\"".into()))),
+            "what comes late is told the successor's outcome"
+        );
+    }
+}
+
+/// The successor settles as if nobody had been before it.
+pub async fn successor_settles_undisturbed(store: &dyn Store) {
+    let (slot, first, second) = overtaken(store).await;
+    settle(&slot, &first, &complete("\"first\""), now()).await;
+    assert_eq!(
+        settle(&slot, &second, &complete("\"second\""), now()).await,
+        Settled::Done,
+        "the owner completes"
+    );
+    let later = attempt(&slot, &claim(token(), now()), now()).await;
+    assert_eq!(later, Admission::Replay(Some("\"second\"".into())), "its outcome is the answer");
+}
+
+/// A duplicate that was turned away holds nothing, and cleaning up after itself removes nothing.
+pub async fn rejected_duplicate_does_not_remove_the_owners_lock(store: &dyn Store) {
+    let owners = in_progress(token());
+    let slot = Slot::with(store, &owners).await;
+    let duplicate = token();
+    let refused = in_progress(duplicate);
+    slot.refuses(Guard::Absent, Some(&refused), Some(&owners), "the key is held").await;
+    let why = "a duplicate deletes only what carries its own token";
+    slot.refuses(Guard::Mine(duplicate), None, Some(&owners), why).await;
+    let why = "a duplicate deletes only what it wrote";
+    slot.refuses(Guard::Seen(Seen::of(&refused)), None, Some(&owners), why).await;
+}
+
+/// What is completed stays so, against its own owner too: a release, a put-back or a renewal that
+/// was on its way when the completion was written must not make the work run again.
+pub async fn completed_is_final_for_its_own_owner(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    assert_eq!(settle(&slot, &held, &complete("1"), now()).await, Settled::Done);
+    let done = slot.read().await;
+    let renew = Settlement::Renew { lease_until: now().plus(secs(900)) };
+    let remember = Settlement::Remember { outcome: None, error: "Late".into() };
+    for late in [release(), Settlement::PutBack, renew, remember] {
+        assert_eq!(
+            settle(&slot, &held, &late, now()).await,
+            Settled::Overtaken(Overtaken::Completed(Some("1".into()))),
+            "{late:?} after the completion is refused"
+        );
+        slot.holds(done.as_ref(), "completed is final").await;
+    }
+}
+
+/// A remembered failure is as final as a completion.
+pub async fn remembered_failure_is_final_for_its_own_owner(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    let remember = Settlement::Remember { outcome: Some("{}".into()), error: "Declined".into() };
+    assert_eq!(settle(&slot, &held, &remember, now()).await, Settled::Done);
+    let failed = slot.read().await;
+    for late in [complete("1"), release(), Settlement::PutBack] {
+        let settled = settle(&slot, &held, &late, now()).await;
+        assert_eq!(
+            settled,
+            Settled::Overtaken(Overtaken::Failed { error: Some("Declined".into()) }),
+            "{late:?} after the failure was remembered is refused"
+        );
+        slot.holds(failed.as_ref(), "a remembered failure is final").await;
+    }
+}
+
+/// A renewal names the lease it extends, so that a late one cannot shorten a newer one.
+pub async fn renewal_is_guarded_by_its_lease(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    let short = Settlement::Renew { lease_until: now().plus(secs(120)) };
+    let long = Settlement::Renew { lease_until: now().plus(secs(240)) };
+    assert_eq!(settle(&slot, &held, &long, now()).await, Settled::Done, "the lease is extended");
+    let renewed = slot.read().await.expect("a renewed record is there");
+    let (guard, record) = held.write(&short, now());
+    let why = "a renewal that was overtaken by a newer one does not shorten its lease";
+    slot.refuses(guard, record.as_ref(), Some(&renewed), why).await;
+    let held = Held { record: renewed, ..held };
+    assert_eq!(
+        settle(&slot, &held, &complete("1"), now()).await,
+        Settled::Done,
+        "who renewed still owns the key"
+    );
+}
+
+/// Two operations at once on one store settle their own records (a nested or concurrent call must
+/// not complete the other's key).
+pub async fn two_keys_at_once_are_settled_apart(store: &dyn Store) {
+    let (outer, inner) = (Slot::fresh(store), Slot::fresh(store));
+    let held_outer = hold(&outer, &claim(token(), now()), now()).await;
+    let held_inner = hold(&inner, &claim(token(), now()), now()).await;
+    settle(&inner, &held_inner, &complete("\"inner\""), now()).await;
+    outer.holds(Some(&held_outer.record), "the outer key is still in progress").await;
+    settle(&outer, &held_outer, &complete("\"outer\""), now()).await;
+    for (slot, outcome) in [(&outer, "\"outer\""), (&inner, "\"inner\"")] {
+        let answer = attempt(slot, &claim(token(), now()), now()).await;
+        assert_eq!(answer, Admission::Replay(Some(outcome.into())), "each has its own outcome");
+    }
+}
+
+/// A token is good for the key that it was made for, and for no other.
+pub async fn token_of_one_key_opens_no_other(store: &dyn Store) {
+    let (mine, theirs) = (token(), token());
+    Slot::with(store, &in_progress(mine)).await;
+    let record = in_progress(theirs);
+    let slot = Slot::with(store, &record).await;
+    let why = "this key is held by another token";
+    slot.refuses(Guard::Mine(mine), Some(&completed(mine, "1")), Some(&record), why).await;
+}

@@ -1,0 +1,176 @@
+//! A record comes back as it was written, field by field.
+
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    record::{Fingerprint, Owner, Record, Status},
+    store::{Guard, Seen, Store},
+};
+
+use super::kit::{Slot, completed, in_progress, now, read_all, secs, token};
+
+const STATUSES: [Status; 3] = [Status::InProgress, Status::Completed, Status::Failed];
+
+/// Writes each record and expects it back, from a read and from a refused write.
+async fn come_back(store: &dyn Store, records: impl IntoIterator<Item = Record>, why: &str) {
+    for record in records {
+        let slot = Slot::fresh(store);
+        slot.accepts(Guard::Absent, Some(&record), why).await;
+        slot.refuses(Guard::Absent, Some(&in_progress(token())), Some(&record), why).await;
+    }
+}
+
+/// With every field set, in every status.
+pub async fn every_field_present(store: &dyn Store) {
+    let records = STATUSES.map(|status| {
+        let mut record = filled();
+        record.status = status;
+        record
+    });
+    come_back(store, records, "every field is kept as it is").await;
+}
+
+/// With no optional field set, in every status: absent is not empty, and not zero.
+pub async fn every_optional_field_absent(store: &dyn Store) {
+    let records = STATUSES.map(|status| Record::new(status, now().plus(secs(3600))));
+    come_back(store, records, "an absent field stays absent").await;
+}
+
+/// With one optional field set, each in turn; and with one missing, each in turn.
+pub async fn each_optional_field_by_itself(store: &dyn Store) {
+    let set: [fn(&mut Record, &Record); 6] = [
+        |to, from| to.owner = from.owner,
+        |to, from| to.last_owner = from.last_owner,
+        |to, from| to.lease_until = from.lease_until,
+        |to, from| to.fingerprint.clone_from(&from.fingerprint),
+        |to, from| to.outcome.clone_from(&from.outcome),
+        |to, from| to.error.clone_from(&from.error),
+    ];
+    let (full, bare) = (filled(), Record::new(Status::InProgress, now().plus(secs(3600))));
+    for set in set {
+        let (mut one, mut all_but_one) = (bare.clone(), full.clone());
+        set(&mut one, &full);
+        set(&mut all_but_one, &bare);
+        come_back(store, [one, all_but_one], "a field is kept whatever the others are").await;
+    }
+}
+
+/// A record with every field set.
+fn filled() -> Record {
+    let mut record = in_progress(token());
+    record.last_owner = Some(token());
+    record.failures = 2;
+    record.vanished = 3;
+    record.fingerprint = Some(Fingerprint::new("1f3870be274f6c49b3e31a0c6728957f"));
+    record.outcome = Some("{\"charged\":true}".into());
+    record.error = Some("payments::Declined".into());
+    record
+}
+
+/// The counters, each by itself, from zero to the greatest.
+pub async fn counters(store: &dyn Store) {
+    for (failures, vanished) in [(0, 0), (1, 0), (0, 1), (7, 300), (u32::MAX, 0), (0, u32::MAX)] {
+        let mut record = in_progress(token());
+        record.failures = failures;
+        record.vanished = vanished;
+        come_back(store, [record], "both counters are kept, apart").await;
+    }
+}
+
+/// Outcomes are JSON text, kept byte for byte: what a replay answers is what the handler returned.
+pub async fn outcomes_byte_for_byte(store: &dyn Store) {
+    let outcomes = [
+        "null",
+        "true",
+        "false",
+        "0",
+        "-0.0",
+        "12345678901234567890",
+        "0.1000000000000000055511151231257827",
+        "1E400",
+        "\"\"",
+        "[]",
+        "{}",
+        "\"null\"",
+        "\"a string\"",
+        " { \"spaces\" : [ 1 , 2 ] } ",
+        "{\"b\":1,\"a\":2,\"b\":3}",
+        "\"quote \\\" backslash \\\\ newline \\n nul \\u0000 surrogates \\ud83d\\ude00\"",
+        "\"'; DROP TABLE idempotency; --\"",
+        "\"${jndi} {0} %s :name #name ?\"",
+    ];
+    let records = outcomes.map(|outcome| completed(token(), outcome));
+    come_back(store, records, "an outcome is text: kept byte for byte, never parsed").await;
+}
+
+/// Text of all planes, and line breaks.
+pub async fn unicode_text(store: &dyn Store) {
+    let mut record =
+        completed(token(), "\"Grüße, 注文 \u{1f69a}, e\u{301} \u{e9}, \u{200f}עברית\"");
+    record.error = Some("Größe<\u{1f69a}>\n\ttabbed".into());
+    record.fingerprint = Some(Fingerprint::new("指紋"));
+    come_back(store, [record], "text is kept as it is, not normalised").await;
+}
+
+/// An outcome of 300 KiB, not compressible by luck and not all ASCII.
+pub async fn large_outcome(store: &dyn Store) {
+    come_back(store, [completed(token(), &large())], "an outcome of 300 KiB is kept whole").await;
+}
+
+/// A JSON string of 300 KiB.
+fn large() -> String {
+    let mut text = String::from("\"");
+    while text.len() < 300 * 1024 - 40 {
+        text.push_str(&token().to_string());
+        text.push('ß');
+    }
+    text.push('"');
+    text
+}
+
+/// Many large records in one read (more than any server answers at once).
+pub async fn many_large_records_in_one_read(store: &dyn Store) {
+    let slots = Slot::several(store, 60);
+    let mut records = Vec::new();
+    for slot in &slots {
+        let record = completed(token(), &large());
+        slot.given(&record).await;
+        records.push(Some(record));
+    }
+    let keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
+    let read = read_all(store, &keys).await;
+    for (index, (read, expected)) in read.iter().zip(&records).enumerate() {
+        assert!(
+            read == expected,
+            "60 records of 300 KiB in one read all come back; number {index} does not"
+        );
+    }
+}
+
+/// Tokens with leading zeros, and the smallest and greatest.
+pub async fn owners_of_every_shape(store: &dyn Store) {
+    for bits in [0, 1, u128::from(u64::MAX), 1 << 127, u128::MAX] {
+        let mut record = in_progress(Owner::from_bits(bits));
+        record.last_owner = Some(Owner::from_bits(!bits));
+        let slot = Slot::with(store, &record).await;
+        slot.holds(Some(&record), "a token is 128 bits, none of them special").await;
+        let why = "a token is compared as it was written";
+        slot.accepts(Guard::Mine(Owner::from_bits(bits)), Some(&completed(token(), "1")), why)
+            .await;
+    }
+}
+
+/// Leases keep their milliseconds, and expiry its seconds, now and in the year 2100.
+pub async fn instants_keep_their_precision(store: &dyn Store) {
+    for (lease, expires) in [
+        (Timestamp::from_millis(1), now().plus(secs(3600))),
+        (Timestamp::from_millis(1_700_000_000_001), Timestamp::from_secs(4_102_444_801)),
+        (Timestamp::from_millis(4_102_444_800_999), Timestamp::from_secs(4_102_444_801)),
+    ] {
+        let mut record = Record::new(Status::InProgress, expires);
+        record.lease_until = Some(lease);
+        let slot = Slot::with(store, &record).await;
+        slot.holds(Some(&record), "a lease has milliseconds, an expiry whole seconds").await;
+        let why = "an instant is compared as it was written";
+        slot.accepts(Guard::Seen(Seen::of(&record)), Some(&in_progress(token())), why).await;
+    }
+}

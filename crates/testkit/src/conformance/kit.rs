@@ -1,0 +1,243 @@
+//! What every scenario is written with.
+
+use std::{error::Error, fmt::Write as _, time::Duration};
+
+use lambda_idempotency_core::{
+    clock::{Clock, SystemClock, Timestamp},
+    key::Key,
+    record::{Owner, Record, Status},
+    store::{Guard, Store, StoreError, Verdict, Write},
+};
+
+/// How long a store may take for one call. Generous: the suite asserts no timing.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// One fresh key of a store.
+pub(super) struct Slot<'a> {
+    pub(super) store: &'a dyn Store,
+    pub(super) key: Key,
+}
+
+impl<'a> Slot<'a> {
+    pub(super) fn fresh(store: &'a dyn Store) -> Self {
+        Self { store, key: fresh_key() }
+    }
+
+    pub(super) fn named(store: &'a dyn Store, key: impl Into<String>) -> Self {
+        Self { store, key: Key::from_text(key.into()) }
+    }
+
+    /// Many fresh ones.
+    pub(super) fn several(store: &'a dyn Store, count: usize) -> Vec<Self> {
+        (0..count).map(|_| Self::fresh(store)).collect()
+    }
+
+    /// A fresh one that holds `record`.
+    pub(super) async fn with(store: &'a dyn Store, record: &Record) -> Self {
+        let slot = Self::fresh(store);
+        slot.given(record).await;
+        slot
+    }
+
+    /// Puts `record` where nothing is.
+    pub(super) async fn given(&self, record: &Record) {
+        let verdict = self.write(Guard::Absent, Some(record)).await;
+        written(verdict, "nothing is there yet, so a write under `Absent` is applied");
+    }
+
+    /// Writes this key alone.
+    pub(super) async fn write(&self, guard: Guard, record: Option<&Record>) -> Verdict {
+        let mut verdicts = write_all(self.store, &[self.asks(guard, record)]).await;
+        verdicts.pop().expect("`write_all` checked that there is one verdict")
+    }
+
+    /// The write, for a batch.
+    pub(super) fn asks(&self, guard: Guard, record: Option<&Record>) -> Write {
+        Write { key: self.key.clone(), guard, record: record.cloned() }
+    }
+
+    /// What is there now.
+    pub(super) async fn read(&self) -> Option<Record> {
+        read_all(self.store, std::slice::from_ref(&self.key)).await.pop().flatten()
+    }
+
+    /// Asserts what is there now.
+    pub(super) async fn holds(&self, expected: Option<&Record>, why: &str) {
+        same(self.read().await.as_ref(), expected, why);
+    }
+
+    /// Tries a write that must be refused, must name what is there, and must leave it alone.
+    pub(super) async fn refuses(
+        &self,
+        guard: Guard,
+        record: Option<&Record>,
+        there: Option<&Record>,
+        why: &str,
+    ) {
+        found(self.write(guard, record).await, there, why);
+        self.holds(there, &format!("a refused write changes nothing ({why})")).await;
+    }
+
+    /// Tries a write that must be applied.
+    pub(super) async fn accepts(&self, guard: Guard, record: Option<&Record>, why: &str) {
+        written(self.write(guard, record).await, why);
+        self.holds(record, &format!("what was written is there ({why})")).await;
+    }
+}
+
+/// A key that no other test has.
+pub(super) fn fresh_key() -> Key {
+    Key::from_text(format!("conformance#{}", token()))
+}
+
+/// A fresh owner.
+pub(super) fn token() -> Owner {
+    Owner::random().expect("randomness from the operating system")
+}
+
+/// The time that records of the suite are written at: the real one, since a store may have a
+/// server that sweeps by it.
+pub(super) fn now() -> Timestamp {
+    SystemClock.now()
+}
+
+pub(super) fn secs(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+/// A record in progress that is held for another minute.
+pub(super) fn in_progress(owner: Owner) -> Record {
+    let mut record = Record::new(Status::InProgress, now().plus(secs(3600)));
+    record.owner = Some(owner);
+    record.lease_until = Some(now().plus(secs(60)));
+    record
+}
+
+/// A record that `owner` completed.
+pub(super) fn completed(owner: Owner, outcome: &str) -> Record {
+    let mut record = Record::new(Status::Completed, now().plus(secs(3600)));
+    record.owner = Some(owner);
+    record.outcome = Some(outcome.into());
+    record
+}
+
+/// A record that `owner` released after a failure.
+pub(super) fn released(owner: Owner) -> Record {
+    let mut record = Record::new(Status::InProgress, now().plus(secs(3600)));
+    record.last_owner = Some(owner);
+    record.lease_until = Some(Timestamp::from_millis(1));
+    record.failures = 1;
+    record.error = Some("Declined".into());
+    record
+}
+
+pub(super) async fn write_all(store: &dyn Store, writes: &[Write]) -> Vec<Verdict> {
+    let verdicts = store.write(writes, now().plus(PATIENCE)).await;
+    assert_eq!(
+        verdicts.len(),
+        writes.len(),
+        "one verdict for each write, in the order asked: got {} for {}",
+        verdicts.len(),
+        writes.len()
+    );
+    verdicts
+}
+
+pub(super) async fn read_all(store: &dyn Store, keys: &[Key]) -> Vec<Option<Record>> {
+    let answers = store.read(keys, now().plus(PATIENCE)).await;
+    assert_eq!(
+        answers.len(),
+        keys.len(),
+        "one answer for each key, in the order asked: got {} for {}",
+        answers.len(),
+        keys.len()
+    );
+    answers
+        .into_iter()
+        .map(|answer| match answer {
+            Ok(record) => record,
+            Err(error) => panic!("a read failed: {}", explain(&error)),
+        })
+        .collect()
+}
+
+#[track_caller]
+pub(super) fn written(verdict: Verdict, why: &str) {
+    match verdict {
+        Verdict::Written => {}
+        Verdict::Found(there) => {
+            panic!("{why}\n  expected: Written\n  got:      Found({})", describe(there.as_ref()))
+        }
+        Verdict::Unknown(error) => {
+            panic!("{why}\n  expected: Written\n  got:      Unknown({})", explain(&error))
+        }
+    }
+}
+
+#[track_caller]
+pub(super) fn found(verdict: Verdict, expected: Option<&Record>, why: &str) {
+    match verdict {
+        Verdict::Found(there) => same(there.as_ref(), expected, why),
+        Verdict::Written => {
+            panic!("{why}\n  expected: Found({})\n  got:      Written", describe(expected))
+        }
+        Verdict::Unknown(error) => panic!(
+            "{why}\n  expected: Found({})\n  got:      Unknown({})",
+            describe(expected),
+            explain(&error)
+        ),
+    }
+}
+
+#[track_caller]
+pub(super) fn same(actual: Option<&Record>, expected: Option<&Record>, why: &str) {
+    if actual == expected {
+        return;
+    }
+    let fields = match (actual, expected) {
+        (Some(actual), Some(expected)) => differing(actual, expected),
+        _ => String::new(),
+    };
+    panic!("{why}\n  expected: {}\n  got:      {}{fields}", describe(expected), describe(actual));
+}
+
+fn differing(actual: &Record, expected: &Record) -> String {
+    let mut out = String::new();
+    let mut check = |name: &str, same: bool| {
+        if !same {
+            let _ = write!(out, "\n  differs:  {name}");
+        }
+    };
+    check("status", actual.status == expected.status);
+    check("owner", actual.owner == expected.owner);
+    check("last_owner", actual.last_owner == expected.last_owner);
+    check("failures", actual.failures == expected.failures);
+    check("vanished", actual.vanished == expected.vanished);
+    check("lease_until", actual.lease_until == expected.lease_until);
+    check("expires_at", actual.expires_at == expected.expires_at);
+    check("fingerprint", actual.fingerprint == expected.fingerprint);
+    check("outcome", actual.outcome == expected.outcome);
+    check("error", actual.error == expected.error);
+    out
+}
+
+/// A record for a message: large outcomes cut short.
+pub(super) fn describe(record: Option<&Record>) -> String {
+    let Some(record) = record else { return "nothing".to_owned() };
+    let mut short = record.clone();
+    if let Some(outcome) = record.outcome.as_ref().filter(|o| o.len() > 200) {
+        let head: String = outcome.chars().take(40).collect();
+        short.outcome = Some(format!("{head}... ({} bytes)", outcome.len()).into());
+    }
+    format!("{short:?}")
+}
+
+pub(super) fn explain(error: &StoreError) -> String {
+    let mut out = format!("{:?}, {error}", error.kind());
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let _ = write!(out, ": {cause}");
+        source = cause.source();
+    }
+    out
+}

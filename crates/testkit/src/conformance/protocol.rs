@@ -1,0 +1,74 @@
+//! The smallest engine: drives a store by what `admission` says, one key at a time.
+
+use lambda_idempotency_core::{
+    admission::{Admission, Claim, Held, Settled, Settlement, admit},
+    clock::Timestamp,
+    record::Owner,
+    store::Verdict,
+};
+
+use super::kit::{Slot, explain, secs};
+
+/// A claim of one minute from `now`.
+pub(super) fn claim(owner: Owner, now: Timestamp) -> Claim {
+    Claim {
+        owner,
+        lease_until: now.plus(secs(60)),
+        retention: secs(3600),
+        skew: secs(1),
+        fingerprint: None,
+    }
+}
+
+/// Asks until there is an answer other than [`Admission::Try`].
+pub(super) async fn attempt(slot: &Slot<'_>, claim: &Claim, now: Timestamp) -> Admission {
+    let mut seen = None;
+    for _ in 0..100 {
+        match admit(claim, seen.as_ref(), now) {
+            Admission::Try { guard, held } => match slot.write(guard, Some(&held.record)).await {
+                Verdict::Written => return Admission::Won(held),
+                Verdict::Found(there) => seen = there,
+                Verdict::Unknown(error) => panic!("a claim failed: {}", explain(&error)),
+            },
+            answer => return answer,
+        }
+    }
+    panic!("after 100 rounds the store still shows a record that its own guard then misses")
+}
+
+/// Claims a key that must be free.
+pub(super) async fn hold(slot: &Slot<'_>, claim: &Claim, now: Timestamp) -> Held {
+    match attempt(slot, claim, now).await {
+        Admission::Won(held) => held,
+        answer => panic!("the key is free, so the claim is granted; got {answer:?}"),
+    }
+}
+
+/// Settles, with at most the one second write that [`Settled::Again`] asks for.
+pub(super) async fn settle(
+    slot: &Slot<'_>,
+    held: &Held,
+    settlement: &Settlement,
+    now: Timestamp,
+) -> Settled {
+    let (guard, record) = held.write(settlement, now);
+    let settled = match slot.write(guard, record.as_ref()).await {
+        Verdict::Written => return Settled::Done,
+        Verdict::Found(there) => held.settled(settlement, there.as_ref(), now),
+        Verdict::Unknown(error) => panic!("settling failed: {}", explain(&error)),
+    };
+    let Settled::Again { guard, record } = settled else { return settled };
+    match slot.write(guard, Some(&record)).await {
+        Verdict::Written => Settled::Done,
+        Verdict::Found(there) => held.settled(settlement, there.as_ref(), now),
+        Verdict::Unknown(error) => panic!("settling failed: {}", explain(&error)),
+    }
+}
+
+pub(super) fn complete(outcome: &str) -> Settlement {
+    Settlement::Complete { outcome: Some(outcome.into()) }
+}
+
+pub(super) fn release() -> Settlement {
+    Settlement::Release { error: "Declined".into() }
+}

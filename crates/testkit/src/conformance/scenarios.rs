@@ -1,0 +1,195 @@
+//! The list of all scenarios, in one place.
+
+use lambda_idempotency_core::{clock::BoxFuture, store::Store};
+
+/// One scenario of the suite.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Scenario {
+    /// The module it is in.
+    pub module: &'static str,
+    /// The name of the function.
+    pub name: &'static str,
+    /// Runs it; panics if the store does not conform.
+    pub run: for<'a> fn(&'a dyn Store) -> BoxFuture<'a, ()>,
+}
+
+/// Makes a test of every scenario of the conformance suite.
+///
+/// Takes an async function, or a closure that returns a future, which makes the store:
+///
+/// ```
+/// use lambda_idempotency_core::memory::MemoryStore;
+///
+/// async fn make() -> MemoryStore {
+///     MemoryStore::new()
+/// }
+///
+/// mod conformance {
+///     lambda_idempotency_testkit::store_conformance!(super::make);
+/// }
+/// ```
+///
+/// Each test is a `#[tokio::test]`, so the calling crate needs `tokio` with `macros` and `rt`. Give
+/// other attributes to replace that:
+///
+/// ```
+/// # use lambda_idempotency_core::memory::MemoryStore;
+/// lambda_idempotency_testkit::store_conformance!(
+///     || async { MemoryStore::new() },
+///     #[tokio::test(flavor = "current_thread")]
+///     #[ignore = "needs a server"]
+/// );
+/// ```
+#[macro_export]
+macro_rules! store_conformance {
+    ($make:expr, $(#[$attribute:meta])+) => {
+        $crate::__scenarios! { __scenario_test [[$(#[$attribute])+] [$make]] }
+    };
+    ($make:expr $(,)?) => {
+        $crate::store_conformance! { $make, #[tokio::test] }
+    };
+}
+
+/// Calls `$crate::$callback!` with `$arguments` and the whole list.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __scenarios {
+    ($callback:ident $arguments:tt) => {
+        $crate::$callback! { $arguments
+            claiming {
+                absent_key_is_written_and_read_back
+                second_absent_write_finds_the_first
+                absent_finds_a_record_of_any_status
+                expired_record_is_found_under_absent
+                lapsed_record_is_found_under_absent
+                deleted_key_is_absent_again
+                takeover_replaces_every_field
+                settling_replaces_every_field
+                a_key_lives_through_the_protocol
+                expired_record_is_claimed_anew
+                record_without_a_lease_is_locked_until_it_expires
+                similar_keys_do_not_meet
+                long_keys_are_kept_whole
+                reads_see_the_latest_write
+            }
+            fencing {
+                late_completion_cannot_overwrite_the_successor
+                late_failure_cannot_release_the_successor
+                late_put_back_cannot_delete_the_successor
+                late_renewal_cannot_take_the_key_back
+                late_failure_is_answered_with_the_successors_completion
+                successor_settles_undisturbed
+                rejected_duplicate_does_not_remove_the_owners_lock
+                completed_is_final_for_its_own_owner
+                remembered_failure_is_final_for_its_own_owner
+                renewal_is_guarded_by_its_lease
+                two_keys_at_once_are_settled_apart
+                token_of_one_key_opens_no_other
+            }
+            ambiguity {
+                retried_claim_meets_its_own_token
+                retried_takeover_meets_its_own_token
+                retried_completion_is_done
+                retried_remembering_is_done
+                retried_release_is_done
+                retried_renewal_is_done
+                retried_put_back_keeps_the_history
+                retried_delete_is_written
+                duplicate_of_a_claim_cannot_reopen_a_completed_key
+                duplicate_of_a_release_cannot_free_the_next_owner
+                duplicate_of_a_takeover_cannot_reopen_the_key
+                completion_that_finds_nothing_is_written_under_absent
+                completion_that_finds_a_successors_is_answered_with_it
+                claim_in_doubt_is_found_out_by_reading
+            }
+            boundaries {
+                seen_names_the_status
+                seen_names_the_owner
+                seen_tells_an_owner_from_none
+                seen_names_the_last_owner
+                seen_tells_a_last_owner_from_none
+                seen_names_the_lease_to_the_millisecond
+                seen_tells_a_lease_from_none
+                seen_names_the_expiry
+                seen_holds_with_every_optional_field_absent
+                seen_misses_its_own_successor
+                two_releases_within_a_second_are_told_apart
+                seen_on_nothing_finds_nothing
+                mine_on_nothing_finds_nothing
+                mine_needs_a_record_in_progress
+                mine_needs_the_very_token
+                mine_misses_a_released_record
+                mine_holds_after_the_lease
+                delete_under_mine
+                delete_under_seen
+                delete_under_absent_deletes_nothing
+                delete_of_what_is_gone_is_written
+            }
+            batches {
+                empty_write_has_no_verdicts
+                empty_read_has_no_answers
+                mixed_guards_have_their_own_verdicts
+                batch_of_60_is_written
+                batch_of_130_is_written
+                batch_of_settlements
+                one_bad_member_harms_only_itself
+                outcome_that_is_too_large_leaves_the_claim
+                reads_are_in_order_with_gaps
+                read_of_150_keys
+                claims_and_takeovers_in_one_batch
+            }
+            fields {
+                every_field_present
+                every_optional_field_absent
+                each_optional_field_by_itself
+                counters
+                outcomes_byte_for_byte
+                unicode_text
+                large_outcome
+                many_large_records_in_one_read
+                owners_of_every_shape
+                instants_keep_their_precision
+            }
+            contention {
+                sixteen_claimants_have_one_winner
+                fifty_claimants_have_one_winner
+                takeovers_of_a_lapsed_record_have_one_winner
+                claims_through_the_protocol_have_one_winner
+                settling_against_takeovers_has_one_winner
+                overlapping_batches_have_one_winner_a_key
+                different_keys_at_once_all_win
+            }
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __scenario_test {
+    ($arguments:tt $($module:ident { $($name:ident)+ })+) => {
+        $($( $crate::__scenario_test! { @one $arguments $module $name } )+)+
+    };
+    (@one [[$(#[$attribute:meta])+] [$make:expr]] $module:ident $name:ident) => {
+        $(#[$attribute])+
+        async fn $name() {
+            let store = ($make)().await;
+            $crate::conformance::$module::$name(&store).await;
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __scenario_list {
+    ([] $($module:ident { $($name:ident)+ })+) => {
+        &[$($( $crate::conformance::Scenario {
+            module: stringify!($module),
+            name: stringify!($name),
+            run: |store| Box::pin($crate::conformance::$module::$name(store)),
+        }, )+)+]
+    };
+}
+
+/// Every scenario, in the order of the modules; for whoever wants to run them without the macro.
+pub const SCENARIOS: &[Scenario] = __scenarios! { __scenario_list [] };

@@ -1,0 +1,9 @@
+//! The store in memory conforms.
+
+use lambda_idempotency_core::memory::MemoryStore;
+
+async fn make() -> MemoryStore {
+    MemoryStore::new()
+}
+
+lambda_idempotency_testkit::store_conformance!(make);

@@ -1,0 +1,46 @@
+//! Every scenario is in the list, so that no store passes by not being asked.
+
+use std::collections::BTreeSet;
+
+use lambda_idempotency_testkit::conformance::SCENARIOS;
+
+macro_rules! sources {
+    ($($module:literal)+) => {
+        [$(($module, include_str!(concat!("../src/conformance/", $module, ".rs")))),+]
+    };
+}
+
+#[test]
+fn every_public_function_of_the_suite_is_listed() {
+    let sources = sources! {
+        "claiming" "fencing" "ambiguity" "boundaries" "batches" "fields" "contention"
+    };
+    let mut written = BTreeSet::new();
+    for (module, source) in sources {
+        for line in source.lines().filter_map(|line| line.strip_prefix("pub ")) {
+            let name = line.strip_prefix("async fn ").and_then(|rest| rest.split('(').next());
+            let name = name.unwrap_or_else(|| panic!("{module}: not a scenario: {line}"));
+            written.insert((module, name));
+        }
+    }
+    let listed: BTreeSet<_> = SCENARIOS.iter().map(|s| (s.module, s.name)).collect();
+    assert_eq!(listed.len(), SCENARIOS.len(), "a scenario is listed twice");
+    assert_eq!(listed, written);
+}
+
+#[test]
+fn every_module_of_the_suite_is_scanned() {
+    let modules = include_str!("../src/conformance/mod.rs");
+    let public: BTreeSet<_> = modules
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .collect();
+    let listed: BTreeSet<_> = SCENARIOS.iter().map(|s| s.module).collect();
+    assert_eq!(public, listed);
+}
+
+#[test]
+fn names_are_unique_over_all_modules() {
+    let names: BTreeSet<_> = SCENARIOS.iter().map(|s| s.name).collect();
+    assert_eq!(names.len(), SCENARIOS.len(), "each becomes a test in one module of the caller");
+}
