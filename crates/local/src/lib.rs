@@ -1,1 +1,54 @@
-//! Placeholder.
+//! Runs a real, separately compiled Lambda function on this machine: no AWS account, no Docker.
+//!
+//! A [`Local`] is a small, honest imitation of the three services around a function:
+//!
+//! - **Lambda**: the [Runtime API] on a loopback port, and the function's binary as a child process that talks to it.
+//!   A process that misses its deadline is killed with `SIGKILL`, a crashed one is replaced, and there may be several
+//!   at once ([`LocalBuilder::sandboxes`]), so that two deliveries can race.
+//! - **The source**: an SQS queue, SNS or EventBridge, redelivering as AWS does, up to the dead-letter queue
+//!   ([`Local::deliver`]).
+//! - **DynamoDB**: embedded, in memory, behind a thin proxy that counts requests and capacity units ([`Usage`]) and
+//!   misbehaves on demand ([`Fault`]).
+//!
+//! ```no_run
+//! use lambda_idempotency_local::{FunctionConfig, Local, Table};
+//! # async fn example() -> Result<(), lambda_idempotency_local::Error> {
+//! let local = Local::builder(FunctionConfig::new("target/debug/orders").env("IDEMPOTENCY_TABLE", "idempotency"))
+//!     .table(Table::new("idempotency", "id").ttl("expiration"))
+//!     .start()
+//!     .await?;
+//! let report = local.deliver(r#"{"Records":[{"eventSource":"aws:sqs","messageId":"m1","body":"{}"}]}"#).await?;
+//! assert!(report.dead_letters.is_empty());
+//! println!("{} DynamoDB requests", local.dynamodb().usage().requests());
+//! local.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Time is the real clock, because a real process lives in it; every delay can be shortened ([`SqsConfig`],
+//! [`AsyncConfig`], [`FunctionConfig::timeout`]). Nothing that a `Local` starts outlives it: dropping it kills the
+//! function's processes and aborts its tasks.
+//!
+//! [Runtime API]: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
+// This crate imitates the outside world: it reads the real clock and runs servers, each aborted when dropped.
+#![allow(clippy::disallowed_methods)]
+
+mod cargo;
+mod dynamodb;
+mod error;
+mod function;
+mod http;
+mod local;
+mod source;
+
+pub use cargo::Build;
+pub use dynamodb::{Apply, DynamoDb, Fault, FaultId, Faults, Front, Gate, Table, Usage};
+pub use error::{Error, InvalidEvent};
+pub use function::{
+    FunctionConfig, InFlight, Invocation, InvocationResult, Outcome, OutputLine, RecordLine, Stream,
+};
+pub use local::{Local, LocalBuilder};
+pub use source::{
+    AsyncConfig, Batch, BatchVerdict, DeadLetter, DeliveryReport, Event, Fate, InvocationReport,
+    Queue, RecordReport, Source, SqsConfig, parse_event,
+};

@@ -1,0 +1,89 @@
+//! A function that does what each record says, for the tests of this crate.
+//!
+//! A record's text (the body of an SQS message, `Sns.Message`, an EventBridge `detail`, or a whole unknown event) holds
+//! `{"do": "<step>"}`:
+//!
+//! - `succeed`: the record is settled as executed;
+//! - `report`: it is reported in `batchItemFailures`;
+//! - `fail`: the function returns an error;
+//! - `garble`: the function names a record that nobody sent;
+//! - `sleep`: it sleeps for an hour;
+//! - `abort`: the process aborts;
+//! - `fail-once`, `abort-once`, `sleep-once`: the same, if the variable `MARK` names a file that does not exist yet.
+
+#![allow(clippy::indexing_slicing, reason = "indexing a JSON value cannot panic")]
+
+use std::time::Duration;
+
+use lambda_runtime::{Error, LambdaEvent, service_fn, tracing};
+use serde_json::{Value, json};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    tracing::init_default_subscriber();
+    if std::env::var_os("FAIL_TO_START").is_some() {
+        return Err("told not to start".into());
+    }
+    eprintln!("started");
+    lambda_runtime::run(service_fn(handle)).await
+}
+
+async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
+    let mut failures = Vec::new();
+    for (source, record, script) in records(&event.payload) {
+        let step = script.get("do").and_then(Value::as_str).unwrap_or("succeed");
+        let step = match step.strip_suffix("-once") {
+            Some(step) if first_time() => step,
+            Some(_) => "succeed",
+            None => step,
+        };
+        match step {
+            "fail" => return Err("told to fail".into()),
+            "garble" => failures.push(json!({ "itemIdentifier": "nobody" })),
+            "sleep" => tokio::time::sleep(Duration::from_secs(3600)).await,
+            "abort" => std::process::abort(),
+            _ => {}
+        }
+        let outcome = if step == "report" { "failed" } else { "executed" };
+        if step == "report" {
+            failures.push(json!({ "itemIdentifier": record }));
+        }
+        tracing::info!(
+            target: "lambda_idempotency::record",
+            source,
+            record,
+            operation = "scripted",
+            key_hash = "0123456789abcdef",
+            outcome,
+            ms = 1.5,
+            failures = 0,
+            vanished = 0,
+            request_id = event.context.request_id,
+            "record settled"
+        );
+    }
+    Ok(json!({ "batchItemFailures": failures, "deadline": event.context.deadline }))
+}
+
+/// Source, id and script of each record.
+fn records(event: &Value) -> Vec<(&'static str, String, Value)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let parsed = |value: &Value| {
+        serde_json::from_str(value.as_str().unwrap_or_default()).unwrap_or_default()
+    };
+    if let Some(records) = event.get("Records").and_then(Value::as_array) {
+        let of = |record: &Value| match record.get("Sns") {
+            Some(sns) => ("sns", text(&sns["MessageId"]), parsed(&sns["Message"])),
+            None => ("sqs", text(&record["messageId"]), parsed(&record["body"])),
+        };
+        return records.iter().map(of).collect();
+    }
+    match event.get("detail") {
+        Some(detail) => vec![("eventbridge", text(&event["id"]), detail.clone())],
+        None => vec![("direct", "event".to_owned(), event.clone())],
+    }
+}
+
+fn first_time() -> bool {
+    std::env::var("MARK").is_ok_and(|mark| std::fs::File::create_new(mark).is_ok())
+}

@@ -1,0 +1,139 @@
+//! Building the function with cargo, and finding the binary.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::Error;
+
+/// A binary to build with `cargo build`, which takes no time if it is up to date.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), lambda_idempotency_local::Error> {
+/// let function = lambda_idempotency_local::Build::package("orders").run().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Build {
+    package: String,
+    example: Option<String>,
+    release: bool,
+    quiet: bool,
+    directory: Option<PathBuf>,
+}
+
+impl Build {
+    /// The only binary of a package of the workspace around the current directory.
+    pub fn package(package: impl Into<String>) -> Self {
+        Self {
+            package: package.into(),
+            example: None,
+            release: false,
+            quiet: true,
+            directory: None,
+        }
+    }
+
+    /// An example of a package.
+    pub fn example(package: impl Into<String>, example: impl Into<String>) -> Self {
+        Self { example: Some(example.into()), ..Self::package(package) }
+    }
+
+    /// Whether to build with `--release`.
+    #[must_use]
+    pub fn release(mut self, release: bool) -> Self {
+        self.release = release;
+        self
+    }
+
+    /// Whether to keep cargo's progress to oneself; its errors are told in any case. True unless told otherwise.
+    #[must_use]
+    pub fn quiet(mut self, quiet: bool) -> Self {
+        self.quiet = quiet;
+        self
+    }
+
+    /// Builds in this directory rather than in the current one.
+    #[must_use]
+    pub fn directory(mut self, directory: impl AsRef<Path>) -> Self {
+        self.directory = Some(directory.as_ref().to_path_buf());
+        self
+    }
+
+    /// Builds, and gives the path of the binary.
+    pub async fn run(&self) -> Result<PathBuf, Error> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args([
+            "build",
+            "--message-format=json-render-diagnostics",
+            "--package",
+            &self.package,
+        ]);
+        match &self.example {
+            Some(example) => command.args(["--example", example]),
+            None => command.arg("--bins"),
+        };
+        if self.release {
+            command.arg("--release");
+        }
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        let stderr = if self.quiet { Stdio::piped() } else { Stdio::inherit() };
+        let build =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).kill_on_drop(true);
+        let output = build.spawn().map_err(|source| Error::Build {
+            what: "cargo could not be started: is it installed and on PATH?".to_owned(),
+            source: Some(source),
+        })?;
+        let output = output.wait_with_output().await.map_err(Error::Process)?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let what = match said.is_empty() {
+                true => format!("`cargo build -p {}` failed: see its messages above", self.package),
+                false => format!("`cargo build -p {}` failed:\n{said}", self.package),
+            };
+            return Err(Error::Build { what, source: None });
+        }
+        let mut binaries = executables(&String::from_utf8_lossy(&output.stdout));
+        match (binaries.pop(), binaries.is_empty()) {
+            (Some(binary), true) => Ok(binary),
+            (None, _) => Err(self.failed("builds no binary")),
+            (Some(_), false) => {
+                Err(self.failed("builds several binaries: give the path of the one to run"))
+            }
+        }
+    }
+
+    fn failed(&self, why: &str) -> Error {
+        Error::Build { what: format!("the package {} {why}", self.package), source: None }
+    }
+}
+
+/// The executables in cargo's messages. Without `-p` for its dependencies, cargo tells of those asked for only.
+fn executables(messages: &str) -> Vec<PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executables_are_found_among_the_messages() {
+        let messages = concat!(
+            r#"{"reason":"compiler-artifact","executable":null}"#,
+            "\nnot json\n",
+            r#"{"reason":"compiler-artifact","executable":"/t/debug/orders"}"#,
+        );
+        assert_eq!(executables(messages), [PathBuf::from("/t/debug/orders")]);
+    }
+}

@@ -1,0 +1,268 @@
+//! Faults to order: which request, how often, and what goes wrong.
+//!
+//! The interesting faults are those that come *after* the write was applied: the caller sees a failure and the table
+//! holds the write. [`Apply`] is a parameter of every fault for that reason.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+/// Whether the request reaches the table before it goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apply {
+    /// Nothing was written.
+    Before,
+    /// It was written, and nobody will hear of it.
+    After,
+}
+
+/// Something that goes wrong with certain requests.
+///
+/// ```
+/// # use lambda_idempotency_local::{Apply, Fault};
+/// // The second PutItem into `idempotency` is applied, and its answer is lost.
+/// let fault = Fault::hang_up(Apply::After).on("PutItem").table("idempotency").skip(1).times(1);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Fault {
+    operation: Option<String>,
+    table: Option<String>,
+    skip: u64,
+    times: u64,
+    pub(crate) action: Action,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    Error { apply: Apply, status: u16, code: String },
+    HangUp { apply: Apply },
+    Delay(Duration),
+    Hold { apply: Apply, gate: Gate },
+    ThrottleMembers(Vec<usize>),
+    Unprocessed,
+}
+
+impl Fault {
+    /// Answers with an HTTP status and an error code, such as `InternalServerError`.
+    pub fn error(apply: Apply, status: u16, code: impl Into<String>) -> Self {
+        Self::new(Action::Error { apply, status, code: code.into() })
+    }
+
+    /// Answers 500, `InternalServerError`.
+    pub fn internal_error(apply: Apply) -> Self {
+        Self::error(apply, 500, "InternalServerError")
+    }
+
+    /// Answers 503, `ServiceUnavailable`, before anything is applied.
+    pub fn unavailable() -> Self {
+        Self::error(Apply::Before, 503, "ServiceUnavailable")
+    }
+
+    /// Answers 400, `ProvisionedThroughputExceededException`, before anything is applied.
+    pub fn throttled() -> Self {
+        Self::error(Apply::Before, 400, "ProvisionedThroughputExceededException")
+    }
+
+    /// Closes the connection without an answer.
+    pub fn hang_up(apply: Apply) -> Self {
+        Self::new(Action::HangUp { apply })
+    }
+
+    /// Takes its time, then proceeds.
+    pub fn delay(delay: Duration) -> Self {
+        Self::new(Action::Delay(delay))
+    }
+
+    /// Stops there until the [`Gate`] is opened: for killing a process at an exact moment.
+    pub fn hold(apply: Apply, gate: &Gate) -> Self {
+        Self::new(Action::Hold { apply, gate: gate.clone() })
+    }
+
+    /// Throttles some members of a `BatchExecuteStatement` by position; they are not applied, the others are.
+    pub fn throttle_members(members: impl IntoIterator<Item = usize>) -> Self {
+        Self::new(Action::ThrottleMembers(members.into_iter().collect()))
+            .on("BatchExecuteStatement")
+    }
+
+    /// Leaves a `BatchGetItem` wholly unprocessed: an answer without items, every key in `UnprocessedKeys`.
+    pub fn unprocessed_keys() -> Self {
+        Self::new(Action::Unprocessed).on("BatchGetItem")
+    }
+
+    fn new(action: Action) -> Self {
+        Self { operation: None, table: None, skip: 0, times: u64::MAX, action }
+    }
+
+    /// Only for this operation.
+    #[must_use]
+    pub fn on(mut self, operation: impl Into<String>) -> Self {
+        self.operation = Some(operation.into());
+        self
+    }
+
+    /// Only for requests that touch this table.
+    #[must_use]
+    pub fn table(mut self, table: impl Into<String>) -> Self {
+        self.table = Some(table.into());
+        self
+    }
+
+    /// Spares the first `count` matching requests.
+    #[must_use]
+    pub fn skip(mut self, count: u64) -> Self {
+        self.skip = count;
+        self
+    }
+
+    /// Strikes this often, then no more. Without it, always.
+    #[must_use]
+    pub fn times(mut self, count: u64) -> Self {
+        self.times = count;
+        self
+    }
+
+    fn concerns<'a>(&self, operation: &str, mut tables: impl Iterator<Item = &'a String>) -> bool {
+        self.operation.as_ref().is_none_or(|wanted| wanted == operation)
+            && self.table.as_ref().is_none_or(|wanted| tables.any(|table| table == wanted))
+    }
+}
+
+/// Names a fault that was added, to remove it or to ask how often it struck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultId(usize);
+
+/// The faults in force. Clones share the list.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    rules: Arc<Mutex<Vec<Rule>>>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    fault: Option<Fault>,
+    seen: u64,
+    struck: u64,
+}
+
+impl Faults {
+    /// Puts a fault in force, after those that are. The first that applies to a request strikes.
+    pub fn add(&self, fault: Fault) -> FaultId {
+        let mut rules = self.rules();
+        rules.push(Rule { fault: Some(fault), seen: 0, struck: 0 });
+        FaultId(rules.len() - 1)
+    }
+
+    /// Takes a fault out of force.
+    pub fn remove(&self, id: FaultId) {
+        if let Some(rule) = self.rules().get_mut(id.0) {
+            rule.fault = None;
+        }
+    }
+
+    /// Takes every fault out of force.
+    pub fn clear(&self) {
+        for rule in self.rules().iter_mut() {
+            rule.fault = None;
+        }
+    }
+
+    /// How often a fault struck.
+    pub fn struck(&self, id: FaultId) -> u64 {
+        self.rules().get(id.0).map_or(0, |rule| rule.struck)
+    }
+
+    pub(crate) fn strike<'a>(
+        &self,
+        operation: &str,
+        tables: impl Iterator<Item = &'a String> + Clone,
+    ) -> Option<Action> {
+        for rule in self.rules().iter_mut() {
+            let Some(fault) =
+                rule.fault.as_ref().filter(|fault| fault.concerns(operation, tables.clone()))
+            else {
+                continue;
+            };
+            rule.seen += 1;
+            if rule.seen > fault.skip && rule.struck < fault.times {
+                rule.struck += 1;
+                return Some(fault.action.clone());
+            }
+        }
+        None
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Vec<Rule>> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place where requests stop until told to go on. Clones are the same gate.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    waiting: Arc<watch::Sender<u64>>,
+    open: Arc<watch::Sender<bool>>,
+}
+
+impl Gate {
+    /// A closed gate.
+    pub fn new() -> Self {
+        Self { waiting: Arc::new(watch::Sender::new(0)), open: Arc::new(watch::Sender::new(false)) }
+    }
+
+    /// Waits until a request has come to the gate.
+    pub async fn reached(&self) {
+        self.reached_by(1).await;
+    }
+
+    /// Waits until so many requests have come to the gate.
+    pub async fn reached_by(&self, requests: u64) {
+        // The sender lives in `self`, so this cannot fail.
+        let _ = self.waiting.subscribe().wait_for(|count| *count >= requests).await;
+    }
+
+    /// Lets everybody through, now and later.
+    pub fn open(&self) {
+        self.open.send_replace(true);
+    }
+
+    pub(crate) async fn pass(&self) {
+        self.waiting.send_modify(|count| *count += 1);
+        let _ = self.open.subscribe().wait_for(|open| *open).await;
+    }
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strikes(faults: &Faults, operation: &str, table: &str) -> bool {
+        faults.strike(operation, [table.to_owned()].iter()).is_some()
+    }
+
+    #[test]
+    fn a_fault_strikes_what_it_names_as_often_as_it_says() {
+        let faults = Faults::default();
+        let id = faults.add(Fault::unavailable().on("PutItem").table("a").skip(1).times(2));
+        assert!(!strikes(&faults, "GetItem", "a"));
+        assert!(!strikes(&faults, "PutItem", "b"));
+        let struck: Vec<bool> = (0..4).map(|_| strikes(&faults, "PutItem", "a")).collect();
+        assert_eq!(struck, [false, true, true, false]);
+        assert_eq!(faults.struck(id), 2);
+    }
+
+    #[test]
+    fn a_removed_fault_strikes_no_more() {
+        let faults = Faults::default();
+        let id = faults.add(Fault::unavailable());
+        assert!(strikes(&faults, "PutItem", "a"));
+        faults.remove(id);
+        assert!(!strikes(&faults, "PutItem", "a"));
+    }
+}

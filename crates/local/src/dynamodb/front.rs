@@ -1,0 +1,256 @@
+//! A front door to the database: a proxy that counts, and misbehaves when told to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{Request, Response, StatusCode, Uri, header};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+
+use super::fault::{Action, Apply, Faults};
+use super::request;
+use super::usage::{Ledger, Usage};
+use crate::Error;
+use crate::http::{HangUp, Reply, Server, WhenClientLeaves};
+
+/// A front door to an embedded DynamoDB, on a loopback port. Dropping it closes it.
+#[derive(Debug)]
+pub struct Front {
+    server: Server,
+    own: Arc<Ledger>,
+}
+
+impl Front {
+    pub(crate) async fn start(
+        upstream: Upstream,
+        faults: Faults,
+        total: Arc<Ledger>,
+    ) -> Result<Self, Error> {
+        let own = Arc::new(Ledger::default());
+        let proxy = Arc::new(Proxy { upstream, faults, ledgers: [Arc::clone(&own), total] });
+        // A request that has arrived is carried out, even if the process that sent it is killed meanwhile.
+        let server = Server::start(WhenClientLeaves::Finish, move |request| {
+            let proxy = Arc::clone(&proxy);
+            async move { proxy.answer(request).await }
+        })
+        .await?;
+        Ok(Self { server, own })
+    }
+
+    /// The value of `AWS_ENDPOINT_URL_DYNAMODB`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.server.address())
+    }
+
+    /// What came through this door.
+    pub fn usage(&self) -> Usage {
+        self.own.snapshot()
+    }
+}
+
+/// The way to dynoxide's own server.
+#[derive(Clone, Debug)]
+pub(crate) struct Upstream {
+    client: Client<HttpConnector, Full<Bytes>>,
+    address: SocketAddr,
+}
+
+impl Upstream {
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        // Without idle connections nothing of the pool outlives its last request for long.
+        let client = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(Duration::from_secs(5))
+            .build(connector);
+        Self { client, address }
+    }
+
+    /// Passes a request on, with another body, and waits for the whole answer.
+    async fn send(
+        &self,
+        mut head: hyper::http::request::Parts,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, HangUp> {
+        head.uri = Uri::builder()
+            .scheme("http")
+            .authority(self.address.to_string())
+            .path_and_query(head.uri.path())
+            .build()
+            .map_err(|_| HangUp)?;
+        head.headers.remove(header::CONTENT_LENGTH);
+        head.headers.remove(header::TRANSFER_ENCODING);
+        head.headers.remove(header::HOST);
+        let answer = self
+            .client
+            .request(Request::from_parts(head, Full::new(body)))
+            .await
+            .map_err(|_| HangUp)?;
+        let (head, body) = answer.into_parts();
+        Ok(Response::from_parts(head, body.collect().await.map_err(|_| HangUp)?.to_bytes()))
+    }
+}
+
+struct Proxy {
+    upstream: Upstream,
+    faults: Faults,
+    ledgers: [Arc<Ledger>; 2],
+}
+
+impl Proxy {
+    async fn answer(&self, incoming: Request<Bytes>) -> Result<Reply, HangUp> {
+        let (head, body) = incoming.into_parts();
+        let target = head
+            .headers
+            .get("x-amz-target")
+            .and_then(|target| target.to_str().ok())
+            .unwrap_or_default();
+        let operation = request::operation(target).to_owned();
+        let Ok(json) = serde_json::from_slice::<Value>(&body) else {
+            return self.upstream.send(head, body).await.map(whole); // not ours to judge
+        };
+        let tables = request::tables(&operation, &json);
+        let action = self.faults.strike(&operation, tables.iter());
+        self.enter(Usage {
+            operations: [(operation.clone(), 1)].into(),
+            actions: request::actions(&operation, &json)
+                .into_iter()
+                .map(|action| (action, 1))
+                .collect(),
+            faults: u64::from(action.is_some()),
+            ..Usage::default()
+        });
+        let call = Call { proxy: self, head, operation, json };
+        match action {
+            None => call.apply().await.map(whole),
+            Some(Action::Delay(delay)) => {
+                tokio::time::sleep(delay).await;
+                call.apply().await.map(whole)
+            }
+            Some(Action::Error { apply, status, code }) => {
+                if apply == Apply::After {
+                    call.apply().await?;
+                }
+                Ok(whole(error(status, &code)))
+            }
+            Some(Action::HangUp { apply }) => {
+                if apply == Apply::After {
+                    call.apply().await?;
+                }
+                Err(HangUp)
+            }
+            Some(Action::Hold { apply: Apply::Before, gate }) => {
+                gate.pass().await;
+                call.apply().await.map(whole)
+            }
+            Some(Action::Hold { apply: Apply::After, gate }) => {
+                let answer = call.apply().await?;
+                gate.pass().await;
+                Ok(whole(answer))
+            }
+            Some(Action::ThrottleMembers(members)) => call.throttle(&members).await.map(whole),
+            Some(Action::Unprocessed) => Ok(whole(call.unprocessed())),
+        }
+    }
+
+    fn enter(&self, usage: Usage) {
+        for ledger in &self.ledgers {
+            ledger.enter(&usage);
+        }
+    }
+}
+
+/// A request that is understood, before it is carried out.
+struct Call<'a> {
+    proxy: &'a Proxy,
+    head: hyper::http::request::Parts,
+    operation: String,
+    json: Value,
+}
+
+impl Call<'_> {
+    /// Has the database carry it out, and counts what that took.
+    async fn apply(mut self) -> Result<Response<Bytes>, HangUp> {
+        let read = request::is_read(&self.operation, &self.json);
+        if let (true, Value::Object(fields)) =
+            (request::reports_capacity(&self.operation), &mut self.json)
+            && fields.get("ReturnConsumedCapacity").is_none_or(|asked| asked == "NONE")
+        {
+            fields.insert("ReturnConsumedCapacity".to_owned(), json!("TOTAL"));
+        }
+        let body = serde_json::to_vec(&self.json).map_err(|_| HangUp)?;
+        let answer = self.proxy.upstream.send(self.head, body.into()).await?;
+        let told: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+        let units = request::capacity(&told);
+        let (read_units, write_units) = if read { (units, 0.0) } else { (0.0, units) };
+        let refused_conditions = request::refused_conditions(&told);
+        self.proxy.enter(Usage { read_units, write_units, refused_conditions, ..Usage::default() });
+        Ok(answer)
+    }
+
+    /// Takes some members out of the batch, applies the rest, and puts an error where each was.
+    async fn throttle(mut self, members: &[usize]) -> Result<Response<Bytes>, HangUp> {
+        let statements = match self.json.get_mut("Statements").map(Value::take) {
+            Some(Value::Array(statements)) => statements,
+            _ => return self.apply().await,
+        };
+        let throttled: Vec<bool> =
+            (0..statements.len()).map(|position| members.contains(&position)).collect();
+        let kept = statements.into_iter().zip(&throttled).filter(|(_, throttled)| !**throttled);
+        let kept: Vec<Value> = kept.map(|(statement, _)| statement).collect();
+        let mut answer = if kept.is_empty() {
+            json!({ "Responses": [] })
+        } else {
+            if let Value::Object(fields) = &mut self.json {
+                fields.insert("Statements".to_owned(), Value::Array(kept));
+            }
+            let answer = self.apply().await?;
+            if !answer.status().is_success() {
+                return Ok(answer);
+            }
+            serde_json::from_slice(answer.body()).unwrap_or_default()
+        };
+        let mut rest = match answer.get_mut("Responses").map(Value::take) {
+            Some(Value::Array(responses)) => responses.into_iter(),
+            _ => Vec::new().into_iter(),
+        };
+        let error =
+            json!({ "Error": { "Code": "ThrottlingError", "Message": "throttled on purpose" } });
+        let responses = throttled.iter().map(|throttled| match throttled {
+            true => error.clone(),
+            false => rest.next().unwrap_or_default(),
+        });
+        let responses: Vec<Value> = responses.collect();
+        if let Value::Object(answer) = &mut answer {
+            answer.insert("Responses".to_owned(), Value::Array(responses));
+        }
+        Ok(reply(200, &answer))
+    }
+
+    fn unprocessed(mut self) -> Response<Bytes> {
+        let keys = self.json.get_mut("RequestItems").map(Value::take).unwrap_or_default();
+        reply(200, &json!({ "Responses": {}, "UnprocessedKeys": keys }))
+    }
+}
+
+fn error(status: u16, code: &str) -> Response<Bytes> {
+    let kind = format!("com.amazonaws.dynamodb.v20120810#{code}");
+    reply(status, &json!({ "__type": kind, "message": "injected on purpose" }))
+}
+
+fn reply(status: u16, body: &Value) -> Response<Bytes> {
+    let mut reply = Response::new(Bytes::from(body.to_string()));
+    *reply.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let json = header::HeaderValue::from_static("application/x-amz-json-1.0");
+    reply.headers_mut().insert(header::CONTENT_TYPE, json);
+    reply
+}
+
+fn whole(answer: Response<Bytes>) -> Reply {
+    answer.map(Full::new)
+}

@@ -1,0 +1,85 @@
+//! What can go wrong on this side of the function.
+//!
+//! A function that fails is not an error here: that is an [`InvocationResult`](crate::InvocationResult). An [`Error`]
+//! means that the experiment itself could not be run.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the local environment could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The function's binary could not be started.
+    #[error("cannot start the function {}: check that the file exists and is executable", path.display())]
+    Start {
+        /// The binary.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A loopback port could not be opened.
+    #[error("cannot listen on 127.0.0.1: {0}; does a sandbox forbid local ports?")]
+    Listen(#[source] io::Error),
+    /// The process could not be watched or killed.
+    #[error("lost control of the function's process: {0}")]
+    Process(#[source] io::Error),
+    /// The embedded DynamoDB refused a request that this crate made.
+    #[error("embedded DynamoDB: {what}: {source}")]
+    Database {
+        /// What was attempted.
+        what: String,
+        /// The emulator's answer.
+        source: dynoxide::DynoxideError,
+    },
+    /// The event is not JSON.
+    #[error(transparent)]
+    Event(#[from] InvalidEvent),
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Building the function failed.
+    #[error("cannot build the function: {what}")]
+    Build {
+        /// What happened and what to do.
+        what: String,
+        /// What the operating system said, where it did.
+        source: Option<io::Error>,
+    },
+    /// The `Local` is being shut down.
+    #[error("this local Lambda has been shut down: start another one")]
+    ShutDown,
+}
+
+/// An event that is not JSON, with the place where it stops being it.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}:{line}:{column}: not valid JSON: {reason}")]
+pub struct InvalidEvent {
+    /// The file's name, or `event`.
+    pub name: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub reason: String,
+    source: serde_json::Error,
+}
+
+impl InvalidEvent {
+    pub(crate) fn new(name: &str, source: serde_json::Error) -> Self {
+        let position = format!(" at line {} column {}", source.line(), source.column());
+        Self {
+            name: name.to_owned(),
+            line: source.line(),
+            column: source.column(),
+            reason: source.to_string().replace(&position, ""),
+            source,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! How the function is configured: what the console would call its settings.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The function to run and its settings.
+///
+/// ```
+/// # use lambda_idempotency_local::FunctionConfig;
+/// # use std::time::Duration;
+/// let function = FunctionConfig::new("target/debug/orders")
+///     .timeout(Duration::from_secs(10))
+///     .env("IDEMPOTENCY_TABLE", "idempotency");
+/// ```
+#[derive(Clone, Debug)]
+pub struct FunctionConfig {
+    pub(crate) binary: PathBuf,
+    pub(crate) name: String,
+    pub(crate) timeout: Duration,
+    pub(crate) grace: Duration,
+    pub(crate) init_timeout: Duration,
+    pub(crate) memory_mb: u32,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) outlives_timeout: bool,
+}
+
+impl FunctionConfig {
+    /// A function whose compiled binary is at `binary`. Its name is the file's.
+    pub fn new(binary: impl AsRef<Path>) -> Self {
+        let binary = binary.as_ref().to_path_buf();
+        let name = binary
+            .file_stem()
+            .map_or_else(|| "function".to_owned(), |name| name.to_string_lossy().into_owned());
+        Self {
+            binary,
+            name,
+            timeout: Duration::from_secs(3),
+            grace: Duration::from_millis(50),
+            init_timeout: Duration::from_secs(10),
+            memory_mb: 256,
+            env: BTreeMap::new(),
+            outlives_timeout: false,
+        }
+    }
+
+    /// `AWS_LAMBDA_FUNCTION_NAME`.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// How long an invocation may take; 3 s unless told, as in AWS.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How long after its deadline a process is killed; 50 ms unless told. Lambda is not exact about it either.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// How long the function may take before it asks for its first event; 10 s unless told.
+    #[must_use]
+    pub fn init_timeout(mut self, timeout: Duration) -> Self {
+        self.init_timeout = timeout;
+        self
+    }
+
+    /// `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. It is told to the function, not enforced.
+    #[must_use]
+    pub fn memory_mb(mut self, memory: u32) -> Self {
+        self.memory_mb = memory;
+        self
+    }
+
+    /// An environment variable of the function. These win over the ones that Lambda would set.
+    ///
+    /// The function sees nothing else of the caller's environment but `PATH`, so that no AWS account is used by accident.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// Leaves a process that missed its deadline running, beside its own retry, as Lambda Managed Instances do.
+    ///
+    /// The invocation still counts as timed out; the next one gets a fresh process.
+    #[must_use]
+    pub fn outlives_timeout(mut self, outlives: bool) -> Self {
+        self.outlives_timeout = outlives;
+        self
+    }
+
+    pub(crate) fn arn(&self) -> String {
+        format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{}", self.name)
+    }
+
+    /// What Lambda would put into the environment, then what the user asked for.
+    pub(crate) fn environment(&self, runtime_api: &str, dynamodb: &str) -> Vec<(String, String)> {
+        let memory = self.memory_mb.to_string();
+        let log_group = format!("/aws/lambda/{}", self.name);
+        let lambda = [
+            ("AWS_ACCESS_KEY_ID", "local"),
+            ("AWS_DEFAULT_REGION", REGION),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+            ("AWS_ENDPOINT_URL_DYNAMODB", dynamodb),
+            ("AWS_EXECUTION_ENV", "AWS_Lambda_provided.al2023"),
+            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", &memory),
+            ("AWS_LAMBDA_FUNCTION_NAME", &self.name),
+            ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+            ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand"),
+            ("AWS_LAMBDA_LOG_FORMAT", "JSON"),
+            ("AWS_LAMBDA_LOG_GROUP_NAME", &log_group),
+            ("AWS_LAMBDA_LOG_STREAM_NAME", "local"),
+            ("AWS_LAMBDA_RUNTIME_API", runtime_api),
+            ("AWS_REGION", REGION),
+            ("AWS_SECRET_ACCESS_KEY", "local"),
+            ("_HANDLER", "bootstrap"),
+        ];
+        let lambda = lambda.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        // What the operating system needs; the coverage and backtrace settings are for those who debug the function.
+        let system = [
+            "PATH",
+            "TMPDIR",
+            "SystemRoot",
+            "LD_LIBRARY_PATH",
+            "LLVM_PROFILE_FILE",
+            "RUST_BACKTRACE",
+        ]
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
+        let user = self.env.iter().map(|(name, value)| (name.clone(), value.clone()));
+        system.chain(lambda).chain(user).collect()
+    }
+}
+
+pub(crate) const REGION: &str = "us-east-1";
+pub(crate) const ACCOUNT: &str = "123456789012";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_variables_come_last_and_win() {
+        let config = FunctionConfig::new("/x/orders").env("AWS_REGION", "eu-west-1");
+        let environment: BTreeMap<_, _> =
+            config.environment("127.0.0.1:1", "http://127.0.0.1:2").into_iter().collect();
+        assert_eq!(environment["AWS_REGION"], "eu-west-1");
+        assert_eq!(environment["AWS_LAMBDA_FUNCTION_NAME"], "orders");
+        assert_eq!(environment["AWS_ENDPOINT_URL_DYNAMODB"], "http://127.0.0.1:2");
+    }
+}

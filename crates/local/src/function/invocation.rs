@@ -1,0 +1,89 @@
+//! What an invocation came to.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::RecordLine;
+use crate::Usage;
+
+/// One finished invocation.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    /// `Lambda-Runtime-Aws-Request-Id`.
+    pub request_id: String,
+    /// The process that had it.
+    pub pid: u32,
+    /// How it ended.
+    pub result: InvocationResult,
+    /// From handing over the event to the end; starting a process is not counted.
+    pub duration: Duration,
+    /// What the function told of each record, in the order told.
+    pub records: Vec<RecordLine>,
+    /// What the function asked of DynamoDB meanwhile.
+    pub dynamodb: Usage,
+}
+
+impl Invocation {
+    /// The response, if the function gave one that is JSON.
+    pub fn response(&self) -> Option<&Value> {
+        match &self.result {
+            InvocationResult::Response(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// How an invocation ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InvocationResult {
+    /// The function answered. An empty body counts as `null`.
+    Response(Value),
+    /// The function answered with something that is not JSON.
+    NotJson(String),
+    /// The function reported an error, while starting or while handling the event.
+    FunctionError {
+        /// `errorType`.
+        kind: String,
+        /// `errorMessage`.
+        message: String,
+    },
+    /// The deadline passed; the process was killed.
+    TimedOut,
+    /// The process ended before it answered.
+    Exited {
+        /// The exit code, if it exited.
+        code: Option<i32>,
+        /// The signal, if one killed it (9 after [`Local::kill`](crate::Local::kill)).
+        signal: Option<i32>,
+    },
+}
+
+impl InvocationResult {
+    /// Whether the caller (the poller, the async queue) sees a success.
+    pub fn is_response(&self) -> bool {
+        matches!(self, Self::Response(_))
+    }
+
+    pub(crate) fn exited(status: std::process::ExitStatus) -> Self {
+        #[cfg(unix)]
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        #[cfg(not(unix))]
+        let signal = None;
+        Self::Exited { code: status.code(), signal }
+    }
+}
+
+impl std::fmt::Display for InvocationResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Response(_) => f.write_str("ok"),
+            Self::NotJson(_) => f.write_str("answered with something that is not JSON"),
+            Self::FunctionError { kind, message } => write!(f, "function error: {kind}: {message}"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::Exited { signal: Some(signal), .. } => write!(f, "killed by signal {signal}"),
+            Self::Exited { code: Some(code), .. } => write!(f, "exited with code {code}"),
+            Self::Exited { .. } => f.write_str("exited"),
+        }
+    }
+}

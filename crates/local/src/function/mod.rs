@@ -1,0 +1,17 @@
+//! The function: its configuration, its processes and what an invocation of it comes to.
+
+mod config;
+mod invocation;
+mod output;
+mod pool;
+mod process;
+mod record_line;
+mod runtime_api;
+
+pub use config::FunctionConfig;
+pub use invocation::{Invocation, InvocationResult};
+pub(crate) use output::OnOutput;
+pub use output::{OutputLine, Stream};
+pub use pool::InFlight;
+pub(crate) use pool::{Pool, new_id};
+pub use record_line::{Outcome, RecordLine};

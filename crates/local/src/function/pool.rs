@@ -1,0 +1,193 @@
+//! The sandboxes: at most so many processes at a time, each with one event at a time.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, Semaphore};
+
+use super::output::OnOutput;
+use super::process::Process;
+use super::{FunctionConfig, Invocation, InvocationResult};
+use crate::{DynamoDb, Error};
+
+/// The processes of one function.
+pub(crate) struct Pool {
+    config: FunctionConfig,
+    dynamodb: DynamoDb,
+    on_output: OnOutput,
+    slots: Semaphore,
+    concurrency: usize,
+    /// Processes that wait for work; the one used last comes first.
+    idle: Mutex<Vec<Process>>,
+    /// Processes that missed their deadline and were left running.
+    stray: Mutex<Vec<Process>>,
+    busy: Mutex<BTreeMap<String, Busy>>,
+}
+
+struct Busy {
+    pid: u32,
+    kill: Arc<Notify>,
+}
+
+/// An invocation that is running now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// Its request id.
+    pub request_id: String,
+    /// The process that has it.
+    pub pid: u32,
+}
+
+impl Pool {
+    pub(crate) fn new(
+        config: FunctionConfig,
+        dynamodb: DynamoDb,
+        on_output: OnOutput,
+        concurrency: usize,
+    ) -> Self {
+        Self {
+            config,
+            dynamodb,
+            on_output,
+            slots: Semaphore::new(concurrency),
+            concurrency,
+            idle: Mutex::default(),
+            stray: Mutex::default(),
+            busy: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+
+    pub(crate) fn config(&self) -> &FunctionConfig {
+        &self.config
+    }
+
+    /// Runs one invocation in the first free sandbox. If the caller gives up, its process is killed.
+    pub(crate) async fn invoke(
+        &self,
+        request_id: String,
+        event: Bytes,
+    ) -> Result<Invocation, Error> {
+        let _slot = self.slots.acquire().await.map_err(|_| Error::ShutDown)?;
+        let kill = Arc::new(Notify::new());
+        let registered = Registered { pool: self, request_id: &request_id };
+        let (mut process, ready) = self.process(&registered, &kill).await?;
+        let invocation = match ready {
+            Ok(()) => process.invoke(&self.config, request_id.clone(), event, &kill).await?,
+            // A sandbox that cannot start is not used again.
+            Err(result) => {
+                return process
+                    .conclude(&self.config, request_id.clone(), result, Duration::ZERO)
+                    .await;
+            }
+        };
+        match invocation.result {
+            InvocationResult::TimedOut if self.config.outlives_timeout => {
+                lock(&self.stray).push(process)
+            }
+            InvocationResult::TimedOut | InvocationResult::Exited { .. } => drop(process),
+            _ => lock(&self.idle).push(process),
+        }
+        Ok(invocation)
+    }
+
+    /// A process that waits for work, or a fresh one; and whether it is ready, or why not.
+    async fn process(
+        &self,
+        registered: &Registered<'_>,
+        kill: &Arc<Notify>,
+    ) -> Result<(Process, Result<(), InvocationResult>), Error> {
+        while let Some(mut process) = { lock(&self.idle).pop() } {
+            registered.set(process.pid(), kill);
+            // One that died since its last answer harms nobody: there is another where it came from.
+            if process.is_alive() && process.ready(&self.config, kill).await?.is_ok() {
+                return Ok((process, Ok(())));
+            }
+        }
+        let front = self.dynamodb.front().await?;
+        let mut process = Process::start(&self.config, front, Arc::clone(&self.on_output)).await?;
+        registered.set(process.pid(), kill);
+        let ready = process.ready(&self.config, kill).await?;
+        Ok((process, ready))
+    }
+
+    pub(crate) fn in_flight(&self) -> Vec<InFlight> {
+        lock(&self.busy)
+            .iter()
+            .map(|(request_id, busy)| InFlight { request_id: request_id.clone(), pid: busy.pid })
+            .collect()
+    }
+
+    /// Kills the process that has this invocation.
+    pub(crate) fn kill(&self, request_id: &str) -> bool {
+        lock(&self.busy).get(request_id).is_some_and(|busy| {
+            busy.kill.notify_one();
+            true
+        })
+    }
+
+    /// Kills every process and waits until it is gone; takes no more work.
+    pub(crate) async fn close(&self) {
+        self.slots.close();
+        let idle = std::mem::take(&mut *lock(&self.idle));
+        let stray = std::mem::take(&mut *lock(&self.stray));
+        for process in idle.into_iter().chain(stray) {
+            process.kill().await;
+        }
+    }
+}
+
+/// Keeps an invocation on the list until it ends, however it ends.
+struct Registered<'a> {
+    pool: &'a Pool,
+    request_id: &'a str,
+}
+
+impl Registered<'_> {
+    fn set(&self, pid: u32, kill: &Arc<Notify>) {
+        lock(&self.pool.busy)
+            .insert(self.request_id.to_owned(), Busy { pid, kill: Arc::clone(kill) });
+    }
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        lock(&self.pool.busy).remove(self.request_id);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A new id in the shape of a UUID. Unique is enough here: the seed is random, nothing depends on secrecy.
+pub(crate) fn new_id() -> String {
+    let random = || RandomState::new().hash_one(std::time::Instant::now());
+    let (high, low) = (random(), random());
+    format!(
+        "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xfff,
+        (low >> 48) & 0xfff,
+        low & 0xffff_ffff_ffff
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_look_like_uuids_and_differ() {
+        let id = new_id();
+        assert_eq!(id.len(), 36);
+        assert_ne!(id, new_id());
+    }
+}

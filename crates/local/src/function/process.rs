@@ -1,0 +1,202 @@
+//! One process of the function, from its start to its end, invocation after invocation.
+
+use std::process::Stdio;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use tokio::process::{Child, Command};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::output::{OnOutput, Reader, Stream, Told};
+use super::runtime_api::{RuntimeApi, Said, Work};
+use super::{FunctionConfig, Invocation, InvocationResult};
+use crate::{Error, Front, Usage};
+
+/// A process of the function, with a Runtime API and a way to DynamoDB of its own. Dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    pid: u32,
+    api: RuntimeApi,
+    front: Front,
+    told: Told,
+    output: Vec<Reader>,
+    ready: bool,
+    /// What earlier invocations asked of DynamoDB.
+    accounted: Usage,
+}
+
+/// How long to wait for the last words of a dead process: a child of its own may keep the pipe open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+impl Process {
+    pub(crate) async fn start(
+        config: &FunctionConfig,
+        front: Front,
+        on_output: OnOutput,
+    ) -> Result<Self, Error> {
+        let api = RuntimeApi::start().await?;
+        let failed = |source| Error::Start { path: config.binary.clone(), source };
+        let mut child = Command::new(&config.binary)
+            .env_clear()
+            .envs(config.environment(&api.address(), &front.url()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(failed)?;
+        let pid = child.id().unwrap_or_default();
+        let told = Told::default();
+        let mut output = Vec::new();
+        if let Some(pipe) = child.stdout.take() {
+            output.push(Reader::start(
+                Stream::Stdout,
+                pipe,
+                pid,
+                Arc::clone(&told),
+                Arc::clone(&on_output),
+            ));
+        }
+        if let Some(pipe) = child.stderr.take() {
+            output.push(Reader::start(Stream::Stderr, pipe, pid, Arc::clone(&told), on_output));
+        }
+        Ok(Self { child, pid, api, front, told, output, ready: false, accounted: Usage::default() })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it could take another event, as far as one can know.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Kills it and waits until it is gone.
+    pub(crate) async fn kill(mut self) {
+        // It may be gone already, which is what was wanted.
+        let _ = self.child.kill().await;
+    }
+
+    /// Waits until the process asks for an event; an error says why it never did. `kill` kills the process meanwhile.
+    pub(crate) async fn ready(
+        &mut self,
+        config: &FunctionConfig,
+        kill: &Notify,
+    ) -> Result<Result<(), InvocationResult>, Error> {
+        let until = Instant::now() + config.init_timeout;
+        while !self.ready {
+            match self.listen(until, kill).await? {
+                Heard::Said(Said::Ready) => self.ready = true,
+                Heard::Said(Said::InitError(error)) => return Ok(Err(error)),
+                Heard::Said(Said::Answer { .. }) => {} // too late: its invocation is over
+                Heard::Ended(result) => return Ok(Err(result)),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Hands over an event and waits for what comes of it. `kill` kills the process meanwhile.
+    pub(crate) async fn invoke(
+        &mut self,
+        config: &FunctionConfig,
+        request_id: String,
+        event: Bytes,
+        kill: &Notify,
+    ) -> Result<Invocation, Error> {
+        let begun = Instant::now();
+        let deadline =
+            (SystemTime::now() + config.timeout).duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.ready = false;
+        // A closed channel means a dead server, hence a dead process: `answer` will see it.
+        let _ = self.api.work.send(Work {
+            request_id: request_id.clone(),
+            arn: config.arn(),
+            deadline_ms: u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX),
+            event,
+        });
+        let result = self.answer(&request_id, begun + config.timeout + config.grace, kill).await?;
+        self.conclude(config, request_id, result, begun.elapsed()).await
+    }
+
+    /// Gathers what is known of an invocation that is over, once the process has been dealt with.
+    pub(crate) async fn conclude(
+        &mut self,
+        config: &FunctionConfig,
+        request_id: String,
+        result: InvocationResult,
+        duration: Duration,
+    ) -> Result<Invocation, Error> {
+        let timed_out = result == InvocationResult::TimedOut;
+        if timed_out && !config.outlives_timeout {
+            self.child.kill().await.map_err(Error::Process)?;
+        }
+        if self.is_alive() {
+            for reader in &self.output {
+                reader.drain().await;
+            }
+        } else {
+            self.last_words().await;
+        }
+        let records =
+            std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
+        let usage = self.front.usage();
+        let dynamodb = usage.since(&std::mem::replace(&mut self.accounted, usage.clone()));
+        Ok(Invocation { request_id, pid: self.pid, result, duration, records, dynamodb })
+    }
+
+    async fn answer(
+        &mut self,
+        request_id: &str,
+        until: Instant,
+        kill: &Notify,
+    ) -> Result<InvocationResult, Error> {
+        loop {
+            match self.listen(until, kill).await? {
+                Heard::Said(Said::Answer { request_id: answered, result })
+                    if answered == request_id =>
+                {
+                    return Ok(result);
+                }
+                Heard::Said(Said::Answer { .. }) => {}
+                Heard::Said(Said::InitError(error)) => return Ok(error),
+                Heard::Said(Said::Ready) => self.ready = true,
+                Heard::Ended(result) => return Ok(result),
+            }
+        }
+    }
+
+    /// The next thing that happens: the process speaks or ends, the time is up, somebody kills it.
+    async fn listen(&mut self, until: Instant, kill: &Notify) -> Result<Heard, Error> {
+        loop {
+            tokio::select! {
+                biased;
+                // Its endpoint lives as long as the process, so there is always a sender.
+                Some(said) = self.api.said.recv() => return Ok(Heard::Said(said)),
+                status = self.child.wait() => {
+                    let status = status.map_err(Error::Process)?;
+                    return Ok(Heard::Ended(InvocationResult::exited(status)));
+                }
+                () = kill.notified() => self.child.start_kill().map_err(Error::Process)?,
+                () = sleep_until(until) => return Ok(Heard::Ended(InvocationResult::TimedOut)),
+            }
+        }
+    }
+
+    async fn last_words(&self) {
+        let closed = async {
+            for reader in &self.output {
+                reader.closed().await;
+            }
+        };
+        let _ = timeout(LAST_WORDS, closed).await;
+    }
+}
+
+enum Heard {
+    Said(Said),
+    Ended(InvocationResult),
+}

@@ -1,0 +1,211 @@
+//! What a function tells of each record: one JSON line on its output.
+//!
+//! A function built on this project logs, through `tracing`, an event with the message `record settled` and the fields of
+//! [`RecordLine`]. Both shapes of the JSON formatter are read: fields nested under `fields` (the default of
+//! `lambda_runtime`) and flattened.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+const TARGET: &str = "lambda_idempotency::record";
+const MESSAGE: &str = "record settled";
+
+/// How one record was settled, in the function's own words.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecordLine {
+    /// `sqs`, `sns`, `eventbridge`, ...
+    pub source: String,
+    /// The record's own id, such as a message id.
+    pub record: String,
+    /// The operation's name.
+    pub operation: String,
+    /// The hash of its idempotency key, in hex, if it had one.
+    pub key_hash: Option<String>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// How long the handler took, if it ran.
+    pub ms: Option<f64>,
+    /// How often earlier attempts failed.
+    pub failures: u64,
+    /// How often earlier attempts disappeared without a trace.
+    pub vanished: u64,
+    /// The invocation that settled it.
+    pub request_id: Option<String>,
+}
+
+impl RecordLine {
+    /// Reads a line of output, if it is one of these.
+    pub fn parse(line: &str) -> Option<Self> {
+        let Value::Object(line) = serde_json::from_str(line.trim()).ok()? else { return None };
+        let fields = line.get("fields").and_then(Value::as_object).unwrap_or(&line);
+        if text(fields, "message")? != MESSAGE
+            || line.get("target").is_some_and(|target| target != TARGET)
+        {
+            return None;
+        }
+        let span = line.get("span").and_then(Value::as_object);
+        Some(Self {
+            source: text(fields, "source").unwrap_or_default(),
+            record: text(fields, "record").unwrap_or_default(),
+            operation: text(fields, "operation").unwrap_or_default(),
+            key_hash: text(fields, "key_hash").filter(|hash| !hash.is_empty()),
+            outcome: Outcome::from(text(fields, "outcome")?.as_str()),
+            ms: number(fields, "ms"),
+            failures: number(fields, "failures").unwrap_or(0.0) as u64,
+            vanished: number(fields, "vanished").unwrap_or(0.0) as u64,
+            request_id: text(fields, "request_id").or_else(|| text(span?, "requestId")),
+        })
+    }
+}
+
+fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
+    match fields.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Null => None,
+        other => Some(other.to_string()),
+    }
+}
+
+fn number(fields: &Map<String, Value>, name: &str) -> Option<f64> {
+    match fields.get(name)? {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_f64(),
+    }
+}
+
+macro_rules! outcomes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// What became of a record.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Outcome {
+            $($(#[$doc])* $variant,)*
+            /// A word that this version does not know.
+            Other(String),
+        }
+
+        impl Outcome {
+            /// The word that the function logs, and that reports show.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $name,)*
+                    Self::Other(name) => name,
+                }
+            }
+        }
+
+        impl From<&str> for Outcome {
+            fn from(name: &str) -> Self {
+                match name {
+                    $($name => Self::$variant,)*
+                    other => Self::Other(other.to_owned()),
+                }
+            }
+        }
+    };
+}
+
+outcomes! {
+    /// The handler ran and its success was recorded.
+    Executed = "executed",
+    /// The handler ran without a key, because the operation allows that.
+    Unprotected = "unprotected",
+    /// An earlier execution's outcome answered it.
+    Replayed = "replayed",
+    /// Another record of the same batch, with the same key, answered it.
+    Coalesced = "coalesced",
+    /// A policy skipped it.
+    Skipped = "skipped",
+    /// The handler ran and failed.
+    Failed = "failed",
+    /// An earlier failure was remembered, and answered it.
+    Remembered = "remembered",
+    /// Another execution holds its key.
+    Busy = "busy",
+    /// Its key is known with another payload.
+    Mismatch = "mismatch",
+    /// The handler, or the whole invocation, ran out of time.
+    TimedOut = "timed_out",
+    /// It went back to its source without being started.
+    Returned = "returned",
+    /// It has no usable key or payload.
+    Rejected = "rejected",
+    /// The store could not be reached.
+    Unavailable = "unavailable",
+    /// The handler succeeded, and that could not be recorded.
+    CompletionLost = "completion_lost",
+    /// The function said nothing about it, and accepted it.
+    Acknowledged = "acknowledged",
+    /// The function said nothing about it, and the invocation failed or reported it.
+    Refused = "refused",
+    /// The function said nothing about it, and its process died.
+    Crashed = "crashed",
+}
+
+impl Outcome {
+    /// Whether the handler ran to its end.
+    pub fn ran(&self) -> bool {
+        matches!(self, Self::Executed | Self::Unprotected | Self::Failed | Self::CompletionLost)
+    }
+
+    /// Whether the record was answered from an execution that was not its own.
+    pub fn answered_without_running(&self) -> bool {
+        matches!(self, Self::Replayed | Self::Coalesced)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NESTED: &str = r#"{"level":"INFO","fields":{"message":"record settled","source":"sqs","record":"m1",
+        "operation":"place-order","key_hash":"ab12","outcome":"executed","ms":1.5,"failures":1,"vanished":0},
+        "span":{"requestId":"r1","name":"Lambda runtime invoke"},"spans":[]}"#;
+    const FLAT: &str = r#"{"timestamp":"2026-01-01","level":"INFO","target":"lambda_idempotency::record",
+        "message":"record settled","source":"sqs","record":"m1","operation":"place-order","key_hash":"ab12",
+        "outcome":"executed","ms":1.5,"failures":1,"vanished":0,"request_id":"r1"}"#;
+
+    #[test]
+    fn both_shapes_say_the_same() {
+        let nested = RecordLine::parse(NESTED).unwrap();
+        assert_eq!(Some(&nested), RecordLine::parse(FLAT).as_ref());
+        assert_eq!(nested.outcome, Outcome::Executed);
+        assert_eq!(nested.ms, Some(1.5));
+        assert_eq!(nested.request_id.as_deref(), Some("r1"));
+    }
+
+    #[test]
+    fn other_lines_are_not_records() {
+        for line in [
+            "",
+            "plain text",
+            "{}",
+            "[1]",
+            r#"{"message":"record settled"}"#,
+            r#"{"fields":{"message":"hello"}}"#,
+        ] {
+            assert_eq!(RecordLine::parse(line), None, "{line}");
+        }
+        let foreign = FLAT.replace("lambda_idempotency::record", "somebody::else");
+        assert_eq!(RecordLine::parse(&foreign), None);
+    }
+
+    #[test]
+    fn a_word_of_the_future_is_kept() {
+        assert_eq!(Outcome::from("transmogrified").as_str(), "transmogrified");
+    }
+}

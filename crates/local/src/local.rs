@@ -1,0 +1,298 @@
+//! [`Local`]: the function, its database and its sources, together.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use serde_json::Value;
+
+use crate::function::{OnOutput, Pool, new_id};
+use crate::source::{Event, Queue, record_ids, report};
+use crate::{
+    AsyncConfig, DeadLetter, DeliveryReport, DynamoDb, Error, Fate, FunctionConfig, InFlight,
+    Invocation, InvocationReport, OutputLine, Source, SqsConfig, Table, parse_event,
+};
+
+type OnInvocation = Arc<dyn Fn(&InvocationReport) + Send + Sync>;
+
+/// A function, a database and the sources, on this machine. Dropping it kills the function's processes.
+pub struct Local {
+    pool: Pool,
+    dynamodb: DynamoDb,
+    sqs: SqsConfig,
+    asynchronous: AsyncConfig,
+    on_invocation: OnInvocation,
+}
+
+/// Prepares a [`Local`].
+pub struct LocalBuilder {
+    function: FunctionConfig,
+    dynamodb: Option<DynamoDb>,
+    tables: Vec<Table>,
+    sandboxes: usize,
+    sqs: SqsConfig,
+    asynchronous: AsyncConfig,
+    on_output: OnOutput,
+    on_invocation: OnInvocation,
+}
+
+impl LocalBuilder {
+    /// Creates a table at the start.
+    #[must_use]
+    pub fn table(mut self, table: Table) -> Self {
+        self.tables.push(table);
+        self
+    }
+
+    /// Uses a database that is there already: for two functions on the same tables.
+    #[must_use]
+    pub fn dynamodb(mut self, dynamodb: DynamoDb) -> Self {
+        self.dynamodb = Some(dynamodb);
+        self
+    }
+
+    /// How many processes may run at a time; one unless told. They are started when they are needed.
+    #[must_use]
+    pub fn sandboxes(mut self, sandboxes: usize) -> Self {
+        self.sandboxes = sandboxes.max(1);
+        self
+    }
+
+    /// Settings of the queue.
+    #[must_use]
+    pub fn sqs(mut self, config: SqsConfig) -> Self {
+        self.sqs = config;
+        self
+    }
+
+    /// Settings of asynchronous invocation.
+    #[must_use]
+    pub fn asynchronous(mut self, config: AsyncConfig) -> Self {
+        self.asynchronous = config;
+        self
+    }
+
+    /// Gets the lines that the function writes, but for those that tell of a record.
+    #[must_use]
+    pub fn on_output(mut self, callback: impl Fn(OutputLine) + Send + Sync + 'static) -> Self {
+        self.on_output = Arc::new(callback);
+        self
+    }
+
+    /// Gets each invocation of a delivery as soon as it is over.
+    #[must_use]
+    pub fn on_invocation(
+        mut self,
+        callback: impl Fn(&InvocationReport) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_invocation = Arc::new(callback);
+        self
+    }
+
+    /// Starts the database and creates the tables. The function's processes start with the first invocation.
+    pub async fn start(self) -> Result<Local, Error> {
+        let dynamodb = match self.dynamodb {
+            Some(dynamodb) => dynamodb,
+            None => DynamoDb::start().await?,
+        };
+        for table in &self.tables {
+            dynamodb.create_table(table)?;
+        }
+        Ok(Local {
+            pool: Pool::new(self.function, dynamodb.clone(), self.on_output, self.sandboxes),
+            dynamodb,
+            sqs: self.sqs,
+            asynchronous: self.asynchronous,
+            on_invocation: self.on_invocation,
+        })
+    }
+}
+
+impl Local {
+    /// Prepares to run this function.
+    pub fn builder(function: FunctionConfig) -> LocalBuilder {
+        LocalBuilder {
+            function,
+            dynamodb: None,
+            tables: Vec::new(),
+            sandboxes: 1,
+            sqs: SqsConfig::default(),
+            asynchronous: AsyncConfig::default(),
+            on_output: Arc::new(|_| {}),
+            on_invocation: Arc::new(|_| {}),
+        }
+    }
+
+    /// Invokes the function once, as `aws lambda invoke` does, and waits for the end.
+    ///
+    /// Waits for a free sandbox first. If the future is dropped, the process is killed.
+    pub async fn invoke(&self, event: &Value) -> Result<Invocation, Error> {
+        self.invoke_bytes(new_id(), event.to_string()).await
+    }
+
+    /// Invokes the function with these very bytes, JSON or not, and with a request id of the caller's choosing.
+    pub async fn invoke_bytes(
+        &self,
+        request_id: impl Into<String>,
+        event: impl Into<Bytes>,
+    ) -> Result<Invocation, Error> {
+        self.pool.invoke(request_id.into(), event.into()).await
+    }
+
+    /// Delivers an event as its source would, until each of its records is done, dead-lettered or lost.
+    ///
+    /// The records of an SQS event are sent to a queue and polled from there, by as many pollers as there are sandboxes;
+    /// an SNS or EventBridge event is invoked asynchronously; anything else is invoked once.
+    pub async fn deliver(&self, event: &str) -> Result<DeliveryReport, Error> {
+        self.deliver_event(parse_event("event", event)?).await
+    }
+
+    /// Delivers the event in a file.
+    pub async fn deliver_file(&self, path: impl AsRef<Path>) -> Result<DeliveryReport, Error> {
+        let path = path.as_ref();
+        let text = tokio::fs::read_to_string(path)
+            .await
+            .map_err(|source| Error::Read { path: path.to_path_buf(), source })?;
+        self.deliver_event(parse_event(&path.display().to_string(), &text)?).await
+    }
+
+    /// Delivers an event that has been recognised.
+    pub async fn deliver_event(&self, event: Event) -> Result<DeliveryReport, Error> {
+        match event {
+            Event::Sqs(records) => self.poll(records).await,
+            Event::Whole(Source::Direct, event) => self.attempt(Source::Direct, &event, &[]).await,
+            Event::Whole(source, event) => {
+                self.attempt(source, &event, &self.asynchronous.retry_delays).await
+            }
+        }
+    }
+
+    /// Runs a queue until it is empty.
+    async fn poll(&self, records: Vec<Value>) -> Result<DeliveryReport, Error> {
+        let mut queue = Queue::new(self.sqs.clone(), self.pool.config().timeout);
+        for record in records {
+            queue.send(record, Instant::now(), epoch_ms());
+        }
+        let mut done = DeliveryReport::default();
+        let mut running = FuturesUnordered::new();
+        loop {
+            while running.len() < self.pool.concurrency()
+                && let Some(batch) = queue.receive(Instant::now(), epoch_ms())
+            {
+                running.push(async move {
+                    let result = self.invoke(batch.event()).await;
+                    (batch, result)
+                });
+            }
+            let full = running.len() >= self.pool.concurrency();
+            let next = queue.next_visible();
+            if running.is_empty() && next.is_none() {
+                break;
+            }
+            tokio::select! {
+                Some((batch, invocation)) = running.next() => {
+                    let invocation = invocation?;
+                    let fates = queue.settle(&batch, &invocation.result);
+                    let delivered = batch.messages().zip(fates);
+                    let delivered = delivered.map(|((id, count), fate)| (id.map(str::to_owned), count, fate)).collect();
+                    self.conclude(&mut done, report(Source::Sqs, delivered, invocation));
+                }
+                () = until(next), if !full => {}
+            }
+        }
+        done.dead_letters = queue.into_dead_letters();
+        Ok(done)
+    }
+
+    /// Invokes with a whole event, and again after each delay for as long as it fails.
+    async fn attempt(
+        &self,
+        source: Source,
+        event: &Value,
+        retry_delays: &[std::time::Duration],
+    ) -> Result<DeliveryReport, Error> {
+        let request_id = new_id();
+        let ids = record_ids(source, event);
+        let mut done = DeliveryReport::default();
+        let mut delays = retry_delays.iter();
+        for receive_count in 1.. {
+            let invocation = self.invoke_bytes(request_id.clone(), event.to_string()).await?;
+            let delay = if invocation.result.is_response() { None } else { delays.next() };
+            let fate = match (invocation.result.is_response(), delay, source) {
+                (true, ..) => Fate::Done,
+                (false, Some(_), _) => Fate::Returned,
+                (false, None, Source::Direct) => Fate::Lost,
+                (false, None, _) => Fate::DeadLettered,
+            };
+            let delivered = ids.iter().map(|id| (id.clone(), receive_count, fate)).collect();
+            self.conclude(&mut done, report(source, delivered, invocation));
+            if fate == Fate::DeadLettered {
+                let record = ids.first().cloned().flatten();
+                done.dead_letters.push(DeadLetter {
+                    source,
+                    record,
+                    receive_count,
+                    event: event.clone(),
+                });
+            }
+            match delay {
+                Some(delay) => tokio::time::sleep(*delay).await,
+                None => break,
+            }
+        }
+        Ok(done)
+    }
+
+    fn conclude(&self, done: &mut DeliveryReport, invocation: InvocationReport) {
+        (self.on_invocation)(&invocation);
+        done.invocations.push(invocation);
+    }
+
+    /// The invocations that are running now.
+    pub fn in_flight(&self) -> Vec<InFlight> {
+        self.pool.in_flight()
+    }
+
+    /// Kills the process of a running invocation with `SIGKILL`. Its result will say so.
+    ///
+    /// False if there is no such invocation (any more).
+    pub fn kill(&self, request_id: &str) -> bool {
+        self.pool.kill(request_id)
+    }
+
+    /// Kills the processes of all running invocations, and says how many.
+    pub fn kill_in_flight(&self) -> usize {
+        self.in_flight().iter().filter(|running| self.kill(&running.request_id)).count()
+    }
+
+    /// The embedded database.
+    pub fn dynamodb(&self) -> &DynamoDb {
+        &self.dynamodb
+    }
+
+    /// Kills all processes, waits until they are gone, and closes.
+    pub async fn shutdown(self) {
+        self.pool.close().await;
+    }
+}
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Local").field("function", self.pool.config()).finish_non_exhaustive()
+    }
+}
+
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn epoch_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,212 @@
+//! What became of a delivery, record by record.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Source;
+use crate::{Invocation, InvocationResult, Outcome, RecordLine};
+
+/// Everything that happened until each record was done, dead-lettered or lost.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryReport {
+    /// In the order in which they ended.
+    pub invocations: Vec<InvocationReport>,
+    /// What ended in a dead-letter queue.
+    pub dead_letters: Vec<DeadLetter>,
+}
+
+impl DeliveryReport {
+    /// All deliveries of all records, in order.
+    pub fn records(&self) -> impl Iterator<Item = &RecordReport> {
+        self.invocations.iter().flat_map(|invocation| &invocation.records)
+    }
+
+    /// How many deliveries ended with this outcome.
+    pub fn count(&self, outcome: &Outcome) -> usize {
+        self.records().filter(|record| record.outcome == *outcome).count()
+    }
+
+    /// How many deliveries had this fate.
+    pub fn fates(&self, fate: Fate) -> usize {
+        self.records().filter(|record| record.fate == fate).count()
+    }
+
+    /// Whether every record was done in the end.
+    pub fn is_complete(&self) -> bool {
+        self.dead_letters.is_empty() && self.fates(Fate::Lost) == 0
+    }
+
+    /// Appends another report to this one.
+    pub fn extend(&mut self, other: Self) {
+        self.invocations.extend(other.invocations);
+        self.dead_letters.extend(other.dead_letters);
+    }
+}
+
+/// One invocation, and its records.
+#[derive(Clone, Debug)]
+pub struct InvocationReport {
+    /// Who caused it.
+    pub source: Source,
+    /// What it came to.
+    pub invocation: Invocation,
+    /// The records that it was given.
+    pub records: Vec<RecordReport>,
+}
+
+/// One delivery of one record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecordReport {
+    /// Where it came from.
+    pub source: Source,
+    /// Its id, if it has one.
+    pub record: Option<String>,
+    /// The how manieth delivery this was, from 1.
+    pub receive_count: u32,
+    /// What the function said of it; derived from the invocation's result if it said nothing.
+    pub outcome: Outcome,
+    /// The function's own line, if it wrote one.
+    pub told: Option<RecordLine>,
+    /// What its source did with it.
+    pub fate: Fate,
+}
+
+/// What the source does with a record after a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// Acknowledged: it will not be delivered again.
+    Done,
+    /// It went back and will be delivered again.
+    Returned,
+    /// It failed too often.
+    DeadLettered,
+    /// It failed, and whoever sent it does not retry.
+    Lost,
+}
+
+/// A record that failed too often.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeadLetter {
+    /// Where it came from.
+    pub source: Source,
+    /// Its id, if it has one.
+    pub record: Option<String>,
+    /// How often it was delivered.
+    pub receive_count: u32,
+    /// The message, or the whole event of an asynchronous invocation.
+    pub event: Value,
+}
+
+/// A record as it was delivered: id, receive count, fate.
+pub(crate) type Delivered = (Option<String>, u32, Fate);
+
+/// Puts together what was delivered and what the function told of it.
+///
+/// Lines are matched by record id, in order: a batch may hold the same message twice. Records without an id take what is
+/// left over, and lines of records that nobody delivered are kept too.
+pub(crate) fn report(
+    source: Source,
+    delivered: Vec<Delivered>,
+    invocation: Invocation,
+) -> InvocationReport {
+    let mut lines: VecDeque<RecordLine> = invocation.records.clone().into();
+    let mut matched: Vec<Option<RecordLine>> = delivered
+        .iter()
+        .map(|(id, ..)| {
+            let at =
+                lines.iter().position(|line| id.as_ref().is_some_and(|id| *id == line.record))?;
+            lines.remove(at)
+        })
+        .collect();
+    for (line, _) in
+        matched.iter_mut().zip(&delivered).filter(|(line, (id, ..))| line.is_none() && id.is_none())
+    {
+        *line = lines.pop_front();
+    }
+    let count = delivered.iter().map(|(_, count, _)| *count).max().unwrap_or(1);
+    let extra = lines.into_iter().map(|line| {
+        let fate = if invocation.result.is_response() { Fate::Done } else { Fate::Lost };
+        ((Some(line.record.clone()), count, fate), Some(line))
+    });
+    let mut rows: Vec<(Delivered, Option<RecordLine>)> =
+        delivered.into_iter().zip(matched).chain(extra).collect();
+    if rows.is_empty() {
+        let fate = if invocation.result.is_response() { Fate::Done } else { Fate::Lost };
+        rows.push(((None, 1, fate), None));
+    }
+    let records = rows.into_iter().map(|((record, receive_count, fate), told)| RecordReport {
+        source,
+        record,
+        receive_count,
+        outcome: told
+            .as_ref()
+            .map_or_else(|| derived(&invocation.result, fate), |line| line.outcome.clone()),
+        told,
+        fate,
+    });
+    let records = records.collect();
+    InvocationReport { source, invocation, records }
+}
+
+/// The outcome of a record of which the function said nothing.
+fn derived(result: &InvocationResult, fate: Fate) -> Outcome {
+    match (result, fate) {
+        (InvocationResult::TimedOut, _) => Outcome::TimedOut,
+        (InvocationResult::Exited { .. }, _) => Outcome::Crashed,
+        (_, Fate::Done) => Outcome::Acknowledged,
+        _ => Outcome::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Usage;
+    use std::time::Duration;
+
+    fn line(record: &str, outcome: &str) -> RecordLine {
+        let text =
+            format!(r#"{{"message":"record settled","record":"{record}","outcome":"{outcome}"}}"#);
+        RecordLine::parse(&text).unwrap()
+    }
+
+    fn invocation(result: InvocationResult, records: Vec<RecordLine>) -> Invocation {
+        let (request_id, dynamodb) = ("r".to_owned(), Usage::default());
+        Invocation { request_id, pid: 1, result, duration: Duration::ZERO, records, dynamodb }
+    }
+
+    fn outcomes(report: &InvocationReport) -> Vec<&str> {
+        report.records.iter().map(|record| record.outcome.as_str()).collect()
+    }
+
+    #[test]
+    fn lines_go_to_their_records_and_silence_is_filled() {
+        let told = vec![line("b", "failed"), line("a", "executed"), line("a", "coalesced")];
+        let ids = [("a", Fate::Done), ("b", Fate::Returned), ("a", Fate::Done), ("c", Fate::Done)];
+        let delivered = ids.map(|(id, fate)| (Some(id.to_owned()), 1, fate)).into();
+        let report = report(
+            Source::Sqs,
+            delivered,
+            invocation(InvocationResult::Response(Value::Null), told),
+        );
+        assert_eq!(outcomes(&report), ["executed", "failed", "coalesced", "acknowledged"]);
+    }
+
+    #[test]
+    fn a_crash_says_what_the_function_could_not() {
+        let crash = InvocationResult::Exited { code: None, signal: Some(9) };
+        let delivered = vec![(Some("a".to_owned()), 1, Fate::Returned), (None, 1, Fate::Returned)];
+        let report = report(Source::Sqs, delivered, invocation(crash, vec![line("a", "executed")]));
+        assert_eq!(outcomes(&report), ["executed", "crashed"]);
+    }
+
+    #[test]
+    fn a_direct_call_has_one_row_at_least() {
+        let report =
+            report(Source::Direct, Vec::new(), invocation(InvocationResult::TimedOut, Vec::new()));
+        assert_eq!((outcomes(&report), report.records[0].fate), (vec!["timed_out"], Fate::Lost));
+    }
+}

@@ -1,0 +1,122 @@
+//! A real process, from start to end: answers, errors, deadlines, crashes and kills.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{LONG, local, scripted};
+use lambda_idempotency_local::{InvocationResult, Local, Outcome};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_response_comes_back_with_what_was_told() {
+    let local = local(scripted().await).await;
+    let invocation = local.invoke(&json!({ "do": "succeed" })).await.unwrap();
+    let response = invocation.response().unwrap();
+    assert_eq!(response["batchItemFailures"], json!([]));
+    assert!(response["deadline"].as_u64().unwrap() > 0);
+    assert_eq!(invocation.records.len(), 1);
+    assert_eq!(invocation.records[0].outcome, Outcome::Executed);
+    assert_eq!(invocation.records[0].request_id.as_deref(), Some(invocation.request_id.as_str()));
+    local.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_warm_process_is_used_again() {
+    let local = local(scripted().await).await;
+    let first = local.invoke(&json!({})).await.unwrap();
+    let failed = local.invoke(&json!({ "do": "fail" })).await.unwrap();
+    let last = local.invoke(&json!({})).await.unwrap();
+    assert_eq!((first.pid, first.pid), (failed.pid, last.pid));
+    let InvocationResult::FunctionError { message, .. } = failed.result else {
+        panic!("{}", failed.result)
+    };
+    assert_eq!(message, "told to fail");
+}
+
+#[tokio::test]
+async fn a_process_that_misses_its_deadline_is_replaced() {
+    let local = local(scripted().await.timeout(Duration::from_millis(200))).await;
+    let late = local.invoke(&json!({ "do": "sleep" })).await.unwrap();
+    assert_eq!(late.result, InvocationResult::TimedOut);
+    assert!(late.duration >= Duration::from_millis(200));
+    assert!(!common::is_running(late.pid), "it was not killed");
+}
+
+#[tokio::test]
+async fn one_that_outlives_its_deadline_runs_on_beside_the_next() {
+    let function = scripted().await.timeout(Duration::from_millis(200)).outlives_timeout(true);
+    let local = local(function).await;
+    let late = local.invoke(&json!({ "do": "sleep" })).await.unwrap();
+    assert_eq!(late.result, InvocationResult::TimedOut);
+    assert!(common::is_running(late.pid), "it was killed");
+    local.shutdown().await;
+    assert!(!common::is_running(late.pid), "it outlived the shutdown");
+}
+
+#[tokio::test]
+async fn a_crash_costs_one_invocation() {
+    let local = local(scripted().await).await;
+    let crash = local.invoke(&json!({ "do": "abort" })).await.unwrap();
+    assert!(matches!(crash.result, InvocationResult::Exited { .. }), "{}", crash.result);
+    let next = local.invoke(&json!({})).await.unwrap();
+    assert!(next.result.is_response());
+    assert_ne!(crash.pid, next.pid);
+}
+
+#[tokio::test]
+async fn a_function_that_does_not_start_says_why() {
+    let local = local(scripted().await.env("FAIL_TO_START", "1")).await;
+    let invocation = local.invoke(&json!({})).await.unwrap();
+    assert!(!invocation.result.is_response(), "{}", invocation.result);
+    let missing =
+        Local::builder(lambda_idempotency_local::FunctionConfig::new("/no/such/function"));
+    let error = missing.start().await.unwrap().invoke(&json!({})).await.unwrap_err();
+    assert!(error.to_string().contains("/no/such/function"), "{error}");
+}
+
+#[tokio::test]
+async fn an_invocation_can_be_killed() {
+    let local = local(scripted().await.timeout(LONG)).await;
+    let killer = async {
+        while local.kill_in_flight() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let event = json!({ "do": "sleep" });
+    let (invocation, ()) = tokio::join!(local.invoke(&event), killer);
+    assert_eq!(
+        invocation.unwrap().result,
+        InvocationResult::Exited { code: None, signal: Some(9) }
+    );
+    assert!(local.in_flight().is_empty());
+}
+
+#[tokio::test]
+async fn two_sandboxes_run_at_once() {
+    let function = scripted().await.timeout(LONG);
+    let local = Local::builder(function).sandboxes(2).start().await.unwrap();
+    let sleeping = json!({ "do": "sleep" });
+    let both = async {
+        while local.in_flight().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        let pids: Vec<u32> = local.in_flight().iter().map(|running| running.pid).collect();
+        assert_ne!(pids[0], pids[1]);
+        local.kill_in_flight();
+    };
+    let (first, second, ()) = tokio::join!(local.invoke(&sleeping), local.invoke(&sleeping), both);
+    assert_ne!(first.unwrap().pid, second.unwrap().pid);
+}
+
+#[tokio::test]
+async fn dropping_it_kills_the_processes() {
+    let local = local(scripted().await).await;
+    let pid = local.invoke(&json!({})).await.unwrap().pid;
+    drop(local);
+    while common::is_running(pid) {
+        tokio::task::yield_now().await;
+    }
+}
