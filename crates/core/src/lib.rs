@@ -1,8 +1,25 @@
-//! The idempotency protocol. Knows no AWS and no Lambda.
+//! The idempotency protocol: which delivery of an event does its work, and what the others are
+//! told. Knows no AWS and no Lambda; the `lambda-idempotency` crate adds those.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`admission`] | the protocol, as pure functions |
+//! | [`record`], [`store`] | what is kept for a key, and what a store has to do |
+//! | [`memory`] | a store in memory |
+//! | [`key`] | from an event to its key |
+//! | [`batch`] | the engine: claim, run, settle, for a whole batch |
+//! | [`policy`], [`call`], [`failure`], [`outcome`] | what users choose, are told, say and get |
+//! | [`clock`], [`observe`] | time and reports, as parameters |
 
 pub mod admission;
+pub mod batch;
+pub mod call;
 pub mod clock;
+pub mod failure;
 pub mod key;
 pub mod memory;
+pub mod observe;
+pub mod outcome;
+pub mod policy;
 pub mod record;
 pub mod store;

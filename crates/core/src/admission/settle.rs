@@ -52,6 +52,7 @@ pub enum Settlement {
 
 /// What it means that a settling write did not find our claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::large_enum_variant, reason = "looked at once and dropped, never kept in bulk")]
 pub enum Settled {
     /// An earlier try of the same write was applied, or nothing is left to be done.
     Done,

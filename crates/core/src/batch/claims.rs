@@ -1,0 +1,147 @@
+//! Claiming keys, many in one round trip.
+
+use std::sync::Arc;
+
+use crate::{
+    admission::{Admission, Claim, Held, Settlement, admit},
+    clock::{Clock, Timestamp},
+    key::Key,
+    record::Record,
+    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+};
+
+/// How often a record may change under a claimant before it gives up.
+const ROUNDS: usize = 3;
+
+/// A key that is wanted.
+pub(super) struct Wanted {
+    /// The record's place in the batch.
+    pub(super) at: usize,
+    pub(super) key: Key,
+    pub(super) claim: Claim,
+    /// Whether to look before the first write, because something is known to be there.
+    pub(super) look_first: bool,
+    /// Whether the key may be taken from an owner that disappeared.
+    pub(super) from_vanished: bool,
+}
+
+/// What came of it.
+pub(super) enum Claimed {
+    /// The key is held.
+    Held(Box<Held>),
+    /// The work was done.
+    Replay(Option<Arc<str>>),
+    /// The work failed for good.
+    Remembered { error: Option<Arc<str>> },
+    /// The key was used with another payload.
+    Mismatch,
+    /// Someone else holds the key.
+    Busy { until: Timestamp },
+    /// Its last owner disappeared. Not taken: it has to be claimed just before it runs, alone.
+    Suspect,
+    /// The store did not say.
+    Unavailable(StoreError),
+}
+
+/// Claims all that is wanted.
+pub(super) async fn claim(
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    wanted: Vec<Wanted>,
+    deadline: Timestamp,
+) -> Vec<(usize, Claimed)> {
+    let mut claiming = Claiming { done: Vec::with_capacity(wanted.len()), in_doubt: Vec::new() };
+    let (look, mut open): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|w| w.look_first);
+    let mut open: Vec<_> = open.drain(..).map(|wanted| (wanted, None)).collect();
+    if !look.is_empty() {
+        let keys: Vec<Key> = look.iter().map(|wanted| wanted.key.clone()).collect();
+        let seen = store.read(&keys, deadline).await;
+        for (wanted, seen) in look.into_iter().zip(seen) {
+            match seen {
+                Ok(seen) => open.push((wanted, seen)),
+                Err(error) => claiming.finish(&wanted, Claimed::Unavailable(error)),
+            }
+        }
+    }
+    for _ in 0..ROUNDS {
+        open = claiming.round(&*store, &*clock, open, deadline).await;
+        if open.is_empty() {
+            break;
+        }
+    }
+    for (wanted, _) in open {
+        let error = StoreError::new(
+            StoreErrorKind::Contended,
+            format!("the record changed {ROUNDS} times while it was being claimed"),
+        );
+        claiming.finish(&wanted, Claimed::Unavailable(error));
+    }
+    if !claiming.in_doubt.is_empty() {
+        // Best effort: if the claim was applied after all, the next delivery need not wait for the
+        // lease to end.
+        store.write(&claiming.in_doubt, deadline).await;
+    }
+    claiming.done
+}
+
+struct Claiming {
+    done: Vec<(usize, Claimed)>,
+    in_doubt: Vec<Write>,
+}
+
+impl Claiming {
+    fn finish(&mut self, wanted: &Wanted, claimed: Claimed) {
+        self.done.push((wanted.at, claimed));
+    }
+
+    /// One write for each open claim; returns those that met something to decide about.
+    async fn round(
+        &mut self,
+        store: &dyn Store,
+        clock: &dyn Clock,
+        open: Vec<(Wanted, Option<Record>)>,
+        deadline: Timestamp,
+    ) -> Vec<(Wanted, Option<Record>)> {
+        let now = clock.now();
+        let mut tries = Vec::with_capacity(open.len());
+        let mut writes = Vec::with_capacity(open.len());
+        for (wanted, seen) in open {
+            match admit(&wanted.claim, seen.as_ref(), now) {
+                Admission::Try { held, .. } if held.vanished() > 0 && !wanted.from_vanished => {
+                    self.finish(&wanted, Claimed::Suspect);
+                }
+                Admission::Try { guard, held } => {
+                    let record = Some(held.record.clone());
+                    writes.push(Write { key: wanted.key.clone(), guard, record });
+                    tries.push((wanted, held));
+                }
+                Admission::Won(held) => self.finish(&wanted, Claimed::Held(Box::new(held))),
+                Admission::Replay(outcome) => self.finish(&wanted, Claimed::Replay(outcome)),
+                Admission::Remembered { error, .. } => {
+                    self.finish(&wanted, Claimed::Remembered { error });
+                }
+                Admission::Mismatch => self.finish(&wanted, Claimed::Mismatch),
+                Admission::Busy { until } => self.finish(&wanted, Claimed::Busy { until }),
+            }
+        }
+        if writes.is_empty() {
+            return Vec::new();
+        }
+        let verdicts = store.write(&writes, deadline).await;
+        let mut again = Vec::new();
+        for ((wanted, held), verdict) in tries.into_iter().zip(verdicts) {
+            match verdict {
+                Verdict::Written => self.finish(&wanted, Claimed::Held(Box::new(held))),
+                Verdict::Found(seen) => again.push((wanted, seen)),
+                Verdict::Unknown(error) => {
+                    if error.may_have_applied() {
+                        let (guard, record) = held.write(&Settlement::PutBack, now);
+                        self.in_doubt.push(Write { key: wanted.key.clone(), guard, record });
+                    }
+                    self.finish(&wanted, Claimed::Unavailable(error));
+                }
+            }
+        }
+        again
+    }
+}

@@ -1,0 +1,416 @@
+//! One batch on its way: what is claimed, runs, settles and waits, and what happens next.
+
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
+
+use super::{
+    Batch, Delivery, Engine, Job, Pace, Returned, Work,
+    budget::Budget,
+    claims::{self, Claimed, Wanted},
+    plan::Plan,
+    settles::{Settle, Settles},
+};
+use crate::{
+    admission::{Claim, Held},
+    call::{Call, RecordId},
+    clock::{BoxFuture, Timestamp},
+    failure::Failure,
+    key::Key,
+    observe::Report,
+    outcome::{NotStarted, Outcome, Rejection},
+    policy::Policy,
+    record::{Fingerprint, Owner},
+    store::{StoreError, StoreErrorKind, Verdict},
+};
+
+/// How many claims may be on their way or wait for their handler: enough for four full calls of
+/// DynamoDB, few enough not to hold keys that will not be used.
+const CLAIM_AHEAD: usize = 100;
+
+/// A batch in progress. `drive` holds the loop; `turns` what each event means.
+pub(super) struct Drive<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) operation: &'a str,
+    pub(super) policy: &'a Policy,
+    pub(super) pace: &'a Pace,
+    pub(super) budget: Budget,
+    pub(super) entries: Vec<Entry<'a>>,
+    pub(super) plan: Plan,
+    /// First of their key and group, and without a claim yet.
+    pub(super) to_claim: VecDeque<usize>,
+    /// May start.
+    pub(super) ready: VecDeque<usize>,
+    /// Their last owner disappeared: they run last, each alone.
+    pub(super) suspects: VecDeque<usize>,
+    /// Busy elsewhere; to be looked at again.
+    pub(super) asleep: Vec<Asleep>,
+    pub(super) settles: Settles,
+    claiming: FuturesUnordered<BoxFuture<'static, Vec<(usize, Claimed)>>>,
+    /// How many keys are in `claiming`.
+    claims: usize,
+    running: FuturesUnordered<BoxFuture<'a, (usize, Result<Returned, Failure>)>>,
+    timer: Option<(Timestamp, BoxFuture<'static, ()>)>,
+    /// The suspect that is being claimed or runs.
+    pub(super) alone: Option<usize>,
+    any_started: bool,
+    /// The time for handlers is over.
+    pub(super) stopped: bool,
+}
+
+/// One delivery and where it stands.
+pub(super) struct Entry<'a> {
+    pub(super) record: RecordId,
+    pub(super) key: Option<Key>,
+    pub(super) fingerprint: Option<Fingerprint>,
+    pub(super) payload: &'a str,
+    pub(super) intake: Intake,
+    job: Option<Job<'a>>,
+    pub(super) stage: Stage,
+    pub(super) held: Option<Box<Held>>,
+    /// Known, but its turn in the group has not come.
+    pub(super) preset: Option<Outcome>,
+    pub(super) outcome: Option<Outcome>,
+    pub(super) started: Option<Timestamp>,
+    pub(super) ran_for: Option<Duration>,
+    pub(super) busy_since: Option<Timestamp>,
+    pub(super) looks: u32,
+}
+
+pub(super) enum Intake {
+    Keyed,
+    Unprotected,
+    Skip,
+    Reject(Rejection),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Behind another of its key or group.
+    Waiting,
+    /// Its turn has come.
+    Moving,
+    /// Its claim is on its way.
+    Claiming,
+    /// Its handler runs.
+    Running,
+}
+
+pub(super) struct Asleep {
+    pub(super) at: usize,
+    pub(super) wake: Timestamp,
+    pub(super) until: Timestamp,
+}
+
+enum Event {
+    Finished(usize, Result<Returned, Failure>),
+    Claimed(Vec<(usize, Claimed)>),
+    Settled(Vec<(Settle, Verdict)>),
+    Tick,
+}
+
+impl<'a> Drive<'a> {
+    pub(super) fn new(engine: &'a Engine, batch: Batch<'a>) -> Self {
+        let groups: Vec<_> = batch.deliveries.iter().map(|d| d.group.clone()).collect();
+        let entries: Vec<_> = batch.deliveries.into_iter().map(Entry::new).collect();
+        let keys = entries.iter().map(|entry| entry.key.as_ref());
+        Self {
+            engine,
+            operation: batch.operation,
+            policy: batch.policy,
+            pace: batch.pace,
+            budget: Budget::new(engine.clock.now(), batch.deadline),
+            plan: Plan::new(keys.zip(groups.iter().map(Option::as_ref))),
+            entries,
+            to_claim: VecDeque::new(),
+            ready: VecDeque::new(),
+            suspects: VecDeque::new(),
+            asleep: Vec::new(),
+            settles: Settles::default(),
+            claiming: FuturesUnordered::new(),
+            claims: 0,
+            running: FuturesUnordered::new(),
+            timer: None,
+            alone: None,
+            any_started: false,
+            stopped: false,
+        }
+    }
+
+    pub(super) async fn run(mut self) -> Vec<Outcome> {
+        for at in 0..self.entries.len() {
+            self.consider(at);
+        }
+        loop {
+            self.launch();
+            if self.is_done() {
+                return self.entries.into_iter().map(Entry::into_outcome).collect();
+            }
+            match poll_fn(|context| self.poll(context)).await {
+                Event::Finished(at, result) => self.finished(at, result),
+                Event::Claimed(claims) => {
+                    self.claims -= claims.len();
+                    for (at, claimed) in claims {
+                        self.claimed(at, claimed);
+                    }
+                }
+                Event::Settled(settled) => {
+                    for (settle, verdict) in settled {
+                        self.settled(settle, verdict);
+                    }
+                }
+                Event::Tick => self.tick(),
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.settles.is_empty() && self.entries.iter().all(|entry| entry.outcome.is_some())
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.engine.clock.now()
+    }
+
+    /// The entry of record `at`.
+    #[expect(clippy::indexing_slicing, reason = "records are numbered as `entries` is")]
+    pub(super) fn entry(&mut self, at: usize) -> &mut Entry<'a> {
+        &mut self.entries[at]
+    }
+
+    /// Starts all that can be started.
+    fn launch(&mut self) {
+        let now = self.now();
+        if !self.stopped && self.budget.is_over(now) {
+            self.stop();
+        }
+        self.wake(now);
+        while self.alone.is_none_or(|alone| self.ready.front() == Some(&alone))
+            && self.running.len() < self.policy.concurrency.max(1)
+            && let Some(at) = self.ready.pop_front()
+        {
+            if self.may_start(now) { self.start(at, now) } else { self.not_started(at) }
+        }
+        if self.alone.is_none() {
+            self.claim_ready(now);
+        }
+        if self.is_idle()
+            && let Some(at) = self.suspects.pop_front()
+        {
+            if self.may_start(now) {
+                self.alone = Some(at);
+                self.claim(vec![at], now);
+            } else {
+                self.finish(at, Outcome::Returned(NotStarted::Deadline));
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Timestamp) {
+        let awake: Vec<_> = self.asleep.extract_if(.., |asleep| asleep.wake <= now).collect();
+        self.to_claim.extend(awake.into_iter().map(|asleep| asleep.at));
+    }
+
+    /// Whether nothing is under way but waiting.
+    fn is_idle(&self) -> bool {
+        self.alone.is_none()
+            && self.running.is_empty()
+            && self.claims == 0
+            && self.ready.is_empty()
+            && self.to_claim.is_empty()
+            && self.settles.is_empty()
+    }
+
+    /// The first record always starts: otherwise one that is expected to take long never would.
+    fn may_start(&self, now: Timestamp) -> bool {
+        !self.stopped && (!self.any_started || self.budget.allows(now, self.pace))
+    }
+
+    fn claim_ready(&mut self, now: Timestamp) {
+        if !self.to_claim.is_empty() && !self.may_start(now) {
+            while let Some(at) = self.to_claim.pop_front() {
+                self.finish(at, Outcome::Returned(NotStarted::Deadline));
+            }
+        }
+        let room = CLAIM_AHEAD.saturating_sub(self.claims + self.ready.len());
+        let next: Vec<_> = self.to_claim.drain(..room.min(self.to_claim.len())).collect();
+        if !next.is_empty() {
+            self.claim(next, now);
+        }
+    }
+
+    fn claim(&mut self, records: Vec<usize>, now: Timestamp) {
+        let end = self.budget.end();
+        let lease_until =
+            end.map_or(now.plus(self.policy.fallback_lease), |end| end.plus(self.policy.grace));
+        let mut wanted = Vec::with_capacity(records.len());
+        for at in records {
+            let alone = self.alone == Some(at);
+            let (retention, skew) = (self.policy.retention, self.policy.skew);
+            let entry = self.entry(at);
+            let Some(key) = entry.key.clone() else { continue };
+            let owner = match Owner::random() {
+                Ok(owner) => owner,
+                Err(error) => {
+                    let error = StoreError::new(StoreErrorKind::Unavailable, error.to_string());
+                    self.finish(at, Outcome::Unavailable(error));
+                    continue;
+                }
+            };
+            entry.stage = Stage::Claiming;
+            let fingerprint = entry.fingerprint.clone();
+            wanted.push(Wanted {
+                at,
+                key,
+                claim: Claim { owner, lease_until, retention, skew, fingerprint },
+                look_first: alone || entry.looks > 0,
+                from_vanished: alone,
+            });
+        }
+        self.claims += wanted.len();
+        let deadline = self.budget.claim_deadline(now);
+        let (store, clock) = (Arc::clone(&self.engine.store), Arc::clone(&self.engine.clock));
+        self.claiming.push(Box::pin(claims::claim(store, clock, wanted, deadline)));
+    }
+
+    fn start(&mut self, at: usize, now: Timestamp) {
+        let deadline = self.budget.stop();
+        let clock = Arc::clone(&self.engine.clock);
+        let entry = self.entry(at);
+        let Some(job) = entry.job.take() else { return };
+        let history = entry.held.as_ref().map_or((0, 0), |h| (h.failures(), h.vanished()));
+        let call = Call::new(entry.key.clone(), entry.record.clone(), history, deadline, clock);
+        entry.started = Some(now);
+        entry.stage = Stage::Running;
+        self.any_started = true;
+        let handler = AssertUnwindSafe(async move { job(call).await }).catch_unwind();
+        self.running.push(Box::pin(
+            handler.map(move |result| (at, result.unwrap_or_else(|_| Err(Failure::panicked())))),
+        ));
+    }
+
+    /// Drops the handlers that still run; returns whose they were.
+    pub(super) fn drop_running(&mut self) -> Vec<usize> {
+        let running = mem::take(&mut self.running);
+        // A destructor in a handler may panic; the other records have no part in that.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(running)));
+        self.in_stage(Stage::Running)
+    }
+
+    /// Drops the claims on their way; returns whose they were.
+    pub(super) fn drop_claims(&mut self) -> Vec<usize> {
+        self.claiming.clear();
+        self.claims = 0;
+        self.in_stage(Stage::Claiming)
+    }
+
+    fn in_stage(&self, stage: Stage) -> Vec<usize> {
+        let entries = self.entries.iter().enumerate();
+        entries
+            .filter(|(_, entry)| entry.stage == stage && entry.outcome.is_none())
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// What happens next. Handlers and claims first, so that what they bring can be settled in one
+    /// call; then a call, if none is on its way; the clock last.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        if let Poll::Ready(Some((at, result))) = self.running.poll_next_unpin(context) {
+            return Poll::Ready(Event::Finished(at, result));
+        }
+        if let Poll::Ready(Some(claims)) = self.claiming.poll_next_unpin(context) {
+            return Poll::Ready(Event::Claimed(claims));
+        }
+        let now = self.now();
+        self.settles.send(&self.engine.store, now, self.budget.settle_deadline(now));
+        if let Poll::Ready(settled) = self.settles.poll(context) {
+            return Poll::Ready(Event::Settled(settled));
+        }
+        self.poll_timer(now, context)
+    }
+
+    fn poll_timer(&mut self, now: Timestamp, context: &mut Context<'_>) -> Poll<Event> {
+        let stop = if self.stopped { None } else { self.budget.stop() };
+        let next = [stop, self.budget.reply(), self.settles.next_due()].into_iter().flatten();
+        let Some(next) = next.chain(self.asleep.iter().map(|asleep| asleep.wake)).min() else {
+            return Poll::Pending;
+        };
+        let timer = match &mut self.timer {
+            Some((due, timer)) if *due == next => timer,
+            timer => {
+                let sleep = self.engine.clock.sleep(next.since(now));
+                &mut timer.insert((next, sleep)).1
+            }
+        };
+        timer.as_mut().poll(context).map(|()| {
+            self.timer = None;
+            Event::Tick
+        })
+    }
+
+    pub(super) fn report(&self, entry: &Entry<'a>, outcome: &Outcome) {
+        let mut report = Report::new(self.operation, &entry.record, entry.key.as_ref(), outcome);
+        report.ran_for = entry.ran_for;
+        if let Some(held) = &entry.held {
+            report.failures = held.failures();
+            report.vanished = held.vanished();
+        }
+        self.engine.observer.settled(&report);
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn new(delivery: Delivery<'a>) -> Self {
+        let mut entry = Self {
+            record: delivery.record,
+            key: None,
+            fingerprint: None,
+            payload: "",
+            intake: Intake::Keyed,
+            job: None,
+            stage: Stage::Waiting,
+            held: None,
+            preset: None,
+            outcome: None,
+            started: None,
+            ran_for: None,
+            busy_since: None,
+            looks: 0,
+        };
+        match delivery.work {
+            Work::Keyed { key, fingerprint, payload, job } => {
+                entry.key = Some(key);
+                entry.fingerprint = fingerprint;
+                entry.payload = payload;
+                entry.job = Some(job);
+            }
+            Work::Unprotected { job } => {
+                entry.intake = Intake::Unprotected;
+                entry.job = Some(job);
+            }
+            Work::Skip => entry.intake = Intake::Skip,
+            Work::Reject(rejection) => entry.intake = Intake::Reject(rejection),
+        }
+        entry
+    }
+
+    /// Whether `other` asks for the very same as this one.
+    pub(super) fn is_copy_of(&self, other: &Self) -> bool {
+        match (&self.fingerprint, &other.fingerprint) {
+            (None, None) => self.payload == other.payload,
+            (mine, theirs) => mine == theirs,
+        }
+    }
+
+    fn into_outcome(self) -> Outcome {
+        self.outcome.unwrap_or(Outcome::Returned(NotStarted::Deadline))
+    }
+}

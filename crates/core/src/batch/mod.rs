@@ -1,0 +1,154 @@
+//! The engine: takes a batch of deliveries through claim, handler and completion.
+//!
+//! ```text
+//! deliveries ─ plan ─► first of each key and group ─ claim ─► handlers ─ settle ─► outcomes
+//!                              ▲                                             │
+//!                              └──── the next of the key, of the group ◄─────┘
+//! ```
+//!
+//! * Keys are claimed together, in one call of the store; a completion goes out as soon as no other
+//!   is on its way, and what finishes meanwhile goes together in the next.
+//! * Records of one key run one after the other: a copy of one that succeeded is answered from it
+//!   (*coalesced*), another payload under the same key counts as a later delivery.
+//! * Where the order counts, a group goes one record at a time, and nothing after a failure starts.
+//! * The first record always starts; others only if the time allows. A handler that still runs
+//!   shortly before the deadline is dropped, and its lease left standing, since its effect may be
+//!   on its way.
+//! * A key whose last owner disappeared is claimed last, and runs alone: it may be what kills the
+//!   process.
+//!
+//! Nothing is spawned: everything runs inside the future of [`Engine::run`], and ends with it.
+
+mod budget;
+mod claims;
+mod drive;
+mod plan;
+mod settles;
+mod turns;
+
+pub use budget::Pace;
+
+use std::sync::Arc;
+
+use crate::{
+    call::{Call, RecordId},
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    failure::Failure,
+    key::Key,
+    observe::{Observer, TracingObserver},
+    outcome::{Outcome, Rejection},
+    policy::Policy,
+    record::Fingerprint,
+    store::Store,
+};
+
+/// Drives a store and handlers. Cheap to clone; clones share all.
+#[derive(Clone)]
+pub struct Engine {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    observer: Arc<dyn Observer>,
+}
+
+/// A handler with its decoded payload, ready to be called once.
+pub type Job<'a> = Box<dyn FnOnce(Call) -> BoxFuture<'a, Result<Returned, Failure>> + Send + 'a>;
+
+/// What a handler returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Returned {
+    /// Its result as JSON text, for later deliveries.
+    Value(Arc<str>),
+    /// Nothing that a later delivery would want.
+    Nothing,
+    /// A result that could not be serialized. The work is done all the same.
+    Unserializable,
+}
+
+/// One delivery of one record.
+pub struct Delivery<'a> {
+    /// Which record.
+    pub record: RecordId,
+    /// Its order group: records of one group are processed in the order of the batch, and none
+    /// after one that goes back. `None` where the source keeps no order.
+    pub group: Option<Arc<str>>,
+    /// What to do.
+    pub work: Work<'a>,
+}
+
+/// What is to be done with a record.
+pub enum Work<'a> {
+    /// Once per key.
+    Keyed {
+        /// The idempotency key.
+        key: Key,
+        /// What must agree with other deliveries of the key.
+        fingerprint: Option<Fingerprint>,
+        /// The whole payload, to tell copies from others where there is no fingerprint.
+        payload: &'a str,
+        /// The handler.
+        job: Job<'a>,
+    },
+    /// At every delivery: it has no key, and the user said to run it.
+    Unprotected {
+        /// The handler.
+        job: Job<'a>,
+    },
+    /// Nothing: it has no key, and the user said to skip it.
+    Skip,
+    /// It cannot be processed.
+    Reject(Rejection),
+}
+
+/// The deliveries of one invocation.
+pub struct Batch<'a> {
+    /// The operation's name.
+    pub operation: &'a str,
+    /// The records, in the order of the event.
+    pub deliveries: Vec<Delivery<'a>>,
+    /// How they are treated.
+    pub policy: &'a Policy,
+    /// When the invocation ends; `None` if that is not known.
+    pub deadline: Option<Timestamp>,
+    /// How long the operation's handlers take.
+    pub pace: &'a Pace,
+}
+
+impl Engine {
+    /// An engine over a store, with the system clock and `tracing`.
+    #[must_use]
+    pub fn new(store: impl Store) -> Self {
+        Self {
+            store: Arc::new(store),
+            clock: Arc::new(SystemClock),
+            observer: Arc::new(TracingObserver),
+        }
+    }
+
+    /// Reads time from another clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Tells another observer.
+    #[must_use]
+    pub fn with_observer(mut self, observer: impl Observer) -> Self {
+        self.observer = Arc::new(observer);
+        self
+    }
+
+    /// The engine's clock.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Processes a batch; returns one outcome for each delivery, in order.
+    ///
+    /// If the returned future is dropped, running handlers are dropped with it and their leases
+    /// stand until they lapse.
+    pub async fn run<'a>(&'a self, batch: Batch<'a>) -> Vec<Outcome> {
+        drive::Drive::new(self, batch).run().await
+    }
+}

@@ -1,0 +1,356 @@
+//! What each event means for a record: the decisions of [`Drive`], without its plumbing.
+
+use std::time::Duration;
+
+use super::{
+    Returned,
+    claims::Claimed,
+    drive::{Asleep, Drive, Intake, Stage},
+    settles::Settle,
+};
+use crate::{
+    admission::{Held, Overtaken, Settled, Settlement},
+    clock::Timestamp,
+    failure::Failure,
+    outcome::{Kept, NotStarted, Outcome},
+    policy::{Conflict, Remembered},
+    store::{StoreError, StoreErrorKind, Verdict},
+};
+
+/// What [`Conflict::Retry`] waits for the end of a lease.
+const REMAINDER: Duration = Duration::from_secs(2);
+/// The first pause between two looks at a busy key; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How often a completion whose record is gone is written anew.
+const AGAIN: u32 = 3;
+
+impl Drive<'_> {
+    /// Lets a record go if its turn has come.
+    pub(super) fn consider(&mut self, at: usize) {
+        if let Some(outcome) = self.set_off(at) {
+            self.finish(at, outcome);
+        }
+    }
+
+    fn set_off(&mut self, at: usize) -> Option<Outcome> {
+        if !self.plan.may_go(at) {
+            return None;
+        }
+        let stopped = self.stopped;
+        let entry = self.entry(at);
+        if entry.outcome.is_some() || entry.stage != Stage::Waiting {
+            return None;
+        }
+        if let Some(known) = entry.preset.take() {
+            return Some(known);
+        }
+        match &entry.intake {
+            Intake::Skip => return Some(Outcome::Skipped),
+            Intake::Reject(rejection) => return Some(Outcome::Rejected(rejection.clone())),
+            _ if stopped => return Some(Outcome::Returned(NotStarted::Deadline)),
+            _ => {}
+        }
+        let queue = match entry.intake {
+            Intake::Unprotected => &mut self.ready,
+            _ => &mut self.to_claim,
+        };
+        queue.push_back(at);
+        self.entry(at).stage = Stage::Moving;
+        None
+    }
+
+    /// Gives a record its outcome, and to those that wait for it what follows from that.
+    pub(super) fn finish(&mut self, at: usize, outcome: Outcome) {
+        let mut open = vec![(at, outcome)];
+        while let Some((at, outcome)) = open.pop() {
+            if self.entry(at).outcome.is_some() {
+                continue;
+            }
+            if self.alone == Some(at) {
+                self.alone = None;
+            }
+            let mut candidates = self.answer_copies(at, &outcome);
+            if !outcome.is_acknowledged() {
+                let rest = self.plan.same_group(at).into_iter();
+                open.extend(rest.map(|at| (at, Outcome::Returned(NotStarted::Order))));
+            }
+            if let Some(entry) = self.entries.get(at) {
+                self.report(entry, &outcome);
+            }
+            self.entry(at).outcome = Some(outcome);
+            candidates.extend(self.plan.leave(at));
+            for next in candidates {
+                if let Some(outcome) = self.set_off(next) {
+                    open.push((next, outcome));
+                }
+            }
+        }
+    }
+
+    /// Copies of the record in the same batch share its outcome, if it has one to share.
+    fn answer_copies(&mut self, at: usize, outcome: &Outcome) -> Vec<usize> {
+        let Some(shared) = shared(outcome) else { return Vec::new() };
+        let mut copies = self.plan.same_key(at);
+        copies.retain(|other| match (self.entries.get(at), self.entries.get(*other)) {
+            (Some(first), Some(other)) => other.is_copy_of(first),
+            _ => false,
+        });
+        for copy in &copies {
+            self.plan.leave_key(*copy);
+            self.entry(*copy).preset = Some(shared.clone());
+        }
+        copies
+    }
+
+    pub(super) fn claimed(&mut self, at: usize, claimed: Claimed) {
+        self.entry(at).stage = Stage::Moving;
+        match claimed {
+            Claimed::Held(held) => {
+                self.entry(at).held = Some(held);
+                if self.stopped { self.not_started(at) } else { self.ready.push_back(at) }
+            }
+            Claimed::Replay(outcome) => self.finish(at, Outcome::Replayed { outcome }),
+            Claimed::Remembered { error } => {
+                let acknowledged = self.policy.remembered == Remembered::Acknowledge;
+                self.finish(at, Outcome::Remembered { error, acknowledged });
+            }
+            Claimed::Mismatch => self.finish(at, Outcome::Mismatch),
+            Claimed::Busy { until } => self.busy(at, until),
+            Claimed::Suspect if self.stopped => {
+                self.finish(at, Outcome::Returned(NotStarted::Deadline));
+            }
+            Claimed::Suspect => self.suspects.push_back(at),
+            Claimed::Unavailable(error) => self.finish(at, Outcome::Unavailable(error)),
+        }
+    }
+
+    fn busy(&mut self, at: usize, until: Timestamp) {
+        let now = self.now();
+        let entry = self.entry(at);
+        let since = *entry.busy_since.get_or_insert(now);
+        let doubled = FIRST_PAUSE.saturating_mul(1 << entry.looks.min(8));
+        entry.looks += 1;
+        let limit = match self.policy.conflict {
+            Conflict::Skip => return self.finish(at, Outcome::Skipped),
+            Conflict::Retry if until <= since.plus(REMAINDER) => until.plus(LONGEST_PAUSE),
+            Conflict::Retry => since,
+            Conflict::Wait { up_to } => since.plus(up_to),
+        };
+        let past = until.plus(Duration::from_millis(1));
+        let wake = now.plus(doubled.min(LONGEST_PAUSE)).min(past.max(now)).min(limit);
+        let in_time = self.budget.stop().is_none_or(|stop| wake < stop);
+        if self.stopped || now >= limit || !in_time {
+            return self.finish(at, Outcome::Busy { until });
+        }
+        self.asleep.push(Asleep { at, wake, until });
+        if self.alone == Some(at) {
+            self.alone = None;
+        }
+    }
+
+    pub(super) fn finished(&mut self, at: usize, result: Result<Returned, Failure>) {
+        let now = self.now();
+        let entry = self.entry(at);
+        entry.stage = Stage::Moving;
+        let took = entry.started.map(|started| now.since(started)).unwrap_or_default();
+        entry.ran_for = Some(took);
+        let held = entry.held.clone();
+        self.pace.learn(took);
+        let Some(held) = held else {
+            let outcome = match result {
+                Ok(returned) => Outcome::Unprotected { outcome: value(returned).0 },
+                Err(failure) => Outcome::Failed { failure, failures: 1 },
+            };
+            return self.finish(at, outcome);
+        };
+        let (settlement, outcome) = match result {
+            Ok(returned) => {
+                let (outcome, kept) = value(returned);
+                let settlement = Settlement::Complete { outcome: outcome.clone() };
+                (settlement, Outcome::Executed { outcome, kept })
+            }
+            Err(failure) => {
+                let failures = held.failures().saturating_add(1);
+                let settlement = self.settlement_of(&failure, failures);
+                (settlement, Outcome::Failed { failure, failures })
+            }
+        };
+        self.settle(at, held, settlement, outcome);
+    }
+
+    fn settlement_of(&self, failure: &Failure, failures: u32) -> Settlement {
+        let error = failure.class().into();
+        let exhausted = self.policy.max_failures.is_some_and(|most| failures >= most);
+        if failure.is_retried() && !exhausted {
+            return Settlement::Release { error };
+        }
+        let message = serde_json::Value::String(failure.error().to_string());
+        Settlement::Remember { outcome: Some(message.to_string().into()), error }
+    }
+
+    /// A record that was claimed, or needs no claim, does not run after all.
+    pub(super) fn not_started(&mut self, at: usize) {
+        let outcome = Outcome::Returned(NotStarted::Deadline);
+        match self.entry(at).held.clone() {
+            Some(held) => self.settle(at, held, Settlement::PutBack, outcome),
+            None => self.finish(at, outcome),
+        }
+    }
+
+    fn settle(&mut self, at: usize, held: Box<Held>, settlement: Settlement, outcome: Outcome) {
+        let due = self.now();
+        let Some(key) = self.entry(at).key.clone() else { return self.finish(at, outcome) };
+        let (instead, tries) = (None, 0);
+        self.settles.add(Settle { at, key, held, settlement, instead, outcome, due, tries });
+    }
+
+    pub(super) fn settled(&mut self, mut settle: Settle, verdict: Verdict) {
+        let now = self.now();
+        match verdict {
+            Verdict::Written => self.finish(settle.at, settle.outcome),
+            Verdict::Found(found) => {
+                match settle.held.settled(&settle.settlement, found.as_ref(), now) {
+                    Settled::Done => self.finish(settle.at, settle.outcome),
+                    Settled::Overtaken(by) => {
+                        self.finish(settle.at, overtaken(by, settle.outcome));
+                    }
+                    Settled::Again { .. } if settle.tries >= AGAIN => {
+                        let error = StoreError::new(
+                            StoreErrorKind::Contended,
+                            "the record comes and goes while it is being completed",
+                        );
+                        self.give_up(settle, error);
+                    }
+                    Settled::Again { guard, record } => {
+                        settle.instead = Some((guard, record));
+                        settle.tries += 1;
+                        self.settles.add(settle);
+                    }
+                }
+            }
+            Verdict::Unknown(error) => self.settle_failed(settle, error, now),
+        }
+    }
+
+    fn settle_failed(&mut self, mut settle: Settle, error: StoreError, now: Timestamp) {
+        if error.kind() == StoreErrorKind::TooLarge && shrink(&mut settle) {
+            return self.settles.add(settle);
+        }
+        let pause = FIRST_PAUSE.saturating_mul(1 << settle.tries.min(8)).min(LONGEST_PAUSE);
+        settle.due = now.plus(pause);
+        settle.tries += 1;
+        if error.is_transient() && settle.due < self.budget.settle_deadline(now) {
+            self.settles.add(settle);
+        } else {
+            self.give_up(settle, error);
+        }
+    }
+
+    /// A settlement that cannot be recorded. The lease stands until it lapses.
+    fn give_up(&mut self, settle: Settle, error: StoreError) {
+        let outcome = match settle.outcome {
+            Outcome::Executed { outcome, .. } => Outcome::CompletionLost { outcome, error },
+            other => other,
+        };
+        self.finish(settle.at, outcome);
+    }
+
+    pub(super) fn tick(&mut self) {
+        let now = self.now();
+        if self.budget.reply().is_some_and(|reply| now >= reply) {
+            self.stop();
+            self.abandon();
+        }
+    }
+
+    /// Ends the time of the handlers: what runs is dropped and keeps its lease, what is claimed is
+    /// put back, what waits goes back.
+    pub(super) fn stop(&mut self) {
+        if self.stopped {
+            return;
+        }
+        self.stopped = true;
+        for at in self.drop_running() {
+            let now = self.now();
+            let entry = self.entry(at);
+            entry.ran_for = entry.started.map(|started| now.since(started));
+            self.finish(at, Outcome::TimedOut);
+        }
+        for asleep in std::mem::take(&mut self.asleep) {
+            self.finish(asleep.at, Outcome::Busy { until: asleep.until });
+        }
+        let unclaimed = std::mem::take(&mut self.to_claim).into_iter();
+        for at in unclaimed.chain(std::mem::take(&mut self.suspects)) {
+            self.finish(at, Outcome::Returned(NotStarted::Deadline));
+        }
+        for at in std::mem::take(&mut self.ready) {
+            self.not_started(at);
+        }
+    }
+
+    /// Ends everything: the answer is due.
+    fn abandon(&mut self) {
+        let error = || {
+            StoreError::new(
+                StoreErrorKind::Unavailable,
+                "no answer from the store before the invocation's deadline",
+            )
+        };
+        for at in self.drop_claims() {
+            self.finish(at, Outcome::Unavailable(error()));
+        }
+        for settle in self.settles.abandon() {
+            self.give_up(settle, error());
+        }
+    }
+}
+
+/// What copies of a record are told. `None` if they have to find out for themselves: the record
+/// was never started, so nothing is known.
+fn shared(outcome: &Outcome) -> Option<Outcome> {
+    match outcome {
+        Outcome::Executed { outcome, .. }
+        | Outcome::CompletionLost { outcome, .. }
+        | Outcome::Superseded { outcome } => Some(Outcome::Coalesced { outcome: outcome.clone() }),
+        Outcome::Returned(_) | Outcome::Rejected(_) | Outcome::Unprotected { .. } => None,
+        other => Some(other.clone()),
+    }
+}
+
+fn value(returned: Returned) -> (Option<std::sync::Arc<str>>, Kept) {
+    match returned {
+        Returned::Value(value) => (Some(value), Kept::Whole),
+        Returned::Nothing => (None, Kept::Whole),
+        Returned::Unserializable => (None, Kept::Unserializable),
+    }
+}
+
+/// The delivery's outcome when another's word stands in place of ours.
+fn overtaken(by: Overtaken, ours: Outcome) -> Outcome {
+    match (by, ours) {
+        (_, ours @ Outcome::Returned(_)) => ours,
+        (Overtaken::Completed(outcome), _) => Outcome::Superseded { outcome },
+        (_, Outcome::Executed { .. }) => Outcome::Fenced,
+        (_, ours) => ours,
+    }
+}
+
+/// Leaves the result out of what is recorded; false if there is none.
+fn shrink(settle: &mut Settle) -> bool {
+    let (Settlement::Complete { outcome } | Settlement::Remember { outcome, .. }) =
+        &mut settle.settlement
+    else {
+        return false;
+    };
+    if outcome.take().is_none() {
+        return false;
+    }
+    if let Some((_, record)) = &mut settle.instead {
+        record.outcome = None;
+    }
+    if let Outcome::Executed { kept, .. } = &mut settle.outcome {
+        *kept = Kept::TooLarge;
+    }
+    true
+}

@@ -1,0 +1,89 @@
+//! What a handler says when it fails.
+
+use std::{any::type_name, error::Error, fmt, sync::Arc};
+
+/// A boxed error.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A handler's failure, and whether trying again can help.
+///
+/// Any error converts to a failure that is tried again, so that `?` works in a handler:
+///
+/// ```
+/// use lambda_idempotency_core::failure::Failure;
+///
+/// fn quantity(text: &str) -> Result<u32, Failure> {
+///     let quantity = text.parse()?; // tried again
+///     if quantity == 0 {
+///         return Err(Failure::remember("nothing was ordered")); // never again
+///     }
+///     Ok(quantity)
+/// }
+/// assert!(quantity("x").unwrap_err().is_retried());
+/// assert!(!quantity("0").unwrap_err().is_retried());
+/// ```
+///
+/// What a failure displays and what the library logs is the *type* of the error. Its message may
+/// quote the payload; it is there for the handler's own logs, through [`error`](Self::error).
+#[derive(Clone)]
+pub struct Failure {
+    error: Arc<dyn Error + Send + Sync>,
+    class: &'static str,
+    retried: bool,
+}
+
+impl Failure {
+    /// The key is released; a later delivery calls the handler again.
+    #[must_use]
+    pub fn retry<E: Into<BoxError>>(error: E) -> Self {
+        Self { error: Arc::from(error.into()), class: type_name::<E>(), retried: true }
+    }
+
+    /// The failure is the outcome: it is recorded, and later deliveries get it as an answer.
+    #[must_use]
+    pub fn remember<E: Into<BoxError>>(error: E) -> Self {
+        Self { retried: false, ..Self::retry(error) }
+    }
+
+    /// A handler that panicked. Tried again; whatever the panic said is not kept.
+    pub(crate) fn panicked() -> Self {
+        Self { class: "a panic", ..Self::retry("the handler panicked") }
+    }
+
+    /// The error itself.
+    #[must_use]
+    pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.error
+    }
+
+    /// The type of the error.
+    #[must_use]
+    pub const fn class(&self) -> &'static str {
+        self.class
+    }
+
+    /// Whether a later delivery calls the handler again.
+    #[must_use]
+    pub const fn is_retried(&self) -> bool {
+        self.retried
+    }
+}
+
+impl<E: Into<BoxError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::retry(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the handler failed with {}", self.class)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fate = if self.retried { "retry" } else { "remember" };
+        write!(f, "Failure({fate}, {})", self.class)
+    }
+}

@@ -1,0 +1,94 @@
+//! Telling what happened.
+
+use std::time::Duration;
+
+use crate::{call::RecordId, key::Key, outcome::Outcome};
+
+/// Is told of every record. Must return quickly, and must not panic.
+pub trait Observer: Send + Sync + 'static {
+    /// A delivery has its outcome.
+    fn settled(&self, report: &Report<'_>);
+}
+
+/// One delivery and its outcome.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Report<'a> {
+    /// The operation.
+    pub operation: &'a str,
+    /// The record.
+    pub record: &'a RecordId,
+    /// The key, if the record has one.
+    pub key: Option<&'a Key>,
+    /// What became of it.
+    pub outcome: &'a Outcome,
+    /// How long the handler ran, if it did.
+    pub ran_for: Option<Duration>,
+    /// How often a handler reported failure for the key before, if that is known.
+    pub failures: u32,
+    /// How many earlier owners of the key disappeared, if that is known.
+    pub vanished: u32,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) const fn new(
+        operation: &'a str,
+        record: &'a RecordId,
+        key: Option<&'a Key>,
+        outcome: &'a Outcome,
+    ) -> Self {
+        Self { operation, record, key, outcome, ran_for: None, failures: 0, vanished: 0 }
+    }
+}
+
+/// Writes one `tracing` event a record, under the target `lambda_idempotency::record`.
+///
+/// The fields are a stable contract: `source`, `record`, `operation`, `key_hash`, `outcome`, `ms`,
+/// `failures`, `vanished`, and `problem` where the delivery goes back. Never a payload, a raw key or
+/// a result.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TracingObserver;
+
+impl Observer for TracingObserver {
+    fn settled(&self, report: &Report<'_>) {
+        macro_rules! event {
+            ($level:ident, $($extra:tt)*) => {
+                tracing::event!(
+                    target: "lambda_idempotency::record",
+                    tracing::Level::$level,
+                    source = report.record.source,
+                    record = &*report.record.id,
+                    operation = report.operation,
+                    key_hash = report.key.map_or("", Key::hash),
+                    outcome = report.outcome.label(),
+                    ms = report.ran_for.map_or(0.0, |ran_for| ran_for.as_secs_f64() * 1000.0),
+                    failures = report.failures,
+                    vanished = report.vanished,
+                    $($extra)*
+                )
+            };
+        }
+        match (report.outcome, report.outcome.problem()) {
+            (Outcome::CompletionLost { error, .. }, _) => event!(
+                ERROR,
+                problem = %error,
+                "record settled: processed, but not recorded; a duplicate would be processed again"
+            ),
+            (Outcome::Executed { kept, .. }, _) if *kept != crate::outcome::Kept::Whole => event!(
+                WARN,
+                problem = ?kept,
+                "record settled: its result is not kept for duplicates"
+            ),
+            (_, Some(problem)) => event!(WARN, problem = problem, "record settled"),
+            (_, None) => event!(INFO, "record settled"),
+        }
+    }
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn settled(&self, _report: &Report<'_>) {}
+}

@@ -1,0 +1,242 @@
+//! What became of a delivery.
+
+use std::sync::Arc;
+
+use crate::{
+    clock::Timestamp,
+    failure::Failure,
+    key::{DocumentError, SelectionError},
+    store::StoreError,
+};
+
+/// What became of one delivery of one record.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The handler ran, and the key is completed.
+    Executed {
+        /// What it returned, as JSON text; see `kept` for whether later deliveries get it too.
+        outcome: Option<Arc<str>>,
+        /// What the store keeps of it.
+        kept: Kept,
+    },
+    /// The handler ran without an idempotency key, as the policy for missing keys says.
+    Unprotected {
+        /// What it returned, as JSON text.
+        outcome: Option<Arc<str>>,
+    },
+    /// The work was done by an earlier delivery.
+    Replayed {
+        /// What that returned.
+        outcome: Option<Arc<str>>,
+    },
+    /// An identical record of the same batch did the work.
+    Coalesced {
+        /// What that returned.
+        outcome: Option<Arc<str>>,
+    },
+    /// The handler ran, lost its lease, and found that a successor has completed the key.
+    Superseded {
+        /// What the successor returned.
+        outcome: Option<Arc<str>>,
+    },
+    /// A policy that the user chose says that this delivery is not processed.
+    Skipped,
+    /// The handler returned, but that could not be recorded: a later delivery will run it again.
+    CompletionLost {
+        /// What it returned.
+        outcome: Option<Arc<str>>,
+        /// Why it could not be recorded.
+        error: StoreError,
+    },
+    /// The handler failed; the delivery goes back.
+    Failed {
+        /// The handler's failure.
+        failure: Failure,
+        /// How often it has failed for this key, this time included.
+        failures: u32,
+    },
+    /// An earlier failure of this key is remembered.
+    Remembered {
+        /// The type of the error.
+        error: Option<Arc<str>>,
+        /// Whether the policy acknowledges such deliveries.
+        acknowledged: bool,
+    },
+    /// Another worker holds the key.
+    Busy {
+        /// Up to and including this instant.
+        until: Timestamp,
+    },
+    /// The key was used with another payload.
+    Mismatch,
+    /// The handler was stopped shortly before the invocation's deadline. Its lease stands, since
+    /// its effect may be on the way.
+    TimedOut,
+    /// The handler ran, but lost its lease to a worker that has not completed the key.
+    Fenced,
+    /// The handler was not started.
+    Returned(NotStarted),
+    /// The record cannot be processed as it is.
+    Rejected(Rejection),
+    /// The store did not let the key be claimed.
+    Unavailable(StoreError),
+}
+
+/// What the store keeps of a handler's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kept {
+    /// All of it.
+    Whole,
+    /// Only that the work was done: the result is larger than the store can hold.
+    TooLarge,
+    /// Only that the work was done: the result could not be serialized.
+    Unserializable,
+}
+
+/// Why a handler was not started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotStarted {
+    /// Too little time was left.
+    #[error("too little time was left in the invocation")]
+    Deadline,
+    /// A record before it in its group failed.
+    #[error("a record before it in its group goes back to the source")]
+    Order,
+}
+
+/// Why a record cannot be processed as it is. Says where and what to do, never what stands there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The payload is not JSON, though the key or the handler's type needs it to be.
+    #[error(
+        "the payload is {0}; send JSON, or take the key from the raw record \
+         (`record(\"...\")`)"
+    )]
+    Payload(DocumentError),
+    /// The record has no payload where its source keeps it.
+    #[error("the record has no {0}; is it in the shape that AWS delivers?")]
+    NoPayload(&'static str),
+    /// The key expression selects nothing that can be a key.
+    #[error(
+        "no idempotency key under `{expression}`: {error}; \
+         correct the producer or the expression, or choose a policy for missing keys"
+    )]
+    Key {
+        /// The expression.
+        expression: Arc<str>,
+        /// What is wrong with what it selects.
+        error: SelectionError,
+    },
+    /// The fingerprint expression selects nothing that can be compared.
+    #[error("no fingerprint under `{expression}`: {error}; correct the producer or the expression")]
+    Fingerprint {
+        /// The expression.
+        expression: Arc<str>,
+        /// What is wrong with what it selects.
+        error: SelectionError,
+    },
+    /// The payload does not fit the handler's type.
+    #[error(
+        "the payload does not fit the handler's type `{expected}` \
+         (at line {line}, column {column}); correct the producer or the type"
+    )]
+    Decode {
+        /// The handler's type.
+        expected: &'static str,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+    },
+}
+
+impl Outcome {
+    /// Whether the source may forget the delivery.
+    #[must_use]
+    pub const fn is_acknowledged(&self) -> bool {
+        match self {
+            Self::Executed { .. }
+            | Self::Unprotected { .. }
+            | Self::Replayed { .. }
+            | Self::Coalesced { .. }
+            | Self::Superseded { .. }
+            | Self::Skipped
+            | Self::CompletionLost { .. } => true,
+            Self::Remembered { acknowledged, .. } => *acknowledged,
+            Self::Failed { .. }
+            | Self::Busy { .. }
+            | Self::Mismatch
+            | Self::TimedOut
+            | Self::Fenced
+            | Self::Returned(_)
+            | Self::Rejected(_)
+            | Self::Unavailable(_) => false,
+        }
+    }
+
+    /// One word for logs and metrics; stable.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Executed { .. } => "executed",
+            Self::Unprotected { .. } => "unprotected",
+            Self::Replayed { .. } => "replayed",
+            Self::Coalesced { .. } => "coalesced",
+            Self::Superseded { .. } => "superseded",
+            Self::Skipped => "skipped",
+            Self::CompletionLost { .. } => "completion_lost",
+            Self::Failed { .. } => "failed",
+            Self::Remembered { .. } => "remembered",
+            Self::Busy { .. } => "busy",
+            Self::Mismatch => "mismatch",
+            Self::TimedOut => "timed_out",
+            Self::Fenced => "fenced",
+            Self::Returned(_) => "returned",
+            Self::Rejected(_) => "rejected",
+            Self::Unavailable(_) => "unavailable",
+        }
+    }
+
+    /// What the handler returned, now or earlier, as JSON text.
+    #[must_use]
+    pub fn value(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Executed { outcome, .. }
+            | Self::Unprotected { outcome }
+            | Self::Replayed { outcome }
+            | Self::Coalesced { outcome }
+            | Self::Superseded { outcome }
+            | Self::CompletionLost { outcome, .. } => outcome.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Why the delivery goes back, in words that hold no payload; `None` if it is acknowledged.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        Some(match self {
+            _ if self.is_acknowledged() => return None,
+            Self::Failed { failure, failures } => {
+                format!("{failure} (failure {failures} for this key)")
+            }
+            Self::Remembered { error, .. } => {
+                let error = error.as_deref().unwrap_or("an error");
+                format!("it failed for good before, with {error}")
+            }
+            Self::Busy { .. } => "another worker is processing the same key".to_owned(),
+            Self::Mismatch => {
+                "its key was used before with another payload (fingerprint)".to_owned()
+            }
+            Self::TimedOut => "the handler was stopped at the invocation's deadline".to_owned(),
+            Self::Fenced => "the lease was lost to another worker".to_owned(),
+            Self::Returned(why) => why.to_string(),
+            Self::Rejected(why) => why.to_string(),
+            Self::Unavailable(error) => error.to_string(),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! What a state of the world is.
+
+use crate::packed::{Cell, Request, Token};
+
+/// Everything there is at one instant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    /// The true time, in ticks. Every clock reads between this and the skew allowance more.
+    pub time: u8,
+    pub faults: Faults,
+    pub keys: Vec<KeyWorld>,
+}
+
+/// How many faults may still happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Faults {
+    /// A worker dies and forgets everything; what it sent may still land.
+    pub crashes: u8,
+    /// A write gets no answer: it lands at any later time, or never.
+    pub timeouts: u8,
+    /// A handler reports failure.
+    pub errors: u8,
+}
+
+/// One key: its record, its deliveries, who works on it and what is on its way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeyWorld {
+    pub store: Option<Cell>,
+    /// What each worker is doing about this key.
+    pub calls: Vec<Option<Call>>,
+    /// Writes whose senders no longer wait for them: lost, late, or copies of what was sent again.
+    pub strays: Vec<Request>,
+    pub source: Source,
+    /// Whether a handler ever returned Ok.
+    pub effect: bool,
+    /// Whether the key was ever COMPLETED.
+    pub completed: bool,
+    /// The first rule that a step broke; nothing happens after that.
+    pub flaw: Option<Flaw>,
+}
+
+/// Where the deliveries of a key are; those in flight are with the calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Source {
+    pub queued: u8,
+    pub acknowledged: u8,
+    /// Returned as a remembered failure, so that a dead-letter queue gets it.
+    pub parked: u8,
+}
+
+/// A worker and a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Call {
+    pub token: Token,
+    /// The end of the lease as the claim asked for it.
+    pub lease: u8,
+    /// The record as this worker wrote or found it.
+    pub held: Cell,
+    pub job: Job,
+    /// The write it waits for.
+    pub request: Option<Request>,
+    /// The answer on its way back, if answers travel.
+    pub answer: Option<Answer>,
+}
+
+/// What a worker is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Job {
+    Claiming,
+    /// The claim was granted: the handler runs, or is about to.
+    Running,
+    /// The handler runs, and a renewal was sent.
+    Renewing,
+    /// The handler is done, or will not run.
+    Settling,
+}
+
+/// What the store said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Answer {
+    Written,
+    Found(Option<Cell>),
+}
+
+/// A rule that a single step can break; the others are read off a state. See
+/// [`properties`](crate::properties).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flaw {
+    NotFenced,
+    NotFinal,
+    AcknowledgedTooSoon,
+    OwnWorkNotRecognised,
+    ToldOvertakenWhileOwner,
+    SweptUnderHolder,
+    HistoryLost,
+}
+
+impl Call {
+    /// Whether the worker, by some clock within the allowance, believes that it holds the key.
+    pub fn believes(&self, time: u8) -> bool {
+        matches!(self.job, Job::Running | Job::Renewing) && time <= self.held.lease()
+    }
+}
+
+impl KeyWorld {
+    pub fn new(workers: usize, deliveries: u8) -> Self {
+        Self {
+            store: None,
+            calls: vec![None; workers],
+            strays: Vec::new(),
+            source: Source { queued: deliveries, ..Source::default() },
+            effect: false,
+            completed: false,
+            flaw: None,
+        }
+    }
+
+    pub fn working(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().flatten()
+    }
+
+    pub fn believers(&self, time: u8) -> impl Iterator<Item = &Call> {
+        self.working().filter(move |call| call.believes(time))
+    }
+
+    /// Notes that a rule was broken, unless one was before.
+    pub fn blame(&mut self, flaw: Flaw) {
+        self.flaw.get_or_insert(flaw);
+    }
+}

@@ -1,0 +1,105 @@
+//! A write lands: what the store does, and whether the step keeps the rules.
+
+use crate::{
+    packed::{Cell, Intent, Request},
+    protocol::Protocol,
+    state::{Answer, Flaw},
+    step::Step,
+    witness::Event,
+};
+
+impl<P: Protocol> Step<'_, P> {
+    /// The store applies a write if its guard holds, and answers.
+    pub fn land(&mut self, request: &Request) -> Answer {
+        let found = self.key.store;
+        if !P::applies(&request.write(), found.map(Cell::unpack).as_ref()) {
+            return Answer::Found(found);
+        }
+        if found != request.record {
+            self.check_fence(found, request);
+            self.check_final(found);
+            self.check_history(found, request);
+            self.witness_change(found, request);
+            self.key.store = request.record;
+            self.key.completed |= request.record.is_some_and(Cell::completed);
+        }
+        Answer::Written
+    }
+
+    /// Whether landing this write would change anything.
+    pub fn would_change(&self, request: &Request) -> bool {
+        self.key.store != request.record
+            && P::applies(&request.write(), self.key.store.map(Cell::unpack).as_ref())
+    }
+
+    /// The server collects a record that has expired by its clock, which may be ahead.
+    pub fn sweep(&mut self) {
+        let Some(old) = self.key.store.take() else { return };
+        if self.key.believers(self.time).any(|call| call.token == old.owner()) {
+            self.key.blame(Flaw::SweptUnderHolder);
+        }
+        if old.completed() {
+            self.setup.witness.saw(Event::CompletedSwept);
+        }
+    }
+
+    /// I2: a settlement changes only the record that its own claim wrote and still owns. Where
+    /// there is no record there is nobody to be fenced off, and a completion may be written.
+    fn check_fence(&mut self, old: Option<Cell>, request: &Request) {
+        let fenced = match (request.intent, old) {
+            (Intent::Claim, _) | (Intent::Complete | Intent::Remember, None) => true,
+            (_, Some(old)) => old.in_progress() && old.owner() == request.by,
+            (_, None) => false,
+        };
+        if !fenced {
+            self.key.blame(Flaw::NotFenced);
+        }
+    }
+
+    /// I3: what is settled stays until it has expired in true time.
+    fn check_final(&mut self, old: Option<Cell>) {
+        if old.is_some_and(|old| !old.in_progress() && self.time <= old.expires()) {
+            self.key.blame(Flaw::NotFinal);
+        }
+    }
+
+    /// What is known of earlier attempts is carried on: failures reported and owners vanished.
+    fn check_history(&mut self, old: Option<Cell>, request: &Request) {
+        let history = |cell: Option<Cell>| cell.map_or((0, 0), |c| (c.failures(), c.vanished()));
+        let unsettled = old.filter(|old| old.in_progress());
+        let (failures, vanished) = history(unsettled);
+        let expected = match request.intent {
+            Intent::Claim => {
+                let disappeared = unsettled.is_some_and(|old| old.owner() != 0);
+                (failures, vanished + u8::from(disappeared))
+            }
+            Intent::Release => (failures + 1, vanished),
+            Intent::PutBack | Intent::Renew(_) => (failures, vanished),
+            Intent::Complete | Intent::Remember => return,
+        };
+        if history(request.record) != expected {
+            self.key.blame(Flaw::HistoryLost);
+        }
+    }
+
+    fn witness_change(&mut self, old: Option<Cell>, request: &Request) {
+        let event = match (request.intent, old) {
+            (Intent::Claim, None) => return,
+            (Intent::Claim, Some(old)) if !old.in_progress() => Event::TakenAfterExpiry,
+            (Intent::Claim, Some(old)) if old.owner() == 0 => Event::TakenAfterRelease,
+            (Intent::Claim, Some(old)) => {
+                if self.key.working().any(|call| call.token == old.owner()) {
+                    return;
+                }
+                Event::TakenOverAfterCrash
+            }
+            (Intent::Complete, Some(_)) => return,
+            (Intent::Complete, None) => Event::CompletionUnderAbsent,
+            (Intent::Remember, _) => Event::FailureRemembered,
+            (Intent::Release, _) => Event::FailureCounted,
+            (Intent::PutBack, _) => Event::PutBack,
+            (Intent::Renew(_), _) => Event::Renewed,
+        };
+        self.setup.witness.saw(event);
+    }
+}

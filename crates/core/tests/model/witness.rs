@@ -1,0 +1,57 @@
+//! What happened on the way: a model in which nothing happens has no flaws either.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Something that a run must have met to mean anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Replayed,
+    Busy,
+    TakenOverAfterCrash,
+    TakenAfterRelease,
+    TakenAfterExpiry,
+    CompletionFenced,
+    CompletionUnderAbsent,
+    CompletionLost,
+    LostAnswerResolved,
+    StrayLanded,
+    CompletedSwept,
+    PutBack,
+    FailureCounted,
+    FailureRemembered,
+    Renewed,
+}
+
+/// All of them.
+pub const EVENTS: [Event; 15] = [
+    Event::Replayed,
+    Event::Busy,
+    Event::TakenOverAfterCrash,
+    Event::TakenAfterRelease,
+    Event::TakenAfterExpiry,
+    Event::CompletionFenced,
+    Event::CompletionUnderAbsent,
+    Event::CompletionLost,
+    Event::LostAnswerResolved,
+    Event::StrayLanded,
+    Event::CompletedSwept,
+    Event::PutBack,
+    Event::FailureCounted,
+    Event::FailureRemembered,
+    Event::Renewed,
+];
+
+/// How often each [`Event`] was met. It is kept beside the states, not in them: whether something
+/// happened before must not make two states of one.
+#[derive(Debug, Default)]
+pub struct Witness([AtomicUsize; EVENTS.len()]);
+
+impl Witness {
+    pub fn saw(&self, event: Event) {
+        self.0[event as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn count(&self, event: Event) -> usize {
+        self.0[event as usize].load(Ordering::Relaxed)
+    }
+}
