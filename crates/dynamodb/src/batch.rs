@@ -1,0 +1,175 @@
+//! Many writes in one request: PartiQL statements in a `BatchExecuteStatement`, a verdict each.
+//!
+//! `BatchWriteItem` has no conditions and a transaction is all or nothing, so this is the one
+//! operation that fits. Its members are independent, each atomic, and answered in order; the
+//! request succeeds even if every member failed, and the SDK retries none of them.
+//!
+//! <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html>
+
+use aws_sdk_dynamodb::types::{
+    AttributeValue, BatchStatementErrorCodeEnum as Code, BatchStatementRequest,
+    BatchStatementResponse, ReturnValuesOnConditionCheckFailure::AllOld,
+};
+use lambda_idempotency_core::store::{Guard, StoreErrorKind};
+
+use crate::{
+    DynamoDbStore,
+    config::{Attributes, Config},
+    error::{Doing, Failure, sdk_failure, service_failure},
+    guard::{predicate, tests},
+    item::fields,
+    retry::Budget,
+    write::{Answer, Lost, Member},
+};
+
+/// The most statements in a batch.
+pub(crate) const MOST: usize = 25;
+/// The most bytes of items in a batch. DynamoDB documents no limit for this operation; this is the
+/// one of its transactions.
+pub(crate) const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+const OPERATION: &str = "BatchExecuteStatement";
+
+impl DynamoDbStore {
+    /// Sends up to [`MOST`] writes and waits for their answers, in order.
+    pub(crate) async fn write_batch(
+        &self,
+        members: &[Member<'_>],
+        budget: &Budget<'_>,
+    ) -> Vec<Answer> {
+        let mut statements = Vec::with_capacity(members.len());
+        for member in members {
+            match statement(&self.config, member) {
+                Some(statement) => statements.push(statement),
+                None => return same(members, Answer::Alone),
+            }
+        }
+        let permission = all_permissions(members);
+        let doing = Doing { config: &self.config, operation: OPERATION, permission: &permission };
+        let request = self.client.batch_execute_statement().set_statements(Some(statements));
+        match budget.attempt(request.send()).await {
+            Err(late) => same(members, Answer::Failed(Failure::timed_out(doing, late))),
+            Ok(Err(error)) => {
+                let failure = sdk_failure(doing, &error);
+                // The request as a whole was refused, be it for one member: each goes by itself.
+                let refused = !failure.retry
+                    && matches!(failure.kind(), StoreErrorKind::Refused | StoreErrorKind::TooLarge);
+                same(members, if refused { Answer::Alone } else { Answer::Failed(failure) })
+            }
+            Ok(Ok(output)) => {
+                let responses = output.responses.unwrap_or_default().into_iter().map(Some);
+                let responses = responses.chain(std::iter::repeat_with(|| None));
+                let answers = members.iter().zip(responses);
+                answers.map(|(member, response)| self.answer(member, response)).collect()
+            }
+        }
+    }
+
+    fn answer(&self, member: &Member<'_>, response: Option<BatchStatementResponse>) -> Answer {
+        let permission = permission(member);
+        let doing = Doing { config: &self.config, operation: OPERATION, permission };
+        let Some(response) = response else {
+            return Answer::Failed(Failure::unanswered(format!(
+                "{doing} left a member unanswered"
+            )));
+        };
+        let Some(error) = response.error else { return Answer::Written };
+        match error.code {
+            Some(Code::ConditionalCheckFailed | Code::DuplicateItem) => {
+                // Without an item there may be none, or the server does not tell: see the docs of
+                // `Error.Item` and of DuplicateItemException, which has none.
+                Answer::Lost(error.item.map_or(Lost::Unread, Lost::To))
+            }
+            code => {
+                let code = code.as_ref().map(Code::as_str);
+                Answer::Failed(service_failure(doing, code, error.message.as_deref(), None))
+            }
+        }
+    }
+}
+
+fn same(members: &[Member<'_>], answer: Answer) -> Vec<Answer> {
+    vec![answer; members.len()]
+}
+
+/// One statement with its parameters; `None` if PartiQL cannot say it.
+fn statement(config: &Config, member: &Member<'_>) -> Option<BatchStatementRequest> {
+    let (statement, parameters) = text(config, member)?;
+    BatchStatementRequest::builder()
+        .statement(statement)
+        .set_parameters(Some(parameters))
+        .return_values_on_condition_check_failure(AllOld)
+        .build()
+        .ok()
+}
+
+/// The text of a statement, and the values for its `?`. Names are quoted, since some (`status`,
+/// `data`) are reserved words; values never appear in the text.
+fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeValue>)> {
+    let Config { table, attributes: names, .. } = config;
+    let key = AttributeValue::S(member.write.key.as_str().to_owned());
+    let mut parameters = Vec::new();
+    let text = match (&member.write.guard, &member.write.record) {
+        // Nothing can be deleted where nothing is: a read in the form of a write.
+        (Guard::Absent, None) => return None,
+        (Guard::Absent, Some(record)) => {
+            parameters.push(key);
+            let mut text = format!("INSERT INTO \"{table}\" VALUE {{'{}': ?", names.id);
+            for (name, value) in fields(names, record) {
+                if let Some(value) = value {
+                    text.push_str(&format!(", '{name}': ?"));
+                    parameters.push(value);
+                }
+            }
+            text.push('}');
+            text
+        }
+        (Guard::Mine(_) | Guard::Seen(_), Some(record)) => {
+            // Everything we know is set or removed. What others may have added stays, which a
+            // single write would remove.
+            let mut text = format!("UPDATE \"{table}\"");
+            for (name, value) in fields(names, record) {
+                if let Some(value) = value {
+                    text.push_str(&format!(" SET \"{name}\" = ?"));
+                    parameters.push(value);
+                } else {
+                    text.push_str(&format!(" REMOVE \"{name}\""));
+                }
+            }
+            text.push_str(&where_clause(member, names, key, &mut parameters));
+            text
+        }
+        (Guard::Mine(_) | Guard::Seen(_), None) => {
+            let clause = where_clause(member, names, key, &mut parameters);
+            format!("DELETE FROM \"{table}\"{clause}")
+        }
+    };
+    Some((text, parameters))
+}
+
+fn where_clause(
+    member: &Member<'_>,
+    names: &Attributes,
+    key: AttributeValue,
+    parameters: &mut Vec<AttributeValue>,
+) -> String {
+    parameters.push(key);
+    let predicate = predicate(tests(&member.write.guard, names), parameters);
+    format!(" WHERE \"{}\" = ?{predicate}", names.id)
+}
+
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-iam.html>
+fn permission(member: &Member<'_>) -> &'static str {
+    match (&member.write.guard, &member.write.record) {
+        (_, None) => "PartiQLDelete",
+        (Guard::Absent, Some(_)) => "PartiQLInsert",
+        (Guard::Mine(_) | Guard::Seen(_), Some(_)) => "PartiQLUpdate",
+    }
+}
+
+fn all_permissions(members: &[Member<'_>]) -> String {
+    let mut names: Vec<_> = members.iter().map(permission).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(" ")
+}

@@ -1,0 +1,265 @@
+//! What can be set, and its defaults.
+
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+
+use aws_sdk_dynamodb::{Client, config::retry::RetryConfig};
+use lambda_idempotency_core::clock::{Clock, SystemClock};
+
+use crate::DynamoDbStore;
+
+/// How long one request may take before it is tried again.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pause after a failed attempt, and the most it grows to.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
+/// Far below what DynamoDB allows, so that ten names fit in a statement of 8192 characters.
+const LONGEST_NAME: usize = 255;
+
+/// The names of the attributes of an item.
+///
+/// The first six are those of [Powertools for AWS Lambda][powertools], so that a Rust function can
+/// share a table with a Python or TypeScript one. The table's time-to-live attribute should be the
+/// one named by `expiration`.
+///
+/// ```
+/// use lambda_idempotency_dynamodb::Attributes;
+///
+/// let mut names = Attributes::default();
+/// assert_eq!(names.id, "id");
+/// names.id = "pk".into();
+/// names.expiration = "ttl".into();
+/// ```
+///
+/// [powertools]: https://docs.aws.amazon.com/powertools/python/latest/utilities/idempotency/
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attributes {
+    /// S: the idempotency key; the table's partition key. Default `id`.
+    pub id: Cow<'static, str>,
+    /// S: `INPROGRESS`, `COMPLETED` or `FAILED`. Default `status`.
+    pub status: Cow<'static, str>,
+    /// N: when the record expires, in seconds since the epoch. Default `expiration`.
+    pub expiration: Cow<'static, str>,
+    /// N: when the lease ends, in milliseconds since the epoch. Default `in_progress_expiration`.
+    pub in_progress_expiration: Cow<'static, str>,
+    /// S: the outcome as JSON text. Default `data`.
+    pub data: Cow<'static, str>,
+    /// S: the fingerprint of the payload. Default `validation`.
+    pub validation: Cow<'static, str>,
+    /// S: the token of the claim that holds the key. Default `owner`.
+    pub owner: Cow<'static, str>,
+    /// S: the token of the claim that gave the key up. Default `last_owner`.
+    pub last_owner: Cow<'static, str>,
+    /// N: how often a handler failed; not written while it is zero. Default `failures`.
+    pub failures: Cow<'static, str>,
+    /// N: how often an owner disappeared; not written while it is zero. Default `vanished`.
+    pub vanished: Cow<'static, str>,
+    /// S: the type of the last failure. Default `error`.
+    pub error: Cow<'static, str>,
+}
+
+impl Default for Attributes {
+    fn default() -> Self {
+        Self {
+            id: "id".into(),
+            status: "status".into(),
+            expiration: "expiration".into(),
+            in_progress_expiration: "in_progress_expiration".into(),
+            data: "data".into(),
+            validation: "validation".into(),
+            owner: "owner".into(),
+            last_owner: "last_owner".into(),
+            failures: "failures".into(),
+            vanished: "vanished".into(),
+            error: "error".into(),
+        }
+    }
+}
+
+impl Attributes {
+    fn all(&self) -> [&str; 11] {
+        [
+            &self.id,
+            &self.status,
+            &self.expiration,
+            &self.in_progress_expiration,
+            &self.data,
+            &self.validation,
+            &self.owner,
+            &self.last_owner,
+            &self.failures,
+            &self.vanished,
+            &self.error,
+        ]
+    }
+
+    /// Refuses names that cannot be quoted in a PartiQL statement, and one name used twice.
+    fn check(&self) -> Result<(), ConfigError> {
+        let mut seen = Vec::new();
+        for name in self.all() {
+            let unfit = |c: char| c.is_control() || matches!(c, '"' | '\'' | '\\');
+            if name.is_empty() || name.len() > LONGEST_NAME || name.contains(unfit) {
+                return Err(ConfigError::UnfitName(name.into()));
+            }
+            if seen.contains(&name) {
+                return Err(ConfigError::NameUsedTwice(name.into()));
+            }
+            seen.push(name);
+        }
+        Ok(())
+    }
+}
+
+/// A [`DynamoDbStore`] that is not the default one; see [`DynamoDbStore::builder`].
+#[derive(Clone)]
+#[must_use = "call `build`"]
+pub struct Builder {
+    client: Client,
+    config: Config,
+}
+
+impl Builder {
+    pub(crate) fn new(client: Client, table: String) -> Self {
+        let config = Config {
+            table,
+            region: client.config().region().map_or_else(|| "?".into(), ToString::to_string),
+            attributes: Attributes::default(),
+            attempt_timeout: ATTEMPT_TIMEOUT,
+            backoff: BACKOFF,
+            partiql: true,
+            clock: Arc::new(SystemClock),
+        };
+        Self { client, config }
+    }
+
+    /// Other attribute names.
+    pub fn attributes(mut self, names: Attributes) -> Self {
+        self.config.attributes = names;
+        self
+    }
+
+    /// How long one request may take before it is tried again, as long as the deadline of the call
+    /// allows. Default 1 s: DynamoDB answers in milliseconds, so whatever takes longer is lost.
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.config.attempt_timeout = timeout;
+        self
+    }
+
+    /// The pause after a failed attempt, and the most it doubles to. Default 25 ms and 400 ms; the
+    /// second half of each pause is random.
+    pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
+        self.config.backoff = (first, most);
+        self
+    }
+
+    /// Sends each write as a `PutItem` or `DeleteItem` of its own, never several as one
+    /// `BatchExecuteStatement`. For roles without the `dynamodb:PartiQL*` permissions, which no
+    /// policy template of AWS SAM grants. Costs a request for each record.
+    pub fn without_partiql(mut self) -> Self {
+        self.config.partiql = false;
+        self
+    }
+
+    /// Another clock than the machine's.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.config.clock = Arc::new(clock);
+        self
+    }
+
+    /// The store.
+    ///
+    /// # Errors
+    /// [`ConfigError::UnfitName`] and [`ConfigError::NameUsedTwice`] for attribute names.
+    pub fn build(self) -> Result<DynamoDbStore, ConfigError> {
+        self.config.attributes.check()?;
+        Ok(self.build_unchecked())
+    }
+
+    pub(crate) fn build_unchecked(self) -> DynamoDbStore {
+        // A retry that the store does not know of would meet the item it wrote itself.
+        let config =
+            self.client.config().to_builder().retry_config(RetryConfig::disabled()).build();
+        DynamoDbStore { client: Client::from_conf(config), config: Arc::new(self.config) }
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.config.fmt(f)
+    }
+}
+
+/// What a store was told.
+#[derive(Clone)]
+pub(crate) struct Config {
+    pub(crate) table: String,
+    pub(crate) region: String,
+    pub(crate) attributes: Attributes,
+    pub(crate) attempt_timeout: Duration,
+    pub(crate) backoff: (Duration, Duration),
+    pub(crate) partiql: bool,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Config {
+    /// Whether statements may be used. A table named by its ARN has no documented form in PartiQL.
+    pub(crate) fn statements(&self) -> bool {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+        self.partiql && self.table.bytes().all(plain)
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynamoDbStore")
+            .field("table", &self.table)
+            .field("region", &self.region)
+            .field("attempt_timeout", &self.attempt_timeout)
+            .field("partiql", &self.partiql)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The environment names no table.
+    #[error("the environment variable {0} is not set: it names the DynamoDB table to use")]
+    NoTable(&'static str),
+    /// The environment names no region.
+    #[error("no AWS region is configured: set AWS_REGION (Lambda does)")]
+    NoRegion,
+    /// An attribute name that is empty, too long, or holds quotes or control characters.
+    #[error(
+        "{0:?} cannot be an attribute name: 1 to 255 bytes, without quotes, backslashes or \
+         control characters"
+    )]
+    UnfitName(String),
+    /// Two attributes have the same name.
+    #[error("two attributes are named {0:?}")]
+    NameUsedTwice(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_names_are_fit() {
+        assert_eq!(Attributes::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn a_name_that_could_leave_its_quotes_is_refused() {
+        for name in ["", "a\"b", "a'b", "a\\", "a\n", &"x".repeat(256)] {
+            let names = Attributes { data: name.to_owned().into(), ..Attributes::default() };
+            assert_eq!(names.check(), Err(ConfigError::UnfitName(name.into())));
+        }
+    }
+
+    #[test]
+    fn a_name_is_used_once() {
+        let names = Attributes { data: "status".into(), ..Attributes::default() };
+        assert_eq!(names.check(), Err(ConfigError::NameUsedTwice("status".into())));
+    }
+}

@@ -1,0 +1,259 @@
+//! What went wrong, in words that name the remedy and nothing of the data.
+//!
+//! The errors of the SDK carry whole requests and responses, keys and payloads included, in their
+//! `Debug` form. None of that leaves this module: what does is the error code, the message as far
+//! as it quotes nothing, and the request id.
+
+use std::{error::Error, fmt};
+
+use aws_sdk_dynamodb::{
+    error::{ProvideErrorMetadata, SdkError},
+    operation::RequestId,
+};
+use lambda_idempotency_core::store::{StoreError, StoreErrorKind};
+
+use crate::{config::Config, item::Corrupt, retry::TimedOut};
+
+/// A request being made, as errors name it.
+#[derive(Clone, Copy)]
+pub(crate) struct Doing<'a> {
+    pub(crate) config: &'a Config,
+    /// The API operation.
+    pub(crate) operation: &'static str,
+    /// The permissions it needs, without `dynamodb:`.
+    pub(crate) permission: &'a str,
+}
+
+impl fmt::Display for Doing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on DynamoDB table {}", self.operation, self.config.table)
+    }
+}
+
+/// An attempt that failed, and what that means for the next.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    kind: StoreErrorKind,
+    context: String,
+    cause: Option<Cause>,
+    /// Another attempt may succeed.
+    pub(crate) retry: bool,
+    /// The write may have been applied, or may be yet.
+    pub(crate) in_doubt: bool,
+}
+
+/// What DynamoDB, or the way to it, said.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+struct Cause(String);
+
+impl Failure {
+    pub(crate) fn new(kind: StoreErrorKind, context: String) -> Self {
+        Self { kind, context, cause: None, retry: false, in_doubt: false }
+    }
+
+    fn transient(kind: StoreErrorKind, context: String) -> Self {
+        Self { retry: true, ..Self::new(kind, context) }
+    }
+
+    /// No answer, or none that tells anything.
+    pub(crate) fn unanswered(context: String) -> Self {
+        Self { in_doubt: true, ..Self::transient(StoreErrorKind::Unavailable, context) }
+    }
+
+    pub(crate) fn timed_out(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Self {
+        Self::unanswered(format!("{doing} had no answer within {} ms", limit.as_millis()))
+    }
+
+    /// There was no time for even one attempt.
+    pub(crate) fn too_late(config: &Config) -> Self {
+        let context = format!("no time left to reach DynamoDB table {}", config.table);
+        Self::new(StoreErrorKind::Unavailable, context)
+    }
+
+    /// DynamoDB answered for some keys and left these.
+    pub(crate) fn unprocessed(config: &Config) -> Self {
+        let context = format!("DynamoDB table {} left keys unread: throttled", config.table);
+        Self::transient(StoreErrorKind::Throttled, context)
+    }
+
+    pub(crate) fn contended(config: &Config) -> Self {
+        let context =
+            format!("a record in DynamoDB table {} came and went at each try", config.table);
+        Self::new(StoreErrorKind::Contended, context)
+    }
+
+    pub(crate) fn corrupt(config: &Config, Corrupt { attribute, problem }: Corrupt) -> Self {
+        let context = format!(
+            "an item in DynamoDB table {} is no idempotency record: attribute `{attribute}` \
+             {problem}",
+            config.table
+        );
+        Self::new(StoreErrorKind::Corrupt, context)
+    }
+
+    fn because(mut self, cause: String) -> Self {
+        self.cause = Some(Cause(cause));
+        self
+    }
+
+    pub(crate) const fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// The error to report, given whether an earlier attempt was left in doubt: then the kind says
+    /// so, whatever the last attempt ended with.
+    pub(crate) fn report(self, in_doubt: bool) -> StoreError {
+        let unclear = (in_doubt || self.in_doubt) && self.kind != StoreErrorKind::Unavailable;
+        let error = if unclear {
+            let context = format!(
+                "an attempt had no answer and may have been applied; after it: {}",
+                self.context
+            );
+            StoreError::new(StoreErrorKind::Unavailable, context)
+        } else {
+            StoreError::new(self.kind, self.context)
+        };
+        match self.cause {
+            Some(cause) => error.with_source(cause),
+            None => error,
+        }
+    }
+}
+
+/// Sorts an error of the SDK.
+pub(crate) fn sdk_failure<E>(doing: Doing<'_>, error: &SdkError<E>) -> Failure
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    match error {
+        SdkError::ServiceError(service) => {
+            let meta = service.err().meta();
+            let status = service.raw().status().as_u16();
+            let failure = service_failure(doing, meta.code(), meta.message(), meta.request_id());
+            if failure.retry || status < 500 {
+                return failure;
+            }
+            let context = format!("{doing} ended with HTTP status {status}");
+            Failure { cause: failure.cause, ..Failure::unanswered(context) }
+        }
+        SdkError::DispatchFailure(dispatch) => {
+            let cause = chain(dispatch.as_connector_error());
+            if cause.contains("credential") {
+                let context = format!("{doing} was not sent: no usable AWS credentials");
+                return Failure::new(StoreErrorKind::Denied, context).because(cause);
+            }
+            Failure::unanswered(format!("{doing} did not reach DynamoDB")).because(cause)
+        }
+        SdkError::TimeoutError(_) => {
+            Failure::unanswered(format!("{doing} had no answer within the client's time limit"))
+        }
+        SdkError::ResponseError(_) => {
+            Failure::unanswered(format!("{doing} was answered with something unreadable"))
+        }
+        _ => {
+            Failure::new(StoreErrorKind::Refused, format!("{doing} could not be put in a request"))
+        }
+    }
+}
+
+/// Sorts an error code, of a request or of one member of a batch.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>
+pub(crate) fn service_failure(
+    doing: Doing<'_>,
+    code: Option<&str>,
+    message: Option<&str>,
+    request_id: Option<&str>,
+) -> Failure {
+    let code = code.unwrap_or("UnknownError");
+    let message = unquoted(message.unwrap_or_default());
+    let Config { table, region, .. } = doing.config;
+    // A batch's members say `ThrottlingError` where a request says `ThrottlingException`.
+    let class = code.strip_suffix("Exception").or_else(|| code.strip_suffix("Error"));
+    let failure = match class.unwrap_or(code) {
+        "ProvisionedThroughputExceeded" | "RequestLimitExceeded" | "Throttling" => {
+            Failure::transient(StoreErrorKind::Throttled, format!("{doing} was throttled"))
+        }
+        "TransactionConflict" | "ReplicatedWriteConflict" => Failure::transient(
+            StoreErrorKind::Contended,
+            format!("{doing} met another write to the same item"),
+        ),
+        "InternalServer" | "InternalFailure" | "ServiceUnavailable" => {
+            Failure::unanswered(format!("{doing} met an error of the server"))
+        }
+        "AccessDenied" | "NotAuthorized" => Failure::new(
+            StoreErrorKind::Denied,
+            format!("{doing}: the role needs {} on the table", permissions(doing.permission)),
+        ),
+        "UnrecognizedClient"
+        | "InvalidClientTokenId"
+        | "ExpiredToken"
+        | "InvalidSignature"
+        | "IncompleteSignature"
+        | "MissingAuthenticationToken"
+        | "SignatureDoesNotMatch" => {
+            Failure::new(StoreErrorKind::Denied, format!("{doing}: the credentials were refused"))
+        }
+        "ResourceNotFound" => Failure::new(
+            StoreErrorKind::Misconfigured,
+            format!("{doing}: table {table} does not exist in region {region}, or is not active"),
+        ),
+        "Validation" if message.contains("size") && message.contains("exceeded") => {
+            Failure::new(StoreErrorKind::TooLarge, format!("{doing}: the item is too large"))
+        }
+        "Validation" if of_the_key(&message) => Failure::new(
+            StoreErrorKind::Misconfigured,
+            format!(
+                "{doing}: the table needs a partition key `{}` of type S and no sort key",
+                doing.config.attributes.id
+            ),
+        ),
+        _ => Failure::new(StoreErrorKind::Refused, format!("{doing} was refused")),
+    };
+    let mut cause = if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") };
+    if let Some(id) = request_id {
+        cause.push_str(&format!(" (request {id})"));
+    }
+    failure.because(cause)
+}
+
+/// Whether a `ValidationException` is about the table's key.
+fn of_the_key(message: &str) -> bool {
+    let signs = ["does not match the schema", "Missing the key", "Type mismatch for key"];
+    signs.iter().any(|sign| message.contains(sign))
+}
+
+/// A message up to where it begins to quote: what follows may be data.
+fn unquoted(message: &str) -> String {
+    let end = message.find(['\'', '"', '{', '[', '`']).unwrap_or(message.len());
+    message.get(..end).unwrap_or_default().trim_end().to_owned()
+}
+
+fn permissions(names: &str) -> String {
+    let names: Vec<_> = names.split(' ').map(|name| format!("dynamodb:{name}")).collect();
+    let hint = if names.iter().any(|name| name.contains("PartiQL")) {
+        " (or use `Builder::without_partiql`)"
+    } else {
+        ""
+    };
+    format!("{}{hint}", names.join(", "))
+}
+
+/// An error of the connection and its causes. No request is quoted in these.
+fn chain(error: Option<&(impl Error + 'static)>) -> String {
+    let mut text = String::new();
+    let mut next = error.map(|error| error as &dyn Error);
+    while let Some(error) = next {
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&error.to_string());
+        next = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

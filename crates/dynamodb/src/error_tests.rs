@@ -1,0 +1,93 @@
+use aws_sdk_dynamodb::{
+    Client,
+    config::{BehaviorVersion, Region},
+};
+
+use super::*;
+use crate::config::Builder;
+
+fn config() -> std::sync::Arc<Config> {
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new("eu-west-1"))
+        .build();
+    Builder::new(Client::from_conf(config), "orders".into()).build().unwrap().config
+}
+
+fn failure(code: &str, message: &str) -> Failure {
+    let config = config();
+    let doing = Doing { config: &config, operation: "PutItem", permission: "PutItem" };
+    service_failure(doing, Some(code), Some(message), Some("R1"))
+}
+
+#[test]
+fn each_code_has_its_kind() {
+    use StoreErrorKind::{
+        Contended, Denied, Misconfigured, Refused, Throttled, TooLarge, Unavailable,
+    };
+    for (code, kind, retry, in_doubt) in [
+        ("ProvisionedThroughputExceededException", Throttled, true, false),
+        ("ProvisionedThroughputExceeded", Throttled, true, false),
+        ("ThrottlingError", Throttled, true, false),
+        ("RequestLimitExceeded", Throttled, true, false),
+        ("TransactionConflict", Contended, true, false),
+        ("ReplicatedWriteConflictException", Contended, true, false),
+        ("InternalServerError", Unavailable, true, true),
+        ("AccessDenied", Denied, false, false),
+        ("ExpiredTokenException", Denied, false, false),
+        ("ResourceNotFound", Misconfigured, false, false),
+        ("ItemCollectionSizeLimitExceeded", Refused, false, false),
+        ("ValidationError", Refused, false, false),
+        ("Whatever", Refused, false, false),
+    ] {
+        let failure = failure(code, "");
+        assert_eq!(
+            (failure.kind, failure.retry, failure.in_doubt),
+            (kind, retry, in_doubt),
+            "{code}"
+        );
+    }
+    let size = "Item size has exceeded the maximum allowed size";
+    assert_eq!(failure("ValidationException", size).kind, TooLarge);
+    let key = "The provided key element does not match the schema";
+    assert_eq!(failure("ValidationException", key).kind, Misconfigured);
+}
+
+#[test]
+fn the_text_names_the_remedy() {
+    for (code, remedy) in [
+        (
+            "AccessDeniedException",
+            "access to the store denied: PutItem on DynamoDB table orders: the role needs \
+             dynamodb:PutItem on the table",
+        ),
+        (
+            "ResourceNotFoundException",
+            "store misconfigured: PutItem on DynamoDB table orders: table orders does not exist \
+             in region eu-west-1, or is not active",
+        ),
+    ] {
+        let error = failure(code, "as it says").report(false);
+        assert_eq!(error.to_string(), remedy);
+        assert_eq!(error.source().unwrap().to_string(), format!("{code}: as it says (request R1)"));
+    }
+    assert_eq!(
+        permissions("PartiQLInsert PartiQLUpdate"),
+        "dynamodb:PartiQLInsert, dynamodb:PartiQLUpdate (or use `Builder::without_partiql`)"
+    );
+}
+
+#[test]
+fn what_a_message_quotes_is_cut() {
+    let echo = "Value 'secret' at 'key' failed to satisfy constraint";
+    let error = failure("ValidationException", echo).report(false);
+    assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+}
+
+#[test]
+fn after_an_attempt_in_doubt_the_error_says_that_it_may_have_applied() {
+    let error = failure("AccessDenied", "").report(true);
+    assert!(error.may_have_applied());
+    assert!(error.to_string().contains("the role needs dynamodb:PutItem"), "{error}");
+    assert!(!failure("AccessDenied", "").report(false).may_have_applied());
+}

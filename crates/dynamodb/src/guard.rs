@@ -1,0 +1,153 @@
+//! A [`Guard`] as a condition: an expression for a single write, a predicate for a statement.
+//!
+//! Both are made of the same [`Test`]s, one for each attribute the guard names, so that the two
+//! forms cannot mean different things.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use lambda_idempotency_core::{record::Status, store::Guard};
+
+use crate::{
+    config::Attributes,
+    item::{Item, millis, seconds, status, token},
+};
+
+/// What one attribute must be: equal to a value, or not there.
+pub(crate) struct Test<'n> {
+    /// The placeholder in an expression, without `#` or `:`.
+    alias: &'static str,
+    name: &'n str,
+    value: Option<AttributeValue>,
+}
+
+/// The tests of a guard; all must hold.
+pub(crate) fn tests<'n>(guard: &Guard, names: &'n Attributes) -> Vec<Test<'n>> {
+    let test = |alias, name: &'n str, value| Test { alias, name, value };
+    match guard {
+        Guard::Absent => vec![test("id", &names.id, None)],
+        Guard::Mine(owner) => vec![
+            test("status", &names.status, Some(status(Status::InProgress))),
+            test("owner", &names.owner, Some(token(*owner))),
+        ],
+        Guard::Seen(seen) => vec![
+            test("status", &names.status, Some(status(seen.status))),
+            test("owner", &names.owner, seen.owner.map(token)),
+            test("last_owner", &names.last_owner, seen.last_owner.map(token)),
+            test("lease", &names.in_progress_expiration, seen.lease_until.map(millis)),
+            test("expiry", &names.expiration, Some(seconds(seen.expires_at))),
+        ],
+    }
+}
+
+/// A condition expression with its names and values.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Condition {
+    pub(crate) expression: String,
+    pub(crate) names: HashMap<String, String>,
+    /// `None` rather than empty, which DynamoDB refuses.
+    pub(crate) values: Option<Item>,
+}
+
+/// The tests as a `ConditionExpression`.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.ConditionExpressions.html>
+pub(crate) fn condition(tests: Vec<Test<'_>>) -> Condition {
+    let mut condition =
+        Condition { expression: String::new(), names: HashMap::new(), values: None };
+    for Test { alias, name, value } in tests {
+        if !condition.expression.is_empty() {
+            condition.expression.push_str(" AND ");
+        }
+        condition.names.insert(format!("#{alias}"), name.to_owned());
+        if let Some(value) = value {
+            condition.expression.push_str(&format!("#{alias} = :{alias}"));
+            condition.values.get_or_insert_default().insert(format!(":{alias}"), value);
+        } else {
+            condition.expression.push_str(&format!("attribute_not_exists(#{alias})"));
+        }
+    }
+    condition
+}
+
+/// The tests as the end of a `WHERE` clause, each beginning with `AND`; values join `parameters`.
+///
+/// `IS MISSING` is how PartiQL says that an attribute is not there; `IS NULL` would mean one that
+/// is there and null:
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-functions.missing.html>
+pub(crate) fn predicate(tests: Vec<Test<'_>>, parameters: &mut Vec<AttributeValue>) -> String {
+    let mut predicate = String::new();
+    for Test { name, value, .. } in tests {
+        if let Some(value) = value {
+            predicate.push_str(&format!(" AND \"{name}\" = ?"));
+            parameters.push(value);
+        } else {
+            predicate.push_str(&format!(" AND \"{name}\" IS MISSING"));
+        }
+    }
+    predicate
+}
+
+#[cfg(test)]
+mod unit {
+    use lambda_idempotency_core::{
+        clock::Timestamp,
+        record::{Owner, Record},
+        store::Seen,
+    };
+
+    use super::*;
+
+    const ME: &str = "00000000000000000000000000000007";
+
+    fn s(text: &str) -> AttributeValue {
+        AttributeValue::S(text.into())
+    }
+
+    fn n(text: &str) -> AttributeValue {
+        AttributeValue::N(text.into())
+    }
+
+    fn both(guard: &Guard) -> (Condition, String, Vec<AttributeValue>) {
+        let names = Attributes::default();
+        let mut parameters = Vec::new();
+        let predicate = predicate(tests(guard, &names), &mut parameters);
+        (condition(tests(guard, &names)), predicate, parameters)
+    }
+
+    #[test]
+    fn absent_asks_that_there_be_no_key() {
+        let (condition, ..) = both(&Guard::Absent);
+        assert_eq!(condition.expression, "attribute_not_exists(#id)");
+        assert_eq!(condition.names, HashMap::from([("#id".into(), "id".into())]));
+        assert_eq!(condition.values, None);
+    }
+
+    #[test]
+    fn mine_asks_for_the_token_and_for_a_record_in_progress() {
+        let (condition, predicate, parameters) = both(&Guard::Mine(Owner::from_bits(7)));
+        assert_eq!(condition.expression, "#status = :status AND #owner = :owner");
+        let values = [(":status".to_owned(), s("INPROGRESS")), (":owner".to_owned(), s(ME))];
+        assert_eq!(condition.values, Some(HashMap::from(values)));
+        assert_eq!(predicate, r#" AND "status" = ? AND "owner" = ?"#);
+        assert_eq!(parameters, [s("INPROGRESS"), s(ME)]);
+    }
+
+    #[test]
+    fn seen_names_what_was_there_and_what_was_not() {
+        let mut record = Record::new(Status::Completed, Timestamp::from_secs(9));
+        record.lease_until = Some(Timestamp::from_millis(1234));
+        let (condition, predicate, parameters) = both(&Guard::Seen(Seen::of(&record)));
+        assert_eq!(
+            condition.expression,
+            "#status = :status AND attribute_not_exists(#owner) AND \
+             attribute_not_exists(#last_owner) AND #lease = :lease AND #expiry = :expiry"
+        );
+        assert_eq!(condition.names["#lease"], "in_progress_expiration");
+        assert_eq!(
+            predicate,
+            r#" AND "status" = ? AND "owner" IS MISSING AND "last_owner" IS MISSING AND "in_progress_expiration" = ? AND "expiration" = ?"#
+        );
+        assert_eq!(parameters, [s("COMPLETED"), n("1234"), n("9")]);
+    }
+}

@@ -1,0 +1,219 @@
+//! A [`Record`] as a DynamoDB item, and back.
+//!
+//! Reading is exact or not at all. A guard compares attributes for equality with what was read, so
+//! a number that a [`Record`] cannot hold to the last digit makes the item unreadable
+//! ([`Corrupt`]), never rounded: a takeover whose guard names another number than the one stored
+//! could not succeed.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    key::Key,
+    record::{Fingerprint, Owner, Record, Status},
+};
+
+use crate::{config::Attributes, data};
+
+/// An item as the SDK has it.
+pub(crate) type Item = HashMap<String, AttributeValue>;
+
+/// The largest item DynamoDB holds, names included.
+pub(crate) const LARGEST: usize = 400 * 1024;
+
+/// The primary key of an item. The one place to change for a table with a sort key.
+pub(crate) fn primary_key(names: &Attributes, key: &Key) -> Item {
+    HashMap::from([(names.id.to_string(), AttributeValue::S(key.as_str().to_owned()))])
+}
+
+/// The key text of an item that was read.
+pub(crate) fn key_text<'i>(names: &Attributes, item: &'i Item) -> Option<&'i str> {
+    item.get(names.id.as_ref())?.as_s().ok().map(String::as_str)
+}
+
+/// Every attribute beside the key, with `None` for what the record does not have: a write that
+/// replaces an item has to remove those.
+pub(crate) fn fields<'n>(
+    names: &'n Attributes,
+    record: &Record,
+) -> Vec<(&'n str, Option<AttributeValue>)> {
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let count = |n: u32| (n > 0).then(|| AttributeValue::N(n.to_string()));
+    vec![
+        (&names.status, Some(status(record.status))),
+        (&names.expiration, Some(seconds(record.expires_at))),
+        (&names.in_progress_expiration, record.lease_until.map(millis)),
+        (&names.data, record.outcome.as_deref().map(text)),
+        (&names.validation, record.fingerprint.as_ref().map(|f| text(f.as_str()))),
+        (&names.owner, record.owner.map(token)),
+        (&names.last_owner, record.last_owner.map(token)),
+        (&names.failures, count(record.failures)),
+        (&names.vanished, count(record.vanished)),
+        (&names.error, record.error.as_deref().map(text)),
+    ]
+}
+
+/// The whole item.
+pub(crate) fn encode(names: &Attributes, key: &Key, record: &Record) -> Item {
+    let fields = fields(names, record).into_iter();
+    let mut item = primary_key(names, key);
+    item.extend(fields.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    item
+}
+
+pub(crate) fn status(status: Status) -> AttributeValue {
+    let text = match status {
+        Status::InProgress => "INPROGRESS",
+        Status::Completed => "COMPLETED",
+        Status::Failed => "FAILED",
+    };
+    AttributeValue::S(text.to_owned())
+}
+
+pub(crate) fn token(owner: Owner) -> AttributeValue {
+    AttributeValue::S(owner.to_string())
+}
+
+pub(crate) fn millis(at: Timestamp) -> AttributeValue {
+    AttributeValue::N(at.as_millis().to_string())
+}
+
+/// Seconds, with a fraction if another library wrote one.
+pub(crate) fn seconds(at: Timestamp) -> AttributeValue {
+    let (secs, rest) = (at.as_secs(), at.as_millis() % 1000);
+    AttributeValue::N(if rest == 0 { secs.to_string() } else { format!("{secs}.{rest:03}") })
+}
+
+/// The size DynamoDB counts, or a little more: names and values in bytes, numbers a byte for two
+/// digits and one more.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
+pub(crate) fn size(item: &Item) -> usize {
+    item.iter()
+        .map(|(name, value)| {
+            name.len()
+                + match value {
+                    AttributeValue::S(text) => text.len(),
+                    AttributeValue::N(digits) => digits.len().div_ceil(2).saturating_add(1),
+                    _ => 1,
+                }
+        })
+        .sum()
+}
+
+/// An item that is no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Corrupt {
+    /// The name of the attribute at fault.
+    pub(crate) attribute: String,
+    /// What is wrong with it; never its value.
+    pub(crate) problem: &'static str,
+}
+
+/// Reads an item, whoever wrote it.
+pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<Record, Corrupt> {
+    let read = Reader { item };
+    let status = match read.text(&names.status)?.ok_or_else(|| absent(&names.status))? {
+        "INPROGRESS" => Status::InProgress,
+        "COMPLETED" => Status::Completed,
+        "FAILED" => Status::Failed,
+        _ => return Err(corrupt(&names.status, "is none of INPROGRESS, COMPLETED, FAILED")),
+    };
+    let expires_at = read.number(&names.expiration, 3)?.ok_or_else(|| absent(&names.expiration))?;
+    let mut record = Record::new(status, Timestamp::EPOCH);
+    record.expires_at = Timestamp::from_millis(expires_at);
+    record.lease_until = read.number(&names.in_progress_expiration, 0)?.map(Timestamp::from_millis);
+    record.owner = read.token(&names.owner)?;
+    record.last_owner = read.token(&names.last_owner)?;
+    record.failures = read.count(&names.failures)?;
+    record.vanished = read.count(&names.vanished)?;
+    record.fingerprint = read.text(&names.validation)?.map(Fingerprint::new);
+    record.error = read.text(&names.error)?.map(Into::into);
+    if let Some(value) = item.get(names.data.as_ref()) {
+        let text = data::json_text(value);
+        let text = text.ok_or_else(|| corrupt(&names.data, "has no form in JSON"))?;
+        record.outcome = Some(text.into());
+    }
+    Ok(record)
+}
+
+fn corrupt(attribute: &str, problem: &'static str) -> Corrupt {
+    Corrupt { attribute: attribute.to_owned(), problem }
+}
+
+fn absent(attribute: &str) -> Corrupt {
+    corrupt(attribute, "is not there")
+}
+
+struct Reader<'i> {
+    item: &'i Item,
+}
+
+impl<'i> Reader<'i> {
+    fn text(&self, name: &str) -> Result<Option<&'i str>, Corrupt> {
+        match self.item.get(name) {
+            None => Ok(None),
+            Some(AttributeValue::S(text)) => Ok(Some(text)),
+            Some(_) => Err(corrupt(name, "is not a string")),
+        }
+    }
+
+    fn token(&self, name: &str) -> Result<Option<Owner>, Corrupt> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        // Upper case would read as the same token, and then fail every guard that names it.
+        let owner = Owner::parse(text).filter(|owner| owner.to_string() == text);
+        owner.map(Some).ok_or_else(|| corrupt(name, "is not 32 hexadecimal digits"))
+    }
+
+    fn count(&self, name: &str) -> Result<u32, Corrupt> {
+        let number = self.number(name, 0)?.unwrap_or(0);
+        u32::try_from(number).map_err(|_| corrupt(name, "is too large for a count"))
+    }
+
+    /// A number, times ten to the power of `places`.
+    fn number(&self, name: &str, places: i32) -> Result<Option<u64>, Corrupt> {
+        match self.item.get(name) {
+            None => Ok(None),
+            Some(AttributeValue::N(digits)) => scaled(digits, places)
+                .map(Some)
+                .ok_or_else(|| corrupt(name, "is negative, too large or too precise")),
+            Some(_) => Err(corrupt(name, "is not a number")),
+        }
+    }
+}
+
+/// `number` times ten to the power of `places`, if that is a whole number that fits.
+fn scaled(number: &str, places: i32) -> Option<u64> {
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (number, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let fraction = i32::try_from(fraction.len()).ok()?;
+    let shift = exponent.checked_add(places)?.checked_sub(fraction)?;
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return Some(0);
+    }
+    if shift >= 0 {
+        let factor = 10u64.checked_pow(u32::try_from(shift).ok()?)?;
+        digits.parse::<u64>().ok()?.checked_mul(factor)
+    } else {
+        let keep = digits.len().checked_sub(usize::try_from(shift.unsigned_abs()).ok()?)?;
+        let (kept, dropped) = digits.split_at_checked(keep)?;
+        if dropped.bytes().any(|b| b != b'0') || kept.is_empty() {
+            return None;
+        }
+        kept.parse().ok()
+    }
+}
+
+#[cfg(test)]
+#[path = "item_tests.rs"]
+mod tests;

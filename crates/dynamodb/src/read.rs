@@ -1,0 +1,144 @@
+//! Consistent reads: one key by `GetItem`, several by `BatchGetItem`.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::KeysAndAttributes;
+use lambda_idempotency_core::{clock::BoxFuture, key::Key, record::Record};
+
+use crate::{
+    DynamoDbStore,
+    error::{Doing, Failure, sdk_failure},
+    item::{Item, decode, key_text, primary_key},
+    retry::{Backoff, Budget},
+    write::bounded,
+};
+
+/// The most keys in a `BatchGetItem`.
+const MOST: usize = 100;
+
+/// What was read of some keys: the record or nothing, or why that is not known.
+pub(crate) type Answers<'k> = HashMap<&'k Key, Result<Option<Record>, Failure>>;
+
+/// What one request brought: items, and the keys it left for the next.
+struct Page<'k> {
+    items: Vec<Item>,
+    left: Vec<&'k Key>,
+}
+
+impl DynamoDbStore {
+    /// Reads each key (once, if it is named twice), trying again until the budget ends.
+    pub(crate) async fn read_all<'k>(
+        &self,
+        keys: impl Iterator<Item = &'k Key>,
+        budget: &Budget<'_>,
+    ) -> Answers<'k> {
+        let mut keys: Vec<&Key> = keys.collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut requests: Vec<BoxFuture<'_, _>> = Vec::new();
+        for chunk in keys.chunks(MOST) {
+            requests.push(Box::pin(self.read_chunk(chunk.to_vec(), budget)));
+        }
+        bounded(requests).await.into_iter().collect()
+    }
+
+    async fn read_chunk<'k>(
+        &self,
+        mut pending: Vec<&'k Key>,
+        budget: &Budget<'_>,
+    ) -> Vec<(&'k Key, Result<Option<Record>, Failure>)> {
+        let mut answers = Vec::with_capacity(pending.len());
+        let mut backoff = Backoff::new(&self.config);
+        loop {
+            if budget.left().is_zero() {
+                let failure = Failure::too_late(&self.config);
+                answers.extend(pending.into_iter().map(|key| (key, Err(failure.clone()))));
+                return answers;
+            }
+            let (pause, failure) = match self.read_page(&pending, budget).await {
+                Ok(page) => {
+                    let progress = page.left.len() < pending.len();
+                    let mut found = self.by_key(&page.items);
+                    for key in pending {
+                        if page.left.contains(&key) {
+                            continue;
+                        }
+                        answers.push((key, found.remove(key.as_str()).transpose()));
+                    }
+                    pending = page.left;
+                    (!progress, Failure::unprocessed(&self.config))
+                }
+                Err(failure) => (true, failure),
+            };
+            if pending.is_empty() {
+                return answers;
+            }
+            if pause && !(failure.retry && backoff.pause(budget).await) {
+                answers.extend(pending.into_iter().map(|key| (key, Err(failure.clone()))));
+                return answers;
+            }
+            if pause {
+                tracing::debug!(table = %self.config.table, keys = pending.len(), kind = ?failure.kind(), "reading again");
+            }
+        }
+    }
+
+    fn by_key<'i>(&self, items: &'i [Item]) -> HashMap<&'i str, Result<Record, Failure>> {
+        let names = &self.config.attributes;
+        let read = |item| decode(names, item).map_err(|c| Failure::corrupt(&self.config, c));
+        items.iter().filter_map(|item| Some((key_text(names, item)?, read(item)))).collect()
+    }
+
+    async fn read_page<'k>(
+        &self,
+        keys: &[&'k Key],
+        budget: &Budget<'_>,
+    ) -> Result<Page<'k>, Failure> {
+        match keys {
+            [key] => self.get_one(key, budget).await,
+            _ => self.get_many(keys, budget).await,
+        }
+    }
+
+    async fn get_one<'k>(&self, key: &Key, budget: &Budget<'_>) -> Result<Page<'k>, Failure> {
+        let doing = Doing { config: &self.config, operation: "GetItem", permission: "GetItem" };
+        let request = self
+            .client
+            .get_item()
+            .table_name(&self.config.table)
+            .set_key(Some(primary_key(&self.config.attributes, key)))
+            .consistent_read(true);
+        match budget.attempt(request.send()).await {
+            Err(late) => Err(Failure::timed_out(doing, late)),
+            Ok(Err(error)) => Err(sdk_failure(doing, &error)),
+            Ok(Ok(output)) => Ok(Page { items: output.item.into_iter().collect(), left: vec![] }),
+        }
+    }
+
+    async fn get_many<'k>(
+        &self,
+        keys: &[&'k Key],
+        budget: &Budget<'_>,
+    ) -> Result<Page<'k>, Failure> {
+        let names = &self.config.attributes;
+        let doing =
+            Doing { config: &self.config, operation: "BatchGetItem", permission: "BatchGetItem" };
+        let asked = keys.iter().map(|key| primary_key(names, key)).collect();
+        let asked = KeysAndAttributes::builder().set_keys(Some(asked)).consistent_read(true);
+        let asked = asked.build().map_err(|_| Failure::unprocessed(&self.config))?;
+        let request = self.client.batch_get_item().request_items(&self.config.table, asked);
+        match budget.attempt(request.send()).await {
+            Err(late) => Err(Failure::timed_out(doing, late)),
+            Ok(Err(error)) => Err(sdk_failure(doing, &error)),
+            Ok(Ok(output)) => {
+                // One table was asked for, by name or by ARN, so all that came is of it.
+                let items = output.responses.unwrap_or_default().into_values().flatten().collect();
+                let left = output.unprocessed_keys.unwrap_or_default();
+                let left: Vec<Item> = left.into_values().flat_map(|left| left.keys).collect();
+                let left: Vec<_> = left.iter().filter_map(|key| key_text(names, key)).collect();
+                let left = keys.iter().filter(|key| left.contains(&key.as_str())).copied();
+                Ok(Page { items, left: left.collect() })
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! One write, as a `PutItem` or `DeleteItem` with its guard as the condition.
+//!
+//! Whoever loses is told at once what is there (`ReturnValuesOnConditionCheckFailure = ALL_OLD`),
+//! which costs no read.
+
+use aws_sdk_dynamodb::{
+    operation::{delete_item::DeleteItemError, put_item::PutItemError},
+    types::ReturnValuesOnConditionCheckFailure::AllOld,
+};
+use lambda_idempotency_core::store::Guard;
+
+use crate::{
+    DynamoDbStore,
+    error::{Doing, Failure, sdk_failure},
+    guard::{Condition, condition, tests},
+    item::{Item, primary_key},
+    retry::Budget,
+    write::{Answer, Lost, Member},
+};
+
+impl DynamoDbStore {
+    /// Sends one write and waits for its answer.
+    pub(crate) async fn write_one(&self, member: &Member<'_>, budget: &Budget<'_>) -> Answer {
+        match &member.item {
+            Some(item) => self.put(member, item.clone(), budget).await,
+            None => self.delete(member, budget).await,
+        }
+    }
+
+    async fn put(&self, member: &Member<'_>, item: Item, budget: &Budget<'_>) -> Answer {
+        let Condition { expression, names, values } = self.condition(member);
+        let request = self
+            .client
+            .put_item()
+            .table_name(&self.config.table)
+            .set_item(Some(item))
+            .condition_expression(expression)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(values)
+            .return_values_on_condition_check_failure(AllOld);
+        let doing = Doing { config: &self.config, operation: "PutItem", permission: "PutItem" };
+        match budget.attempt(request.send()).await {
+            Err(late) => Answer::Failed(Failure::timed_out(doing, late)),
+            Ok(Ok(_)) => Answer::Written,
+            Ok(Err(error)) => {
+                let failure = sdk_failure(doing, &error);
+                match error.into_service_error() {
+                    PutItemError::ConditionalCheckFailedException(lost) => {
+                        Answer::Lost(lost_to(member, lost.item))
+                    }
+                    _ => Answer::Failed(failure),
+                }
+            }
+        }
+    }
+
+    async fn delete(&self, member: &Member<'_>, budget: &Budget<'_>) -> Answer {
+        let Condition { expression, names, values } = self.condition(member);
+        let request = self
+            .client
+            .delete_item()
+            .table_name(&self.config.table)
+            .set_key(Some(primary_key(&self.config.attributes, &member.write.key)))
+            .condition_expression(expression)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(values)
+            .return_values_on_condition_check_failure(AllOld);
+        let doing =
+            Doing { config: &self.config, operation: "DeleteItem", permission: "DeleteItem" };
+        match budget.attempt(request.send()).await {
+            Err(late) => Answer::Failed(Failure::timed_out(doing, late)),
+            Ok(Ok(_)) => Answer::Written,
+            Ok(Err(error)) => {
+                let failure = sdk_failure(doing, &error);
+                match error.into_service_error() {
+                    DeleteItemError::ConditionalCheckFailedException(lost) => {
+                        Answer::Lost(lost_to(member, lost.item))
+                    }
+                    _ => Answer::Failed(failure),
+                }
+            }
+        }
+    }
+
+    fn condition(&self, member: &Member<'_>) -> Condition {
+        condition(tests(&member.write.guard, &self.config.attributes))
+    }
+}
+
+/// What a failed condition says. Without an item there is none, except under `Absent`, which only
+/// an item can fail: that answer did not keep to `ALL_OLD`, and has to be read.
+fn lost_to(member: &Member<'_>, item: Option<Item>) -> Lost {
+    match (item, &member.write.guard) {
+        (Some(item), _) => Lost::To(item),
+        (None, Guard::Absent) => Lost::Unread,
+        (None, Guard::Mine(_) | Guard::Seen(_)) => Lost::ToNothing,
+    }
+}

@@ -1,0 +1,295 @@
+//! The rounds of a call: send what is pending, read what was lost, try again what may be.
+
+use futures_util::stream::{self, StreamExt};
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Timestamp},
+    record::Record,
+    store::{Guard, StoreErrorKind, Verdict, Write},
+};
+
+use crate::{
+    DynamoDbStore, batch,
+    config::Config,
+    error::Failure,
+    item::{Item, LARGEST, decode, encode, size},
+    retry::{Backoff, Budget},
+};
+
+/// From how many writes in a call they go as a batch. See `examples/forms.rs` for the measurement.
+pub(crate) const BATCH_FROM: usize = 2;
+/// How many requests of one call are under way at once.
+const CONCURRENCY: usize = 8;
+/// How often a key is tried whose record is gone each time one looks.
+const ROUNDS: u8 = 3;
+/// The longest partition key.
+const LONGEST_KEY: usize = 2048;
+
+/// One write of a call, from the first attempt to its verdict.
+pub(crate) struct Member<'w> {
+    index: usize,
+    pub(crate) write: &'w Write,
+    /// The item to be there; `None` deletes.
+    pub(crate) item: Option<Item>,
+    size: usize,
+    /// An attempt had no answer, and may have been applied.
+    in_doubt: bool,
+    /// It was in a batch that was refused as a whole.
+    alone: bool,
+    /// How often it lost to a record that was gone when one looked.
+    vanished: u8,
+}
+
+/// What one attempt said.
+#[derive(Clone)]
+pub(crate) enum Answer {
+    /// It was applied.
+    Written,
+    /// Its guard did not hold.
+    Lost(Lost),
+    /// It was not applied, or that is not known.
+    Failed(Failure),
+    /// The batch it was in was refused as a whole; it has to go by itself.
+    Alone,
+}
+
+/// What a write whose guard did not hold met.
+#[derive(Clone)]
+pub(crate) enum Lost {
+    /// This item.
+    To(Item),
+    /// No item.
+    ToNothing,
+    /// The answer does not say.
+    Unread,
+}
+
+impl<'w> Member<'w> {
+    fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, Failure> {
+        let length = write.key.as_str().len();
+        if length == 0 || length > LONGEST_KEY {
+            let context = format!("a key of {length} bytes: DynamoDB takes 1 to {LONGEST_KEY}");
+            return Err(Failure::new(StoreErrorKind::Refused, context));
+        }
+        let encode = |record: &Record| encode(&config.attributes, &write.key, record);
+        let item = write.record.as_ref().map(encode);
+        let size = item.as_ref().map_or(length, size);
+        if size > LARGEST {
+            let context = format!(
+                "a record of {size} bytes for DynamoDB table {}, which holds {LARGEST}: return \
+                 less from the handler, or keep the result elsewhere and return a reference",
+                config.table
+            );
+            return Err(Failure::new(StoreErrorKind::TooLarge, context));
+        }
+        Ok(Self { index, write, item, size, in_doubt: false, alone: false, vanished: 0 })
+    }
+
+    fn unknown(&self, failure: Failure) -> Verdict {
+        Verdict::Unknown(failure.report(self.in_doubt))
+    }
+
+    /// Whether `found` is what this very write puts there: an earlier attempt was applied, and
+    /// only its answer was lost. The token makes it ours: nobody else writes it.
+    fn is_own_work(&self, config: &Config, found: &Record) -> bool {
+        let has_token = found.owner.is_some() || found.last_owner.is_some();
+        let wish = || decode(&config.attributes, self.item.as_ref()?).ok();
+        self.in_doubt && has_token && wish().as_ref() == Some(found)
+    }
+
+    /// The verdict of a write that met `found`.
+    fn met(&self, config: &Config, found: Record) -> Verdict {
+        if self.is_own_work(config, &found) {
+            Verdict::Written
+        } else {
+            Verdict::Found(Some(found))
+        }
+    }
+}
+
+/// The state of a call.
+struct Rounds<'w> {
+    verdicts: Vec<(usize, Verdict)>,
+    pending: Vec<Member<'w>>,
+    /// Lost, and to be looked up.
+    unread: Vec<Member<'w>>,
+    /// The last failure of a member that is tried again.
+    failed: Vec<(usize, Failure)>,
+}
+
+impl DynamoDbStore {
+    /// Applies each write; one verdict each, in order.
+    pub(crate) async fn write_all(&self, writes: &[Write], deadline: Timestamp) -> Vec<Verdict> {
+        let budget = Budget::new(&self.config, deadline);
+        let mut backoff = Backoff::new(&self.config);
+        let mut rounds = Rounds::begin(&self.config, writes);
+        while !rounds.pending.is_empty() {
+            if budget.left().is_zero() {
+                rounds.give_up(&Failure::too_late(&self.config));
+                break;
+            }
+            rounds.failed.clear();
+            for (member, answer) in self.send(std::mem::take(&mut rounds.pending), &budget).await {
+                rounds.take(&self.config, member, answer);
+            }
+            self.look_up(&mut rounds, &budget).await;
+            if let Some((_, failure)) = rounds.failed.first() {
+                let kind = failure.kind();
+                if !backoff.pause(&budget).await {
+                    rounds.give_up(&Failure::too_late(&self.config));
+                    break;
+                }
+                let writes = rounds.pending.len();
+                tracing::debug!(table = %self.config.table, writes, ?kind, "writing again");
+            }
+        }
+        rounds.verdicts.sort_unstable_by_key(|(index, _)| *index);
+        rounds.verdicts.into_iter().map(|(_, verdict)| verdict).collect()
+    }
+
+    /// One attempt for each, as few requests as can be.
+    async fn send<'w>(
+        &self,
+        members: Vec<Member<'w>>,
+        budget: &Budget<'_>,
+    ) -> Vec<(Member<'w>, Answer)> {
+        let mut requests: Vec<BoxFuture<'_, _>> = Vec::new();
+        for parcel in parcels(members, self.config.statements()) {
+            requests.push(Box::pin(self.send_parcel(parcel, budget)));
+        }
+        bounded(requests).await
+    }
+
+    async fn send_parcel<'w>(
+        &self,
+        parcel: Vec<Member<'w>>,
+        budget: &Budget<'_>,
+    ) -> Vec<(Member<'w>, Answer)> {
+        let answers = match &*parcel {
+            [member] => vec![self.write_one(member, budget).await],
+            members => self.write_batch(members, budget).await,
+        };
+        parcel.into_iter().zip(answers).collect()
+    }
+
+    /// Reads what was lost to nobody knows what: one request for all of them.
+    async fn look_up(&self, rounds: &mut Rounds<'_>, budget: &Budget<'_>) {
+        if rounds.unread.is_empty() {
+            return;
+        }
+        let losers = std::mem::take(&mut rounds.unread);
+        let answers = self.read_all(losers.iter().map(|m| &m.write.key), budget).await;
+        for member in losers {
+            match answers.get(&member.write.key) {
+                Some(Ok(Some(found))) => {
+                    let verdict = member.met(&self.config, found.clone());
+                    rounds.settle(&member, verdict);
+                }
+                Some(Ok(None)) => rounds.lost_to_nothing(&self.config, member),
+                Some(Err(failure)) => rounds.settle(&member, member.unknown(failure.clone())),
+                None => rounds.settle(&member, member.unknown(Failure::too_late(&self.config))),
+            }
+        }
+    }
+}
+
+impl<'w> Rounds<'w> {
+    fn begin(config: &Config, writes: &'w [Write]) -> Self {
+        let mut rounds = Self { verdicts: vec![], pending: vec![], unread: vec![], failed: vec![] };
+        for (index, write) in writes.iter().enumerate() {
+            match Member::new(config, index, write) {
+                Ok(member) => rounds.pending.push(member),
+                Err(failure) => {
+                    rounds.verdicts.push((index, Verdict::Unknown(failure.report(false))));
+                }
+            }
+        }
+        rounds
+    }
+
+    fn settle(&mut self, member: &Member<'_>, verdict: Verdict) {
+        self.verdicts.push((member.index, verdict));
+    }
+
+    fn take(&mut self, config: &Config, mut member: Member<'w>, answer: Answer) {
+        match answer {
+            Answer::Written => self.settle(&member, Verdict::Written),
+            Answer::Lost(Lost::To(item)) => {
+                let verdict = match decode(&config.attributes, &item) {
+                    Ok(found) => member.met(config, found),
+                    Err(corrupt) => member.unknown(Failure::corrupt(config, corrupt)),
+                };
+                self.settle(&member, verdict);
+            }
+            Answer::Lost(Lost::ToNothing) => self.lost_to_nothing(config, member),
+            Answer::Lost(Lost::Unread) => self.unread.push(member),
+            Answer::Alone => {
+                member.alone = true;
+                self.pending.push(member);
+            }
+            Answer::Failed(failure) if failure.retry => {
+                member.in_doubt |= failure.in_doubt;
+                self.failed.push((member.index, failure));
+                self.pending.push(member);
+            }
+            Answer::Failed(failure) => self.settle(&member, member.unknown(failure)),
+        }
+    }
+
+    /// There is no record: a delete is done, a claim is tried again, anything else has lost.
+    fn lost_to_nothing(&mut self, config: &Config, mut member: Member<'w>) {
+        match (&member.write.guard, &member.write.record) {
+            (_, None) => self.settle(&member, Verdict::Written),
+            (Guard::Absent, Some(_)) => {
+                member.vanished = member.vanished.saturating_add(1);
+                if member.vanished < ROUNDS {
+                    self.pending.push(member);
+                } else {
+                    self.settle(&member, member.unknown(Failure::contended(config)));
+                }
+            }
+            (Guard::Mine(_) | Guard::Seen(_), Some(_)) => {
+                self.settle(&member, Verdict::Found(None));
+            }
+        }
+    }
+
+    /// No time is left: each pending write ends with its own last failure.
+    fn give_up(&mut self, otherwise: &Failure) {
+        for member in std::mem::take(&mut self.pending) {
+            let own = self.failed.iter().find(|(index, _)| *index == member.index);
+            let failure = own.map_or(otherwise, |(_, failure)| failure).clone();
+            let verdict = member.unknown(failure);
+            self.settle(&member, verdict);
+        }
+    }
+}
+
+/// Waits for all requests, a few at a time, and puts their answers together in any order.
+pub(crate) async fn bounded<T>(requests: Vec<BoxFuture<'_, Vec<T>>>) -> Vec<T> {
+    let answers = stream::iter(requests).buffer_unordered(CONCURRENCY);
+    answers.collect::<Vec<_>>().await.into_iter().flatten().collect()
+}
+
+/// Puts writes together that go in one request.
+fn parcels(members: Vec<Member<'_>>, statements: bool) -> Vec<Vec<Member<'_>>> {
+    let together = members.iter().filter(|member| !member.alone).count();
+    let batched = statements && together >= BATCH_FROM;
+    let mut parcels = Vec::new();
+    let mut open: Vec<Member<'_>> = Vec::new();
+    let mut bytes = 0usize;
+    for member in members {
+        if !batched || member.alone {
+            parcels.push(vec![member]);
+            continue;
+        }
+        if open.len() >= batch::MOST || bytes.saturating_add(member.size) > batch::MOST_BYTES {
+            parcels.push(std::mem::take(&mut open));
+            bytes = 0;
+        }
+        bytes = bytes.saturating_add(member.size);
+        open.push(member);
+    }
+    parcels.push(open);
+    parcels.retain(|parcel| !parcel.is_empty());
+    parcels
+}

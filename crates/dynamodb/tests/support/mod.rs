@@ -1,0 +1,179 @@
+//! An embedded DynamoDB behind a real SDK client, and a wire that can be read and cut.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "shared by several test binaries; panics are how a test fails"
+)]
+
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use aws_sdk_dynamodb::{
+    Client,
+    config::{BehaviorVersion, Credentials, Region},
+};
+use dynoxide::Database;
+use lambda_idempotency_core::{
+    clock::{Clock, SystemClock, Timestamp},
+    key::Key,
+    record::{Owner, Record, Status},
+    store::{Guard, Store, StoreError, Verdict, Write},
+};
+use lambda_idempotency_dynamodb::{Builder, DynamoDbStore};
+use serde_json::{Value, json};
+
+pub use wire::{Fault, Wire};
+
+pub const TABLE: &str = "idempotency";
+
+/// One table in memory, its server, and the wire to it.
+pub struct Fixture {
+    pub db: Database,
+    pub wire: Arc<Wire>,
+    pub client: Client,
+}
+
+impl Fixture {
+    pub async fn start() -> Self {
+        Self::with_key("id").await
+    }
+
+    /// With another name for the partition key.
+    pub async fn with_key(key: &str) -> Self {
+        let db = Database::memory().unwrap();
+        let table = json!({
+            "TableName": TABLE,
+            "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        db.create_table(serde_json::from_value(table).unwrap()).unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let server = dynoxide::server::serve_with_shutdown(
+            listener,
+            db.clone(),
+            std::future::pending::<()>(),
+        );
+        #[expect(clippy::disallowed_methods, reason = "ends with the runtime of the test")]
+        tokio::spawn(server);
+        let wire = Wire::new(db.clone());
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::new("eu-west-1"))
+            .endpoint_url(endpoint)
+            .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
+            .http_client(wire.client())
+            .build();
+        Self { db, wire, client: Client::from_conf(config) }
+    }
+
+    pub fn builder(&self) -> Builder {
+        DynamoDbStore::builder(self.client.clone(), TABLE)
+            .attempt_timeout(Duration::from_secs(20))
+            .backoff(Duration::from_millis(1), Duration::from_millis(4))
+    }
+
+    pub fn store(&self) -> DynamoDbStore {
+        self.builder().build().unwrap()
+    }
+
+    /// The item as it is stored.
+    pub fn item(&self, key: &str) -> Option<Value> {
+        let request = json!({"TableName": TABLE, "Key": {"id": {"S": key}}});
+        let response = self.db.get_item(serde_json::from_value(request).unwrap()).unwrap();
+        response.item.map(|item| serde_json::to_value(item).unwrap())
+    }
+
+    pub fn put(&self, item: &Value) {
+        put(&self.db, item);
+    }
+}
+
+pub fn put(db: &Database, item: &Value) {
+    let request = json!({"TableName": TABLE, "Item": item});
+    db.put_item(serde_json::from_value(request).unwrap()).unwrap();
+}
+
+pub fn delete(db: &Database, key: &str) {
+    let request = json!({"TableName": TABLE, "Key": {"id": {"S": key}}});
+    db.delete_item(serde_json::from_value(request).unwrap()).unwrap();
+}
+
+pub fn key(n: usize) -> Key {
+    Key::from_text(format!("op#{n}"))
+}
+
+pub fn owner(n: u128) -> Owner {
+    Owner::from_bits(n)
+}
+
+pub fn soon() -> Timestamp {
+    SystemClock.now().plus(Duration::from_secs(60))
+}
+
+pub fn claimed(by: u128) -> Record {
+    let mut record = Record::new(Status::InProgress, Timestamp::from_secs(4_000_000_000));
+    record.owner = Some(owner(by));
+    record.lease_until = Some(Timestamp::from_millis(3_900_000_000_123));
+    record
+}
+
+pub fn completed(by: u128, outcome: &str) -> Record {
+    let mut record = Record::new(Status::Completed, Timestamp::from_secs(4_000_000_000));
+    record.owner = Some(owner(by));
+    record.outcome = Some(outcome.into());
+    record
+}
+
+pub fn released(by: u128) -> Record {
+    let mut record = Record::new(Status::InProgress, Timestamp::from_secs(4_000_000_000));
+    record.last_owner = Some(owner(by));
+    record.lease_until = Some(Timestamp::from_millis(1));
+    record.failures = 1;
+    record.error = Some("Declined".into());
+    record
+}
+
+pub fn write(n: usize, guard: Guard, record: Option<Record>) -> Write {
+    Write { key: key(n), guard, record }
+}
+
+/// Claims of the keys 0 to `count`, by the owners of the same numbers.
+pub fn claims(count: usize) -> Vec<Write> {
+    (0..count).map(|n| write(n, Guard::Absent, Some(claimed(n as u128)))).collect()
+}
+
+pub async fn one(store: &DynamoDbStore, write: Write) -> Verdict {
+    store.write(&[write], soon()).await.pop().unwrap()
+}
+
+/// A verdict in a form that can be compared.
+#[derive(Debug, PartialEq)]
+pub enum Told {
+    Written,
+    Found(Option<Record>),
+}
+
+pub fn told(verdict: &Verdict) -> Told {
+    match verdict {
+        Verdict::Written => Told::Written,
+        Verdict::Found(found) => Told::Found(found.clone()),
+        Verdict::Unknown(error) => panic!("{error} ({:?})", std::error::Error::source(error)),
+    }
+}
+
+/// The error of a verdict.
+pub fn unknown(verdict: Verdict) -> StoreError {
+    match verdict {
+        Verdict::Unknown(error) => error,
+        other => panic!("not an error: {other:?}"),
+    }
+}

@@ -1,0 +1,203 @@
+//! The HTTP connection of a test: it keeps what was sent, and fails as it is told.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use aws_sdk_dynamodb::config::{
+    HttpClient, RuntimeComponents, SharedHttpClient,
+    http::{HttpRequest, HttpResponse},
+};
+use aws_smithy_runtime_api::client::{
+    http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
+    result::ConnectorError,
+};
+use dynoxide::Database;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+
+/// What happens to one request.
+pub enum Fault {
+    /// Nothing.
+    Pass,
+    /// It is applied, and the connection breaks before the answer.
+    LoseAnswer,
+    /// It is applied, and no answer ever comes.
+    Hang,
+    /// It is applied, and answered with this HTTP status all the same.
+    Status(u16),
+    /// It never arrives; this is the answer.
+    Instead(u16, Value),
+    /// These members of a batch are not applied and answered with this code.
+    Refuse(Vec<usize>, &'static str),
+    /// These members of a batch are applied and answered with this code.
+    Belie(Vec<usize>, &'static str),
+    /// Something else happens in the table first.
+    Before(Box<dyn FnOnce(&Database) + Send + Sync>),
+}
+
+impl Fault {
+    /// The answer of the service with this error code.
+    pub fn error(code: &str) -> Self {
+        let kind = format!("com.amazonaws.dynamodb.v20120810#{code}");
+        Self::Instead(400, json!({"__type": kind, "message": "it says so"}))
+    }
+}
+
+/// A connector that records and misbehaves.
+pub struct Wire {
+    inner: SharedHttpClient,
+    db: Database,
+    sent: Mutex<Vec<(String, Value)>>,
+    faults: Mutex<VecDeque<Fault>>,
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wire")
+    }
+}
+
+impl Wire {
+    pub fn new(db: Database) -> Arc<Self> {
+        let inner = aws_smithy_http_client::Builder::new().build_http();
+        Arc::new(Self { inner, db, sent: Mutex::default(), faults: Mutex::default() })
+    }
+
+    pub fn client(self: &Arc<Self>) -> SharedHttpClient {
+        SharedHttpClient::new(Handle(self.clone()))
+    }
+
+    /// What becomes of the next requests, in order.
+    pub fn fault(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.faults.lock().unwrap().extend(faults);
+    }
+
+    /// What was sent since the last call: operations and bodies.
+    pub fn take(&self) -> Vec<(String, Value)> {
+        std::mem::take(&mut *self.sent.lock().unwrap())
+    }
+
+    /// The operations sent since the last call.
+    pub fn operations(&self) -> Vec<String> {
+        self.take().into_iter().map(|(operation, _)| operation).collect()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Handle(Arc<Wire>);
+
+impl HttpClient for Handle {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        let inner = self.0.inner.http_connector(settings, components);
+        SharedHttpConnector::new(Connector { wire: self.0.clone(), inner })
+    }
+}
+
+#[derive(Debug)]
+struct Connector {
+    wire: Arc<Wire>,
+    inner: SharedHttpConnector,
+}
+
+impl HttpConnector for Connector {
+    fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
+        let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
+        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        let mut body: Value = serde_json::from_slice(request.body().bytes().unwrap()).unwrap();
+        self.wire.sent.lock().unwrap().push((operation, body.clone()));
+        let fault = self.wire.faults.lock().unwrap().pop_front().unwrap_or(Fault::Pass);
+        match fault {
+            Fault::Pass => self.inner.call(request),
+            Fault::Before(act) => {
+                act(&self.wire.db);
+                self.inner.call(request)
+            }
+            Fault::Instead(status, body) => HttpConnectorFuture::ready(Ok(answer(status, &body))),
+            Fault::LoseAnswer => {
+                let sent = self.inner.call(request);
+                HttpConnectorFuture::new(async move {
+                    collect(sent.await?).await;
+                    Err(ConnectorError::io("connection reset by peer".into()))
+                })
+            }
+            Fault::Hang => {
+                let sent = self.inner.call(request);
+                HttpConnectorFuture::new(async move {
+                    collect(sent.await?).await;
+                    std::future::pending().await
+                })
+            }
+            Fault::Status(status) => {
+                let sent = self.inner.call(request);
+                HttpConnectorFuture::new(async move {
+                    collect(sent.await?).await;
+                    Ok(answer(status, &json!({"message": "it says so"})))
+                })
+            }
+            Fault::Refuse(members, code) => {
+                let statements = body["Statements"].as_array_mut().unwrap();
+                for index in members.iter().rev() {
+                    statements.remove(*index);
+                }
+                let none_left = statements.is_empty();
+                let sent = resend(&self.inner, &mut request, &body);
+                HttpConnectorFuture::new(async move {
+                    let mut answered = json!({"Responses": []});
+                    if !none_left {
+                        answered = collect(sent.await?).await;
+                    }
+                    for index in members {
+                        let responses = answered["Responses"].as_array_mut().unwrap();
+                        responses.insert(index, refusal(code));
+                    }
+                    Ok(answer(200, &answered))
+                })
+            }
+            Fault::Belie(members, code) => {
+                let sent = self.inner.call(request);
+                HttpConnectorFuture::new(async move {
+                    let mut answered = collect(sent.await?).await;
+                    for index in members {
+                        answered["Responses"][index] = refusal(code);
+                    }
+                    Ok(answer(200, &answered))
+                })
+            }
+        }
+    }
+}
+
+fn refusal(code: &str) -> Value {
+    json!({"Error": {"Code": code, "Message": "it says so"}})
+}
+
+fn resend(
+    inner: &SharedHttpConnector,
+    request: &mut HttpRequest,
+    body: &Value,
+) -> HttpConnectorFuture {
+    let bytes = body.to_string();
+    let mut changed = request.try_clone().unwrap();
+    changed.headers_mut().insert("content-length", bytes.len().to_string());
+    *changed.body_mut() = bytes.into();
+    inner.call(changed)
+}
+
+async fn collect(response: HttpResponse) -> Value {
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+fn answer(status: u16, body: &Value) -> HttpResponse {
+    let mut response =
+        HttpResponse::new(status.try_into().unwrap(), body.to_string().into_bytes().into());
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    response
+}
