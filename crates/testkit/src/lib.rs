@@ -1,4 +1,81 @@
-//! What tests of idempotency need: a conformance suite for stores.
+//! What tests of idempotency need.
+//!
+//! | to test | use |
+//! |---|---|
+//! | a store of your own | [`store_conformance!`], one test for each scenario of [`conformance`] |
+//! | timeouts, leases, expiry | [`clock::ManualClock`]: an hour in a millisecond |
+//! | what happens when the store fails | [`faults::FaultyStore`] around any store |
+//! | "once", "not twice", "not lost" | [`ledger::Ledger`] |
+//! | a worker that dies anywhere | [`crashing::crash_points`] |
+//!
+//! # A store conforms
+//!
+//! ```
+//! mod my_store {
+//!     use lambda_idempotency_core::memory::MemoryStore;
+//!
+//!     async fn make() -> MemoryStore {
+//!         MemoryStore::new()
+//!     }
+//!
+//!     lambda_idempotency_testkit::store_conformance!(make);
+//! }
+//! ```
+//!
+//! # A handler runs once, whatever the store does
+//!
+//! ```
+//! use std::time::Duration;
+//! use lambda_idempotency_core::{
+//!     admission::{Admission, Claim, admit},
+//!     clock::{Clock, Timestamp},
+//!     key::Key,
+//!     memory::MemoryStore,
+//!     record::Owner,
+//!     store::{Store, Verdict, Write},
+//! };
+//! use lambda_idempotency_testkit::{
+//!     clock::ManualClock,
+//!     faults::{Fault, FaultyStore, GuardKind},
+//!     ledger::Ledger,
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let clock = ManualClock::new(Timestamp::from_secs(1_000));
+//! let store = FaultyStore::new(MemoryStore::new());
+//! let ledger = Ledger::new();
+//! // The network delivers the claim, delays the answer, and then delivers the claim once more.
+//! store.inject(Fault::delay_answer(clock.clone(), Duration::from_secs(3)));
+//! store.inject(Fault::duplicate(1));
+//!
+//! clock
+//!     .drive(async {
+//!         for attempt in ["first", "second"] {
+//!             let claim = Claim {
+//!                 owner: Owner::random().unwrap(),
+//!                 lease_until: clock.now().plus(Duration::from_secs(60)),
+//!                 retention: Duration::from_secs(3600),
+//!                 skew: Duration::from_secs(1),
+//!                 fingerprint: None,
+//!             };
+//!             let Admission::Try { guard, held } = admit(&claim, None, clock.now()) else {
+//!                 unreachable!("nothing was seen yet");
+//!             };
+//!             let key = Key::from_text("order-1");
+//!             let write = Write { key, guard, record: Some(held.record) };
+//!             let verdicts = store.write(&[write], claim.lease_until).await;
+//!             if matches!(verdicts[..], [Verdict::Written]) {
+//!                 ledger.record("order-1", attempt);
+//!             }
+//!         }
+//!     })
+//!     .await;
+//!
+//! ledger.assert_once("order-1");
+//! assert_eq!(clock.now(), Timestamp::from_secs(1_003));
+//! # }
+//! ```
 
 #![allow(
     clippy::panic,
@@ -8,4 +85,8 @@
     reason = "a test library: a panic is how it reports a failure"
 )]
 
+pub mod clock;
 pub mod conformance;
+pub mod crashing;
+pub mod faults;
+pub mod ledger;

@@ -1,0 +1,256 @@
+//! Clocks for tests: one that moves when told, one that is wrong.
+//!
+//! [`ManualClock`] stands still until a test moves it. Passing time and adjusting the clock are
+//! different things, as on a real machine:
+//!
+//! * [`advance`](ManualClock::advance): time passes. Sleeps end.
+//! * [`set`](ManualClock::set) and [`step_back`](ManualClock::step_back): someone adjusts the
+//!   clock. [`now`](Clock::now) jumps, and who sleeps goes on sleeping for as long as before.
+//!
+//! [`ManualClock::drive`] moves it by itself: whenever everything is asleep, time jumps to the next
+//! wake-up. A test of an hour takes a millisecond, and takes the same course every time:
+//!
+//! ```
+//! use std::time::Duration;
+//! use lambda_idempotency_core::clock::{Clock, Timestamp};
+//! use lambda_idempotency_testkit::clock::ManualClock;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let clock = ManualClock::new(Timestamp::from_secs(1000));
+//! let lunch = clock.drive(async {
+//!     clock.sleep(Duration::from_secs(3600)).await;
+//!     "lunch"
+//! });
+//! assert_eq!(lunch.await, "lunch");
+//! assert_eq!(clock.now(), Timestamp::from_secs(4600));
+//! # }
+//! ```
+
+mod drive;
+mod skewed;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use lambda_idempotency_core::clock::{BoxFuture, Clock, Timestamp};
+
+pub use skewed::SkewedClock;
+
+/// A clock that moves only when told. Clones are the same clock.
+#[derive(Clone)]
+pub struct ManualClock {
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    /// What the clock showed when it was last set, and how much time had passed then.
+    set_to: Timestamp,
+    set_at: Duration,
+    /// How much time has passed in all.
+    passed: Duration,
+    /// Who sleeps, by when they wake (in `passed`) and in the order they came.
+    sleepers: BTreeMap<(Duration, u64), Option<Waker>>,
+    next_sleeper: u64,
+}
+
+impl State {
+    fn now(&self) -> Timestamp {
+        self.set_to.plus(self.passed.saturating_sub(self.set_at))
+    }
+
+    fn set(&mut self, to: Timestamp) {
+        self.set_to = to;
+        self.set_at = self.passed;
+    }
+}
+
+impl ManualClock {
+    /// A clock that shows `now`, and goes on showing it.
+    #[must_use]
+    pub fn new(now: Timestamp) -> Self {
+        let state = State {
+            set_to: now,
+            set_at: Duration::ZERO,
+            passed: Duration::ZERO,
+            sleepers: BTreeMap::new(),
+            next_sleeper: 0,
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Lets `duration` pass, in one step: everyone whose sleep ends within it wakes at the end of
+    /// it. To stop at each wake-up on the way, use [`drive`](Self::drive).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lambda_idempotency_core::clock::{Clock, Timestamp};
+    /// # use lambda_idempotency_testkit::clock::ManualClock;
+    /// let clock = ManualClock::new(Timestamp::from_secs(10));
+    /// clock.advance(Duration::from_secs(5));
+    /// assert_eq!(clock.now(), Timestamp::from_secs(15));
+    /// ```
+    pub fn advance(&self, duration: Duration) {
+        let mut state = self.lock();
+        state.passed = state.passed.saturating_add(duration);
+        let passed = state.passed;
+        let mut wakers = Vec::new();
+        for ((due, _), waker) in &mut state.sleepers {
+            if *due > passed {
+                break;
+            }
+            wakers.extend(waker.take());
+        }
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Adjusts the clock to show `now`. No time passes: nobody wakes for it.
+    pub fn set(&self, now: Timestamp) {
+        self.lock().set(now);
+    }
+
+    /// Adjusts the clock to show `duration` less, as a time server may do. No time passes.
+    pub fn step_back(&self, duration: Duration) {
+        let mut state = self.lock();
+        let now = state.now().minus(duration);
+        state.set(now);
+    }
+
+    /// How many sleeps are under way.
+    #[must_use]
+    pub fn sleepers(&self) -> usize {
+        self.lock().sleepers.len()
+    }
+
+    /// What the clock will show when the next sleep ends, if it is not adjusted meanwhile; `None`
+    /// if nobody sleeps.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Timestamp> {
+        let state = self.lock();
+        let (due, _) = state.sleepers.keys().next()?;
+        Some(state.now().plus(due.saturating_sub(state.passed)))
+    }
+
+    /// How much time is left until the next sleep ends.
+    fn until_next_wake(&self) -> Option<Duration> {
+        let state = self.lock();
+        let (due, _) = state.sleepers.keys().next()?;
+        Some(due.saturating_sub(state.passed))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        self.lock().now()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        let mut state = self.lock();
+        let id = (state.passed.saturating_add(duration), state.next_sleeper);
+        state.next_sleeper += 1;
+        state.sleepers.insert(id, None);
+        Box::pin(Sleep { clock: self.clone(), id })
+    }
+}
+
+impl fmt::Debug for ManualClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        f.debug_struct("ManualClock")
+            .field("now", &state.now())
+            .field("sleepers", &state.sleepers.len())
+            .finish()
+    }
+}
+
+/// Counts as a sleeper from its creation until it has ended or is dropped.
+struct Sleep {
+    clock: ManualClock,
+    id: (Duration, u64),
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.clock.lock();
+        if state.passed >= self.id.0 {
+            state.sleepers.remove(&self.id);
+            return Poll::Ready(());
+        }
+        state.sleepers.insert(self.id, Some(cx.waker().clone()));
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        self.clock.lock().sleepers.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    #[tokio::test]
+    async fn a_sleep_ends_when_its_time_has_passed_and_not_before() {
+        let clock = ManualClock::new(Timestamp::from_secs(100));
+        let mut sleep = clock.sleep(secs(10));
+        assert_eq!(clock.next_wake(), Some(Timestamp::from_secs(110)));
+        clock.advance(Duration::from_millis(9_999));
+        assert!(sleep.as_mut().now_or_never().is_none());
+        clock.advance(Duration::from_millis(1));
+        assert!(sleep.as_mut().now_or_never().is_some());
+        assert_eq!((clock.sleepers(), clock.next_wake()), (0, None));
+    }
+
+    #[tokio::test]
+    async fn adjusting_the_clock_wakes_nobody_and_keeps_nobody_asleep() {
+        let clock = ManualClock::new(Timestamp::from_secs(100));
+        let mut sleep = clock.sleep(secs(10));
+        clock.set(Timestamp::from_secs(1000));
+        assert!(sleep.as_mut().now_or_never().is_none());
+        clock.step_back(secs(950));
+        assert_eq!(clock.now(), Timestamp::from_secs(50));
+        clock.advance(secs(10));
+        assert!(sleep.now_or_never().is_some());
+        assert_eq!(clock.now(), Timestamp::from_secs(60));
+    }
+
+    #[tokio::test]
+    async fn a_dropped_sleep_is_no_sleeper() {
+        let clock = ManualClock::new(Timestamp::EPOCH);
+        let sleep = clock.sleep(secs(1));
+        assert_eq!(clock.sleepers(), 1);
+        drop(sleep);
+        assert_eq!(clock.sleepers(), 0);
+    }
+
+    #[tokio::test]
+    async fn advancing_wakes_a_task_that_waits() {
+        let clock = ManualClock::new(Timestamp::EPOCH);
+        let sleep = clock.sleep(secs(5));
+        let advance = async { clock.advance(secs(5)) };
+        tokio::join!(sleep, advance);
+        assert_eq!(clock.now(), Timestamp::from_secs(5));
+    }
+}

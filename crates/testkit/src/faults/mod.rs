@@ -1,0 +1,274 @@
+//! A store that fails on purpose.
+//!
+//! [`FaultyStore`] wraps any store, injects [`Fault`]s, and remembers every call.
+//!
+//! ```
+//! use lambda_idempotency_core::{
+//!     clock::Timestamp, key::Key, memory::MemoryStore, record::{Record, Status},
+//!     store::{Guard, Store, StoreErrorKind, Verdict, Write},
+//! };
+//! use lambda_idempotency_testkit::faults::{Fault, FaultyStore, GuardKind};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let store = FaultyStore::new(MemoryStore::new());
+//! store.inject(Fault::lose_answer().guarded_by(GuardKind::Absent));
+//!
+//! let claim = Write {
+//!     key: Key::from_text("order-1"),
+//!     guard: Guard::Absent,
+//!     record: Some(Record::new(Status::InProgress, Timestamp::from_secs(60))),
+//! };
+//! let verdicts = store.write(std::slice::from_ref(&claim), Timestamp::from_secs(1)).await;
+//! assert!(matches!(&verdicts[0], Verdict::Unknown(e) if e.kind() == StoreErrorKind::Unavailable));
+//! assert_eq!(store.inner().len(), 1, "it was applied all the same");
+//!
+//! let verdicts = store.write(&[claim], Timestamp::from_secs(1)).await;
+//! assert!(matches!(verdicts[0], Verdict::Found(Some(_))), "which the next try finds out");
+//! assert_eq!(store.write_calls(), 2);
+//! # }
+//! ```
+
+mod fault;
+mod history;
+mod plan;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    record::Record,
+    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+};
+
+pub use fault::{Fault, GuardKind};
+pub use history::Call;
+
+use fault::Target;
+use plan::Plan;
+
+/// Wraps a store, injects faults, keeps a history. Clones are the same store.
+pub struct FaultyStore<S> {
+    shared: Arc<Shared<S>>,
+}
+
+struct Shared<S> {
+    inner: S,
+    state: Mutex<State>,
+}
+
+type Before = Arc<dyn Fn(&[Write]) + Send + Sync>;
+type After = Arc<dyn Fn(&[Write], &[Verdict]) + Send + Sync>;
+
+#[derive(Default)]
+struct State {
+    faults: Vec<Fault>,
+    outage: bool,
+    yields: bool,
+    history: Vec<Call>,
+    /// Writes that the network repeats, each after so many further write calls.
+    echoes: Vec<(usize, Vec<Write>)>,
+    before: Vec<Before>,
+    after: Vec<After>,
+}
+
+impl<S: Store> FaultyStore<S> {
+    /// Wraps `inner`; nothing goes wrong yet.
+    #[must_use]
+    pub fn new(inner: S) -> Self {
+        Self { shared: Arc::new(Shared { inner, state: Mutex::default() }) }
+    }
+
+    /// Lets every call wait once before it is applied and once before it is answered, so that
+    /// concurrent calls interleave, and [`crashing`](crate::crashing) can drop one there.
+    #[must_use]
+    pub fn yielding(self) -> Self {
+        self.lock().yields = true;
+        self
+    }
+
+    /// The store underneath, to look or to meddle without faults.
+    #[must_use]
+    pub fn inner(&self) -> &S {
+        &self.shared.inner
+    }
+
+    /// Adds a fault. Faults are independent: several can strike one call.
+    pub fn inject(&self, fault: Fault) {
+        self.lock().faults.push(fault);
+    }
+
+    /// Takes all faults out again, ends an outage, and drops what was to be repeated.
+    pub fn heal(&self) {
+        let mut state = self.lock();
+        state.faults.clear();
+        state.outage = false;
+        state.echoes.clear();
+    }
+
+    /// From now on nothing gets through, until [`heal`](Self::heal).
+    pub fn outage(&self) {
+        self.lock().outage = true;
+    }
+
+    /// Calls `hook` with the writes of every call before anything else is done with them.
+    pub fn before(&self, hook: impl Fn(&[Write]) + Send + Sync + 'static) {
+        self.lock().before.push(Arc::new(hook));
+    }
+
+    /// Calls `hook` with the writes of every call and the verdicts its caller is about to see.
+    pub fn after(&self, hook: impl Fn(&[Write], &[Verdict]) + Send + Sync + 'static) {
+        self.lock().after.push(Arc::new(hook));
+    }
+
+    /// Every call so far, in the order they began.
+    #[must_use]
+    pub fn history(&self) -> Vec<Call> {
+        self.lock().history.clone()
+    }
+
+    /// Forgets the history, and with it the counts.
+    pub fn forget(&self) {
+        self.lock().history.clear();
+    }
+
+    /// How many write calls there were.
+    #[must_use]
+    pub fn write_calls(&self) -> usize {
+        self.count(|call| usize::from(matches!(call, Call::Write { .. })))
+    }
+
+    /// How many writes there were in all calls together.
+    #[must_use]
+    pub fn writes(&self) -> usize {
+        self.count(|call| if let Call::Write { writes, .. } = call { writes.len() } else { 0 })
+    }
+
+    /// How many read calls there were.
+    #[must_use]
+    pub fn read_calls(&self) -> usize {
+        self.count(|call| usize::from(matches!(call, Call::Read { .. })))
+    }
+
+    fn count(&self, of: impl Fn(&Call) -> usize) -> usize {
+        self.lock().history.iter().map(of).sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn breathe(&self) {
+        let yields = self.lock().yields;
+        if yields {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl State {
+    fn plan(&mut self, call: &[Target<'_>]) -> Plan {
+        let mut plan = Plan::new(call.len());
+        if self.outage {
+            plan.refuse_all(StoreErrorKind::Unavailable);
+        }
+        for fault in &mut self.faults {
+            if let Some(struck) = fault.strike(call) {
+                plan.add(&fault.action, &struck);
+            }
+        }
+        plan
+    }
+
+    /// One more write call is through: what is to be repeated now.
+    fn due_echoes(&mut self) -> Vec<Vec<Write>> {
+        let (due, later) = self.echoes.drain(..).partition::<Vec<_>, _>(|(left, _)| *left == 0);
+        self.echoes = later.into_iter().map(|(left, writes)| (left - 1, writes)).collect();
+        due.into_iter().map(|(_, writes)| writes).collect()
+    }
+}
+
+impl<S: Store> Store for FaultyStore<S> {
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let (place, before) = {
+                let mut state = self.lock();
+                state.history.push(Call::write(writes));
+                (state.history.len() - 1, state.before.clone())
+            };
+            before.iter().for_each(|hook| hook(writes));
+            self.breathe().await;
+
+            let targets: Vec<_> = writes.iter().map(Target::Write).collect();
+            let plan = self.lock().plan(&targets);
+            plan.wait_before().await;
+            let passing: Vec<Write> = plan.passing(writes);
+            let answered = self.shared.inner.write(&passing, deadline).await;
+            let echoes = {
+                let mut state = self.lock();
+                state.echoes.extend(plan.echoes(writes));
+                state.due_echoes()
+            };
+            for echo in echoes {
+                self.shared.inner.write(&echo, deadline).await;
+            }
+            self.breathe().await;
+            plan.wait_after().await;
+
+            let verdicts = plan.verdicts(answered);
+            let after = {
+                let mut state = self.lock();
+                if let Some(call) = state.history.get_mut(place) {
+                    call.answer(&verdicts);
+                }
+                state.after.clone()
+            };
+            after.iter().for_each(|hook| hook(writes, &verdicts));
+            verdicts
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        Box::pin(async move {
+            self.lock().history.push(Call::Read { keys: keys.to_vec() });
+            self.breathe().await;
+            let targets: Vec<_> = keys.iter().map(Target::Read).collect();
+            let plan = self.lock().plan(&targets);
+            plan.wait_before().await;
+            let answered = self.shared.inner.read(&plan.passing(keys), deadline).await;
+            self.breathe().await;
+            plan.wait_after().await;
+            plan.answers(answered)
+        })
+    }
+}
+
+impl<S> Clone for FaultyStore<S> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for FaultyStore<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_struct("FaultyStore")
+            .field("inner", &self.shared.inner)
+            .field("faults", &state.faults)
+            .field("outage", &state.outage)
+            .field("calls", &state.history.len())
+            .finish_non_exhaustive()
+    }
+}

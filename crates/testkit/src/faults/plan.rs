@@ -1,0 +1,122 @@
+//! What is to be done with one call, all faults taken together.
+
+use std::{sync::Arc, time::Duration};
+
+use lambda_idempotency_core::{
+    clock::Clock,
+    record::Record,
+    store::{StoreError, StoreErrorKind, Verdict, Write},
+};
+
+use super::fault::Action;
+
+type Waits = Vec<(Arc<dyn Clock>, Duration)>;
+
+pub(super) struct Plan {
+    members: Vec<Fate>,
+    before: Waits,
+    after: Waits,
+}
+
+#[derive(Clone, Default)]
+struct Fate {
+    refused: Option<StoreErrorKind>,
+    lost: bool,
+    repeated: Vec<usize>,
+}
+
+impl Plan {
+    pub(super) fn new(members: usize) -> Self {
+        Self { members: vec![Fate::default(); members], before: Vec::new(), after: Vec::new() }
+    }
+
+    pub(super) fn refuse_all(&mut self, kind: StoreErrorKind) {
+        for fate in &mut self.members {
+            fate.refused = Some(kind);
+        }
+    }
+
+    pub(super) fn add(&mut self, action: &Action, struck: &[bool]) {
+        if let Action::Delay { clock, before, after } = action {
+            if !before.is_zero() {
+                self.before.push((Arc::clone(clock), *before));
+            }
+            if !after.is_zero() {
+                self.after.push((Arc::clone(clock), *after));
+            }
+            return;
+        }
+        for (fate, _) in self.members.iter_mut().zip(struck).filter(|(_, struck)| **struck) {
+            match action {
+                // The first fault that refuses a member decides how.
+                Action::Refuse(kind) => fate.refused = fate.refused.or(Some(*kind)),
+                Action::LoseAnswer => fate.lost = true,
+                Action::Duplicate { later } => fate.repeated.push(*later),
+                Action::Delay { .. } => {}
+            }
+        }
+    }
+
+    pub(super) async fn wait_before(&self) {
+        wait(&self.before).await;
+    }
+
+    pub(super) async fn wait_after(&self) {
+        wait(&self.after).await;
+    }
+
+    /// The members that reach the store.
+    pub(super) fn passing<T: Clone>(&self, members: &[T]) -> Vec<T> {
+        let reaches = |(_, fate): &(&T, &Fate)| fate.refused.is_none();
+        members.iter().zip(&self.members).filter(reaches).map(|(m, _)| m.clone()).collect()
+    }
+
+    /// The writes to repeat, each after so many further calls. What never got through is not
+    /// repeated.
+    pub(super) fn echoes(&self, writes: &[Write]) -> Vec<(usize, Vec<Write>)> {
+        let mut echoes = Vec::new();
+        for (write, fate) in writes.iter().zip(&self.members) {
+            if fate.refused.is_none() {
+                echoes.extend(fate.repeated.iter().map(|later| (*later, vec![write.clone()])));
+            }
+        }
+        echoes
+    }
+
+    /// What the caller is told, given what the store said to those that reached it.
+    pub(super) fn verdicts(&self, answered: Vec<Verdict>) -> Vec<Verdict> {
+        self.merge(answered, Verdict::Unknown)
+    }
+
+    pub(super) fn answers(
+        &self,
+        answered: Vec<Result<Option<Record>, StoreError>>,
+    ) -> Vec<Result<Option<Record>, StoreError>> {
+        self.merge(answered, Err)
+    }
+
+    fn merge<T>(&self, answered: Vec<T>, error: impl Fn(StoreError) -> T) -> Vec<T> {
+        let mut answered = answered.into_iter();
+        let mut merged = Vec::with_capacity(self.members.len());
+        for fate in &self.members {
+            if let Some(kind) = fate.refused {
+                merged.push(error(StoreError::new(kind, "injected by a test, not applied")));
+                continue;
+            }
+            let Some(answer) = answered.next() else { break };
+            merged.push(if fate.lost {
+                let context = "injected by a test, applied and the answer lost";
+                error(StoreError::new(StoreErrorKind::Unavailable, context))
+            } else {
+                answer
+            });
+        }
+        merged
+    }
+}
+
+async fn wait(waits: &Waits) {
+    for (clock, duration) in waits {
+        clock.sleep(*duration).await;
+    }
+}

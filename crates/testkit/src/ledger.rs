@@ -1,0 +1,246 @@
+//! What really happened: deliveries, effects and acknowledgements, counted.
+//!
+//! A handler under test records each effect; the simulated source records what it delivered and
+//! what was acknowledged. The two questions of at-least-once delivery are then queries:
+//! [`doubled`](Ledger::doubled) and [`lost`](Ledger::lost).
+//!
+//! ```
+//! use lambda_idempotency_testkit::ledger::Ledger;
+//!
+//! let ledger = Ledger::new();
+//! ledger.delivered("order-1");
+//! ledger.record("order-1", "first attempt");
+//! ledger.acknowledged("order-1");
+//! ledger.delivered("order-2");
+//!
+//! ledger.assert_once("order-1");
+//! ledger.assert_never("order-2");
+//! assert!(ledger.lost().is_empty(), "order-2 is still with its source");
+//! assert_eq!(ledger.missing(["order-1", "order-2"]), ["order-2"]);
+//! ```
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Counts effects by label. Clones share the counts.
+#[derive(Clone, Default)]
+pub struct Ledger {
+    entries: Arc<Mutex<BTreeMap<String, Entry>>>,
+}
+
+/// What is known of one label.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// How often the source handed it over.
+    pub delivered: usize,
+    /// Each execution, with the note it was recorded with, in order.
+    pub executions: Vec<String>,
+    /// How often the source was told that it is done, and forgot it.
+    pub acknowledged: usize,
+}
+
+impl Entry {
+    /// Whether the source has forgotten it although nothing was done.
+    fn is_lost(&self) -> bool {
+        self.delivered > 0 && self.acknowledged > 0 && self.executions.is_empty()
+    }
+}
+
+impl Ledger {
+    /// An empty ledger.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The effect of `label` has happened. `attempt` says which attempt it was, for the messages.
+    pub fn record(&self, label: impl Into<String>, attempt: impl fmt::Display) {
+        let attempt = attempt.to_string();
+        self.lock().entry(label.into()).or_default().executions.push(attempt);
+    }
+
+    /// The source has handed `label` over.
+    pub fn delivered(&self, label: impl Into<String>) {
+        self.lock().entry(label.into()).or_default().delivered += 1;
+    }
+
+    /// The source was told that `label` is done: it will not deliver it again.
+    pub fn acknowledged(&self, label: impl Into<String>) {
+        self.lock().entry(label.into()).or_default().acknowledged += 1;
+    }
+
+    /// What is known of `label`.
+    #[must_use]
+    pub fn entry(&self, label: &str) -> Entry {
+        self.lock().get(label).cloned().unwrap_or_default()
+    }
+
+    /// How often `label` was executed.
+    #[must_use]
+    pub fn executed(&self, label: &str) -> usize {
+        self.entry(label).executions.len()
+    }
+
+    /// How many executions there were in all.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.lock().values().map(|entry| entry.executions.len()).sum()
+    }
+
+    /// What was executed more than once.
+    #[must_use]
+    pub fn doubled(&self) -> Vec<String> {
+        self.labels(|entry| entry.executions.len() > 1)
+    }
+
+    /// What was delivered, and is neither executed nor still with its source.
+    #[must_use]
+    pub fn lost(&self) -> Vec<String> {
+        self.labels(Entry::is_lost)
+    }
+
+    /// What was delivered and not acknowledged: its source will deliver it again.
+    #[must_use]
+    pub fn outstanding(&self) -> Vec<String> {
+        self.labels(|entry| entry.delivered > 0 && entry.acknowledged == 0)
+    }
+
+    /// Which of `expected` were never executed, in the order given.
+    #[must_use]
+    pub fn missing<L: Into<String>>(&self, expected: impl IntoIterator<Item = L>) -> Vec<String> {
+        expected.into_iter().map(Into::into).filter(|label| self.executed(label) == 0).collect()
+    }
+
+    /// Asserts that `label` was executed exactly once.
+    ///
+    /// # Panics
+    /// If it was not.
+    #[track_caller]
+    pub fn assert_once(&self, label: &str) {
+        let executed = self.executed(label);
+        assert_eq!(executed, 1, "{label:?} was executed {executed} times, not once\n{self}");
+    }
+
+    /// Asserts that `label` was never executed.
+    ///
+    /// # Panics
+    /// If it was.
+    #[track_caller]
+    pub fn assert_never(&self, label: &str) {
+        let executed = self.executed(label);
+        assert_eq!(executed, 0, "{label:?} was executed {executed} times, not never\n{self}");
+    }
+
+    /// Asserts that each of `expected` was executed exactly once, and nothing else was executed.
+    ///
+    /// # Panics
+    /// If that is not so.
+    #[track_caller]
+    pub fn assert_each_once<L: Into<String>>(&self, expected: impl IntoIterator<Item = L>) {
+        let expected: Vec<String> = expected.into_iter().map(Into::into).collect();
+        for label in &expected {
+            self.assert_once(label);
+        }
+        let total = self.total();
+        assert_eq!(total, expected.len(), "something else was executed as well\n{self}");
+    }
+
+    /// Asserts that nothing was executed twice and nothing was lost.
+    ///
+    /// # Panics
+    /// If something was.
+    #[track_caller]
+    pub fn assert_sound(&self) {
+        let (doubled, lost) = (self.doubled(), self.lost());
+        assert!(
+            doubled.is_empty() && lost.is_empty(),
+            "executed twice: {doubled:?}; lost: {lost:?}\n{self}"
+        );
+    }
+
+    fn labels(&self, which: impl Fn(&Entry) -> bool) -> Vec<String> {
+        let entries = self.lock();
+        entries.iter().filter(|(_, e)| which(e)).map(|(label, _)| label.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A table: one line a label.
+impl fmt::Display for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.lock();
+        let width = entries.keys().map(|label| label.chars().count()).max().unwrap_or(0).max(5);
+        write!(f, "{:<width$}  delivered  executed  acknowledged", "label")?;
+        for (label, entry) in entries.iter() {
+            let Entry { delivered, executions, acknowledged } = entry;
+            let executed = executions.len();
+            write!(f, "\n{label:<width$}  {delivered:>9}  {executed:>8}  {acknowledged:>12}")?;
+            if executed > 1 {
+                write!(f, "  DOUBLED: {}", executions.join(", "))?;
+            }
+            if entry.is_lost() {
+                write!(f, "  LOST")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.lock().iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubled_and_lost_are_found() {
+        let ledger = Ledger::new();
+        for label in ["a", "b", "c"] {
+            ledger.delivered(label);
+        }
+        ledger.record("a", 1);
+        ledger.record("a", 2);
+        ledger.acknowledged("a");
+        ledger.acknowledged("b");
+        assert_eq!(ledger.doubled(), ["a"]);
+        assert_eq!(ledger.lost(), ["b"]);
+        assert_eq!(ledger.outstanding(), ["c"]);
+        assert_eq!(ledger.total(), 2);
+        assert_eq!(
+            ledger.to_string(),
+            "label  delivered  executed  acknowledged\n\
+             a              1         2             1  DOUBLED: 1, 2\n\
+             b              1         0             1  LOST\n\
+             c              1         0             0"
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "executed twice: [\"a\"]")]
+    fn a_double_is_not_sound() {
+        let ledger = Ledger::new();
+        ledger.record("a", "first");
+        ledger.record("a", "second");
+        ledger.assert_sound();
+    }
+
+    #[test]
+    #[should_panic(expected = "something else")]
+    fn an_effect_nobody_asked_for_is_found() {
+        let ledger = Ledger::new();
+        ledger.record("a", "first");
+        ledger.record("b", "first");
+        ledger.assert_each_once(["a"]);
+    }
+}

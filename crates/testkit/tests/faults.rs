@@ -1,0 +1,205 @@
+//! Faults strike whom they are meant for, and nobody else.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use lambda_idempotency_core::{
+    clock::{Clock, Timestamp},
+    key::Key,
+    memory::MemoryStore,
+    record::{Owner, Record, Status},
+    store::{Guard, Store, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_testkit::{
+    clock::ManualClock,
+    conformance::SCENARIOS,
+    crashing::{crash_points, drop_after},
+    faults::{Call, Fault, FaultyStore, GuardKind},
+};
+
+const DEADLINE: Timestamp = Timestamp::from_secs(1_000_000);
+
+fn key(name: &str) -> Key {
+    Key::from_text(name)
+}
+
+fn claim(name: &str, owner: u128) -> Write {
+    let mut record = Record::new(Status::InProgress, DEADLINE);
+    record.owner = Some(Owner::from_bits(owner));
+    Write { key: key(name), guard: Guard::Absent, record: Some(record) }
+}
+
+fn release(name: &str, owner: u128) -> Write {
+    Write { key: key(name), guard: Guard::Mine(Owner::from_bits(owner)), record: None }
+}
+
+/// W for written, F for found, and the kind of an error.
+async fn say(store: &FaultyStore<MemoryStore>, writes: &[Write]) -> String {
+    let verdicts = store.write(writes, DEADLINE).await;
+    verdicts.iter().map(brief).collect::<Vec<_>>().join(" ")
+}
+
+fn brief(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Written => "W".to_owned(),
+        Verdict::Found(_) => "F".to_owned(),
+        Verdict::Unknown(error) => format!("{:?}", error.kind()),
+    }
+}
+
+fn faulty() -> FaultyStore<MemoryStore> {
+    FaultyStore::new(MemoryStore::new())
+}
+
+#[tokio::test]
+async fn without_faults_it_conforms() {
+    for scenario in SCENARIOS {
+        (scenario.run)(&faulty().yielding()).await;
+    }
+}
+
+#[tokio::test]
+async fn members_are_throttled_and_the_others_applied() {
+    let store = faulty();
+    store.inject(Fault::refuse(StoreErrorKind::Throttled).for_keys(|key| key.as_str() != "b"));
+    let batch = [claim("a", 1), claim("b", 1), claim("c", 1)];
+    assert_eq!(say(&store, &batch).await, "Throttled W Throttled");
+    assert_eq!(store.inner().len(), 1);
+    assert_eq!(say(&store, &batch).await, "W F W", "it struck once");
+    assert_eq!((store.write_calls(), store.writes()), (2, 6));
+}
+
+#[tokio::test]
+async fn the_nth_matching_call_is_struck_so_many_times() {
+    let store = faulty();
+    let fault = Fault::refuse(StoreErrorKind::Unavailable).guarded_by(GuardKind::Absent);
+    store.inject(fault.nth(2).times(2));
+    let mut said = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        said.push(say(&store, &[claim(name, 1)]).await);
+        assert_eq!(say(&store, &[release("x", 1)]).await, "W", "other guards do not count");
+    }
+    assert_eq!(said, ["W", "Unavailable", "Unavailable", "W"]);
+}
+
+#[tokio::test]
+async fn a_lost_answer_was_applied() {
+    let store = faulty();
+    store.inject(Fault::lose_answer().for_key(&key("a")));
+    assert_eq!(say(&store, &[claim("a", 1), claim("b", 1)]).await, "Unavailable W");
+    assert_eq!(store.inner().len(), 2);
+}
+
+#[tokio::test]
+async fn an_outage_lasts_until_it_is_healed() {
+    let store = faulty();
+    store.outage();
+    for _ in 0..3 {
+        assert_eq!(say(&store, &[claim("a", 1)]).await, "Unavailable");
+        assert!(store.read(&[key("a")], DEADLINE).await[0].is_err());
+    }
+    assert!(store.inner().is_empty());
+    store.heal();
+    assert_eq!(say(&store, &[claim("a", 1)]).await, "W");
+    assert_eq!(store.read_calls(), 3);
+}
+
+#[tokio::test]
+async fn reads_have_faults_of_their_own() {
+    let store = faulty();
+    store.inject(Fault::refuse(StoreErrorKind::Denied).on_reads().for_key(&key("b")));
+    assert_eq!(say(&store, &[claim("a", 1), claim("b", 1)]).await, "W W");
+    let answers = store.read(&[key("a"), key("b")], DEADLINE).await;
+    assert!(answers[0].as_ref().is_ok_and(Option::is_some));
+    assert_eq!(answers[1].as_ref().unwrap_err().kind(), StoreErrorKind::Denied);
+}
+
+#[tokio::test]
+async fn a_duplicate_comes_right_away_or_later() {
+    for (later, left) in [(0, 0), (1, 1), (2, 0)] {
+        let store = faulty();
+        store.inject(Fault::duplicate(later).guarded_by(GuardKind::Absent));
+        // Claimed and deleted: only a claim that comes between or after can leave something.
+        assert_eq!(say(&store, &[claim("a", 1)]).await, "W");
+        assert_eq!(say(&store, &[release("a", 1)]).await, "W");
+        assert_eq!(store.inner().len(), left, "after {later} further calls");
+        assert_eq!(say(&store, &[]).await, "");
+        assert_eq!(store.inner().len(), usize::from(later > 0), "after {later} further calls");
+    }
+}
+
+#[tokio::test]
+async fn a_delay_is_before_or_after_it_is_applied() {
+    let clock = ManualClock::new(Timestamp::EPOCH);
+    let five = Duration::from_secs(5);
+    for (fault, applied) in
+        [(Fault::delay(clock.clone(), five), 0), (Fault::delay_answer(clock.clone(), five), 1)]
+    {
+        let store = faulty();
+        store.inject(fault);
+        let writes = [claim("a", 1)];
+        let mut call = store.write(&writes, DEADLINE);
+        assert!(call.as_mut().now_or_never().is_none());
+        assert_eq!((store.inner().len(), clock.sleepers()), (applied, 1));
+        clock.advance(five);
+        assert_eq!(brief(&call.await[0]), "W");
+        assert_eq!(store.inner().len(), 1);
+    }
+    assert_eq!(clock.now(), Timestamp::from_secs(10));
+}
+
+#[tokio::test]
+async fn chance_is_the_same_each_time() {
+    let mut runs = Vec::new();
+    for seed in [7, 7, 8] {
+        let store = faulty();
+        store.inject(Fault::refuse(StoreErrorKind::Throttled).one_in(3, seed));
+        let mut said = Vec::new();
+        for number in 0..60 {
+            said.push(say(&store, &[claim(&number.to_string(), 1)]).await);
+        }
+        assert!((5..40).contains(&said.iter().filter(|said| *said == "Throttled").count()));
+        runs.push(said);
+    }
+    assert_eq!(runs[0], runs[1]);
+    assert_ne!(runs[0], runs[2]);
+}
+
+#[tokio::test]
+async fn hooks_meddle_and_the_history_remembers() {
+    let store = faulty();
+    let meddler = store.clone();
+    store.before(move |writes| {
+        if let [Write { key, record: Some(record), .. }] = writes {
+            meddler.inner().insert(key.clone(), record.clone());
+        }
+    });
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = std::sync::Arc::clone(&seen);
+    store.after(move |_, verdicts| log.lock().unwrap().extend(verdicts.iter().map(brief)));
+    assert_eq!(say(&store, &[claim("a", 1)]).await, "F");
+    assert_eq!(*seen.lock().unwrap(), ["F"]);
+    let history = store.history();
+    assert!(matches!(
+        &history[..],
+        [Call::Write { writes, verdicts: Some(verdicts) }]
+            if writes.len() == 1 && matches!(verdicts[..], [Verdict::Found(_)])
+    ));
+}
+
+#[tokio::test]
+async fn a_yielding_store_can_be_dropped_before_and_after_it_applied() {
+    let mut left = Vec::new();
+    let points = crash_points(async |polls| {
+        let store = faulty().yielding();
+        let ended = drop_after(polls, store.write(&[claim("a", 1)], DEADLINE)).await;
+        left.push(store.inner().len());
+        if ended.is_none() && polls > 0 {
+            assert!(matches!(&store.history()[..], [Call::Write { verdicts: None, .. }]));
+        }
+        ended.is_some()
+    })
+    .await;
+    assert_eq!(points, 3);
+    assert_eq!(left, [0, 0, 1, 1], "not begun; not applied; applied, no answer; answered");
+}
