@@ -1,1 +1,70 @@
-//! Placeholder.
+//! Makes AWS Lambda handlers safe to call twice.
+//!
+//! Lambda delivers events at least once. Wrap the handler, say where the idempotency key is in each
+//! record, and each record is processed once: its key is claimed in a store by one conditional
+//! write, the handler runs, the record is completed, and later deliveries are answered from it.
+//!
+//! ```no_run
+//! use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation};
+//! # #[derive(serde::Deserialize)] struct Order { order_id: String }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), lambda_runtime::Error> {
+//!     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
+//!     let place = Operation::new("place-order").key("orderId"); // JMESPath on the payload
+//!     lambda_runtime::run(idempotency.sqs(place, place_order)?).await
+//! }
+//!
+//! async fn place_order(order: Order, call: Call) -> Result<(), std::io::Error> {
+//!     /* once per orderId */
+//!     Ok(())
+//! }
+//! ```
+//!
+//! | for | use |
+//! |---|---|
+//! | one source | [`Idempotency::sqs`], [`sns`](Idempotency::sns), [`event_bridge`](Idempotency::event_bridge) |
+//! | several sources in one function | [`Idempotency::function`] |
+//! | a whole event, whose result is wanted again | [`Idempotency::event`] |
+//! | any function | [`Idempotency::run`] |
+//!
+//! # What is promised
+//!
+//! A record is processed once, unless a worker dies or is stopped between an effect and its
+//! completion: then it may happen again, and the next call is told so by
+//! [`Call::vanished`]. A duplicate that comes after the retention (24 hours by default) is processed
+//! again. Nothing is acknowledged that was not done.
+//!
+//! A panic of a handler fails its record alone; that needs unwinding, so do not build with
+//! `panic = "abort"`.
+
+mod delivery;
+mod error;
+mod function;
+mod handler;
+mod idempotency;
+mod operation;
+mod run;
+mod source;
+
+pub use crate::{
+    error::{ConfigError, InvocationError, RunError},
+    function::{Function, FunctionBuilder},
+    handler::Handler,
+    idempotency::Idempotency,
+    operation::Operation,
+    run::{EventLayer, EventService, Run},
+};
+pub use lambda_idempotency_core::{
+    call::{Call, RecordId},
+    clock::{Clock, SystemClock, Timestamp},
+    failure::Failure,
+    key::{KeyPath, payload, record},
+    memory::MemoryStore,
+    observe::{Observer, Report, Silent, TracingObserver},
+    outcome::{Kept, NotStarted, Outcome, Rejection},
+    policy::{Conflict, MissingKey, Remembered},
+    store::{Store, StoreError, StoreErrorKind},
+};
+#[cfg(feature = "dynamodb")]
+pub use lambda_idempotency_dynamodb::DynamoDbStore;

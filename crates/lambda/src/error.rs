@@ -1,0 +1,202 @@
+//! What can go wrong outside a single record.
+
+use std::sync::Arc;
+
+use lambda_idempotency_core::{
+    clock::Timestamp, failure::Failure, key::ExpressionError, outcome::Rejection, store::StoreError,
+};
+use lambda_runtime::Diagnostic;
+
+/// A mistake in how a function is put together; found when it starts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// An operation's name cannot be used.
+    #[error(
+        "operation name {name:?} cannot be used: it needs 1 to 128 characters, \
+         none of them `#` or a control character"
+    )]
+    Name {
+        /// The name.
+        name: Arc<str>,
+    },
+    /// Two handlers have operations of one name, and would take each other's keys for their own.
+    #[error("two handlers have the operation name `{name}`; give each its own")]
+    DuplicateName {
+        /// The name.
+        name: Arc<str>,
+    },
+    /// An expression has a mistake.
+    #[error("{what} of operation `{operation}`: {source}")]
+    Expression {
+        /// The operation.
+        operation: Arc<str>,
+        /// Which of its expressions.
+        what: &'static str,
+        /// The mistake and its place.
+        source: ExpressionError,
+    },
+    /// The environment variable that is to hold a key expression is not set.
+    #[error(
+        "operation `{operation}` takes its key from the environment variable {variable}, which is \
+         not set; set it, or name a default with `.key(\"...\")`"
+    )]
+    Variable {
+        /// The operation.
+        operation: Arc<str>,
+        /// The variable.
+        variable: String,
+    },
+    /// A record that expires at once protects from nothing.
+    #[error("operation `{operation}` retains its records for no time at all")]
+    Retention {
+        /// The operation.
+        operation: Arc<str>,
+    },
+    /// A function without a source.
+    #[error("the function handles no source; add one with `.sqs(..)`, `.sns(..)`, ...")]
+    NoSource,
+}
+
+/// Why an invocation as a whole fails, so that Lambda or the source tries it again.
+///
+/// Converts to a [`Diagnostic`] whose `errorType` begins with `Idempotency.` and names the variant.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvocationError {
+    /// The event is of no source that this function handles.
+    #[error(
+        "the event is from no source that this function handles ({expected}): {found}; \
+         add the source, or a handler for other events with `.otherwise(..)`"
+    )]
+    UnknownEvent {
+        /// What the function handles.
+        expected: String,
+        /// What the event looks like.
+        found: String,
+    },
+    /// The event claims to be of a source, but has not its shape.
+    #[error(
+        "the {source_name} event is malformed: {reason}; is it in the shape that AWS delivers?"
+    )]
+    Malformed {
+        /// The source.
+        source_name: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Records have to come again, and this is how their source is told.
+    #[error("{failed} of {total} {source_name} record(s) must be delivered again: {problems}")]
+    Records {
+        /// The source.
+        source_name: &'static str,
+        /// How many.
+        failed: usize,
+        /// Of how many.
+        total: usize,
+        /// The first few, with what is wrong with each.
+        problems: String,
+    },
+    /// The wrapped event could not be processed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The handler for other events failed.
+    #[error("the handler for other events failed: {0}")]
+    Otherwise(Failure),
+}
+
+impl From<InvocationError> for Diagnostic {
+    fn from(error: InvocationError) -> Self {
+        let kind = match &error {
+            InvocationError::UnknownEvent { .. } => "UnknownEvent",
+            InvocationError::Malformed { .. } => "MalformedEvent",
+            InvocationError::Records { .. } => "RecordsReturned",
+            InvocationError::Run(run) => run.kind(),
+            InvocationError::Otherwise(_) => "HandlerFailed",
+        };
+        Self { error_type: format!("Idempotency.{kind}"), error_message: error.to_string() }
+    }
+}
+
+/// Why [`run`](crate::Idempotency::run) has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The operation has a mistake.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The function failed.
+    #[error("{0}")]
+    Failed(Failure),
+    /// An earlier call failed for good, and that is remembered.
+    #[error("an earlier call with this key failed for good, with {}", .error.as_deref().unwrap_or("an error"))]
+    Remembered {
+        /// The type of the error.
+        error: Option<Arc<str>>,
+    },
+    /// Another worker holds the key.
+    #[error(
+        "another worker is processing the same key, until {until} at the latest; try again then"
+    )]
+    Busy {
+        /// Up to and including this instant.
+        until: Timestamp,
+    },
+    /// The key was used with another payload.
+    #[error("the key was used before with another payload; use a new key, or the same payload")]
+    Mismatch,
+    /// The payload has no key, or cannot be read.
+    #[error("{0}")]
+    Rejected(Rejection),
+    /// The payload could not be turned into JSON to find its key in.
+    #[error("the payload cannot be serialized as JSON")]
+    Unserializable,
+    /// The store did not let the key be claimed; the function was not called.
+    #[error("the key could not be claimed, and the function was not called: {0}")]
+    Store(#[source] StoreError),
+    /// There was too little time.
+    #[error(
+        "the invocation's deadline came before the function returned, or left no time to start it"
+    )]
+    OutOfTime,
+    /// The function returned, but lost its lease to another worker meanwhile.
+    #[error(
+        "the lease was lost to another worker while the function ran; its result does not count"
+    )]
+    Fenced,
+    /// The work was done by an earlier call, whose result was not kept or has another type.
+    #[error(
+        "the work was done by an earlier call, but its result {0}; \
+         it is not done again, and has to be found where the earlier call left it"
+    )]
+    ResultLost(&'static str),
+}
+
+impl RunError {
+    /// One word for the kind of error.
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Config(_) => "Config",
+            Self::Failed(_) => "HandlerFailed",
+            Self::Remembered { .. } => "Remembered",
+            Self::Busy { .. } => "InProgress",
+            Self::Mismatch => "Mismatch",
+            Self::Rejected(_) | Self::Unserializable => "Rejected",
+            Self::Store(_) => "Store",
+            Self::OutOfTime => "OutOfTime",
+            Self::Fenced => "Fenced",
+            Self::ResultLost(_) => "ResultLost",
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Busy { .. } | Self::OutOfTime | Self::Fenced => true,
+            Self::Failed(failure) => failure.is_retried(),
+            Self::Store(error) => error.is_transient(),
+            _ => false,
+        }
+    }
+}

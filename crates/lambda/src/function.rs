@@ -1,0 +1,242 @@
+//! A Lambda function made of sources, operations and handlers.
+
+use std::{
+    collections::HashSet,
+    future::Future,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use lambda_idempotency_core::{
+    batch::{Batch, Engine},
+    call::RecordId,
+    clock::{BoxFuture, Timestamp},
+    failure::Failure,
+    policy::Policy,
+};
+use lambda_runtime::LambdaEvent;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::{RawValue, to_raw_value};
+use tower_service::Service;
+
+use crate::{
+    delivery::Extraction,
+    error::{ConfigError, InvocationError},
+    handler::{ErasedHandler, Handler, Typed},
+    operation::{Operation, Prepared},
+    source::{Envelope, EventBridge, Sns, Source, Sqs},
+};
+
+/// A Lambda function: a service to be given to `lambda_runtime::run` or `run_concurrent`.
+///
+/// Takes the raw event, so that keys and payloads are what AWS delivered and not what some type
+/// made of it. Clones share everything.
+#[derive(Clone)]
+pub struct Function(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    routes: Vec<Route>,
+    otherwise: Option<Otherwise>,
+}
+
+type Otherwise = Box<
+    dyn Fn(LambdaEvent<Box<RawValue>>) -> BoxFuture<'static, Result<Box<RawValue>, Failure>>
+        + Send
+        + Sync,
+>;
+
+struct Route {
+    source: Box<dyn Source>,
+    operation: Operation,
+    prepared: Arc<Prepared>,
+    policy: Policy,
+    handler: Arc<dyn ErasedHandler>,
+}
+
+/// Builds a [`Function`] for several sources; see
+/// [`Idempotency::function`](crate::Idempotency::function).
+#[must_use]
+pub struct FunctionBuilder {
+    engine: Engine,
+    routes: Vec<Draft>,
+    otherwise: Option<Otherwise>,
+}
+
+/// A route that is not checked yet.
+struct Draft {
+    source: Box<dyn Source>,
+    operation: Operation,
+    handler: Arc<dyn ErasedHandler>,
+}
+
+impl FunctionBuilder {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self { engine, routes: Vec::new(), otherwise: None }
+    }
+
+    /// Handles SQS messages: standard queues side by side, FIFO queues in the order of their
+    /// groups. The answer is a partial batch response: the event source mapping needs
+    /// `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    pub fn sqs<T, H>(self, operation: Operation, handler: H) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        H: Handler<T>,
+    {
+        self.route(Box::new(Sqs), operation, handler)
+    }
+
+    /// Handles SNS notifications.
+    pub fn sns<T, H>(self, operation: Operation, handler: H) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        H: Handler<T>,
+    {
+        self.route(Box::new(Sns), operation, handler)
+    }
+
+    /// Handles EventBridge events; the payload is their `detail`.
+    pub fn event_bridge<T, H>(self, operation: Operation, handler: H) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        H: Handler<T>,
+    {
+        self.route(Box::new(EventBridge), operation, handler)
+    }
+
+    /// Handles every other event, without protection against duplicates.
+    pub fn otherwise<F, Fut, R, E>(mut self, handler: F) -> Self
+    where
+        F: Fn(LambdaEvent<Box<RawValue>>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        R: Serialize,
+        E: Into<Failure>,
+    {
+        self.otherwise = Some(Box::new(move |event| {
+            let running = handler(event);
+            Box::pin(async move {
+                let value = running.await.map_err(Into::into)?;
+                to_raw_value(&value).map_err(Failure::retry)
+            })
+        }));
+        self
+    }
+
+    fn route<T, H>(mut self, source: Box<dyn Source>, operation: Operation, handler: H) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        H: Handler<T>,
+    {
+        let handler = Arc::new(Typed::<H, T>::new(handler));
+        self.routes.push(Draft { source, operation, handler });
+        self
+    }
+
+    /// Checks everything that can be checked before the first event, and builds the function.
+    /// Events go to the first source that recognises them.
+    ///
+    /// # Errors
+    /// Any mistake in an operation; two operations of one name; no source at all.
+    pub fn build(self) -> Result<Function, ConfigError> {
+        let mut names = HashSet::new();
+        let mut routes = Vec::with_capacity(self.routes.len());
+        for Draft { source, operation, handler } in self.routes {
+            let prepared = operation.prepared()?;
+            if !names.insert(Arc::clone(&prepared.name)) {
+                return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
+            }
+            let mut policy = prepared.policy.clone();
+            policy.conflict = prepared.conflict.unwrap_or_else(|| source.conflict());
+            routes.push(Route { source, operation, prepared, policy, handler });
+        }
+        if routes.is_empty() {
+            return Err(ConfigError::NoSource);
+        }
+        let Self { engine, otherwise, .. } = self;
+        Ok(Function(Arc::new(Inner { engine, routes, otherwise })))
+    }
+}
+
+impl Inner {
+    async fn invoke(
+        &self,
+        event: LambdaEvent<Box<RawValue>>,
+    ) -> Result<Box<RawValue>, InvocationError> {
+        let envelope = Envelope::read(&event.payload);
+        let route = envelope.as_ref().and_then(|envelope| {
+            self.routes.iter().find(|route| route.source.recognises(envelope, &route.operation))
+        });
+        match (route, envelope) {
+            (Some(route), Some(envelope)) => self.process(route, &envelope, &event.context).await,
+            (_, envelope) => {
+                let found = envelope
+                    .map_or_else(|| "it is no JSON object".to_owned(), |event| event.describe());
+                self.other(event, found).await
+            }
+        }
+    }
+
+    async fn process(
+        &self,
+        route: &Route,
+        envelope: &Envelope<'_>,
+        context: &lambda_runtime::Context,
+    ) -> Result<Box<RawValue>, InvocationError> {
+        let records = route.source.records(envelope)?;
+        let extraction =
+            Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
+        let deliveries = records
+            .iter()
+            .map(|record| {
+                extraction.delivery(record, |payload| Arc::clone(&route.handler).job(payload))
+            })
+            .collect();
+        let batch = Batch {
+            operation: &route.prepared.name,
+            deliveries,
+            policy: &route.policy,
+            deadline: deadline(context),
+            pace: &route.prepared.pace,
+        };
+        let outcomes = self.engine.run(batch).await;
+        let ids: Vec<RecordId> = records.iter().map(|record| record.id.clone()).collect();
+        route.source.respond(&ids, &outcomes)
+    }
+
+    async fn other(
+        &self,
+        event: LambdaEvent<Box<RawValue>>,
+        found: String,
+    ) -> Result<Box<RawValue>, InvocationError> {
+        if let Some(otherwise) = &self.otherwise {
+            return otherwise(event).await.map_err(InvocationError::Otherwise);
+        }
+        let handled = self.routes.iter().map(|route| match &route.operation.origin {
+            Some(origin) => format!("{} from {origin}", route.source.name()),
+            None => route.source.name().to_owned(),
+        });
+        let expected = handled.collect::<Vec<_>>().join(", ");
+        Err(InvocationError::UnknownEvent { expected, found })
+    }
+}
+
+/// When the invocation ends. 0 is what a context without a deadline holds: unknown, not past.
+pub(crate) fn deadline(context: &lambda_runtime::Context) -> Option<Timestamp> {
+    (context.deadline != 0).then(|| Timestamp::from_millis(context.deadline))
+}
+
+impl Service<LambdaEvent<Box<RawValue>>> for Function {
+    type Response = Box<RawValue>;
+    type Error = InvocationError;
+    type Future = BoxFuture<'static, Result<Box<RawValue>, InvocationError>>;
+
+    /// Always ready: an outage of the store is the business of the call.
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), InvocationError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, event: LambdaEvent<Box<RawValue>>) -> Self::Future {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move { inner.invoke(event).await })
+    }
+}

@@ -1,0 +1,198 @@
+//! The entrance: a store, and what is made with it.
+
+use std::future::Future;
+
+use lambda_idempotency_core::{
+    batch::Engine,
+    call::{Call, RecordId},
+    clock::{Clock, Timestamp},
+    failure::Failure,
+    observe::Observer,
+    store::Store,
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    error::{ConfigError, RunError},
+    function::{Function, FunctionBuilder},
+    handler::Handler,
+    operation::Operation,
+    run::{self, EventLayer, Run, Task},
+};
+
+/// Makes handlers safe to call twice, with a store that remembers what was done.
+///
+/// Cheap to clone; make one when the function starts.
+///
+/// ```
+/// use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Order { id: String }
+///
+/// async fn place_order(order: Order, call: Call) -> Result<(), std::io::Error> { Ok(()) }
+///
+/// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+/// let idempotency = Idempotency::new(MemoryStore::new());
+/// let function = idempotency.sqs(Operation::new("place-order").key("id"), place_order)?;
+/// // lambda_runtime::run(function).await
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Idempotency {
+    engine: Engine,
+}
+
+impl Idempotency {
+    /// Remembers in `store`.
+    #[must_use]
+    pub fn new(store: impl Store) -> Self {
+        Self { engine: Engine::new(store) }
+    }
+
+    /// Reads time from another clock; for tests.
+    #[must_use]
+    pub fn with_clock(self, clock: impl Clock) -> Self {
+        Self { engine: self.engine.with_clock(clock) }
+    }
+
+    /// Reports to another observer than the log.
+    #[must_use]
+    pub fn with_observer(self, observer: impl Observer) -> Self {
+        Self { engine: self.engine.with_observer(observer) }
+    }
+
+    /// A function for several sources, each with its own operation and handler.
+    ///
+    /// ```
+    /// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation};
+    /// # async fn place(order: serde_json::Value, call: Call) -> Result<(), std::io::Error> { Ok(()) }
+    /// # async fn cancel(order: serde_json::Value, call: Call) -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// let function = Idempotency::new(MemoryStore::new())
+    ///     .function()
+    ///     .sqs(Operation::new("place-order").key("orderId").from_queue("orders"), place)
+    ///     .event_bridge(Operation::new("cancel").key("orderId").detail_type("OrderCancelled"), cancel)
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn function(&self) -> FunctionBuilder {
+        FunctionBuilder::new(self.engine.clone())
+    }
+
+    /// A function for the messages of an SQS queue.
+    ///
+    /// # Errors
+    /// A mistake in the operation.
+    pub fn sqs<T, H>(&self, operation: Operation, handler: H) -> Result<Function, ConfigError>
+    where
+        T: DeserializeOwned + Send + 'static,
+        H: Handler<T>,
+    {
+        self.function().sqs(operation, handler).build()
+    }
+
+    /// A function for the notifications of an SNS topic.
+    ///
+    /// # Errors
+    /// A mistake in the operation.
+    pub fn sns<T, H>(&self, operation: Operation, handler: H) -> Result<Function, ConfigError>
+    where
+        T: DeserializeOwned + Send + 'static,
+        H: Handler<T>,
+    {
+        self.function().sns(operation, handler).build()
+    }
+
+    /// A function for EventBridge events.
+    ///
+    /// # Errors
+    /// A mistake in the operation.
+    pub fn event_bridge<T, H>(
+        &self,
+        operation: Operation,
+        handler: H,
+    ) -> Result<Function, ConfigError>
+    where
+        T: DeserializeOwned + Send + 'static,
+        H: Handler<T>,
+    {
+        self.function().event_bridge(operation, handler).build()
+    }
+
+    /// A layer around a service of whole events, which returns the first result to later events of
+    /// the same key. The key expression sees the event; without one, the whole event is the key.
+    ///
+    /// ```
+    /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
+    /// use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
+    ///
+    /// async fn charge(event: LambdaEvent<serde_json::Value>) -> Result<String, std::io::Error> {
+    ///     Ok("charged".to_owned())
+    /// }
+    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// let idempotency = Idempotency::new(MemoryStore::new());
+    /// let charged = Operation::new("charge").key("paymentId");
+    /// let service = ServiceBuilder::new()
+    ///     .layer(idempotency.event(&charged)?)
+    ///     .service(service_fn(charge));
+    /// // lambda_runtime::run(service).await
+    /// # let _: lambda_idempotency::EventService<_, serde_json::Value> = service;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A mistake in the operation.
+    pub fn event<T>(&self, operation: &Operation) -> Result<EventLayer<T>, ConfigError> {
+        EventLayer::new(self.engine.clone(), operation)
+    }
+
+    /// Calls `function` once per key of `payload`; later calls with that key get its result.
+    ///
+    /// `deadline` is when the caller stops waiting, if that is known: the end of the invocation
+    /// (`context.deadline`).
+    ///
+    /// ```
+    /// # use lambda_idempotency::{Failure, Idempotency, MemoryStore, Operation};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lambda_idempotency::RunError> {
+    /// let idempotency = Idempotency::new(MemoryStore::new());
+    /// let charge = Operation::new("charge").key("paymentId");
+    /// let payment = serde_json::json!({ "paymentId": "p-1", "amount": 5 });
+    ///
+    /// for expected_replay in [false, true] {
+    ///     let run = idempotency
+    ///         .run(&charge, &payment, None, |call| async move { Ok::<_, Failure>(42) })
+    ///         .await?;
+    ///     assert_eq!((run.value, run.replayed), (42, expected_replay));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The function's own failure, or why it was not called; see [`RunError`].
+    pub async fn run<P, R, F, Fut, E>(
+        &self,
+        operation: &Operation,
+        payload: &P,
+        deadline: Option<Timestamp>,
+        function: F,
+    ) -> Result<Run<R>, RunError>
+    where
+        P: Serialize + ?Sized,
+        R: Serialize + DeserializeOwned + Send,
+        F: FnOnce(Call) -> Fut + Send,
+        Fut: Future<Output = Result<R, E>> + Send,
+        E: Into<Failure>,
+    {
+        let prepared = operation.prepared()?;
+        let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
+        let record = RecordId::new("call", operation.name());
+        let task = Task { record, payload: &payload, tenant: None, deadline };
+        run::run(&self.engine, &prepared, task, function).await
+    }
+}

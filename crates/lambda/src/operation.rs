@@ -1,0 +1,266 @@
+//! What is done once: a name, a key, and how it is treated.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use lambda_idempotency_core::{
+    batch::Pace,
+    key::{Expression, KeyPath, View},
+    policy::{Conflict, MissingKey, Policy, Remembered},
+};
+
+use crate::error::ConfigError;
+
+/// A piece of work that is done once per idempotency key.
+///
+/// The name belongs to the handler: it goes into every key, so two operations never share one, and
+/// renaming a function in AWS changes nothing. Everything else has a default.
+///
+/// ```
+/// use std::time::Duration;
+/// use lambda_idempotency::{Operation, record};
+///
+/// // By a field of the payload:
+/// let place = Operation::new("place-order").key("orderId");
+/// // By several, compared to what was ordered before, remembered for three days:
+/// let charge = Operation::new("charge")
+///     .key("[tenant, order.id]")
+///     .fingerprint("amount")
+///     .retain(Duration::from_hours(72));
+/// // By the record around the payload:
+/// let ship = Operation::new("ship").key(record("Sns.MessageId"));
+/// # for operation in [place, charge, ship] { operation.check().unwrap(); }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Operation {
+    name: Arc<str>,
+    key: Option<KeyPath>,
+    key_variable: Option<String>,
+    fingerprint: Option<KeyPath>,
+    policy: Policy,
+    conflict: Option<Conflict>,
+    pub(crate) origin: Option<String>,
+    pub(crate) detail_type: Option<String>,
+    prepared: Arc<OnceLock<Result<Arc<Prepared>, ConfigError>>>,
+}
+
+/// An operation whose expressions are compiled.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) name: Arc<str>,
+    pub(crate) key: Option<Path>,
+    /// The whole payload, where there is neither a key nor an identity.
+    pub(crate) whole: Path,
+    pub(crate) fingerprint: Option<Path>,
+    pub(crate) policy: Policy,
+    pub(crate) conflict: Option<Conflict>,
+    pub(crate) pace: Pace,
+}
+
+/// A compiled expression and what it sees.
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) view: View,
+    pub(crate) expression: Expression,
+}
+
+impl Operation {
+    /// The operation with this name: 1 to 128 characters, none of them `#` or a control character.
+    ///
+    /// Without [`key`](Self::key) a record's own identity is its key, which catches redeliveries
+    /// but not a producer that publishes twice.
+    #[must_use]
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            key: None,
+            key_variable: None,
+            fingerprint: None,
+            policy: Policy::default(),
+            conflict: None,
+            origin: None,
+            detail_type: None,
+            prepared: Arc::default(),
+        }
+    }
+
+    /// Where the idempotency key is: a JMESPath expression on the payload, or, with
+    /// [`record`](crate::record), on the raw record. `[a, b]` makes a key of several parts, each of
+    /// which must be there.
+    #[must_use]
+    pub fn key(mut self, path: impl Into<KeyPath>) -> Self {
+        self.key = Some(path.into());
+        self.changed()
+    }
+
+    /// Takes the key expression from an environment variable, if that is set; else what
+    /// [`key`](Self::key) says. A value that begins with `record:` is applied to the raw record.
+    #[must_use]
+    pub fn key_from_env(mut self, variable: impl Into<String>) -> Self {
+        self.key_variable = Some(variable.into());
+        self.changed()
+    }
+
+    /// What else must agree between two deliveries of a key. Where it differs, the later one is a
+    /// [`Mismatch`](crate::Outcome::Mismatch) and goes back, instead of being answered with
+    /// another's result.
+    #[must_use]
+    pub fn fingerprint(mut self, path: impl Into<KeyPath>) -> Self {
+        self.fingerprint = Some(path.into());
+        self.changed()
+    }
+
+    /// How long a completed record answers later deliveries. Default: 24 hours.
+    #[must_use]
+    pub fn retain(mut self, retention: Duration) -> Self {
+        self.policy.retention = retention;
+        self.changed()
+    }
+
+    /// What becomes of a delivery whose key is held elsewhere. Default: what suits the source,
+    /// [`Conflict::Retry`] for queues, [`Conflict::Wait`] for SNS and EventBridge.
+    #[must_use]
+    pub fn on_conflict(mut self, conflict: Conflict) -> Self {
+        self.conflict = Some(conflict);
+        self.changed()
+    }
+
+    /// What becomes of a record without a key. Default: it fails.
+    #[must_use]
+    pub fn on_missing_key(mut self, missing_key: MissingKey) -> Self {
+        self.policy.missing_key = missing_key;
+        self.changed()
+    }
+
+    /// What becomes of a delivery whose failure is remembered. Default: it goes back.
+    #[must_use]
+    pub fn on_remembered(mut self, remembered: Remembered) -> Self {
+        self.policy.remembered = remembered;
+        self.changed()
+    }
+
+    /// After how many failures a key is not tried again, but remembered as failed. Default: never.
+    #[must_use]
+    pub fn max_failures(mut self, most: u32) -> Self {
+        self.policy.max_failures = Some(most);
+        self.changed()
+    }
+
+    /// How many handlers of one batch run at once. Default: 16.
+    #[must_use]
+    pub fn concurrency(mut self, handlers: usize) -> Self {
+        self.policy.concurrency = handlers;
+        self.changed()
+    }
+
+    /// By how much the clocks of two workers may differ. Default: 1 second.
+    #[must_use]
+    pub fn skew(mut self, allowance: Duration) -> Self {
+        self.policy.skew = allowance;
+        self.changed()
+    }
+
+    /// How long after the deadline of an invocation its lease ends. Default: 1 second.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.policy.grace = grace;
+        self.changed()
+    }
+
+    /// Only records from this queue, by name or ARN.
+    #[must_use]
+    pub fn from_queue(mut self, queue: impl Into<String>) -> Self {
+        self.origin = Some(queue.into());
+        self
+    }
+
+    /// Only records from this topic, by name or ARN.
+    #[must_use]
+    pub fn from_topic(mut self, topic: impl Into<String>) -> Self {
+        self.origin = Some(topic.into());
+        self
+    }
+
+    /// Only EventBridge events from this `source`.
+    #[must_use]
+    pub fn from_source(mut self, source: impl Into<String>) -> Self {
+        self.origin = Some(source.into());
+        self
+    }
+
+    /// Only EventBridge events of this `detail-type`.
+    #[must_use]
+    pub fn detail_type(mut self, detail_type: impl Into<String>) -> Self {
+        self.detail_type = Some(detail_type.into());
+        self
+    }
+
+    /// The operation's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Checks the operation, as wrapping a handler with it does: for
+    /// [`run`](crate::Idempotency::run), which otherwise finds a mistake when it is first called.
+    ///
+    /// # Errors
+    /// A name that cannot be used; an expression with a mistake, its place marked; a retention of
+    /// zero; an environment variable that is neither set nor has a [`key`](Self::key) to fall back
+    /// on.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.prepared().map(|_| ())
+    }
+
+    pub(crate) fn prepared(&self) -> Result<Arc<Prepared>, ConfigError> {
+        self.prepared.get_or_init(|| self.prepare().map(Arc::new)).clone()
+    }
+
+    /// What was compiled before is no longer what is asked for.
+    fn changed(mut self) -> Self {
+        self.prepared = Arc::default();
+        self
+    }
+
+    fn prepare(&self) -> Result<Prepared, ConfigError> {
+        let usable = |c: char| c != '#' && !c.is_control();
+        if !(1..=128).contains(&self.name.chars().count()) || !self.name.chars().all(usable) {
+            return Err(ConfigError::Name { name: Arc::clone(&self.name) });
+        }
+        if self.policy.retention.is_zero() {
+            return Err(ConfigError::Retention { operation: Arc::clone(&self.name) });
+        }
+        Ok(Prepared {
+            name: Arc::clone(&self.name),
+            key: self.key_path()?.map(|path| self.compile("key", &path)).transpose()?,
+            whole: self.compile("key", &KeyPath::from("@"))?,
+            fingerprint: (self.fingerprint.as_ref())
+                .map(|path| self.compile("fingerprint", path))
+                .transpose()?,
+            policy: self.policy.clone(),
+            conflict: self.conflict,
+            pace: Pace::default(),
+        })
+    }
+
+    fn key_path(&self) -> Result<Option<KeyPath>, ConfigError> {
+        let Some(variable) = &self.key_variable else { return Ok(self.key.clone()) };
+        match std::env::var(variable) {
+            Ok(value) => Ok(Some(KeyPath::parse(&value))),
+            Err(_) if self.key.is_some() => Ok(self.key.clone()),
+            Err(_) => Err(ConfigError::Variable {
+                operation: Arc::clone(&self.name),
+                variable: variable.clone(),
+            }),
+        }
+    }
+
+    fn compile(&self, what: &'static str, path: &KeyPath) -> Result<Path, ConfigError> {
+        let operation = Arc::clone(&self.name);
+        Expression::compile(&path.expression)
+            .map(|expression| Path { view: path.view, expression })
+            .map_err(|source| ConfigError::Expression { operation, what, source })
+    }
+}

@@ -1,0 +1,212 @@
+//! Any function, and any event as a whole.
+
+use std::{
+    future::Future,
+    marker::PhantomData,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+
+use lambda_idempotency_core::{
+    batch::{Batch, Delivery, Engine, Job, Returned, Work},
+    call::{Call, RecordId},
+    clock::{BoxFuture, Timestamp},
+    failure::Failure,
+    outcome::{NotStarted, Outcome},
+};
+use lambda_runtime::LambdaEvent;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::{
+    delivery::Extraction,
+    error::{InvocationError, RunError},
+    function::deadline,
+    handler::decode,
+    operation::{Operation, Prepared},
+};
+
+/// A result, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Run<R> {
+    /// What the function returned, now or earlier.
+    pub value: R,
+    /// Whether an earlier call returned it.
+    pub replayed: bool,
+    /// Whether the store knows that the work is done. If not, a later call does it again.
+    pub recorded: bool,
+}
+
+/// What `run` is asked to do, without its types.
+pub(crate) struct Task<'a> {
+    pub(crate) record: RecordId,
+    pub(crate) payload: &'a str,
+    pub(crate) tenant: Option<&'a str>,
+    pub(crate) deadline: Option<Timestamp>,
+}
+
+/// Runs `function` once per key of the payload.
+pub(crate) async fn run<R, F, Fut, E>(
+    engine: &Engine,
+    operation: &Prepared,
+    task: Task<'_>,
+    function: F,
+) -> Result<Run<R>, RunError>
+where
+    R: Serialize + DeserializeOwned + Send,
+    F: FnOnce(Call) -> Fut + Send,
+    Fut: Future<Output = Result<R, E>> + Send,
+    E: Into<Failure>,
+{
+    // The value goes straight to the caller; the store gets its JSON.
+    let slot = Arc::new(Mutex::new(None));
+    let returned = Arc::clone(&slot);
+    let job: Job<'_> = Box::new(move |call| {
+        Box::pin(async move {
+            let value = function(call).await.map_err(Into::into)?;
+            let json = serde_json::to_string(&value);
+            *returned.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+            Ok(json.map_or(Returned::Unserializable, |json| Returned::Value(json.into())))
+        })
+    });
+    let extraction = Extraction { operation, tenant: task.tenant };
+    let work = extraction.work(task.payload, task.payload, None, |_| Ok(job));
+    if let Work::Reject(rejection) = work {
+        return Err(RunError::Rejected(rejection));
+    }
+    let mut policy = operation.policy.clone();
+    policy.conflict = operation.conflict.unwrap_or(policy.conflict);
+    let batch = Batch {
+        operation: &operation.name,
+        deliveries: vec![Delivery { record: task.record, group: None, work }],
+        policy: &policy,
+        deadline: task.deadline,
+        pace: &operation.pace,
+    };
+    let outcome = engine.run(batch).await.pop();
+    let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    answer(outcome, value)
+}
+
+fn answer<R: DeserializeOwned>(
+    outcome: Option<Outcome>,
+    value: Option<R>,
+) -> Result<Run<R>, RunError> {
+    let Some(outcome) = outcome else { return Err(RunError::OutOfTime) };
+    let recorded = matches!(outcome, Outcome::Executed { .. });
+    match (outcome, value) {
+        (
+            Outcome::Executed { .. } | Outcome::Unprotected { .. } | Outcome::CompletionLost { .. },
+            Some(value),
+        ) => Ok(Run { value, replayed: false, recorded }),
+        (
+            Outcome::Replayed { outcome }
+            | Outcome::Superseded { outcome }
+            | Outcome::Coalesced { outcome },
+            _,
+        ) => {
+            let json = outcome.ok_or(RunError::ResultLost("was not kept"))?;
+            let value = decode(&json).map_err(|_| RunError::ResultLost("has another type"))?;
+            Ok(Run { value, replayed: true, recorded: true })
+        }
+        (Outcome::Failed { failure, .. }, _) => Err(RunError::Failed(failure)),
+        (Outcome::Remembered { error, .. }, _) => Err(RunError::Remembered { error }),
+        (Outcome::Busy { until }, _) => Err(RunError::Busy { until }),
+        (Outcome::Mismatch, _) => Err(RunError::Mismatch),
+        (Outcome::Rejected(rejection), _) => Err(RunError::Rejected(rejection)),
+        (Outcome::Unavailable(error), _) => Err(RunError::Store(error)),
+        (Outcome::Fenced, _) => Err(RunError::Fenced),
+        (Outcome::Skipped, _) => Err(RunError::ResultLost("is not waited for, as the policy says")),
+        (Outcome::TimedOut | Outcome::Returned(NotStarted::Deadline | NotStarted::Order), _) => {
+            Err(RunError::OutOfTime)
+        }
+        _ => Err(RunError::ResultLost("is not known")),
+    }
+}
+
+/// Wraps a whole event; see [`Idempotency::event`](crate::Idempotency::event).
+pub struct EventLayer<T> {
+    engine: Engine,
+    operation: Arc<Prepared>,
+    event: PhantomData<fn() -> T>,
+}
+
+/// A service that handles each event once per key, and answers later ones with the first result.
+pub struct EventService<S, T> {
+    inner: S,
+    engine: Engine,
+    operation: Arc<Prepared>,
+    event: PhantomData<fn() -> T>,
+}
+
+impl<T> EventLayer<T> {
+    pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, crate::ConfigError> {
+        Ok(Self { engine, operation: operation.prepared()?, event: PhantomData })
+    }
+}
+
+impl<T> Clone for EventLayer<T> {
+    fn clone(&self) -> Self {
+        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
+        Self { engine, operation, event: PhantomData }
+    }
+}
+
+impl<S: Clone, T> Clone for EventService<S, T> {
+    fn clone(&self) -> Self {
+        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
+        Self { inner: self.inner.clone(), engine, operation, event: PhantomData }
+    }
+}
+
+impl<S, T> Layer<S> for EventLayer<T> {
+    type Service = EventService<S, T>;
+
+    fn layer(&self, inner: S) -> EventService<S, T> {
+        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
+        EventService { inner, engine, operation, event: PhantomData }
+    }
+}
+
+impl<S, T> Service<LambdaEvent<Box<RawValue>>> for EventService<S, T>
+where
+    S: Service<LambdaEvent<T>> + Clone + Send + 'static,
+    S::Response: Serialize + DeserializeOwned + Send,
+    S::Error: Into<Failure>,
+    S::Future: Send,
+    T: DeserializeOwned + Send + 'static,
+{
+    type Response = S::Response;
+    type Error = InvocationError;
+    type Future = BoxFuture<'static, Result<S::Response, InvocationError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), InvocationError>> {
+        self.inner
+            .poll_ready(context)
+            .map_err(|error| InvocationError::Run(RunError::Failed(error.into())))
+    }
+
+    fn call(&mut self, event: LambdaEvent<Box<RawValue>>) -> Self::Future {
+        // The one that was polled ready is the one to call.
+        let ready = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, ready);
+        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
+        Box::pin(async move {
+            let LambdaEvent { payload, context } = event;
+            let typed: T = decode(payload.get()).map_err(RunError::Rejected)?;
+            let task = Task {
+                record: RecordId::new("event", context.request_id.as_str()),
+                payload: payload.get(),
+                tenant: context.tenant_id.as_deref(),
+                deadline: deadline(&context),
+            };
+            let call_context = context.clone();
+            let function = |_| inner.call(LambdaEvent::new(typed, call_context));
+            let run = run(&engine, &operation, task, function).await?;
+            Ok(run.value)
+        })
+    }
+}
