@@ -19,13 +19,13 @@ pub enum Error {
         source: io::Error,
     },
     /// A loopback port could not be opened.
-    #[error("cannot listen on 127.0.0.1: {0}; does a sandbox forbid local ports?")]
+    #[error("cannot listen on 127.0.0.1: does a sandbox forbid local ports?")]
     Listen(#[source] io::Error),
     /// The process could not be watched or killed.
-    #[error("lost control of the function's process: {0}")]
+    #[error("lost control of the function's process")]
     Process(#[source] io::Error),
     /// The embedded DynamoDB refused a request that this crate made.
-    #[error("embedded DynamoDB: {what}: {source}")]
+    #[error("embedded DynamoDB failed at {what}")]
     Database {
         /// What was attempted.
         what: String,
@@ -36,7 +36,7 @@ pub enum Error {
     #[error(transparent)]
     Event(#[from] InvalidEvent),
     /// A file could not be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -68,18 +68,16 @@ pub struct InvalidEvent {
     pub column: usize,
     /// What is wrong there.
     pub reason: String,
-    source: serde_json::Error,
 }
 
 impl InvalidEvent {
-    pub(crate) fn new(name: &str, source: serde_json::Error) -> Self {
+    pub(crate) fn new(name: &str, source: &serde_json::Error) -> Self {
         let position = format!(" at line {} column {}", source.line(), source.column());
         Self {
             name: name.to_owned(),
             line: source.line(),
             column: source.column(),
             reason: source.to_string().replace(&position, ""),
-            source,
         }
     }
 }

@@ -138,3 +138,18 @@ async fn keys_can_stay_unprocessed() {
     let (_, answer) = call(&front, "BatchGetItem", body.clone()).await.unwrap();
     assert_eq!(answer["UnprocessedKeys"], body["RequestItems"]);
 }
+
+#[tokio::test]
+async fn a_request_that_has_arrived_is_carried_out_though_its_sender_is_gone() {
+    let (dynamodb, front) = database().await;
+    let gate = Gate::new();
+    dynamodb.faults().add(Fault::hold(Apply::Before, &gate));
+    tokio::select! {
+        _ = call(&front, "PutItem", claim("a")) => panic!("the gate is closed"),
+        () = gate.reached() => {}
+    }
+    gate.open();
+    while dynamodb.items("claims").unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+}

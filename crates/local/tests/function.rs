@@ -23,6 +23,16 @@ async fn a_response_comes_back_with_what_was_told() {
     local.shutdown().await;
 }
 
+/// The log goes through a pipe and the answer through a socket: neither may overtake the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_line_is_late() {
+    let local = local(scripted().await).await;
+    for number in 0..200 {
+        let invocation = local.invoke(&json!({ "do": "succeed" })).await.unwrap();
+        assert_eq!(invocation.records.len(), 1, "invocation {number}");
+    }
+}
+
 #[tokio::test]
 async fn a_warm_process_is_used_again() {
     let local = local(scripted().await).await;

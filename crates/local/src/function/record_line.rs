@@ -1,6 +1,6 @@
 //! What a function tells of each record: one JSON line on its output.
 //!
-//! A function built on this project logs, through `tracing`, an event with the message `record settled` and the fields of
+//! A function built on this project logs, through `tracing`, an event whose message begins with `record settled`, with the fields of
 //! [`RecordLine`]. Both shapes of the JSON formatter are read: fields nested under `fields` (the default of
 //! `lambda_runtime`) and flattened.
 
@@ -31,6 +31,8 @@ pub struct RecordLine {
     pub failures: u64,
     /// How often earlier attempts disappeared without a trace.
     pub vanished: u64,
+    /// Why it goes back, or what else is wrong.
+    pub problem: Option<String>,
     /// The invocation that settled it.
     pub request_id: Option<String>,
 }
@@ -40,7 +42,7 @@ impl RecordLine {
     pub fn parse(line: &str) -> Option<Self> {
         let Value::Object(line) = serde_json::from_str(line.trim()).ok()? else { return None };
         let fields = line.get("fields").and_then(Value::as_object).unwrap_or(&line);
-        if text(fields, "message")? != MESSAGE
+        if !text(fields, "message")?.starts_with(MESSAGE)
             || line.get("target").is_some_and(|target| target != TARGET)
         {
             return None;
@@ -55,6 +57,7 @@ impl RecordLine {
             ms: number(fields, "ms"),
             failures: number(fields, "failures").unwrap_or(0.0) as u64,
             vanished: number(fields, "vanished").unwrap_or(0.0) as u64,
+            problem: text(fields, "problem"),
             request_id: text(fields, "request_id").or_else(|| text(span?, "requestId")),
         })
     }
@@ -116,6 +119,10 @@ outcomes! {
     Replayed = "replayed",
     /// Another record of the same batch, with the same key, answered it.
     Coalesced = "coalesced",
+    /// The handler ran, but too slowly: its lease was taken over, and the successor's outcome answered it.
+    Superseded = "superseded",
+    /// The handler ran, but too slowly: its lease was taken over, and the successor is not done.
+    Fenced = "fenced",
     /// A policy skipped it.
     Skipped = "skipped",
     /// The handler ran and failed.
@@ -147,7 +154,8 @@ outcomes! {
 impl Outcome {
     /// Whether the handler ran to its end.
     pub fn ran(&self) -> bool {
-        matches!(self, Self::Executed | Self::Unprotected | Self::Failed | Self::CompletionLost)
+        use Outcome::{CompletionLost, Executed, Failed, Fenced, Superseded, Unprotected};
+        matches!(self, Executed | Unprotected | Failed | Superseded | Fenced | CompletionLost)
     }
 
     /// Whether the record was answered from an execution that was not its own.

@@ -24,7 +24,7 @@ pub enum Event {
 /// ```
 pub fn parse_event(name: &str, text: &str) -> Result<Event, InvalidEvent> {
     let event: Value =
-        serde_json::from_str(text).map_err(|error| InvalidEvent::new(name, error))?;
+        serde_json::from_str(text).map_err(|error| InvalidEvent::new(name, &error))?;
     Ok(recognise(event))
 }
 

@@ -1,8 +1,8 @@
 //! What the tests share: the scripted function, built once.
 
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part, and may panic")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lambda_idempotency_local::{Build, FunctionConfig, Local};
@@ -14,9 +14,19 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// The function of `examples/scripted.rs`, with time enough.
 pub(crate) async fn scripted() -> FunctionConfig {
     static BINARY: OnceCell<PathBuf> = OnceCell::const_new();
-    let build = Build::example(env!("CARGO_PKG_NAME"), "scripted");
-    let binary = BINARY.get_or_try_init(|| build.run()).await.unwrap();
+    let binary = BINARY.get_or_init(binary).await;
     FunctionConfig::new(binary).timeout(LONG).init_timeout(LONG)
+}
+
+/// `cargo test` has built it beside the tests; where it has not, this does.
+pub(crate) async fn binary() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../local");
+    let built = std::env::current_exe().unwrap().parent().unwrap().join("../examples/scripted");
+    let modified = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
+    if modified(&built) > modified(&package.join("examples/scripted.rs")) {
+        return built;
+    }
+    Build::example("lambda-idempotency-local", "scripted").directory(package).run().await.unwrap()
 }
 
 pub(crate) async fn local(function: FunctionConfig) -> Local {

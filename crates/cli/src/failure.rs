@@ -1,0 +1,37 @@
+//! Why a command could not do its work, and what to do about it.
+
+use std::error::Error;
+
+/// A usage or environment error: exit code 2.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    error: Box<dyn Error + Send + Sync>,
+    remedy: Option<String>,
+}
+
+impl Failure {
+    /// Adds what to do.
+    pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    /// Prints the error, its causes and the remedy.
+    pub(crate) fn tell(&self) {
+        eprintln!("error: {}", self.error);
+        let mut cause = self.error.source();
+        while let Some(error) = cause {
+            eprintln!("  because: {error}");
+            cause = error.source();
+        }
+        if let Some(remedy) = &self.remedy {
+            eprintln!("\n  {remedy}");
+        }
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), remedy: None }
+    }
+}

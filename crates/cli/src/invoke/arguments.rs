@@ -1,0 +1,186 @@
+//! What `invoke` can be told.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use lambda_idempotency_local::Table;
+
+/// Deliver events to a real function on this machine: no AWS account, no Docker
+///
+/// Builds the function, starts it with a Lambda Runtime API and an embedded DynamoDB, and delivers each event file as AWS
+/// would: SQS records through a queue that redelivers what fails, SNS and EventBridge events with retries, anything else
+/// once. Then it shows what became of each delivery of each record.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Event files, in the shape in which a function gets them
+    #[arg(required = true, value_name = "EVENT.json")]
+    pub(crate) events: Vec<PathBuf>,
+
+    /// The cargo package of the function, built first
+    #[arg(long, value_name = "NAME", default_value = "orders")]
+    pub(crate) package: String,
+
+    /// A function that is built already; nothing is built then
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["package", "release"])]
+    pub(crate) binary: Option<PathBuf>,
+
+    /// Build with --release
+    #[arg(long)]
+    pub(crate) release: bool,
+
+    /// Deliver all files this often: duplicates across invocations
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+
+    /// The function's timeout: its process is killed when it takes longer
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = duration)]
+    pub(crate) timeout: Duration,
+
+    /// How long a received SQS message stays invisible [default: the timeout]
+    #[arg(long, value_name = "SECONDS", value_parser = duration)]
+    pub(crate) visibility: Option<Duration>,
+
+    /// How often an SQS message is received before it goes to the dead-letter queue
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_receive_count: u32,
+
+    /// How many SQS messages an invocation gets at most
+    #[arg(long, value_name = "N", default_value = "10", value_parser = at_least_one)]
+    pub(crate) batch_size: usize,
+
+    /// How many processes of the function may run at a time
+    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
+    pub(crate) concurrency: usize,
+
+    /// The delays before the retries of an SNS or EventBridge event (AWS: 1m,2m)
+    #[arg(long, value_name = "DELAYS", value_delimiter = ',', default_value = "1s,2s", value_parser = duration)]
+    pub(crate) retry_delays: Vec<Duration>,
+
+    /// An environment variable of the function; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+
+    /// A DynamoDB table to create, instead of `idempotency:id:expiration` and `orders:orderId`; may be repeated
+    #[arg(long, value_name = "NAME:KEY[:TTL]", value_parser = table)]
+    table: Vec<Table>,
+
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print the summary only
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Show what the function writes; what a crashed process wrote is shown in any case
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Duplicates in one batch: six records, four orders, each placed once
+    lambda-idempotency invoke events/sqs-duplicates.json
+
+  The same batch again: the second delivery is answered without running anything
+    lambda-idempotency invoke events/sqs.json --repeat 2
+
+  A record that fails at first: it alone goes back to the queue, quickly
+    lambda-idempotency invoke events/sqs-failing-record.json --visibility 0.5
+
+  Your own function, its own table and settings
+    lambda-idempotency invoke my-event.json --package my-function \\
+      --table claims:id:expiration --env IDEMPOTENCY_TABLE=claims --timeout 10
+
+  For a script
+    lambda-idempotency invoke events/sns.json --json | jq .summary
+
+Exit code:
+  0  every record was done in the end
+  1  something was dead-lettered or lost
+  2  it could not be tried: bad arguments, bad JSON, a failed build";
+
+impl Arguments {
+    /// The tables to create.
+    pub(crate) fn tables(&self) -> Vec<Table> {
+        if self.table.is_empty() {
+            return vec![
+                Table::new("idempotency", "id").ttl("expiration"),
+                Table::new("orders", "orderId"),
+            ];
+        }
+        self.table.clone()
+    }
+}
+
+/// `2`, `0.5`, `1.5s`, `500ms`, `2m`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match text.strip_prefix(digits).unwrap_or_default() {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        unit => return Err(format!("`{unit}` is not a unit of time: use ms, s, m or h")),
+    };
+    let count: f64 = digits.parse().map_err(|_| format!("`{digits}` is not a number"))?;
+    Duration::try_from_secs_f64(count * unit).map_err(|error| error.to_string())
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "must be a number from 1".to_owned())
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("must be NAME=VALUE".to_owned()),
+    }
+}
+
+fn table(text: &str) -> Result<Table, String> {
+    match text.split(':').collect::<Vec<_>>().as_slice() {
+        parts if parts.contains(&"") => Err("must be NAME:KEY or NAME:KEY:TTL".to_owned()),
+        [name, _] | [name, _, _] if name.len() < 3 => {
+            Err("DynamoDB wants three letters at least".to_owned())
+        }
+        [name, key] => Ok(Table::new(*name, *key)),
+        [name, key, ttl] => Ok(Table::new(*name, *key).ttl(*ttl)),
+        _ => Err("must be NAME:KEY or NAME:KEY:TTL".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read() {
+        for (text, millis) in
+            [("2", 2000), ("0.5", 500), ("1.5s", 1500), ("500ms", 500), ("2m", 120_000)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "s", "2 weeks", "-1", "1e99"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn tables_are_read() {
+        assert_eq!(table("claims:id:exp"), Ok(Table::new("claims", "id").ttl("exp")));
+        for text in ["claims", "claims:", ":id", "a:id", "claims:id:exp:more"] {
+            assert!(table(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn variables_are_read() {
+        assert_eq!(variable("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
+        assert!(variable("=b").is_err());
+        assert!(variable("A").is_err());
+    }
+}

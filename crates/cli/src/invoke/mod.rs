@@ -1,0 +1,140 @@
+//! `lambda-idempotency invoke`: deliver events to a real function, on this machine.
+
+mod arguments;
+mod json;
+mod output;
+mod progress;
+mod table;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use lambda_idempotency_local::{
+    AsyncConfig, Build, DeliveryReport, Event, FunctionConfig, Local, SqsConfig, parse_event,
+};
+
+pub(crate) use arguments::Arguments;
+
+use crate::failure::Failure;
+use output::Output;
+use progress::Progress;
+
+/// Runs the command: 0 if every record was delivered in the end, 1 if not.
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let events = read(&arguments.events).await?;
+    let binary = binary(&arguments).await?;
+    let progress = Arc::new(Progress::new(records(&events) * u64::from(arguments.repeat)));
+    let output = Arc::new(Output::new(arguments.verbose, Arc::clone(&progress)));
+    let local = start(&arguments, &binary, &progress, &output).await?;
+    let deliveries = async {
+        let mut report = DeliveryReport::default();
+        for _ in 0..arguments.repeat {
+            for event in &events {
+                report.extend(local.deliver_event(event.clone()).await?);
+            }
+        }
+        Ok::<_, lambda_idempotency_local::Error>(report)
+    };
+    let report = progress.during(deliveries, arguments.quiet || arguments.json).await?;
+
+    let mut tables = Vec::new();
+    for table in arguments.tables() {
+        let items = local.dynamodb().items(table.name())?;
+        let key =
+            |item: &serde_json::Value| item.get(table.key())?.get("S")?.as_str().map(str::to_owned);
+        let mut keys: Vec<String> = items.iter().filter_map(key).collect();
+        keys.sort_unstable();
+        tables.push((table.name().to_owned(), keys));
+    }
+    local.shutdown().await;
+
+    if arguments.json {
+        print(&format!("{:#}", json::document(&report, &tables)));
+    } else {
+        if !arguments.quiet {
+            print(&format!("{}\n\n{}\n", table::records(&report), table::invocations(&report)));
+        }
+        print(&table::summary(&report, &tables));
+    }
+    Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints to stdout, where nobody may be listening any more (`| head`).
+fn print(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Reads all events before anything is started, so that a typing error costs no time.
+async fn read(paths: &[PathBuf]) -> Result<Vec<Event>, Failure> {
+    let mut events = Vec::new();
+    for path in paths {
+        let text = tokio::fs::read_to_string(path)
+            .await
+            .map_err(|error| Failure::from(format!("cannot read {}: {error}", path.display())))
+            .map_err(|failure| {
+                failure.remedy("The directory `events` has samples of each source.")
+            })?;
+        events.push(parse_event(&path.display().to_string(), &text)?);
+    }
+    Ok(events)
+}
+
+fn records(events: &[Event]) -> u64 {
+    let of = |event: &Event| match event {
+        Event::Sqs(records) => records.len() as u64,
+        Event::Whole(..) => 1,
+    };
+    events.iter().map(of).sum()
+}
+
+/// The function's binary: the one given, or the package's, built now.
+async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
+    if let Some(binary) = &arguments.binary {
+        return Ok(binary.clone());
+    }
+    let build =
+        Build::package(&arguments.package).release(arguments.release).quiet(arguments.quiet);
+    build.run().await.map_err(|error| {
+        Failure::from(error).remedy(
+            "Run this in a cargo workspace that has the function, name its package with `--package NAME`,\n  \
+             or give a binary that is built already with `--binary PATH`.",
+        )
+    })
+}
+
+async fn start(
+    arguments: &Arguments,
+    binary: &Path,
+    progress: &Arc<Progress>,
+    output: &Arc<Output>,
+) -> Result<Local, Failure> {
+    let mut function = FunctionConfig::new(binary)
+        .timeout(arguments.timeout)
+        .env("IDEMPOTENCY_TABLE", "idempotency")
+        .env("ORDERS_TABLE", "orders");
+    for (name, value) in &arguments.env {
+        function = function.env(name, value);
+    }
+    let sqs = SqsConfig {
+        visibility: arguments.visibility,
+        batch_size: arguments.batch_size,
+        max_receive_count: arguments.max_receive_count,
+        ..SqsConfig::default()
+    };
+    let (lines, progress, ends) = (Arc::clone(output), Arc::clone(progress), Arc::clone(output));
+    let mut builder = Local::builder(function)
+        .sandboxes(arguments.concurrency)
+        .sqs(sqs)
+        .asynchronous(AsyncConfig { retry_delays: arguments.retry_delays.clone() })
+        .on_output(move |line| lines.take(line))
+        .on_invocation(move |invocation| {
+            ends.ended(&invocation.invocation);
+            progress.advance(invocation);
+        });
+    for table in arguments.tables() {
+        builder = builder.table(table);
+    }
+    Ok(builder.start().await?)
+}

@@ -1,0 +1,54 @@
+//! What the function writes: shown with `-v`, kept for a moment without, in case the process crashes.
+
+use std::collections::VecDeque;
+use std::io::IsTerminal as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lambda_idempotency_local::{Invocation, InvocationResult, OutputLine};
+
+use super::progress::Progress;
+
+/// How many lines to keep for the case of a crash.
+const KEPT: usize = 50;
+
+pub(crate) struct Output {
+    verbose: bool,
+    dim: bool,
+    kept: Mutex<VecDeque<OutputLine>>,
+    progress: Arc<Progress>,
+}
+
+impl Output {
+    pub(crate) fn new(verbose: bool, progress: Arc<Progress>) -> Self {
+        let dim = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Self { verbose, dim, kept: Mutex::default(), progress }
+    }
+
+    /// A line of some process.
+    pub(crate) fn take(&self, line: OutputLine) {
+        if self.verbose {
+            return self.show(&line);
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(line);
+    }
+
+    /// An invocation is over: if its process crashed, its last words are shown.
+    pub(crate) fn ended(&self, invocation: &Invocation) {
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        let (own, others) =
+            kept.into_iter().partition::<VecDeque<_>, _>(|line| line.pid == invocation.pid);
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).extend(others);
+        if matches!(invocation.result, InvocationResult::Exited { .. }) {
+            own.iter().for_each(|line| self.show(line));
+        }
+    }
+
+    fn show(&self, line: &OutputLine) {
+        let (on, off) = if self.dim { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
+        self.progress.suspend(|| eprintln!("{on}[{}] {}{off}", line.pid, line.text));
+    }
+}

@@ -1,0 +1,68 @@
+//! A progress bar, for those who wait.
+
+use std::future::Future;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lambda_idempotency_local::{Fate, InvocationReport};
+
+/// From so many records on, the bar is there from the start.
+const MANY: u64 = 50;
+/// And with fewer, from so long on.
+const LONG: Duration = Duration::from_secs(2);
+
+/// Counts the records that need no more attention.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    total: u64,
+}
+
+impl Progress {
+    pub(crate) fn new(total: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        if let Ok(style) =
+            ProgressStyle::with_template("{spinner} {bar:30} {pos}/{len} records  {elapsed}  {msg}")
+        {
+            bar.set_style(style);
+        }
+        Self { bar, total }
+    }
+
+    /// Shows the bar while `work` is being done, if that takes long. Nothing is shown where stderr is not a terminal.
+    pub(crate) async fn during<T>(&self, work: impl Future<Output = T>, hidden: bool) -> T {
+        let show = async {
+            if hidden {
+                std::future::pending::<()>().await;
+            }
+            if self.total <= MANY {
+                tokio::time::sleep(LONG).await;
+            }
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.bar.enable_steady_tick(Duration::from_millis(100));
+            std::future::pending::<()>().await;
+        };
+        tokio::pin!(work);
+        let result = tokio::select! {
+            result = &mut work => result,
+            () = show => work.await,
+        };
+        self.bar.finish_and_clear();
+        result
+    }
+
+    /// Takes note of an invocation that is over.
+    pub(crate) fn advance(&self, invocation: &InvocationReport) {
+        let returned =
+            invocation.records.iter().filter(|record| record.fate == Fate::Returned).count();
+        self.bar.inc((invocation.records.len() - returned) as u64);
+        self.bar.set_message(match returned {
+            0 => String::new(),
+            count => format!("{count} went back, waiting for their next delivery"),
+        });
+    }
+
+    /// Prints lines to stderr without spoiling the bar.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+}

@@ -1,0 +1,97 @@
+//! The command as a user runs it, with a function that does what each record says.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+#[path = "../../local/tests/common/mod.rs"]
+mod common;
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+/// Writes an event file and delivers it. The name keeps tests apart.
+async fn invoke(name: &str, event: &str, options: &[&str]) -> (Output, PathBuf) {
+    let file =
+        std::env::temp_dir().join(format!("lambda-idempotency-{}-{name}.json", std::process::id()));
+    std::fs::write(&file, event).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
+        .args([
+            "invoke",
+            "--timeout",
+            "60",
+            "--visibility",
+            "20ms",
+            "--retry-delays",
+            "1ms,1ms",
+            "--binary",
+        ])
+        .arg(common::binary().await)
+        .args(options)
+        .arg(&file)
+        .output()
+        .unwrap();
+    std::fs::remove_file(&file).unwrap();
+    (output, file)
+}
+
+fn messages(steps: &[(&str, &str)]) -> String {
+    let record = |(id, step): &(&str, &str)| json!({ "messageId": id, "eventSource": "aws:sqs", "body": json!({ "do": step }).to_string() });
+    json!({ "Records": steps.iter().map(record).collect::<Vec<_>>() }).to_string()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[tokio::test]
+async fn success_is_a_table_and_exit_code_0() {
+    let (output, _) = invoke("success", &messages(&[("m1", "succeed")]), &["--repeat", "2"]).await;
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(told.contains("2 deliveries: 2 executed"), "{told}");
+    assert!(told.contains("table orders: 0 rows"), "{told}");
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_exit_code_1_and_json_says_which() {
+    let event = messages(&[("good", "succeed"), ("bad", "report")]);
+    let (output, _) = invoke("dead", &event, &["--json", "--max-receive-count", "2"]).await;
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["summary"]["deliveries"], 3);
+    assert_eq!(report["summary"]["dead_lettered"], 1);
+    assert_eq!(report["dead_letters"][0]["record"], "bad");
+    assert_eq!(report["invocations"][1]["records"][0]["fate"], "dead_lettered");
+}
+
+#[tokio::test]
+async fn a_crash_shows_the_last_words() {
+    let (output, _) = invoke("crash", r#"{"do":"abort"}"#, &[]).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("started"), "{}", text(&output.stderr));
+}
+
+#[tokio::test]
+async fn malformed_json_is_exit_code_2_with_its_place() {
+    let (output, file) = invoke("malformed", "{\n  \"Records\": [}\n", &[]).await;
+    assert_eq!(output.status.code(), Some(2));
+    let told = text(&output.stderr);
+    assert!(told.contains(&format!("{}:2:15: not valid JSON", file.display())), "{told}");
+}
+
+#[tokio::test]
+async fn an_unknown_package_is_exit_code_2_with_a_remedy() {
+    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
+        .args([
+            "invoke",
+            "--package",
+            "no-such-package",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../events/sqs.json"),
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = text(&output.stderr);
+    assert!(told.contains("no-such-package") && told.contains("--package NAME"), "{told}");
+}
