@@ -296,7 +296,7 @@ fn permissions(template: &Value) -> Problems {
                 "dynamodb:PartiQLDelete",
             ],
         ),
-        ("OrdersTable.Arn", &["dynamodb:PutItem"]),
+        ("OrdersTable.Arn", &["dynamodb:UpdateItem"]),
         ("OrdersQueue.Arn", &["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]),
         ("FailedEventsQueue.Arn", &["sqs:SendMessage"]),
         ("OrdersLogs.Arn", &["logs:CreateLogStream", "logs:PutLogEvents"]),
