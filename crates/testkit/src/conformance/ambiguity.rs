@@ -150,17 +150,25 @@ pub async fn completion_that_finds_nothing_is_written_under_absent(store: &dyn S
     assert_eq!(answer, Admission::Replay(Some("7".into())), "the completion is there");
 }
 
-/// The same, but meanwhile a successor completed the key: its word stands.
+/// The same, but before that write a successor completed the key: its word stands.
 pub async fn completion_that_finds_a_successors_is_answered_with_it(store: &dyn Store) {
     let slot = Slot::fresh(store);
-    let held = hold(&slot, &claim(token(), now()), now()).await;
+    let (now, mine) = (now(), complete("\"mine\""));
+    let held = hold(&slot, &claim(token(), now), now).await;
     let verdict = slot.write(Guard::Seen(Seen::of(&held.record)), None).await;
     written(verdict, "the record can be deleted by who read it");
-    slot.given(&completed(token(), "\"theirs\"")).await;
+    let (guard, record) = held.write(&mine, now);
+    slot.refuses(guard, record.as_ref(), None, "there is nothing that is ours").await;
+    let Settled::Again { guard, record } = held.settled(&mine, None, now) else {
+        panic!("a completion that finds nothing is to be written all the same")
+    };
+    let theirs = completed(token(), "\"theirs\"");
+    slot.given(&theirs).await;
+    slot.refuses(guard, Some(&record), Some(&theirs), "one outcome stands: the first").await;
     assert_eq!(
-        settle(&slot, &held, &complete("\"mine\""), now()).await,
+        held.settled(&mine, Some(&theirs), now),
         Settled::Overtaken(Overtaken::Completed(Some("\"theirs\"".into()))),
-        "one outcome stands"
+        "and it is the answer"
     );
 }
 

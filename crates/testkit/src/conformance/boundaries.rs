@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Record, Status},
+    record::{Owner, Record, Status},
     store::{Guard, Seen, Store},
 };
 
@@ -103,8 +103,8 @@ pub async fn seen_names_the_expiry(store: &dyn Store) {
     names(store, &record, "expires_at", others).await;
 }
 
-/// `Seen` names what a claim can change, and nothing more: outcome, error, fingerprint and
-/// counters are carried by the same write, and are not compared.
+/// Where every optional field is absent, `Seen` compares absent with absent, and holds (in SQL,
+/// `NULL = NULL` would not).
 pub async fn seen_holds_with_every_optional_field_absent(store: &dyn Store) {
     let bare = Record::new(Status::InProgress, now().plus(secs(3600)));
     let slot = Slot::with(store, &bare).await;
@@ -152,7 +152,7 @@ pub async fn mine_on_nothing_finds_nothing(store: &dyn Store) {
     slot.refuses(Guard::Mine(me), Some(&completed(me, "1")), None, why).await;
 }
 
-/// `Mine` holds only while the record is in progress, whoever's token it carries.
+/// `Mine` holds only while the record is in progress, whosever token it carries.
 pub async fn mine_needs_a_record_in_progress(store: &dyn Store) {
     for status in [Status::Completed, Status::Failed] {
         let me = token();
@@ -166,7 +166,6 @@ pub async fn mine_needs_a_record_in_progress(store: &dyn Store) {
 
 /// `Mine` with another token is refused, even if only one bit differs.
 pub async fn mine_needs_the_very_token(store: &dyn Store) {
-    use lambda_idempotency_core::record::Owner;
     let owner = Owner::from_bits(0x00ff_0000_0000_0000_0000_0000_0000_0001);
     let record = in_progress(owner);
     let slot = Slot::with(store, &record).await;

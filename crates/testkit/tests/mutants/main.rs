@@ -1,0 +1,163 @@
+//! The suite can fail: each of these stores has one bug, and the scenarios named beside it find it.
+
+#![allow(clippy::unwrap_used, reason = "helpers of a test")]
+
+mod store;
+
+use std::{collections::BTreeSet, panic::AssertUnwindSafe};
+
+use futures_util::FutureExt;
+use lambda_idempotency_testkit::conformance::SCENARIOS;
+
+use store::Mutant;
+
+/// The one scenario that takes long; only the bugs that are about it meet it.
+const SLOW: &str = "many_large_records_in_one_read";
+
+macro_rules! mutants {
+    ($($bug:ident: $($scenario:ident)+;)+) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Bug {
+            None,
+            $($bug),+
+        }
+
+        const BUGS: &[(Bug, &[&str])] = &[$((Bug::$bug, &[$(stringify!($scenario)),+])),+];
+    };
+}
+
+mutants! {
+    AbsentAlwaysHolds: second_absent_write_finds_the_first sixteen_claimants_have_one_winner
+        delete_under_absent_deletes_nothing absent_finds_a_record_of_any_status
+        retried_claim_meets_its_own_token duplicate_of_a_claim_cannot_reopen_a_completed_key
+        completion_that_finds_a_successors_is_answered_with_it;
+    AbsentIgnoresExpired: expired_record_is_found_under_absent;
+    AbsentIgnoresLapsed: lapsed_record_is_found_under_absent absent_finds_a_record_of_any_status;
+    AbsentIgnoresSettled: absent_finds_a_record_of_any_status a_key_lives_through_the_protocol;
+    DeletedForGood: deleted_key_is_absent_again
+        completion_that_finds_nothing_is_written_under_absent;
+    MineIgnoresOwner: late_completion_cannot_overwrite_the_successor
+        late_failure_cannot_release_the_successor late_put_back_cannot_delete_the_successor
+        rejected_duplicate_does_not_remove_the_owners_lock mine_needs_the_very_token
+        duplicate_of_a_release_cannot_free_the_next_owner token_of_one_key_opens_no_other;
+    MineIgnoresStatus: completed_is_final_for_its_own_owner mine_needs_a_record_in_progress
+        remembered_failure_is_final_for_its_own_owner batch_of_settlements;
+    MineComparesTheEnd: mine_needs_the_very_token;
+    MineTakesLastOwner: mine_misses_a_released_record retried_release_is_done;
+    MineChecksTheLease: mine_holds_after_the_lease;
+    MineCreates: mine_on_nothing_finds_nothing mixed_guards_have_their_own_verdicts;
+    SeenCreates: seen_on_nothing_finds_nothing;
+    SeenIgnoresStatus: seen_names_the_status;
+    SeenIgnoresOwner: seen_names_the_owner seen_tells_an_owner_from_none;
+    SeenIgnoresLastOwner: seen_names_the_last_owner seen_tells_a_last_owner_from_none
+        two_releases_within_a_second_are_told_apart delete_under_seen;
+    SeenIgnoresLease: seen_names_the_lease_to_the_millisecond seen_tells_a_lease_from_none
+        renewal_is_guarded_by_its_lease;
+    SeenIgnoresExpiry: seen_names_the_expiry;
+    SeenTakesNoneForAny: seen_tells_an_owner_from_none seen_tells_a_last_owner_from_none
+        seen_tells_a_lease_from_none;
+    SeenNeverMatchesNone: seen_holds_with_every_optional_field_absent
+        seen_tells_an_owner_from_none seen_tells_a_lease_from_none
+        record_without_a_lease_is_locked_until_it_expires claims_and_takeovers_in_one_batch;
+    NeverDeletes: delete_under_mine delete_under_seen deleted_key_is_absent_again;
+    DeletesWhateverIsThere: delete_under_mine late_put_back_cannot_delete_the_successor
+        rejected_duplicate_does_not_remove_the_owners_lock;
+    DeleteOfGoneIsFound: delete_of_what_is_gone_is_written retried_delete_is_written;
+    Merges: takeover_replaces_every_field settling_replaces_every_field;
+    KeepsOldError: takeover_replaces_every_field settling_replaces_every_field;
+    ForgetsOwner: every_field_present each_optional_field_by_itself
+        owners_of_every_shape two_keys_at_once_are_settled_apart successor_settles_undisturbed
+        claim_in_doubt_is_found_out_by_reading;
+    ForgetsLastOwner: every_field_present each_optional_field_by_itself
+        retried_put_back_keeps_the_history;
+    ForgetsFailures: counters retried_put_back_keeps_the_history;
+    ForgetsVanished: counters claims_and_takeovers_in_one_batch;
+    ForgetsLease: each_optional_field_by_itself instants_keep_their_precision;
+    ForgetsFingerprint: each_optional_field_by_itself unicode_text;
+    ForgetsOutcome: each_optional_field_by_itself outcomes_byte_for_byte large_outcome
+        expired_record_is_found_under_absent a_key_lives_through_the_protocol
+        late_failure_is_answered_with_the_successors_completion;
+    ForgetsError: each_optional_field_by_itself unicode_text retried_remembering_is_done;
+    CountsInAByte: counters;
+    LeaseInSeconds: instants_keep_their_precision reads_see_the_latest_write;
+    OutcomeReformatted: outcomes_byte_for_byte;
+    OutcomeCutAt64K: large_outcome many_large_records_in_one_read;
+    TextInAscii: unicode_text large_outcome;
+    EmptyForAbsent: every_optional_field_absent absent_key_is_written_and_read_back;
+    TooLargeIsCut: one_bad_member_harms_only_itself outcome_that_is_too_large_leaves_the_claim;
+    TooLargeIsTransient: one_bad_member_harms_only_itself
+        outcome_that_is_too_large_leaves_the_claim;
+    TooLargeDeletes: outcome_that_is_too_large_leaves_the_claim;
+    KeysFoldCase: similar_keys_do_not_meet;
+    KeysTrimmed: similar_keys_do_not_meet;
+    KeysInAscii: similar_keys_do_not_meet;
+    KeysCutAt255: long_keys_are_kept_whole;
+    KeysArePrefixes: different_keys_at_once_all_win two_keys_at_once_are_settled_apart
+        batch_of_60_is_written;
+    LooksThenWrites: sixteen_claimants_have_one_winner fifty_claimants_have_one_winner
+        takeovers_of_a_lapsed_record_have_one_winner claims_through_the_protocol_have_one_winner
+        settling_against_takeovers_has_one_winner overlapping_batches_have_one_winner_a_key;
+    RepeatIsWritten: retried_claim_meets_its_own_token retried_takeover_meets_its_own_token
+        retried_completion_is_done retried_renewal_is_done batch_of_settlements;
+    AppliesWhatItRefuses: second_absent_write_finds_the_first renewal_is_guarded_by_its_lease
+        late_completion_cannot_overwrite_the_successor late_renewal_cannot_take_the_key_back
+        seen_misses_its_own_successor duplicate_of_a_takeover_cannot_reopen_the_key;
+    RefusalShowsNothing: second_absent_write_finds_the_first
+        sixteen_claimants_have_one_winner batch_of_settlements;
+    RefusalShowsTheNew: second_absent_write_finds_the_first sixteen_claimants_have_one_winner
+        seen_on_nothing_finds_nothing;
+    RefusalIsWritten: mine_on_nothing_finds_nothing late_renewal_cannot_take_the_key_back
+        seen_names_the_status;
+    RefusalIsAnError: second_absent_write_finds_the_first seen_names_the_owner;
+    OneRefusesAll: mixed_guards_have_their_own_verdicts one_bad_member_harms_only_itself
+        batch_of_60_is_written batch_of_130_is_written overlapping_batches_have_one_winner_a_key;
+    WritesTheFirst25: batch_of_60_is_written batch_of_130_is_written batch_of_settlements
+        claims_and_takeovers_in_one_batch read_of_150_keys;
+    VerdictsReversed: mixed_guards_have_their_own_verdicts batch_of_60_is_written
+        one_bad_member_harms_only_itself;
+    VerdictsOfTheRefusedFirst: mixed_guards_have_their_own_verdicts batch_of_130_is_written;
+    ReadsTheFirst100: read_of_150_keys batch_of_130_is_written;
+    ReadsTheFirst16M: many_large_records_in_one_read;
+    ReadsAreStale: absent_key_is_written_and_read_back reads_see_the_latest_write;
+    ReadsSkipWhatIsMissing: reads_are_in_order_with_gaps absent_key_is_written_and_read_back;
+    ReadsInAnotherOrder: reads_are_in_order_with_gaps read_of_150_keys;
+    AnswersNothingWithAnError: empty_write_has_no_verdicts empty_read_has_no_answers;
+}
+
+/// The scenarios that fail against a store with `bug`.
+async fn failing(bug: Bug, named: &[&str]) -> BTreeSet<&'static str> {
+    let mut failing = BTreeSet::new();
+    for scenario in SCENARIOS {
+        if scenario.name == SLOW && !named.contains(&SLOW) {
+            continue;
+        }
+        let store = Mutant::new(bug);
+        if AssertUnwindSafe((scenario.run)(&store)).catch_unwind().await.is_err() {
+            failing.insert(scenario.name);
+        }
+    }
+    failing
+}
+
+#[tokio::test]
+async fn without_a_bug_it_passes() {
+    assert_eq!(failing(Bug::None, &[SLOW]).await, BTreeSet::new());
+}
+
+#[tokio::test]
+async fn every_bug_is_found_and_every_scenario_finds_one() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut missed = Vec::new();
+    let mut idle: BTreeSet<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+    for (bug, named) in BUGS {
+        let failing = failing(*bug, named).await;
+        for scenario in named.iter().filter(|scenario| !failing.contains(*scenario)) {
+            missed.push(format!("{bug:?} passes {scenario}"));
+        }
+        idle.retain(|scenario| !failing.contains(scenario));
+    }
+    std::panic::set_hook(hook);
+    assert!(missed.is_empty(), "the suite misses: {missed:#?}");
+    assert!(idle.is_empty(), "nothing that we know of makes these fail: {idle:#?}");
+}

@@ -1,0 +1,268 @@
+//! A store with one bug.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    str::Chars,
+    sync::{Arc, Mutex},
+};
+
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    key::Key,
+    record::{Record, Status},
+    store::{Guard, Seen, Store, StoreError, StoreErrorKind, Verdict, Write},
+};
+
+use crate::Bug;
+
+pub(crate) struct Mutant {
+    bug: Bug,
+    records: Mutex<HashMap<String, Record>>,
+    /// The version before the last, and what was deleted once.
+    before: Mutex<HashMap<String, Option<Record>>>,
+    deleted: Mutex<BTreeSet<String>>,
+}
+
+const LIMIT: usize = 400 * 1024;
+
+impl Mutant {
+    pub(crate) fn new(bug: Bug) -> Self {
+        Self { bug, records: Mutex::default(), before: Mutex::default(), deleted: Mutex::default() }
+    }
+
+    fn name(&self, key: &Key) -> String {
+        let key = key.as_str();
+        match self.bug {
+            Bug::KeysFoldCase => key.to_lowercase(),
+            Bug::KeysTrimmed => key.trim().to_owned(),
+            Bug::KeysInAscii => key.chars().filter(char::is_ascii).collect(),
+            Bug::KeysCutAt255 => key.chars().take(255).collect(),
+            Bug::KeysArePrefixes => key.split('#').next().unwrap_or_default().to_owned(),
+            _ => key.to_owned(),
+        }
+    }
+
+    fn holds(&self, name: &str, guard: &Guard, found: Option<&Record>) -> bool {
+        let now = SystemClock.now();
+        match (self.bug, guard, found) {
+            (Bug::AbsentAlwaysHolds, Guard::Absent, _) => true,
+            (Bug::AbsentIgnoresExpired, Guard::Absent, Some(r)) => r.expires_at < now,
+            (Bug::AbsentIgnoresLapsed, Guard::Absent, Some(r)) => {
+                r.status == Status::InProgress && r.lease_until.is_some_and(|lease| lease < now)
+            }
+            (Bug::AbsentIgnoresSettled, Guard::Absent, Some(r)) => r.status != Status::InProgress,
+            (Bug::DeletedForGood, Guard::Absent, None) => {
+                !self.deleted.lock().unwrap().contains(name)
+            }
+            (Bug::MineIgnoresOwner, Guard::Mine(_), Some(r)) => r.status == Status::InProgress,
+            (Bug::MineIgnoresStatus, Guard::Mine(mine), Some(r)) => r.owner == Some(*mine),
+            (Bug::MineComparesTheEnd, Guard::Mine(mine), Some(r)) => {
+                let end = |text: String| text.chars().skip(16).collect::<String>();
+                r.status == Status::InProgress
+                    && r.owner.is_some_and(|o| end(o.to_string()) == end(mine.to_string()))
+            }
+            (Bug::MineTakesLastOwner, Guard::Mine(mine), Some(r)) => {
+                r.status == Status::InProgress && (r.owner.or(r.last_owner)) == Some(*mine)
+            }
+            (Bug::MineChecksTheLease, Guard::Mine(_), Some(r)) => {
+                guard.holds(found) && r.lease_until.is_none_or(|lease| lease >= now)
+            }
+            (Bug::MineCreates, Guard::Mine(_), None) | (Bug::SeenCreates, Guard::Seen(_), None) => {
+                true
+            }
+            (_, Guard::Seen(seen), Some(r)) => self.seen(seen, &Seen::of(r)),
+            _ => guard.holds(found),
+        }
+    }
+
+    fn seen(&self, seen: &Seen, there: &Seen) -> bool {
+        let mut there = there.clone();
+        match self.bug {
+            Bug::SeenIgnoresStatus => there.status = seen.status,
+            Bug::SeenIgnoresOwner => there.owner = seen.owner,
+            Bug::SeenIgnoresLastOwner => there.last_owner = seen.last_owner,
+            Bug::SeenIgnoresLease => there.lease_until = seen.lease_until,
+            Bug::SeenIgnoresExpiry => there.expires_at = seen.expires_at,
+            // As in `owner = $1 OR $1 IS NULL`.
+            Bug::SeenTakesNoneForAny => {
+                there.owner = seen.owner.and(there.owner);
+                there.last_owner = seen.last_owner.and(there.last_owner);
+                there.lease_until = seen.lease_until.and(there.lease_until);
+            }
+            // As `NULL = NULL` in SQL.
+            Bug::SeenNeverMatchesNone if there.owner.is_none() => return false,
+            Bug::SeenNeverMatchesNone if there.last_owner.is_none() => return false,
+            Bug::SeenNeverMatchesNone if there.lease_until.is_none() => return false,
+            _ => {}
+        }
+        *seen == there
+    }
+
+    /// What is kept of `new`.
+    fn kept(&self, old: Option<&Record>, new: &Record) -> Record {
+        let mut kept = new.clone();
+        match self.bug {
+            Bug::Merges => {
+                let Some(old) = old else { return kept };
+                kept.owner = kept.owner.or(old.owner);
+                kept.last_owner = kept.last_owner.or(old.last_owner);
+                kept.lease_until = kept.lease_until.or(old.lease_until);
+                kept.fingerprint = kept.fingerprint.or_else(|| old.fingerprint.clone());
+                kept.outcome = kept.outcome.or_else(|| old.outcome.clone());
+                kept.error = kept.error.or_else(|| old.error.clone());
+            }
+            Bug::KeepsOldError if old.is_some_and(|old| old.error.is_some()) => {
+                kept.error = old.and_then(|old| old.error.clone());
+            }
+            Bug::ForgetsOwner => kept.owner = None,
+            Bug::ForgetsLastOwner => kept.last_owner = None,
+            Bug::ForgetsFailures => kept.failures = 0,
+            Bug::ForgetsVanished => kept.vanished = 0,
+            Bug::ForgetsLease => kept.lease_until = None,
+            Bug::ForgetsFingerprint => kept.fingerprint = None,
+            Bug::ForgetsOutcome => kept.outcome = None,
+            Bug::ForgetsError => kept.error = None,
+            Bug::CountsInAByte => kept.failures &= 0xff,
+            Bug::LeaseInSeconds => {
+                kept.lease_until = kept.lease_until.map(|l| Timestamp::from_secs(l.as_secs()));
+            }
+            Bug::OutcomeReformatted => {
+                kept.outcome = kept.outcome.map(|o| o.replace(' ', "").into());
+            }
+            Bug::OutcomeCutAt64K => {
+                kept.outcome = only(kept.outcome, |chars| chars.take(65_536).collect());
+            }
+            Bug::TextInAscii => {
+                kept.outcome = only(kept.outcome, |chars| chars.filter(char::is_ascii).collect());
+            }
+            Bug::EmptyForAbsent => kept.outcome = Some(kept.outcome.unwrap_or_default()),
+            Bug::TooLargeIsCut => {
+                kept.outcome = only(kept.outcome, |chars| chars.take(LIMIT).collect());
+            }
+            _ => {}
+        }
+        kept
+    }
+
+    async fn apply(&self, write: &Write) -> Verdict {
+        let name = self.name(&write.key);
+        let size = write.record.as_ref().and_then(|r| r.outcome.as_ref()).map_or(0, |o| o.len());
+        if size > LIMIT && self.bug != Bug::TooLargeIsCut {
+            let kind = match self.bug {
+                Bug::TooLargeIsTransient => StoreErrorKind::Throttled,
+                _ => StoreErrorKind::TooLarge,
+            };
+            if self.bug == Bug::TooLargeDeletes {
+                self.records.lock().unwrap().remove(&name);
+            }
+            return Verdict::Unknown(StoreError::new(kind, "too large"));
+        }
+        let found = self.records.lock().unwrap().get(&name).cloned();
+        if self.bug == Bug::LooksThenWrites {
+            tokio::task::yield_now().await;
+        }
+        let deletes = write.record.is_none();
+        let gone = deletes && found.is_none() && self.bug != Bug::DeleteOfGoneIsFound;
+        let holds = self.holds(&name, &write.guard, found.as_ref())
+            || gone
+            || (deletes && self.bug == Bug::DeletesWhateverIsThere)
+            || (self.bug == Bug::RepeatIsWritten && found.is_some() && found == write.record);
+        if holds || self.bug == Bug::AppliesWhatItRefuses {
+            self.before.lock().unwrap().insert(name.clone(), found.clone());
+            let mut records = self.records.lock().unwrap();
+            match &write.record {
+                Some(record) => {
+                    records.insert(name, self.kept(found.as_ref(), record));
+                }
+                None if self.bug == Bug::NeverDeletes => {}
+                None => {
+                    records.remove(&name);
+                    self.deleted.lock().unwrap().insert(name);
+                }
+            }
+        }
+        match self.bug {
+            _ if holds => Verdict::Written,
+            Bug::RefusalShowsNothing => Verdict::Found(None),
+            Bug::RefusalShowsTheNew => Verdict::Found(write.record.clone()),
+            Bug::RefusalIsWritten => Verdict::Written,
+            Bug::RefusalIsAnError => {
+                Verdict::Unknown(StoreError::new(StoreErrorKind::Contended, "refused"))
+            }
+            _ => Verdict::Found(found),
+        }
+    }
+
+    fn would_refuse(&self, write: &Write) -> bool {
+        let found = self.records.lock().unwrap().get(write.key.as_str()).cloned();
+        let large = write.record.as_ref().and_then(|r| r.outcome.as_ref());
+        large.is_some_and(|outcome| outcome.len() > LIMIT) || !write.applies(found.as_ref())
+    }
+
+    async fn apply_all(&self, writes: &[Write]) -> Vec<Verdict> {
+        let refused = || Verdict::Unknown(StoreError::new(StoreErrorKind::Refused, "the batch"));
+        if self.bug == Bug::OneRefusesAll
+            && writes.len() > 1
+            && writes.iter().any(|write| self.would_refuse(write))
+        {
+            return writes.iter().map(|_| refused()).collect();
+        }
+        let mut verdicts = Vec::new();
+        for (index, write) in writes.iter().enumerate() {
+            let beyond = self.bug == Bug::WritesTheFirst25 && index >= 25;
+            verdicts.push(if beyond { Verdict::Written } else { self.apply(write).await });
+        }
+        match self.bug {
+            Bug::VerdictsReversed => verdicts.reverse(),
+            Bug::VerdictsOfTheRefusedFirst => {
+                verdicts.sort_by_key(|verdict| matches!(verdict, Verdict::Written));
+            }
+            Bug::AnswersNothingWithAnError if writes.is_empty() => verdicts.push(refused()),
+            _ => {}
+        }
+        verdicts
+    }
+
+    fn read_all(&self, keys: &[Key]) -> Vec<Result<Option<Record>, StoreError>> {
+        let records = self.records.lock().unwrap();
+        let before = self.before.lock().unwrap();
+        let mut bytes = 0;
+        let mut answers = Vec::new();
+        for (index, key) in keys.iter().enumerate() {
+            let name = self.name(key);
+            let there = records.get(&name);
+            bytes += there.and_then(|r| r.outcome.as_ref()).map_or(0, |o| o.len());
+            answers.push(match self.bug {
+                Bug::ReadsTheFirst100 if index >= 100 => None,
+                Bug::ReadsTheFirst16M if bytes > 16 * 1024 * 1024 => None,
+                Bug::ReadsAreStale => before.get(&name).cloned().flatten(),
+                _ => there.cloned(),
+            });
+        }
+        match self.bug {
+            Bug::ReadsSkipWhatIsMissing => answers.retain(Option::is_some),
+            Bug::ReadsInAnotherOrder => answers.sort_by_key(Option::is_none),
+            Bug::AnswersNothingWithAnError if keys.is_empty() => answers.push(None),
+            _ => {}
+        }
+        answers.into_iter().map(Ok).collect()
+    }
+}
+
+impl Store for Mutant {
+    fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(self.apply_all(writes))
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        _: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        Box::pin(async move { self.read_all(keys) })
+    }
+}
+
+fn only(outcome: Option<Arc<str>>, which: impl FnOnce(Chars<'_>) -> String) -> Option<Arc<str>> {
+    outcome.map(|outcome| which(outcome.chars()).into())
+}
