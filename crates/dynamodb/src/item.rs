@@ -12,15 +12,37 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
     record::{Fingerprint, Owner, Record, Status},
+    store::StoreErrorKind,
 };
 
-use crate::{config::Attributes, data};
+use crate::{
+    config::{Attributes, Config},
+    data,
+    error::Failure,
+};
 
 /// An item as the SDK has it.
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
 /// The largest item DynamoDB holds, names included.
 pub(crate) const LARGEST: usize = 400 * 1024;
+
+/// The longest partition key.
+const LONGEST_KEY: usize = 2048;
+
+/// Refuses a key that DynamoDB would refuse, and the whole batch with it.
+pub(crate) fn fit_key(config: &Config, key: &Key) -> Result<(), Failure> {
+    match key.as_str().len() {
+        1..=LONGEST_KEY => Ok(()),
+        length => {
+            let context = format!(
+                "a key of {length} bytes for DynamoDB table {}, which takes 1 to {LONGEST_KEY}",
+                config.table
+            );
+            Err(Failure::new(StoreErrorKind::Refused, context))
+        }
+    }
+}
 
 /// The primary key of an item. The one place to change for a table with a sort key.
 pub(crate) fn primary_key(names: &Attributes, key: &Key) -> Item {

@@ -8,7 +8,7 @@ use lambda_idempotency_core::{clock::BoxFuture, key::Key, record::Record};
 use crate::{
     DynamoDbStore,
     error::{Doing, Failure, sdk_failure},
-    item::{Item, decode, key_text, primary_key},
+    item::{Item, decode, fit_key, key_text, primary_key},
     retry::{Backoff, Budget},
     write::bounded,
 };
@@ -35,11 +35,16 @@ impl DynamoDbStore {
         let mut keys: Vec<&Key> = keys.collect();
         keys.sort_unstable();
         keys.dedup();
+        let mut unfit: Answers<'k> = HashMap::new();
+        keys.retain(|key| match fit_key(&self.config, key) {
+            Ok(()) => true,
+            Err(failure) => unfit.insert(key, Err(failure)).is_some(),
+        });
         let mut requests: Vec<BoxFuture<'_, _>> = Vec::new();
         for chunk in keys.chunks(MOST) {
             requests.push(Box::pin(self.read_chunk(chunk.to_vec(), budget)));
         }
-        bounded(requests).await.into_iter().collect()
+        bounded(requests).await.into_iter().chain(unfit).collect()
     }
 
     async fn read_chunk<'k>(

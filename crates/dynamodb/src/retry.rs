@@ -3,7 +3,12 @@
 //! Two limits hold: a request may take an attempt's time, and all of them together may take until
 //! the deadline of the call. The time is the [`Clock`]'s, so a test decides when it passes.
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use futures_util::future::{Either, select};
 use lambda_idempotency_core::clock::{Clock, Timestamp};
@@ -14,7 +19,8 @@ use crate::config::Config;
 pub(crate) struct Budget<'a> {
     clock: &'a dyn Clock,
     deadline: Timestamp,
-    attempt: Duration,
+    /// What the next attempt may take, in milliseconds.
+    patience: AtomicU64,
 }
 
 /// The answer to a request did not come in time; it may yet take effect.
@@ -23,7 +29,8 @@ pub(crate) struct TimedOut(pub(crate) Duration);
 
 impl<'a> Budget<'a> {
     pub(crate) fn new(config: &'a Config, deadline: Timestamp) -> Self {
-        Self { clock: &*config.clock, deadline, attempt: config.attempt_timeout }
+        let patience = u64::try_from(config.attempt_timeout.as_millis()).unwrap_or(u64::MAX);
+        Self { clock: &*config.clock, deadline, patience: AtomicU64::new(patience) }
     }
 
     /// What is left before the deadline.
@@ -31,12 +38,17 @@ impl<'a> Budget<'a> {
         self.deadline.since(self.clock.now())
     }
 
-    /// Waits for `request`, not beyond its time; it is dropped then.
+    /// Waits for `request`, not beyond its time; it is dropped then, and the next may take twice as
+    /// long: what is slow (16 MB of outcomes, say) must not be cut off each time.
     pub(crate) async fn attempt<F: Future>(&self, request: F) -> Result<F::Output, TimedOut> {
-        let limit = self.attempt.min(self.left());
+        let patience = self.patience.load(Ordering::Relaxed);
+        let limit = Duration::from_millis(patience).min(self.left());
         match select(pin!(request), self.clock.sleep(limit)).await {
             Either::Left((answer, _)) => Ok(answer),
-            Either::Right(((), _)) => Err(TimedOut(limit)),
+            Either::Right(((), _)) => {
+                self.patience.fetch_max(patience.saturating_mul(2), Ordering::Relaxed);
+                Err(TimedOut(limit))
+            }
         }
     }
 }
@@ -70,4 +82,58 @@ impl Backoff {
 /// Between 0 and 1. Without randomness the pause is only less well spread.
 fn random_share() -> f64 {
     f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use lambda_idempotency_core::clock::BoxFuture;
+
+    use super::*;
+
+    /// Sleeps by stepping, and keeps how long it slept.
+    #[derive(Default)]
+    struct Stepped(Mutex<Vec<Duration>>);
+
+    impl Clock for Stepped {
+        fn now(&self) -> Timestamp {
+            Timestamp::EPOCH.plus(self.0.lock().unwrap().iter().sum())
+        }
+
+        fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+            self.0.lock().unwrap().push(duration);
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    fn budget(clock: &Stepped, millis: u64) -> Budget<'_> {
+        Budget { clock, deadline: Timestamp::from_millis(millis), patience: AtomicU64::new(1000) }
+    }
+
+    #[tokio::test]
+    async fn each_attempt_that_timed_out_makes_the_next_longer() {
+        let clock = Stepped::default();
+        let budget = budget(&clock, 5000);
+        for limit in [1000, 2000, 2000, 0] {
+            let late = budget.attempt(std::future::pending::<()>()).await;
+            assert_eq!(late, Err(TimedOut(Duration::from_millis(limit))));
+        }
+        assert_eq!(budget.attempt(std::future::ready(1)).await, Ok(1), "an answer counts");
+    }
+
+    #[tokio::test]
+    async fn pauses_double_and_end_before_the_deadline() {
+        let clock = Stepped::default();
+        let (first, most) = (Duration::from_millis(25), Duration::from_millis(400));
+        let mut backoff = Backoff { next: first, most };
+        while backoff.pause(&budget(&clock, 3000)).await {}
+        let pauses = clock.0.lock().unwrap();
+        for (pause, whole) in pauses.iter().zip([25, 50, 100, 200, 400, 400, 400, 400]) {
+            let whole = Duration::from_millis(whole);
+            assert!((whole / 2..=whole).contains(pause), "{pause:?} of {whole:?}");
+        }
+        assert!(pauses.iter().sum::<Duration>() < Duration::from_secs(3));
+        assert!(pauses.len() > 8);
+    }
 }

@@ -11,7 +11,7 @@ use crate::{
     DynamoDbStore, batch,
     config::Config,
     error::Failure,
-    item::{Item, LARGEST, decode, encode, size},
+    item::{Item, LARGEST, decode, encode, fit_key, size},
     retry::{Backoff, Budget},
 };
 
@@ -21,8 +21,6 @@ pub(crate) const BATCH_FROM: usize = 2;
 const CONCURRENCY: usize = 8;
 /// How often a key is tried whose record is gone each time one looks.
 const ROUNDS: u8 = 3;
-/// The longest partition key.
-const LONGEST_KEY: usize = 2048;
 
 /// One write of a call, from the first attempt to its verdict.
 pub(crate) struct Member<'w> {
@@ -65,14 +63,10 @@ pub(crate) enum Lost {
 
 impl<'w> Member<'w> {
     fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, Failure> {
-        let length = write.key.as_str().len();
-        if length == 0 || length > LONGEST_KEY {
-            let context = format!("a key of {length} bytes: DynamoDB takes 1 to {LONGEST_KEY}");
-            return Err(Failure::new(StoreErrorKind::Refused, context));
-        }
+        fit_key(config, &write.key)?;
         let encode = |record: &Record| encode(&config.attributes, &write.key, record);
         let item = write.record.as_ref().map(encode);
-        let size = item.as_ref().map_or(length, size);
+        let size = item.as_ref().map_or(0, size);
         if size > LARGEST {
             let context = format!(
                 "a record of {size} bytes for DynamoDB table {}, which holds {LARGEST}: return \

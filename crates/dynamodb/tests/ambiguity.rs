@@ -1,0 +1,232 @@
+//! Answers that are lost: what was written is recognised, and nothing else is.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    clock::{Clock, SystemClock},
+    record::Record,
+    store::{Guard, Seen, Store, StoreErrorKind, Write},
+};
+use serde_json::{Value, json};
+use support::{
+    Fault, Fixture, Told, claimed, completed, delete, key, one, owner, put, released, soon, told,
+    unknown, write,
+};
+
+/// Every kind of write a claim's life has, with what has to be there before.
+fn writes() -> Vec<(&'static str, Option<Record>, Write)> {
+    let lapsed = released(8);
+    vec![
+        ("claim", None, write(0, Guard::Absent, Some(claimed(7)))),
+        (
+            "takeover",
+            Some(lapsed.clone()),
+            write(0, Guard::Seen(Seen::of(&lapsed)), Some(claimed(7))),
+        ),
+        ("complete", Some(claimed(7)), write(0, Guard::Mine(owner(7)), Some(completed(7, "[1]")))),
+        ("release", Some(claimed(7)), write(0, Guard::Mine(owner(7)), Some(released(7)))),
+        ("delete", Some(claimed(7)), write(0, Guard::Mine(owner(7)), None)),
+    ]
+}
+
+/// Runs `write` over `before`, alone and in company, with `faults` made for each.
+async fn each_way(
+    before: Option<&Record>,
+    write_0: &Write,
+    faults: impl Fn(bool) -> Vec<Fault>,
+    mut check: impl FnMut(&Fixture, Told, &str),
+) {
+    for in_batch in [false, true] {
+        let fixture = Fixture::start().await;
+        let store = fixture.builder().attempt_timeout(Duration::from_millis(300)).build().unwrap();
+        if let Some(before) = before {
+            assert_eq!(
+                told(&one(&store, write(0, Guard::Absent, Some(before.clone()))).await),
+                Told::Written
+            );
+        }
+        fixture.wire.take();
+        fixture.wire.fault(faults(in_batch));
+        let mut writes = vec![write_0.clone()];
+        if in_batch {
+            writes.extend((1..4).map(|n| write(n, Guard::Absent, Some(claimed(n as u128)))));
+        }
+        let verdicts = store.write(&writes, soon()).await;
+        for company in &verdicts[1..] {
+            assert_eq!(told(company), Told::Written);
+        }
+        check(&fixture, told(&verdicts[0]), if in_batch { "in a batch" } else { "alone" });
+    }
+}
+
+fn other_item() -> Value {
+    json!({
+        "id": {"S": "op#0"}, "status": {"S": "INPROGRESS"}, "expiration": {"N": "4000000000"},
+        "in_progress_expiration": {"N": "3900000000123"},
+        "owner": {"S": owner(99).to_string()},
+    })
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_written() {
+    for (name, before, write) in writes() {
+        for fault in ["reset", "hang", "500", "503"] {
+            let make = |_| {
+                vec![match fault {
+                    "reset" => Fault::LoseAnswer,
+                    "hang" => Fault::Hang,
+                    "500" => Fault::Status(500),
+                    _ => Fault::Status(503),
+                }]
+            };
+            each_way(before.as_ref(), &write, make, |_, verdict, way| {
+                assert_eq!(verdict, Told::Written, "{name} {way}, {fault}");
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lost_answer_costs_no_read_if_the_condition_tells() {
+    let (_, _, claim) = writes().remove(0);
+    each_way(
+        None,
+        &claim,
+        |_| vec![Fault::LoseAnswer],
+        |fixture, verdict, way| {
+            assert_eq!(verdict, Told::Written);
+            let expected: &[&str] = match way {
+                "alone" => &["PutItem", "PutItem"],
+                _ => &["BatchExecuteStatement", "BatchExecuteStatement", "BatchGetItem"],
+            };
+            assert_eq!(fixture.wire.operations(), expected);
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_member_with_a_server_error_that_was_applied_is_written() {
+    for (name, before, write) in writes() {
+        let make = |in_batch| {
+            let belie = Fault::Belie(vec![0, 2], "InternalServerError");
+            vec![if in_batch { belie } else { Fault::Pass }]
+        };
+        each_way(before.as_ref(), &write, make, |_, verdict, way| {
+            assert_eq!(verdict, Told::Written, "{name} {way}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_lost_on_the_way_there_is_sent_again() {
+    for (name, before, write) in writes() {
+        let make = |_| vec![Fault::Instead(500, json!({})), Fault::Instead(503, json!({}))];
+        each_way(before.as_ref(), &write, make, |fixture, verdict, way| {
+            assert_eq!(verdict, Told::Written, "{name} {way}");
+            assert_eq!(fixture.item("op#0").is_some(), write.record.is_some());
+        })
+        .await;
+    }
+}
+
+/// Another claim came between: it is told, and never taken for ours.
+#[tokio::test]
+async fn another_ones_record_is_never_ours() {
+    for (name, before, write) in writes() {
+        for applied in [true, false] {
+            let make = |_| {
+                let first =
+                    if applied { Fault::LoseAnswer } else { Fault::Instead(500, json!({})) };
+                vec![first, Fault::Before(Box::new(|db| put(db, &other_item())))]
+            };
+            each_way(before.as_ref(), &write, make, |_, verdict, way| {
+                assert_eq!(verdict, Told::Found(Some(claimed(99))), "{name} {way}, {applied}");
+            })
+            .await;
+        }
+    }
+}
+
+/// The token alone does not make it the same write: here it was completed meanwhile.
+#[tokio::test]
+async fn our_own_token_with_another_state_is_found() {
+    let (_, _, claim) = writes().remove(0);
+    let make = |_| {
+        let done = json!({
+            "id": {"S": "op#0"}, "status": {"S": "COMPLETED"}, "expiration": {"N": "4000000000"},
+            "owner": {"S": owner(7).to_string()}, "data": {"S": "1"},
+        });
+        vec![Fault::LoseAnswer, Fault::Before(Box::new(move |db| put(db, &done)))]
+    };
+    each_way(None, &claim, make, |_, verdict, way| {
+        assert_eq!(verdict, Told::Found(Some(completed(7, "1"))), "{way}");
+    })
+    .await;
+}
+
+/// A record without a token cannot be known for ours, however alike.
+#[tokio::test]
+async fn a_record_without_a_token_is_found() {
+    let mut anonymous = claimed(7);
+    anonymous.owner = None;
+    let write = write(0, Guard::Absent, Some(anonymous.clone()));
+    each_way(
+        None,
+        &write,
+        |_| vec![Fault::LoseAnswer],
+        |_, verdict, way| {
+            assert_eq!(verdict, Told::Found(Some(anonymous.clone())), "{way}");
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_write_that_was_applied_and_swept_is_told_as_it_is_now() {
+    for (name, before, write) in writes() {
+        let make = |_| vec![Fault::LoseAnswer, Fault::Before(Box::new(|db| delete(db, "op#0")))];
+        each_way(before.as_ref(), &write, make, |_, verdict, way| match write.guard {
+            _ if write.record.is_none() => assert_eq!(verdict, Told::Written, "{name} {way}"),
+            Guard::Absent => assert_eq!(verdict, Told::Written, "{name} {way}: written again"),
+            _ => assert_eq!(verdict, Told::Found(None), "{name} {way}"),
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn doubt_outlives_the_errors_that_follow_it() {
+    let fixture = Fixture::start().await;
+    for second in ["AccessDeniedException", "ValidationException"] {
+        fixture.wire.fault([Fault::LoseAnswer, Fault::error(second)]);
+        let verdict = one(&fixture.store(), write(0, Guard::Absent, Some(claimed(1)))).await;
+        let error = unknown(verdict);
+        assert!(error.may_have_applied(), "{error}");
+        delete(&fixture.db, key(0).as_str());
+    }
+    fixture.wire.fault([Fault::error("AccessDeniedException")]);
+    let verdict = one(&fixture.store(), write(0, Guard::Absent, Some(claimed(1)))).await;
+    let error = unknown(verdict);
+    assert_eq!(error.kind(), StoreErrorKind::Denied);
+    assert!(!error.may_have_applied());
+}
+
+#[tokio::test]
+async fn at_the_deadline_what_had_no_answer_may_have_been_applied() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    fixture.wire.fault([Fault::Hang]);
+    let deadline = SystemClock.now().plus(Duration::from_millis(200));
+    let writes = [write(0, Guard::Absent, Some(claimed(1)))];
+    let error = unknown(store.write(&writes, deadline).await.pop().unwrap());
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+    assert!(error.may_have_applied());
+    assert!(fixture.item("op#0").is_some());
+}

@@ -1,0 +1,321 @@
+//! Throttling, refusals, and what they say.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use std::{error::Error, time::Duration};
+
+use lambda_idempotency_core::{
+    clock::{Clock, SystemClock, Timestamp},
+    key::Key,
+    store::{Guard, Store, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_dynamodb::DynamoDbStore;
+use serde_json::json;
+use support::{
+    Fault, Fixture, TABLE, Told, claimed, claims, completed, delete, one, owner, put, soon, told,
+    unknown, write,
+};
+
+#[tokio::test]
+async fn throttled_members_are_sent_again_without_the_others() {
+    let codes = [
+        "ThrottlingError",
+        "ProvisionedThroughputExceeded",
+        "RequestLimitExceeded",
+        "TransactionConflict",
+    ];
+    for code in codes {
+        let fixture = Fixture::start().await;
+        fixture.wire.fault([Fault::Refuse(vec![1, 3, 4], code), Fault::Refuse(vec![0], code)]);
+        let verdicts = fixture.store().write(&claims(10), soon()).await;
+        assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{verdicts:?}");
+        let sent = fixture.wire.take();
+        let sizes: Vec<_> =
+            sent.iter().map(|(_, body)| body["Statements"].as_array().map(Vec::len)).collect();
+        // The last of the throttled ones goes alone.
+        assert_eq!(sizes, [Some(10), Some(3), None], "{code}");
+        assert_eq!(sent[2].0, "PutItem");
+    }
+}
+
+#[tokio::test]
+async fn a_throttled_request_is_sent_again() {
+    for code in ["ThrottlingException", "ProvisionedThroughputExceededException"] {
+        for count in [1, 10] {
+            let fixture = Fixture::start().await;
+            fixture.wire.fault([Fault::error(code), Fault::error(code)]);
+            let verdicts = fixture.store().write(&claims(count), soon()).await;
+            assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{verdicts:?}");
+            assert_eq!(fixture.wire.take().len(), 3);
+        }
+    }
+}
+
+#[tokio::test]
+async fn throttled_until_the_deadline_is_throttled() {
+    let fixture = Fixture::start().await;
+    for count in [1, 3] {
+        fixture.wire.fault((0..500).map(|_| Fault::error("ThrottlingException")));
+        let deadline = SystemClock.now().plus(Duration::from_millis(60));
+        for verdict in fixture.store().write(&claims(count), deadline).await {
+            let error = unknown(verdict);
+            assert_eq!(error.kind(), StoreErrorKind::Throttled);
+            assert!(error.is_transient() && !error.may_have_applied());
+        }
+        assert!(fixture.wire.take().len() > 3);
+    }
+    let read = fixture.store().read(&[support::key(0)], soon_after(60)).await.pop().unwrap();
+    assert_eq!(read.unwrap_err().kind(), StoreErrorKind::Throttled);
+}
+
+fn soon_after(millis: u64) -> Timestamp {
+    SystemClock.now().plus(Duration::from_millis(millis))
+}
+
+#[tokio::test]
+async fn after_the_deadline_nothing_is_sent() {
+    let fixture = Fixture::start().await;
+    for verdict in fixture.store().write(&claims(3), Timestamp::EPOCH).await {
+        assert_eq!(unknown(verdict).kind(), StoreErrorKind::Unavailable);
+    }
+    let read = fixture.store().read(&[support::key(0)], Timestamp::EPOCH).await;
+    assert!(read[0].is_err());
+    assert_eq!(fixture.wire.operations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn denied_says_which_permission_the_role_needs() {
+    let fixture = Fixture::start().await;
+    fixture.wire.fault([Fault::error("AccessDeniedException")]);
+    let error = unknown(one(&fixture.store(), claims(1).remove(0)).await);
+    assert_eq!(error.kind(), StoreErrorKind::Denied);
+    assert!(!error.is_transient());
+    assert_eq!(
+        error.to_string(),
+        "access to the store denied: PutItem on DynamoDB table idempotency: the role needs \
+         dynamodb:PutItem on the table"
+    );
+    assert_eq!(error.source().unwrap().to_string(), "AccessDeniedException: it says so");
+
+    fixture.wire.fault([Fault::error("AccessDeniedException")]);
+    let mut writes = claims(2);
+    writes.push(write(2, Guard::Mine(owner(2)), None));
+    for verdict in fixture.store().write(&writes, soon()).await {
+        let text = unknown(verdict).to_string();
+        assert!(
+            text.contains("dynamodb:PartiQLDelete, dynamodb:PartiQLInsert on the table")
+                || text.contains("dynamodb:PartiQLDelete, dynamodb:PartiQLInsert (or"),
+            "{text}"
+        );
+    }
+    assert_eq!(fixture.wire.operations(), ["PutItem", "BatchExecuteStatement"]);
+}
+
+#[tokio::test]
+async fn a_denied_member_harms_no_other() {
+    let fixture = Fixture::start().await;
+    fixture.wire.fault([Fault::Refuse(vec![1], "AccessDenied")]);
+    let mut verdicts = fixture.store().write(&claims(3), soon()).await;
+    let error = unknown(verdicts.remove(1));
+    assert_eq!(error.kind(), StoreErrorKind::Denied);
+    assert!(error.to_string().contains("dynamodb:PartiQLInsert"), "{error}");
+    assert!(verdicts.iter().all(|v| told(v) == Told::Written));
+}
+
+#[tokio::test]
+async fn a_missing_table_is_named_with_its_region() {
+    let fixture = Fixture::start().await;
+    let store = DynamoDbStore::new(fixture.client.clone(), "orderz");
+    for count in [1, 2] {
+        for verdict in store.write(&claims(count), soon()).await {
+            let error = unknown(verdict);
+            assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+            let text = error.to_string();
+            assert!(text.contains("table orderz does not exist in region eu-west-1"), "{text}");
+        }
+    }
+    let error = store.read(&[support::key(0)], soon()).await.pop().unwrap().unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+}
+
+#[tokio::test]
+async fn a_table_with_another_key_is_misconfigured() {
+    let fixture = Fixture::with_key("pk").await;
+    for count in [1, 2] {
+        for verdict in fixture.store().write(&claims(count), soon()).await {
+            let error = unknown(verdict);
+            assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
+            assert!(error.to_string().contains("partition key `id`"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_is_refused_as_a_whole_goes_one_by_one() {
+    let fixture = Fixture::start().await;
+    fixture.wire.fault([Fault::error("ValidationException")]);
+    let mut writes = claims(3);
+    // Against the contract, and the reason why DynamoDB refuses the batch.
+    writes.push(write(0, Guard::Absent, Some(claimed(9))));
+    let verdicts = fixture.store().write(&writes, soon()).await;
+    assert!(verdicts[..3].iter().filter(|v| matches!(v, Verdict::Written)).count() >= 2);
+    assert_eq!(fixture.wire.operations()[1..], ["PutItem"; 4]);
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_not_sent() {
+    let fixture = Fixture::start().await;
+    let huge = format!("\"{}\"", "x".repeat(400 * 1024));
+    let large = format!("\"{}\"", "x".repeat(400 * 1024 - 200));
+    for (count, operation) in [(1, None), (3, Some("BatchExecuteStatement"))] {
+        let mut writes = claims(count);
+        writes[0].record = Some(completed(1, &huge));
+        let mut verdicts = fixture.store().write(&writes, soon()).await;
+        let error = unknown(verdicts.remove(0));
+        assert_eq!(error.kind(), StoreErrorKind::TooLarge);
+        assert!(!format!("{error:?}").contains("xxx"));
+        assert!(verdicts.iter().all(|v| told(v) == Told::Written));
+        assert_eq!(fixture.wire.operations(), Vec::from_iter(operation));
+    }
+    let fits = write(7, Guard::Absent, Some(completed(1, &large)));
+    assert_eq!(told(&one(&fixture.store(), fits).await), Told::Written);
+}
+
+#[tokio::test]
+async fn a_key_that_no_table_takes_harms_no_other() {
+    let fixture = Fixture::start().await;
+    for text in [String::new(), "k".repeat(2049)] {
+        let mut writes = claims(3);
+        let key = Key::from_text(text.clone());
+        writes[1] = Write { key: key.clone(), ..writes[1].clone() };
+        let mut verdicts = fixture.store().write(&writes, soon()).await;
+        assert_eq!(unknown(verdicts.remove(1)).kind(), StoreErrorKind::Refused);
+        let mut read = fixture.store().read(&[key, support::key(0)], soon()).await;
+        assert!(read.pop().unwrap().is_ok());
+        assert_eq!(read.pop().unwrap().unwrap_err().kind(), StoreErrorKind::Refused);
+    }
+}
+
+#[tokio::test]
+async fn a_corrupt_item_harms_only_itself() {
+    let fixture = Fixture::start().await;
+    fixture.put(&json!({"id": {"S": "op#1"}, "status": {"S": "secret"}}));
+    let verdicts = fixture.store().write(&claims(3), soon()).await;
+    let [Verdict::Written, Verdict::Unknown(error), Verdict::Written] = &verdicts[..] else {
+        panic!("{verdicts:?}")
+    };
+    assert_eq!(error.kind(), StoreErrorKind::Corrupt);
+    let text = format!("{error} {error:?}");
+    assert!(text.contains("attribute `status`"), "{text}");
+    assert!(!text.contains("secret") && !text.contains("op#1"), "{text}");
+    let error = unknown(one(&fixture.store(), claims(2).remove(1)).await);
+    assert_eq!(error.kind(), StoreErrorKind::Corrupt);
+    let keys = [support::key(0), support::key(1)];
+    let mut read = fixture.store().read(&keys, soon()).await;
+    assert_eq!(read.pop().unwrap().unwrap_err().kind(), StoreErrorKind::Corrupt);
+    assert_eq!(read.pop().unwrap().unwrap(), Some(claimed(0)));
+}
+
+#[tokio::test]
+async fn a_loser_whose_winner_is_gone_claims_again() {
+    let fixture = Fixture::start().await;
+    let taken = || {
+        Fault::Before(Box::new(|db| {
+            put(
+                db,
+                &json!({"id": {"S": "op#1"}, "status": {"S": "COMPLETED"}, "expiration": {"N": "9"}}),
+            );
+        }))
+    };
+    let gone = || Fault::Before(Box::new(|db| delete(db, "op#1")));
+    fixture.wire.fault([taken(), gone()]);
+    let verdicts = fixture.store().write(&claims(3), soon()).await;
+    assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{verdicts:?}");
+    assert_eq!(
+        fixture.wire.operations(),
+        ["BatchExecuteStatement", "GetItem", "PutItem"],
+        "one loser is read and claims again by itself"
+    );
+}
+
+#[tokio::test]
+async fn a_record_that_comes_and_goes_is_contended_after_three_rounds() {
+    let fixture = Fixture::start().await;
+    let lost = || Fault::error("ConditionalCheckFailedException");
+    fixture.wire.fault([lost(), Fault::Pass, lost(), Fault::Pass, lost()]);
+    let error = unknown(one(&fixture.store(), claims(1).remove(0)).await);
+    assert_eq!(error.kind(), StoreErrorKind::Contended);
+    assert!(!error.may_have_applied());
+    assert_eq!(
+        fixture.wire.operations(),
+        ["PutItem", "GetItem", "PutItem", "GetItem", "PutItem", "GetItem"]
+    );
+}
+
+#[tokio::test]
+async fn nobody_there_is_unavailable() {
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(aws_sdk_dynamodb::config::BehaviorVersion::v2026_01_12())
+        .region(aws_sdk_dynamodb::config::Region::new("eu-west-1"))
+        .endpoint_url("http://127.0.0.1:1")
+        .credentials_provider(aws_sdk_dynamodb::config::Credentials::new("i", "s", None, None, "t"))
+        .build();
+    let client = aws_sdk_dynamodb::Client::from_conf(config);
+    let store = DynamoDbStore::new(client, TABLE);
+    let deadline = SystemClock.now().plus(Duration::from_millis(2500));
+    let writes = claims(1);
+    let error = unknown(store.write(&writes, deadline).await.pop().unwrap());
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+    assert!(error.source().is_some() || error.to_string().contains("no answer"), "{error}");
+}
+
+#[tokio::test]
+async fn without_credentials_it_is_denied_at_once() {
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(aws_sdk_dynamodb::config::BehaviorVersion::v2026_01_12())
+        .region(aws_sdk_dynamodb::config::Region::new("eu-west-1"))
+        .endpoint_url("http://127.0.0.1:1")
+        .build();
+    let client = aws_sdk_dynamodb::Client::from_conf(config);
+    let store = DynamoDbStore::new(client, TABLE);
+    let error = unknown(one(&store, claims(1).remove(0)).await);
+    assert_eq!(error.kind(), StoreErrorKind::Denied, "{error} {:?}", error.source());
+}
+
+#[tokio::test]
+async fn no_key_and_no_payload_in_any_error() {
+    let faults: [fn() -> Vec<Fault>; 5] = [
+        || vec![Fault::error("AccessDeniedException"), Fault::error("AccessDeniedException")],
+        || {
+            vec![
+                Fault::error("ValidationException"),
+                Fault::error("ValidationException"),
+                Fault::error("ValidationException"),
+            ]
+        },
+        || vec![Fault::error("ResourceNotFoundException")],
+        || {
+            vec![Fault::Instead(
+                400,
+                json!({"__type": "ValidationException", "message": "'op#0' is \"payload\""}),
+            )]
+        },
+        || vec![Fault::Refuse(vec![0], "ValidationError")],
+    ];
+    for faults in faults {
+        let fixture = Fixture::start().await;
+        fixture.wire.fault(faults());
+        let writes = [
+            write(0, Guard::Absent, Some(completed(1, "\"payload\""))),
+            write(1, Guard::Absent, Some(completed(1, "\"payload\""))),
+        ];
+        for verdict in fixture.store().write(&writes, soon()).await {
+            if let Verdict::Unknown(error) = verdict {
+                let text = format!("{error} {error:?} {:?}", error.source());
+                assert!(!text.contains("payload") && !text.contains("op#"), "{text}");
+            }
+        }
+    }
+}

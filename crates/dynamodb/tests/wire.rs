@@ -1,0 +1,339 @@
+//! What goes over the wire: the exact form of the requests, and how many there are.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use futures_util::future::join_all;
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    key::Key,
+    record::{Fingerprint, Record, Status},
+    store::{Guard, Seen, Store, Verdict},
+};
+use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore};
+use serde_json::{Value, json};
+use support::{
+    Fault, Fixture, TABLE, Told, claimed, claims, completed, key, one, owner, released, soon, told,
+    write,
+};
+
+const ONE: &str = "00000000000000000000000000000001";
+
+async fn sent(fixture: &Fixture, w: lambda_idempotency_core::store::Write) -> (String, Value) {
+    one(&fixture.store(), w).await;
+    let mut sent = fixture.wire.take();
+    assert_eq!(sent.len(), 1);
+    sent.remove(0)
+}
+
+#[tokio::test]
+async fn a_claim_is_a_put_under_attribute_not_exists() {
+    let fixture = Fixture::start().await;
+    let (operation, body) = sent(&fixture, write(0, Guard::Absent, Some(claimed(1)))).await;
+    assert_eq!(operation, "PutItem");
+    assert_eq!(
+        body,
+        json!({
+            "TableName": TABLE,
+            "Item": {
+                "id": {"S": "op#0"},
+                "status": {"S": "INPROGRESS"},
+                "expiration": {"N": "4000000000"},
+                "in_progress_expiration": {"N": "3900000000123"},
+                "owner": {"S": ONE},
+            },
+            "ConditionExpression": "attribute_not_exists(#id)",
+            "ExpressionAttributeNames": {"#id": "id"},
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_takeover_is_a_put_that_names_everything_seen() {
+    let fixture = Fixture::start().await;
+    let seen = Guard::Seen(Seen::of(&released(2)));
+    let (_, body) = sent(&fixture, write(0, seen, Some(claimed(1)))).await;
+    assert_eq!(
+        body["ConditionExpression"],
+        "#status = :status AND attribute_not_exists(#owner) AND #last_owner = :last_owner AND \
+         #lease = :lease AND #expiry = :expiry"
+    );
+    assert_eq!(
+        body["ExpressionAttributeValues"],
+        json!({
+            ":status": {"S": "INPROGRESS"},
+            ":last_owner": {"S": owner(2).to_string()},
+            ":lease": {"N": "1"},
+            ":expiry": {"N": "4000000000"},
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_put_back_is_a_delete_under_the_token() {
+    let fixture = Fixture::start().await;
+    let (operation, body) = sent(&fixture, write(0, Guard::Mine(owner(1)), None)).await;
+    assert_eq!(operation, "DeleteItem");
+    assert_eq!(
+        body,
+        json!({
+            "TableName": TABLE,
+            "Key": {"id": {"S": "op#0"}},
+            "ConditionExpression": "#status = :status AND #owner = :owner",
+            "ExpressionAttributeNames": {"#status": "status", "#owner": "owner"},
+            "ExpressionAttributeValues": {":status": {"S": "INPROGRESS"}, ":owner": {"S": ONE}},
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        })
+    );
+}
+
+#[tokio::test]
+async fn statements_quote_names_and_carry_no_values() {
+    let fixture = Fixture::start().await;
+    let writes = [
+        write(0, Guard::Absent, Some(claimed(1))),
+        write(1, Guard::Mine(owner(1)), Some(completed(1, "7"))),
+        write(2, Guard::Mine(owner(1)), None),
+        write(3, Guard::Seen(Seen::of(&claimed(2))), Some(claimed(1))),
+    ];
+    fixture.store().write(&writes, soon()).await;
+    let (operation, body) = fixture.wire.take().remove(0);
+    assert_eq!(operation, "BatchExecuteStatement");
+    let statements = body["Statements"].as_array().unwrap();
+    let text = |index: usize| statements[index]["Statement"].as_str().unwrap().to_owned();
+    assert_eq!(
+        statements[0],
+        json!({
+            "Statement": "INSERT INTO \"idempotency\" VALUE {'id': ?, 'status': ?, \
+                          'expiration': ?, 'in_progress_expiration': ?, 'owner': ?}",
+            "Parameters": [
+                {"S": "op#0"}, {"S": "INPROGRESS"}, {"N": "4000000000"}, {"N": "3900000000123"},
+                {"S": ONE},
+            ],
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        })
+    );
+    assert_eq!(
+        text(1),
+        "UPDATE \"idempotency\" SET \"status\" = ? SET \"expiration\" = ? \
+         REMOVE \"in_progress_expiration\" SET \"data\" = ? REMOVE \"validation\" \
+         SET \"owner\" = ? REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
+         REMOVE \"error\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
+    );
+    assert_eq!(
+        text(2),
+        "DELETE FROM \"idempotency\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
+    );
+    assert!(
+        text(3).ends_with(
+            "WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ? AND \"last_owner\" IS MISSING \
+             AND \"in_progress_expiration\" = ? AND \"expiration\" = ?"
+        ),
+        "{}",
+        text(3)
+    );
+}
+
+#[tokio::test]
+async fn a_hundred_claims_are_four_requests() {
+    let fixture = Fixture::start().await;
+    let verdicts = fixture.store().write(&claims(100), soon()).await;
+    assert!(verdicts.iter().all(|v| told(v) == Told::Written));
+    assert_eq!(fixture.wire.operations(), ["BatchExecuteStatement"; 4]);
+}
+
+#[tokio::test]
+async fn ten_duplicates_are_two_requests() {
+    let fixture = Fixture::start().await;
+    fixture.store().write(&claims(10), soon()).await;
+    fixture.wire.take();
+    let others: Vec<_> = (0..10).map(|n| write(n, Guard::Absent, Some(claimed(99)))).collect();
+    let verdicts = fixture.store().write(&others, soon()).await;
+    for (n, verdict) in verdicts.iter().enumerate() {
+        assert_eq!(told(verdict), Told::Found(Some(claimed(n as u128))));
+    }
+    assert_eq!(fixture.wire.operations(), ["BatchExecuteStatement", "BatchGetItem"]);
+}
+
+#[tokio::test]
+async fn a_hundred_duplicates_are_five_requests() {
+    let fixture = Fixture::start().await;
+    fixture.store().write(&claims(100), soon()).await;
+    fixture.wire.take();
+    fixture.store().write(&claims(100), soon()).await;
+    let sent = fixture.wire.operations();
+    assert_eq!(sent[..4], ["BatchExecuteStatement"; 4]);
+    assert_eq!(sent[4..], ["BatchGetItem"], "one read for the losers of all chunks");
+}
+
+/// Where the server says what a loser met, it is not asked again.
+#[tokio::test]
+async fn late_settlements_are_one_request() {
+    let fixture = Fixture::start().await;
+    fixture.store().write(&claims(10), soon()).await;
+    fixture.wire.take();
+    let late: Vec<_> =
+        (0..10).map(|n| write(n, Guard::Mine(owner(50)), Some(completed(50, "1")))).collect();
+    let verdicts = fixture.store().write(&late, soon()).await;
+    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Found(Some(_)))));
+    assert_eq!(fixture.wire.operations(), ["BatchExecuteStatement"]);
+}
+
+#[tokio::test]
+async fn large_records_are_spread_over_requests() {
+    let fixture = Fixture::start().await;
+    let large = format!("\"{}\"", "x".repeat(350 * 1024));
+    let writes: Vec<_> =
+        (0..25).map(|n| write(n, Guard::Absent, Some(completed(1, &large)))).collect();
+    let verdicts = fixture.store().write(&writes, soon()).await;
+    assert!(verdicts.iter().all(|v| told(v) == Told::Written));
+    // 11 of 350 KiB are just under 4 MiB.
+    assert_eq!(fixture.wire.operations().len(), 3);
+}
+
+#[tokio::test]
+async fn reads_are_consistent() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    let keys: Vec<Key> = (0..3).map(key).collect();
+    store.read(&keys[..1], soon()).await;
+    // The same key twice is read once: DynamoDB refuses it twice.
+    store.read(&[key(0), key(1), key(0)], soon()).await;
+    let sent = fixture.wire.take();
+    assert_eq!((sent[0].0.as_str(), &sent[0].1["ConsistentRead"]), ("GetItem", &json!(true)));
+    let asked = &sent[1].1["RequestItems"][TABLE];
+    assert_eq!(asked["ConsistentRead"], true);
+    assert_eq!(asked["Keys"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn keys_left_unprocessed_are_asked_for_again() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    store.write(&claims(3), soon()).await;
+    fixture.wire.take();
+    let left = json!({"Responses": {}, "UnprocessedKeys": {TABLE: {
+        "ConsistentRead": true, "Keys": [{"id": {"S": "op#1"}}],
+    }}});
+    fixture.wire.fault([Fault::Instead(200, left)]);
+    let keys: Vec<Key> = (0..3).map(key).collect();
+    let read = store.read(&keys, soon()).await;
+    // The answer above said that there is nothing under the other two.
+    assert!(matches!(&read[..], [Ok(None), Ok(Some(_)), Ok(None)]), "{read:?}");
+    assert_eq!(fixture.wire.operations(), ["BatchGetItem", "GetItem"]);
+}
+
+#[tokio::test]
+async fn the_retries_of_the_client_are_off() {
+    let fixture = Fixture::start().await;
+    let config = fixture.client.config().to_builder().retry_config(RetryConfig::standard()).build();
+    let client = aws_sdk_dynamodb::Client::from_conf(config);
+    let store = DynamoDbStore::new(client, TABLE);
+    fixture.wire.fault([Fault::LoseAnswer]);
+    let verdict = one(&store, write(0, Guard::Absent, Some(claimed(1)))).await;
+    assert_eq!(told(&verdict), Told::Written, "the store knew of the retry");
+}
+
+#[tokio::test]
+async fn fifty_claimants_of_a_key_have_one_winner() {
+    for company in [0, 2] {
+        let fixture = Fixture::start().await;
+        let store = fixture.store();
+        let claimants = (1..=50).map(|me| {
+            let store = store.clone();
+            async move {
+                let mut writes = vec![write(0, Guard::Absent, Some(claimed(me)))];
+                let own = usize::try_from(me).unwrap() * 1000;
+                let others = (0..company).map(|n| own + n);
+                writes.extend(others.map(|n| write(n, Guard::Absent, Some(claimed(me)))));
+                (me, store.write(&writes, soon()).await)
+            }
+        });
+        let verdicts = join_all(claimants).await;
+        let winners: Vec<_> =
+            verdicts.iter().filter(|(_, v)| matches!(v[0], Verdict::Written)).collect();
+        assert_eq!(winners.len(), 1);
+        let winner = claimed(winners[0].0);
+        for (me, verdicts) in &verdicts {
+            if *me != winners[0].0 {
+                assert_eq!(told(&verdicts[0]), Told::Found(Some(winner.clone())));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_names_in_every_form() {
+    let fixture = Fixture::with_key("pk 1").await;
+    let mut names = Attributes::default();
+    names.id = "pk 1".into();
+    names.status = "select.status[0]".into();
+    names.expiration = "ttl".into();
+    names.in_progress_expiration = "#lease".into();
+    names.data = ":data?".into();
+    names.validation = "größe".into();
+    names.owner = "from".into();
+    names.last_owner = "where".into();
+    names.failures = "a-b".into();
+    names.vanished = "1".into();
+    names.error = "$".into();
+    let store = fixture.builder().attributes(names).build().unwrap();
+    let mut full = Record::new(Status::Failed, Timestamp::from_secs(4_000_000_000));
+    full.owner = Some(owner(1));
+    full.last_owner = Some(owner(2));
+    full.failures = 1;
+    full.vanished = 2;
+    full.lease_until = Some(Timestamp::from_millis(5));
+    full.fingerprint = Some(Fingerprint::new("f"));
+    full.outcome = Some("{}".into());
+    full.error = Some("E".into());
+    for count in [1, 3] {
+        let mut before = Record::new(Status::InProgress, Timestamp::from_secs(1));
+        before.owner = Some(owner(count as u128));
+        let keys: Vec<_> = (0..count).map(|n| key(n + 10 * count)).collect();
+        let every = |guard: Guard, record: Option<&Record>| {
+            let write = |key: &Key| lambda_idempotency_core::store::Write {
+                key: key.clone(),
+                guard: guard.clone(),
+                record: record.cloned(),
+            };
+            keys.iter().map(write).collect::<Vec<_>>()
+        };
+        for (guard, record) in [
+            (Guard::Absent, Some(&before)),
+            (Guard::Mine(owner(count as u128)), Some(&full)),
+            (Guard::Seen(Seen::of(&full)), Some(&before)),
+            (Guard::Seen(Seen::of(&before)), None),
+        ] {
+            let verdicts = store.write(&every(guard.clone(), record), soon()).await;
+            assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{guard:?}: {verdicts:?}");
+            for read in store.read(&keys, soon()).await {
+                assert_eq!(read.unwrap().as_ref(), record);
+            }
+        }
+    }
+}
+
+/// A single write replaces the item; a statement cannot remove what it does not know.
+#[tokio::test]
+async fn attributes_that_are_not_ours() {
+    let fixture = Fixture::start().await;
+    let item = |n: usize| {
+        json!({
+            "id": {"S": format!("op#{n}")}, "status": {"S": "INPROGRESS"},
+            "expiration": {"N": "9"}, "tags": {"SS": ["x"]},
+        })
+    };
+    let seen = Guard::Seen(Seen::of(&Record::new(Status::InProgress, Timestamp::from_secs(9))));
+    (0..3).for_each(|n| fixture.put(&item(n)));
+    let take = |n| write(n, seen.clone(), Some(claimed(1)));
+    assert_eq!(told(&one(&fixture.store(), take(0)).await), Told::Written);
+    for verdict in fixture.store().write(&[take(1), take(2)], soon()).await {
+        assert_eq!(told(&verdict), Told::Written);
+    }
+    assert_eq!(fixture.item("op#0").unwrap()["tags"], Value::Null);
+    assert_eq!(fixture.item("op#1").unwrap()["tags"], json!({"SS": ["x"]}));
+}
