@@ -69,7 +69,7 @@ async fn a_crash_and_a_timeout_send_everything_back_once() {
             std::env::temp_dir().join(format!("lambda-idempotency-{step}-{}", std::process::id()));
         let function = scripted()
             .await
-            .timeout(Duration::from_millis(500))
+            .timeout(Duration::from_millis(1500))
             .env("MARK", mark.to_string_lossy());
         let report = deliver(function, messages(&[("a", step)])).await;
         let _ = std::fs::remove_file(&mark);

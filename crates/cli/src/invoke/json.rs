@@ -3,13 +3,13 @@
 use lambda_idempotency_local::{DeliveryReport, InvocationReport, InvocationResult, RecordReport};
 use serde_json::{Map, Value, json};
 
-use super::table::Totals;
+use super::{Rows, table::Totals};
 
 /// The whole report as one document.
-pub(crate) fn document(report: &DeliveryReport, tables: &[(String, Vec<String>)]) -> Value {
+pub(crate) fn document(report: &DeliveryReport, tables: &[Rows]) -> Value {
     let totals = Totals::of(report);
     let tables: Map<String, Value> =
-        tables.iter().map(|(name, keys)| (name.clone(), json!(keys))).collect();
+        tables.iter().map(|rows| (rows.table.name().to_owned(), json!(rows.items))).collect();
     json!({
         "version": 1,
         "complete": report.is_complete(),

@@ -12,10 +12,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lambda_idempotency_local::{
-    AsyncConfig, Build, DeliveryReport, Event, FunctionConfig, Local, SqsConfig, parse_event,
+    AsyncConfig, Build, DeliveryReport, Event, FunctionConfig, Local, SqsConfig, Table, parse_event,
 };
 
 pub(crate) use arguments::Arguments;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use output::Output;
@@ -42,11 +43,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut tables = Vec::new();
     for table in arguments.tables() {
         let items = local.dynamodb().items(table.name())?;
-        let key =
-            |item: &serde_json::Value| item.get(table.key())?.get("S")?.as_str().map(str::to_owned);
-        let mut keys: Vec<String> = items.iter().filter_map(key).collect();
-        keys.sort_unstable();
-        tables.push((table.name().to_owned(), keys));
+        tables.push(Rows { table, items });
     }
     local.shutdown().await;
 
@@ -55,10 +52,20 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     } else {
         if !arguments.quiet {
             print(&format!("{}\n\n{}\n", table::records(&report), table::invocations(&report)));
+            let problems = table::problems(&report);
+            if !problems.is_empty() {
+                print(&problems);
+            }
         }
         print(&table::summary(&report, &tables));
     }
     Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is in a table in the end.
+struct Rows {
+    table: Table,
+    items: Vec<Value>,
 }
 
 /// Prints to stdout, where nobody may be listening any more (`| head`).
@@ -113,7 +120,8 @@ async fn start(
     let mut function = FunctionConfig::new(binary)
         .timeout(arguments.timeout)
         .env("IDEMPOTENCY_TABLE", "idempotency")
-        .env("ORDERS_TABLE", "orders");
+        .env("ORDERS_TABLE", "orders")
+        .env("ORDERS_REHEARSAL", "1");
     for (name, value) in &arguments.env {
         function = function.env(name, value);
     }

@@ -5,7 +5,12 @@ use std::fmt::Write as _;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
 };
-use lambda_idempotency_local::{DeliveryReport, Fate, Outcome, RecordReport, Usage};
+use lambda_idempotency_local::{
+    DeliveryReport, Fate, InvocationResult, Outcome, RecordReport, Usage,
+};
+use serde_json::Value;
+
+use super::Rows;
 
 /// One row per delivery of a record.
 pub(crate) fn records(report: &DeliveryReport) -> Table {
@@ -32,11 +37,22 @@ pub(crate) fn records(report: &DeliveryReport) -> Table {
 
 /// One row per invocation.
 pub(crate) fn invocations(report: &DeliveryReport) -> Table {
-    let mut table =
-        table(&["#", "invocation", "ms", "DynamoDB requests", "write units", "read units"]);
+    let mut table = table(&[
+        "#",
+        "invocation",
+        "ms",
+        "DynamoDB requests",
+        "write units",
+        "refused",
+        "read units",
+    ]);
     for (number, invocation) in report.invocations.iter().enumerate() {
         let invocation = &invocation.invocation;
-        let result = Cell::new(&invocation.result);
+        let result = match &invocation.result {
+            // The message is among the problems, where there is room for it.
+            InvocationResult::FunctionError { kind, .. } => Cell::new(format!("error {kind}")),
+            result => Cell::new(result),
+        };
         let result = if invocation.result.is_response() { result } else { result.fg(Color::Red) };
         table.add_row(vec![
             number_cell(number + 1),
@@ -44,14 +60,45 @@ pub(crate) fn invocations(report: &DeliveryReport) -> Table {
             number_cell(format!("{:.1}", invocation.duration.as_secs_f64() * 1000.0)),
             Cell::new(requests(&invocation.dynamodb)),
             number_cell(invocation.dynamodb.write_units),
+            number_cell(invocation.dynamodb.refused_conditions),
             number_cell(invocation.dynamodb.read_units),
         ]);
     }
     table
 }
 
+/// Why records went back or invocations failed, each reason once.
+pub(crate) fn problems(report: &DeliveryReport) -> String {
+    let mut problems: Vec<(String, usize)> = Vec::new();
+    let mut note = |problem: String| match problems.iter_mut().find(|(known, _)| *known == problem)
+    {
+        Some((_, count)) => *count += 1,
+        None => problems.push((problem, 1)),
+    };
+    for invocation in &report.invocations {
+        let told = invocation.records.iter().filter_map(|record| {
+            let problem = record.told.as_ref()?.problem.as_ref()?;
+            Some(format!("{}: {problem}", record.outcome))
+        });
+        let told: Vec<String> = told.collect();
+        match &invocation.invocation.result {
+            // An error that only sums up what the records say is not worth repeating.
+            InvocationResult::FunctionError { kind, message } if told.is_empty() => {
+                note(format!("{kind}: {message}"));
+            }
+            _ => told.into_iter().for_each(&mut note),
+        }
+    }
+    let mut text = String::new();
+    for (problem, count) in problems {
+        let times = if count > 1 { format!("{count} times ") } else { String::new() };
+        let _ = writeln!(text, "{times}{problem}");
+    }
+    text
+}
+
 /// What it comes to, in a few lines.
-pub(crate) fn summary(report: &DeliveryReport, tables: &[(String, Vec<String>)]) -> String {
+pub(crate) fn summary(report: &DeliveryReport, tables: &[Rows]) -> String {
     let totals = Totals::of(report);
     let mut text = format!(
         "{}: {} executed, {} answered without running, {} back to the source, {} dead-lettered",
@@ -64,12 +111,33 @@ pub(crate) fn summary(report: &DeliveryReport, tables: &[(String, Vec<String>)])
     if totals.lost > 0 {
         let _ = write!(text, ", {} lost", totals.lost);
     }
-    for (name, keys) in tables {
-        let _ = write!(text, "\ntable {name}: {}", plural(keys.len(), "row", "rows"));
-        // The hashes in the idempotency table would tell nobody anything; names of orders do.
-        if !keys.is_empty() && keys.len() <= 20 && keys.iter().all(|key| key.len() <= 24) {
-            let _ = write!(text, " ({})", keys.join(", "));
-        }
+    for rows in tables {
+        let _ = write!(text, "\n{}", contents(rows));
+    }
+    text
+}
+
+/// How many rows a table has, and which, where that is short enough to read.
+fn contents(Rows { table, items }: &Rows) -> String {
+    let mut text = format!("table {}: {}", table.name(), plural(items.len(), "row", "rows"));
+    let value = |item: &Value, name: &str, kind: &str| {
+        Some(item.get(name)?.get(kind)?.as_str()?.to_owned())
+    };
+    let mut names: Vec<String> = items
+        .iter()
+        .filter_map(|item| {
+            let key = value(item, table.key(), "S")?;
+            // The example function counts here how often it placed an order: anything but 1 is a scandal.
+            match value(item, "placed", "N").filter(|placed| placed != "1") {
+                Some(placed) => Some(format!("{key} PLACED {placed} TIMES")),
+                None => Some(key),
+            }
+        })
+        .collect();
+    names.sort_unstable();
+    // Hashes, as in the idempotency table, would tell nobody anything.
+    if !names.is_empty() && names.len() <= 20 && names.iter().all(|name| name.len() <= 40) {
+        let _ = write!(text, " ({})", names.join(", "));
     }
     text
 }
@@ -132,18 +200,13 @@ fn colour(outcome: &Outcome) -> Color {
     }
 }
 
-/// What happens next to a record, and why.
+/// What happens next to a record.
 fn then(record: &RecordReport) -> Cell {
-    let (next, colour) = match record.fate {
-        Fate::Done => ("", Color::Reset),
-        Fate::Returned => ("back to the source", Color::Yellow),
-        Fate::DeadLettered => ("dead-letter queue", Color::Red),
-        Fate::Lost => ("lost: nobody retries", Color::Red),
-    };
-    match record.told.as_ref().and_then(|line| line.problem.as_deref()) {
-        Some(problem) if next.is_empty() => Cell::new(problem).fg(Color::Yellow),
-        Some(problem) => Cell::new(format!("{next}: {problem}")).fg(colour),
-        None => Cell::new(next).fg(colour),
+    match record.fate {
+        Fate::Done => Cell::new(""),
+        Fate::Returned => Cell::new("back to the source").fg(Color::Yellow),
+        Fate::DeadLettered => Cell::new("dead-letter queue").fg(Color::Red),
+        Fate::Lost => Cell::new("lost: nobody retries").fg(Color::Red),
     }
 }
 
