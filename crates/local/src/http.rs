@@ -26,15 +26,6 @@ pub(crate) type Reply = Response<Full<Bytes>>;
 #[error("the connection was dropped on purpose")]
 pub(crate) struct HangUp;
 
-/// What happens to a handler when its client goes away in the middle of a request.
-#[derive(Clone, Copy)]
-pub(crate) enum WhenClientLeaves {
-    /// Drop it: nobody is waiting.
-    Cancel,
-    /// Let it finish: a request that has arrived is carried out, whoever is left to hear of it.
-    Finish,
-}
-
 /// A running server. Dropping it closes the port and every connection.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -43,8 +34,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves `handler` on a free loopback port.
-    pub(crate) async fn start<H, F>(leaving: WhenClientLeaves, handler: H) -> Result<Self, Error>
+    /// Serves `handler` on a free loopback port. It is dropped when its client goes away.
+    pub(crate) async fn start<H, F>(handler: H) -> Result<Self, Error>
     where
         H: Fn(Request<Bytes>) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<Reply, HangUp>> + Send + 'static,
@@ -56,7 +47,7 @@ impl Server {
             loop {
                 tokio::select! {
                     accepted = listener.accept() => if let Ok((stream, _)) = accepted {
-                        connections.spawn(converse(stream, leaving, handler.clone()));
+                        connections.spawn(converse(stream, handler.clone()));
                     },
                     Some(_) = connections.join_next() => {}
                 }
@@ -75,7 +66,7 @@ pub(crate) async fn listen() -> Result<TcpListener, Error> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(Error::Listen)
 }
 
-async fn converse<H, F>(stream: TcpStream, leaving: WhenClientLeaves, handler: H)
+async fn converse<H, F>(stream: TcpStream, handler: H)
 where
     H: Fn(Request<Bytes>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Result<Reply, HangUp>> + Send + 'static,
@@ -90,10 +81,7 @@ where
         }
     });
     // An error here is a client that left or a handler that hung up: both are everyday life.
-    let _ = http1::Builder::new()
-        .half_close(matches!(leaving, WhenClientLeaves::Finish))
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
 /// A JSON answer.

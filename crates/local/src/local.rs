@@ -258,6 +258,24 @@ impl Local {
 
     /// Kills the process of a running invocation with `SIGKILL`. Its result will say so.
     ///
+    /// With a [`Gate`](crate::Gate) the moment can be chosen exactly:
+    ///
+    /// ```no_run
+    /// # use lambda_idempotency_local::{Apply, Fault, Gate, Local};
+    /// # async fn example(local: Local, event: &str) -> Result<(), lambda_idempotency_local::Error> {
+    /// // The order is placed, and the process dies before it hears of that.
+    /// let gate = Gate::new();
+    /// local.dynamodb().faults().add(Fault::hold(Apply::After, &gate).table("orders").times(1));
+    /// let kill = async {
+    ///     gate.reached().await;
+    ///     local.kill_in_flight();
+    /// };
+    /// let (report, ()) = tokio::join!(local.deliver(event), kill);
+    /// assert!(report?.is_complete(), "the queue delivered it again");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// False if there is no such invocation (any more).
     pub fn kill(&self, request_id: &str) -> bool {
         self.pool.kill(request_id)

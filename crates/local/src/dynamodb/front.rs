@@ -1,7 +1,7 @@
 //! A front door to the database: a proxy that counts, and misbehaves when told to.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,12 +11,14 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
 use super::fault::{Action, Apply, Faults};
 use super::request;
 use super::usage::{Ledger, Usage};
 use crate::Error;
-use crate::http::{HangUp, Reply, Server, WhenClientLeaves};
+use crate::http::{HangUp, Reply, Server};
 
 /// A front door to an embedded DynamoDB, on a loopback port. Dropping it closes it.
 #[derive(Debug)]
@@ -30,13 +32,17 @@ impl Front {
         upstream: Upstream,
         faults: Faults,
         total: Arc<Ledger>,
+        arrivals: Weak<Arrivals>,
     ) -> Result<Self, Error> {
         let own = Arc::new(Ledger::default());
         let proxy = Arc::new(Proxy { upstream, faults, ledgers: [Arc::clone(&own), total] });
-        // A request that has arrived is carried out, even if the process that sent it is killed meanwhile.
-        let server = Server::start(WhenClientLeaves::Finish, move |request| {
-            let proxy = Arc::clone(&proxy);
-            async move { proxy.answer(request).await }
+        let server = Server::start(move |request| {
+            let (proxy, arrivals) = (Arc::clone(&proxy), arrivals.upgrade());
+            async move {
+                let answer =
+                    arrivals.ok_or(HangUp)?.spawn(async move { proxy.answer(request).await });
+                answer.await.map_err(|_| HangUp)?
+            }
         })
         .await?;
         Ok(Self { server, own })
@@ -50,6 +56,26 @@ impl Front {
     /// What came through this door.
     pub fn usage(&self) -> Usage {
         self.own.snapshot()
+    }
+}
+
+/// Requests that have arrived. They are carried out even if the process that sent one is killed
+/// meanwhile, and its front is gone: they end with the database only.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals(Mutex<JoinSet<()>>);
+
+impl Arrivals {
+    fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> oneshot::Receiver<T> {
+        let (done, result) = oneshot::channel();
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(async move {
+            let _ = done.send(work.await);
+        });
+        result
     }
 }
 

@@ -26,7 +26,7 @@ pub use usage::Usage;
 
 use crate::Error;
 use crate::http::{Task, listen};
-use front::Upstream;
+use front::{Arrivals, Upstream};
 use usage::Ledger;
 
 /// An embedded DynamoDB. Clones share the database, its faults and its totals.
@@ -40,6 +40,7 @@ struct Inner {
     upstream: Upstream,
     faults: Faults,
     total: Arc<Ledger>,
+    arrivals: Arc<Arrivals>,
     _server: Task,
 }
 
@@ -67,6 +68,7 @@ impl DynamoDb {
             upstream,
             faults: Faults::default(),
             total: Arc::default(),
+            arrivals: Arc::default(),
             _server: server,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -78,6 +80,7 @@ impl DynamoDb {
             self.inner.upstream.clone(),
             self.inner.faults.clone(),
             Arc::clone(&self.inner.total),
+            Arc::downgrade(&self.inner.arrivals),
         )
         .await
     }

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::InvocationResult;
 use crate::Error;
-use crate::http::{HangUp, Reply, Server, WhenClientLeaves, json};
+use crate::http::{HangUp, Reply, Server, json};
 
 /// An event on its way to the function.
 #[derive(Debug)]
@@ -52,10 +52,7 @@ impl RuntimeApi {
         let (work, queue) = mpsc::unbounded_channel();
         let (speak, said) = mpsc::unbounded_channel();
         let state = Arc::new(State { work: Mutex::new(queue), said: speak });
-        let server = Server::start(WhenClientLeaves::Cancel, move |request| {
-            answer(Arc::clone(&state), request)
-        })
-        .await?;
+        let server = Server::start(move |request| answer(Arc::clone(&state), request)).await?;
         Ok(Self { server, work, said })
     }
 
