@@ -14,7 +14,11 @@ use lambda_idempotency_local::{
 use serde_json::{Value, json};
 
 async fn deliver(function: FunctionConfig, event: Value) -> DeliveryReport {
-    let sqs = SqsConfig { visibility: Some(Duration::from_millis(20)), ..SqsConfig::default() };
+    let sqs = SqsConfig {
+        visibility: Some(Duration::from_millis(20)),
+        max_receive_count: 3,
+        ..SqsConfig::default()
+    };
     let asynchronous = AsyncConfig { retry_delays: vec![Duration::from_millis(5); 2] };
     let local = Local::builder(function).sqs(sqs).asynchronous(asynchronous).start().await.unwrap();
     let report = local.deliver(&event.to_string()).await.unwrap();

@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     pub(crate) visibility: Option<Duration>,
 
     /// How often an SQS message is received before it goes to the dead-letter queue
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_receive_count: u32,
 
     /// How many SQS messages an invocation gets at most
