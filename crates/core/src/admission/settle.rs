@@ -56,7 +56,8 @@ pub enum Settlement {
 pub enum Settled {
     /// An earlier try of the same write was applied, or nothing is left to be done.
     Done,
-    /// The record is gone, and with it whoever could object: write this instead.
+    /// Write this instead: the record is gone, and with it whoever could object; or it is still
+    /// ours, extended by an earlier renewal whose answer was lost.
     Again {
         /// The condition.
         guard: Guard,
@@ -167,6 +168,13 @@ impl Held {
         if self.is_own_work(settlement, found) {
             return Settled::Done;
         }
+        if let Settlement::Renew { .. } = settlement
+            && Guard::Mine(self.claim.owner).holds(Some(found))
+            && let Some(record) = self.left_behind(settlement, now)
+        {
+            // An earlier renewal was applied that we took for lost: this one goes on from there.
+            return Settled::Again { guard: Guard::Seen(Seen::of(found)), record };
+        }
         Settled::Overtaken(match found.status {
             Status::Completed => Overtaken::Completed(found.outcome.clone()),
             Status::Failed => Overtaken::Failed { error: found.error.clone() },
@@ -185,10 +193,11 @@ impl Held {
             Settlement::Release { .. } | Settlement::PutBack => {
                 found.is_released() && found.last_owner == mine
             }
+            // Or an earlier one that reaches further, by a clock that has stepped back since.
             Settlement::Renew { lease_until } => {
                 found.status == Status::InProgress
                     && found.owner == mine
-                    && found.lease_until == Some(*lease_until)
+                    && found.lease_until >= Some(*lease_until)
             }
         }
     }
@@ -320,5 +329,18 @@ mod tests {
         assert!(!guard.holds(Some(&record)), "a late duplicate must miss");
         assert!(record.expires_at >= at(9001));
         assert_eq!(held.settled(&renew, Some(&record), at(111)), Settled::Done);
+    }
+    #[test]
+    fn a_renewal_goes_on_from_an_earlier_one_that_was_taken_for_lost() {
+        let held = held(1);
+        let renew = |secs| Settlement::Renew { lease_until: at(secs) };
+        let (_, found) = held.write(&renew(200), at(110));
+        let Settled::Again { guard, record } = held.settled(&renew(210), found.as_ref(), at(111))
+        else {
+            panic!("the record is still ours");
+        };
+        assert!(guard.holds(found.as_ref()));
+        assert_eq!(record.lease_until, Some(at(210)));
+        assert_eq!(held.settled(&renew(190), found.as_ref(), at(111)), Settled::Done);
     }
 }
