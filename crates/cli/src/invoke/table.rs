@@ -15,6 +15,7 @@ use super::Rows;
 /// One row per delivery of a record.
 pub(crate) fn records(report: &DeliveryReport) -> Table {
     let mut table = table(&["#", "source", "record", "delivery", "key", "outcome", "ms", "then"]);
+    let narrow = is_narrow(&table);
     for (number, invocation) in report.invocations.iter().enumerate() {
         for record in &invocation.records {
             let told = record.told.as_ref();
@@ -23,7 +24,7 @@ pub(crate) fn records(report: &DeliveryReport) -> Table {
             table.add_row(vec![
                 number_cell(number + 1),
                 Cell::new(record.source),
-                Cell::new(record.record.as_deref().unwrap_or("-")),
+                Cell::new(name(record.record.as_deref().unwrap_or("-"), narrow)),
                 number_cell(record.receive_count),
                 Cell::new(key),
                 Cell::new(&record.outcome).fg(colour(&record.outcome)),
@@ -46,6 +47,7 @@ pub(crate) fn invocations(report: &DeliveryReport) -> Table {
         "refused",
         "read units",
     ]);
+    let narrow = is_narrow(&table);
     for (number, invocation) in report.invocations.iter().enumerate() {
         let invocation = &invocation.invocation;
         let result = match &invocation.result {
@@ -58,7 +60,7 @@ pub(crate) fn invocations(report: &DeliveryReport) -> Table {
             number_cell(number + 1),
             result,
             number_cell(format!("{:.1}", invocation.duration.as_secs_f64() * 1000.0)),
-            Cell::new(requests(&invocation.dynamodb)),
+            Cell::new(requests(&invocation.dynamodb, if narrow { "\n" } else { ", " })),
             number_cell(invocation.dynamodb.write_units),
             number_cell(invocation.dynamodb.refused_conditions),
             number_cell(invocation.dynamodb.read_units),
@@ -171,9 +173,26 @@ impl Totals {
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-    table.load_style(style).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(style);
+    // Narrower than that, or unknown, wrapping would do more harm than good.
+    if table.width().is_some_and(|width| width >= 70) {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    }
     table.set_header(header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
     table
+}
+
+/// Whether a terminal leaves too little room for whole ids.
+fn is_narrow(table: &Table) -> bool {
+    table.width().is_some_and(|width| width < 120)
+}
+
+/// The id of a record, or both its ends where there is no room.
+fn name(id: &str, narrow: bool) -> String {
+    match (id.get(..8), id.get(id.len().saturating_sub(4)..)) {
+        (Some(head), Some(tail)) if narrow && id.len() > 20 => format!("{head}…{tail}"),
+        _ => id.to_owned(),
+    }
 }
 
 fn number_cell(number: impl ToString) -> Cell {
@@ -186,7 +205,7 @@ fn plural(count: usize, one: &str, many: &str) -> String {
 
 /// Enough of a hash to tell two apart.
 fn short(hash: &str) -> &str {
-    hash.get(..10).unwrap_or(hash)
+    hash.get(..8).unwrap_or(hash)
 }
 
 fn colour(outcome: &Outcome) -> Color {
@@ -204,14 +223,14 @@ fn colour(outcome: &Outcome) -> Color {
 fn then(record: &RecordReport) -> Cell {
     match record.fate {
         Fate::Done => Cell::new(""),
-        Fate::Returned => Cell::new("back to the source").fg(Color::Yellow),
-        Fate::DeadLettered => Cell::new("dead-letter queue").fg(Color::Red),
-        Fate::Lost => Cell::new("lost: nobody retries").fg(Color::Red),
+        Fate::Returned => Cell::new("went back").fg(Color::Yellow),
+        Fate::DeadLettered => Cell::new("dead-lettered").fg(Color::Red),
+        Fate::Lost => Cell::new("lost").fg(Color::Red),
     }
 }
 
-fn requests(usage: &Usage) -> String {
+fn requests(usage: &Usage, separator: &str) -> String {
     let each: Vec<String> =
         usage.operations.iter().map(|(name, count)| format!("{name} {count}")).collect();
-    if each.is_empty() { "none".to_owned() } else { each.join(", ") }
+    if each.is_empty() { "none".to_owned() } else { each.join(separator) }
 }
