@@ -14,7 +14,7 @@ use super::Rows;
 
 /// One row per delivery of a record.
 pub(crate) fn records(report: &DeliveryReport) -> Table {
-    let mut table = table(&["#", "source", "record", "delivery", "key", "outcome", "ms", "then"]);
+    let mut table = table(&["#", "source", "record", "try", "key", "outcome", "ms", "then"]);
     let narrow = is_narrow(&table);
     for (number, invocation) in report.invocations.iter().enumerate() {
         for record in &invocation.records {
@@ -187,10 +187,10 @@ fn is_narrow(table: &Table) -> bool {
     table.width().is_some_and(|width| width < 120)
 }
 
-/// The id of a record, or both its ends where there is no room.
+/// The id of a record, or its beginning where there is no room.
 fn name(id: &str, narrow: bool) -> String {
-    match (id.get(..8), id.get(id.len().saturating_sub(4)..)) {
-        (Some(head), Some(tail)) if narrow && id.len() > 20 => format!("{head}…{tail}"),
+    match id.get(..8) {
+        Some(head) if narrow && id.len() > 20 => format!("{head}…"),
         _ => id.to_owned(),
     }
 }
