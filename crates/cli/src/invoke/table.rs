@@ -38,15 +38,7 @@ pub(crate) fn records(report: &DeliveryReport) -> Table {
 
 /// One row per invocation.
 pub(crate) fn invocations(report: &DeliveryReport) -> Table {
-    let mut table = table(&[
-        "#",
-        "invocation",
-        "ms",
-        "DynamoDB requests",
-        "write units",
-        "refused",
-        "read units",
-    ]);
+    let mut table = table(&["#", "invocation", "ms", "DynamoDB requests", "WCU", "refused", "RCU"]);
     let narrow = is_narrow(&table);
     for (number, invocation) in report.invocations.iter().enumerate() {
         let invocation = &invocation.invocation;
