@@ -51,10 +51,9 @@ impl DynamoDbStore {
             Err(late) => same(members, Answer::Failed(Failure::timed_out(doing, late))),
             Ok(Err(error)) => {
                 let failure = sdk_failure(doing, &error);
-                // The request as a whole was refused, be it for one member: each goes by itself.
-                let refused = !failure.retry
-                    && matches!(failure.kind(), StoreErrorKind::Refused | StoreErrorKind::TooLarge);
-                same(members, if refused { Answer::Alone } else { Answer::Failed(failure) })
+                // Refused as a whole, be it for one member: each goes by itself.
+                let alone = refused(&failure);
+                same(members, if alone { Answer::Alone } else { Answer::Failed(failure) })
             }
             Ok(Ok(output)) => {
                 let responses = output.responses.unwrap_or_default().into_iter().map(Some);
@@ -82,10 +81,21 @@ impl DynamoDbStore {
             }
             code => {
                 let code = code.as_ref().map(Code::as_str);
-                Answer::Failed(service_failure(doing, code, error.message.as_deref(), None))
+                let failure = service_failure(doing, code, error.message.as_deref(), None);
+                if refused(&failure) {
+                    // What a statement cannot do, a single write may; if not, it says why.
+                    tracing::warn!(table = %self.config.table, ?code, "a statement was refused");
+                    return Answer::Alone;
+                }
+                Answer::Failed(failure)
             }
         }
     }
+}
+
+/// Whether this is about the statements, and not about the table or the caller.
+fn refused(failure: &Failure) -> bool {
+    !failure.retry && matches!(failure.kind(), StoreErrorKind::Refused | StoreErrorKind::TooLarge)
 }
 
 fn same(members: &[Member<'_>], answer: Answer) -> Vec<Answer> {

@@ -165,6 +165,15 @@ async fn a_batch_that_is_refused_as_a_whole_goes_one_by_one() {
 }
 
 #[tokio::test]
+async fn a_statement_that_is_refused_goes_as_a_single_write() {
+    let fixture = Fixture::start().await;
+    fixture.wire.fault([Fault::Refuse(vec![1], "ValidationError")]);
+    let verdicts = fixture.store().write(&claims(3), soon()).await;
+    assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{verdicts:?}");
+    assert_eq!(fixture.wire.operations(), ["BatchExecuteStatement", "PutItem"]);
+}
+
+#[tokio::test]
 async fn what_is_too_large_is_not_sent() {
     let fixture = Fixture::start().await;
     let huge = format!("\"{}\"", "x".repeat(400 * 1024));

@@ -1,0 +1,88 @@
+//! Every guard against every record, in both forms, judged by what a guard means.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    record::{Record, Status},
+    store::{Guard, Seen, Store, Write},
+};
+use lambda_idempotency_dynamodb::DynamoDbStore;
+use support::{Fixture, Told, claimed, owner, soon, told, write};
+
+/// All combinations of what a guard can name.
+fn records() -> Vec<Record> {
+    let mut records = Vec::new();
+    for status in [Status::InProgress, Status::Completed, Status::Failed] {
+        for by in [None, Some(owner(1)), Some(owner(2))] {
+            for last in [None, Some(owner(1))] {
+                for lease in [None, Some(Timestamp::from_millis(1))] {
+                    for expires in [Timestamp::from_secs(9), Timestamp::from_millis(9_500)] {
+                        let mut record = Record::new(status, Timestamp::EPOCH);
+                        record.owner = by;
+                        record.last_owner = last;
+                        record.lease_until = lease;
+                        record.expires_at = expires;
+                        records.push(record);
+                    }
+                }
+            }
+        }
+    }
+    records
+}
+
+fn guards() -> Vec<Guard> {
+    let mut guards = vec![Guard::Absent, Guard::Mine(owner(1)), Guard::Mine(owner(2))];
+    guards.extend(records().iter().map(|record| Guard::Seen(Seen::of(record))));
+    guards
+}
+
+async fn every_pair(setup: &DynamoDbStore, store: &DynamoDbStore, step: usize, from: usize) {
+    let mut there: Vec<Option<Record>> = records().into_iter().map(Some).collect();
+    there.push(None);
+    let (mut before, mut writes, mut expected) = (vec![], vec![], vec![]);
+    let pairs = there.iter().flat_map(|there| guards().into_iter().map(move |g| (there, g)));
+    for (n, (there, guard)) in pairs.enumerate().skip(from).step_by(step) {
+        // Every third deletes.
+        let record = (n % 3 != 2).then(|| claimed(7));
+        let write: Write = write(n, guard, record);
+        before.extend(there.clone().map(|r| Write {
+            key: write.key.clone(),
+            guard: Guard::Absent,
+            record: Some(r),
+        }));
+        let applies = write.applies(there.as_ref());
+        let verdict = if applies { Told::Written } else { Told::Found(there.clone()) };
+        let left = if applies { write.record.clone() } else { there.clone() };
+        expected.push((verdict, left));
+        writes.push(write);
+    }
+    for verdict in setup.write(&before, soon()).await {
+        assert_eq!(told(&verdict), Told::Written);
+    }
+    let verdicts = store.write(&writes, soon()).await;
+    let keys: Vec<_> = writes.iter().map(|write| write.key.clone()).collect();
+    let left = setup.read(&keys, soon()).await;
+    for (((write, verdict), left), expected) in writes.iter().zip(verdicts).zip(left).zip(expected)
+    {
+        let actual = (told(&verdict), left.unwrap());
+        assert_eq!(actual, expected, "{:?} over {:?}", write.guard, expected.1);
+    }
+}
+
+#[tokio::test]
+async fn as_statements() {
+    let fixture = Fixture::start().await;
+    every_pair(&fixture.store(), &fixture.store(), 1, 0).await;
+}
+
+#[tokio::test]
+async fn as_single_writes() {
+    let fixture = Fixture::start().await;
+    let singles = fixture.builder().without_partiql().build().unwrap();
+    // Steps of a size that shares no factor with the 75 guards: each meets many records.
+    every_pair(&fixture.store(), &singles, 4, 1).await;
+}
