@@ -56,8 +56,8 @@ pub enum Settlement {
 pub enum Settled {
     /// An earlier try of the same write was applied, or nothing is left to be done.
     Done,
-    /// Write this instead: the record is gone, and with it whoever could object; or it is still
-    /// ours, extended by an earlier renewal whose answer was lost.
+    /// Write this instead: the record is gone, and with it whoever could object; or it is ours
+    /// all the same, since an earlier write of ours landed late.
     Again {
         /// The condition.
         guard: Guard,
@@ -168,12 +168,15 @@ impl Held {
         if self.is_own_work(settlement, found) {
             return Settled::Done;
         }
-        if let Settlement::Renew { .. } = settlement
-            && Guard::Mine(self.claim.owner).holds(Some(found))
+        let mine = Guard::Mine(self.claim.owner);
+        if mine.holds(Some(found))
             && let Some(record) = self.left_behind(settlement, now)
         {
-            // An earlier renewal was applied that we took for lost: this one goes on from there.
-            return Settled::Again { guard: Guard::Seen(Seen::of(found)), record };
+            // A write that we took for lost has landed since: a renewal, which this one extends,
+            // or after a sweep a copy of the claim.
+            let renews = matches!(settlement, Settlement::Renew { .. });
+            let guard = if renews { Guard::Seen(Seen::of(found)) } else { mine };
+            return Settled::Again { guard, record };
         }
         Settled::Overtaken(match found.status {
             Status::Completed => Overtaken::Completed(found.outcome.clone()),
@@ -342,5 +345,18 @@ mod tests {
         assert!(guard.holds(found.as_ref()));
         assert_eq!(record.lease_until, Some(at(210)));
         assert_eq!(held.settled(&renew(190), found.as_ref(), at(111)), Settled::Done);
+    }
+
+    #[test]
+    fn a_completion_that_finds_its_own_claim_landing_late_settles_that() {
+        let held = held(1);
+        assert!(matches!(held.settled(&complete(), None, at(140)), Settled::Again { .. }));
+        let Settled::Again { guard, record } =
+            held.settled(&complete(), Some(&held.record), at(140))
+        else {
+            panic!("the record is ours");
+        };
+        assert!(guard.holds(Some(&held.record)));
+        assert_eq!(record.status, Status::Completed);
     }
 }
