@@ -241,10 +241,12 @@ impl<'a> Drive<'a> {
             }
         }
         let room = CLAIM_AHEAD.saturating_sub(self.claims + self.ready.len());
-        let next: Vec<_> = self.to_claim.drain(..room.min(self.to_claim.len())).collect();
-        if !next.is_empty() {
-            self.claim(next, now);
+        // Of many, not one at a time as room comes free.
+        if self.to_claim.is_empty() || room < self.to_claim.len().min(CLAIM_AHEAD / 2) {
+            return;
         }
+        let next = self.to_claim.drain(..room.min(self.to_claim.len())).collect();
+        self.claim(next, now);
     }
 
     fn claim(&mut self, records: Vec<usize>, now: Timestamp) {

@@ -63,28 +63,29 @@ impl Drive<'_> {
     /// Gives a record its outcome, and to those that wait for it what follows from that.
     pub(super) fn finish(&mut self, at: usize, outcome: Outcome) {
         let mut open = vec![(at, outcome)];
-        while let Some((at, outcome)) = open.pop() {
-            if self.entry(at).outcome.is_some() {
-                continue;
-            }
-            if self.alone == Some(at) {
-                self.alone = None;
-            }
-            let mut candidates = self.answer_copies(at, &outcome);
-            if !outcome.is_acknowledged() {
-                let rest = self.plan.same_group(at).into_iter();
-                open.extend(rest.map(|at| (at, Outcome::Returned(NotStarted::Order))));
-            }
-            if let Some(entry) = self.entries.get(at) {
-                self.report(entry, &outcome);
-            }
-            self.entry(at).outcome = Some(outcome);
-            candidates.extend(self.plan.leave(at));
-            for next in candidates {
-                if let Some(outcome) = self.set_off(next) {
-                    open.push((next, outcome));
+        let mut next = Vec::new();
+        loop {
+            while let Some((at, outcome)) = open.pop() {
+                if self.entry(at).outcome.is_some() {
+                    continue;
                 }
+                if self.alone == Some(at) {
+                    self.alone = None;
+                }
+                next.extend(self.answer_copies(at, &outcome));
+                if !outcome.is_acknowledged() {
+                    let rest = self.plan.same_group(at).into_iter();
+                    open.extend(rest.map(|at| (at, Outcome::Returned(NotStarted::Order))));
+                }
+                if let Some(entry) = self.entries.get(at) {
+                    self.report(entry, &outcome);
+                }
+                self.entry(at).outcome = Some(outcome);
+                next.extend(self.plan.leave(at));
             }
+            // Only now: a record whose group has just failed must not set off.
+            let Some(candidate) = next.pop() else { return };
+            open.extend(self.set_off(candidate).map(|outcome| (candidate, outcome)));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Renames workers and tokens.
-pub fn canonical(mut world: World) -> World {
+pub(crate) fn canonical(mut world: World) -> World {
     sort_workers(&mut world);
     for key in &mut world.keys {
         key.strays.sort_unstable_by_key(without_names);
@@ -82,7 +82,7 @@ fn without_names(request: &Request) -> Request {
 }
 
 /// A token that nobody in this key's world knows.
-pub fn fresh_token(key: &mut KeyWorld) -> Token {
+pub(crate) fn fresh_token(key: &mut KeyWorld) -> Token {
     let mut highest = 0;
     let mut see = |token: Token| {
         highest = highest.max(token);

@@ -1,4 +1,4 @@
-//! The world as a [`Model`]: where it begins and every step it can take.
+//! The world as a [`Model`]: where it begins and what each step makes of it.
 
 use std::marker::PhantomData;
 
@@ -9,8 +9,8 @@ use crate::{
     packed::Intent,
     properties,
     protocol::Protocol,
-    setup::{SKEW, Setup},
-    state::{Faults, Job, KeyWorld, World},
+    setup::Setup,
+    state::{KeyWorld, World},
     step::Step,
     witness::Event,
     worker::Resolve,
@@ -18,26 +18,27 @@ use crate::{
 
 /// Explores a protocol in a world of this size.
 #[derive(Debug)]
-pub struct Explorer<P> {
-    pub setup: Setup,
+pub(crate) struct Explorer<P> {
+    pub(crate) setup: Setup,
     protocol: PhantomData<P>,
 }
 
-/// A step. `now` is what the clock of whoever acts reads.
+/// A step. `now` is what the clock of whoever acts reads; `lost` says that the write which is sent
+/// gets no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Time goes on.
     Tick,
     /// A worker takes a delivery and sends its claim.
-    Take { worker: usize, key: usize, now: u8 },
+    Take { worker: usize, key: usize, now: u8, lost: Option<Resolve> },
     /// A worker's write reaches the store; unless answers travel, the worker learns the answer.
     Land { worker: usize, key: usize, now: u8 },
     /// An answer arrives.
     Answer { worker: usize, key: usize, now: u8 },
-    /// A worker's write gets no answer.
+    /// A write in flight gets no answer.
     Unanswered { worker: usize, key: usize, resolve: Resolve, now: u8 },
     /// A handler ends, is not started, or is to have longer.
-    Settle { worker: usize, key: usize, intent: Intent, now: u8 },
+    Settle { worker: usize, key: usize, intent: Intent, now: u8, lost: Option<Resolve> },
     /// A worker dies.
     Crash { worker: usize },
     /// A late write, or a copy of one, reaches the store.
@@ -47,58 +48,8 @@ pub enum Action {
 }
 
 impl<P: Protocol> Explorer<P> {
-    pub fn new(setup: Setup) -> Self {
+    pub(crate) fn new(setup: Setup) -> Self {
         Self { setup, protocol: PhantomData }
-    }
-
-    /// What a worker may do about a key; `push` takes the actions.
-    fn worker_actions(
-        &self,
-        world: &World,
-        worker: usize,
-        key: usize,
-        push: &mut impl FnMut(Action),
-    ) {
-        let Some(call) = world.keys[key].calls[worker] else {
-            if world.keys[key].source.queued > 0 {
-                readings(world.time, |now| push(Action::Take { worker, key, now }));
-            }
-            return;
-        };
-        let unanswered = world.faults.timeouts > 0;
-        readings(world.time, |now| {
-            if call.answer.is_some() {
-                push(Action::Answer { worker, key, now });
-            } else if call.request.is_some() {
-                push(Action::Land { worker, key, now });
-            }
-            if let Some(request) = call.request.filter(|_| unanswered) {
-                let mut unanswered =
-                    |resolve| push(Action::Unanswered { worker, key, resolve, now });
-                unanswered(Resolve::Retry);
-                unanswered(Resolve::GiveUp);
-                if self.setup.regret && request.intent == Intent::Complete {
-                    unanswered(Resolve::Regret);
-                }
-            }
-            if call.job == Job::Running {
-                let mut settle = |intent| push(Action::Settle { worker, key, intent, now });
-                settle(Intent::Complete);
-                if self.setup.put_back {
-                    settle(Intent::PutBack);
-                }
-                if world.faults.errors > 0 {
-                    settle(Intent::Release);
-                    if self.setup.remember {
-                        settle(Intent::Remember);
-                    }
-                }
-                let until = now + self.setup.renewal;
-                if self.setup.renewal > 0 && until > call.held.lease() && now <= call.held.lease() {
-                    settle(Intent::Renew(until));
-                }
-            }
-        });
     }
 }
 
@@ -120,25 +71,15 @@ impl<P: Protocol> Model for Explorer<P> {
         }
         for worker in 0..self.setup.workers {
             for key in 0..self.setup.keys {
-                self.worker_actions(world, worker, key, &mut |action| actions.push(action));
+                self.worker_actions(world, worker, key, actions);
             }
             let works = world.keys.iter().any(|key| key.calls[worker].is_some());
             if works && world.faults.crashes > 0 {
                 actions.push(Action::Crash { worker });
             }
         }
-        for (key, of_key) in world.keys.iter().enumerate() {
-            if of_key.store.is_some_and(|record| world.time + SKEW > record.expires()) {
-                actions.push(Action::Sweep { key });
-            }
-            // A stray that changes nothing might as well never arrive.
-            let mut probe = of_key.clone();
-            let step = Step::<P>::new(&self.setup, world.time, &mut probe);
-            for (index, stray) in of_key.strays.iter().enumerate() {
-                if step.would_change(stray) {
-                    actions.push(Action::Stray { key, index });
-                }
-            }
+        for key in 0..self.setup.keys {
+            self.key_actions(world, key, actions);
         }
     }
 
@@ -150,16 +91,16 @@ impl<P: Protocol> Model for Explorer<P> {
         };
         match action {
             Action::Tick => *time += 1,
-            Action::Take { worker, key, now } => step(key, &mut |step| step.take(worker, now)),
+            Action::Take { worker, key, now, lost } => {
+                faults.timeouts -= u8::from(lost.is_some());
+                step(key, &mut |step| {
+                    step.take(worker, now);
+                    step.send(worker, lost, now);
+                });
+            }
             Action::Land { worker, key, now } => step(key, &mut |step| {
-                let mut call = step.key.calls[worker].expect("it sent something");
-                let answer = step.land(&call.request.expect("it sent something"));
-                if step.setup.answers_travel {
-                    call.answer = Some(answer);
-                    step.key.calls[worker] = Some(call);
-                } else {
-                    step.react(worker, call, answer, now);
-                }
+                step.arrive(worker, now);
+                step.send(worker, None, now);
             }),
             Action::Answer { worker, key, now } => step(key, &mut |step| {
                 let call = step.key.calls[worker].expect("it asked something");
@@ -167,16 +108,15 @@ impl<P: Protocol> Model for Explorer<P> {
             }),
             Action::Unanswered { worker, key, resolve, now } => {
                 faults.timeouts -= 1;
-                step(key, &mut |step| {
-                    let call = step.key.calls[worker].expect("it sent something");
-                    step.unanswered(worker, call, resolve, now);
-                });
+                step(key, &mut |step| step.send(worker, Some(resolve), now));
             }
-            Action::Settle { worker, key, intent, now } => {
-                spend_error(faults, intent);
+            Action::Settle { worker, key, intent, now, lost } => {
+                faults.timeouts -= u8::from(lost.is_some());
+                faults.errors -= u8::from(matches!(intent, Intent::Release | Intent::Remember));
                 step(key, &mut |step| {
                     let call = step.key.calls[worker].expect("it holds the key");
                     step.settle(worker, call, intent, now);
+                    step.send(worker, lost, now);
                 });
             }
             Action::Crash { worker } => {
@@ -196,19 +136,6 @@ impl<P: Protocol> Model for Explorer<P> {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        properties::all(&self.setup)
-    }
-}
-
-/// Each instant that a clock may show at this true time.
-fn readings(time: u8, mut each: impl FnMut(u8)) {
-    for now in time..=time + SKEW {
-        each(now);
-    }
-}
-
-fn spend_error(faults: &mut Faults, intent: Intent) {
-    if matches!(intent, Intent::Release | Intent::Remember) {
-        faults.errors -= 1;
+        properties::all()
     }
 }

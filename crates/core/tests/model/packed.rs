@@ -19,24 +19,24 @@ use lambda_idempotency_core::{
 const TICK_0: u64 = 100;
 
 /// The one outcome and the one error type there are.
-pub static TEXT: LazyLock<Arc<str>> = LazyLock::new(|| "x".into());
+pub(crate) static TEXT: LazyLock<Arc<str>> = LazyLock::new(|| "x".into());
 static KEY: LazyLock<Key> = LazyLock::new(|| Key::from_text("k"));
 
 /// The instant of a tick.
-pub fn at(tick: u8) -> Timestamp {
+pub(crate) fn at(tick: u8) -> Timestamp {
     Timestamp::from_secs(TICK_0 + u64::from(tick))
 }
 
 /// A number that stands for a random owner token; 0 is none.
-pub type Token = u8;
+pub(crate) type Token = u8;
 
 /// A [`Record`] in eight bytes: status, owner, last owner, failures, vanished, lease, expiry, and
 /// whether there is an outcome and an error.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Cell(u64);
+pub(crate) struct Cell(u64);
 
 impl Cell {
-    pub fn pack(record: &Record) -> Self {
+    pub(crate) fn pack(record: &Record) -> Self {
         let status = match record.status {
             Status::InProgress => 0,
             Status::Completed => 1,
@@ -57,7 +57,7 @@ impl Cell {
         cell
     }
 
-    pub fn unpack(self) -> Record {
+    pub(crate) fn unpack(self) -> Record {
         let [status, owner, last_owner, failures, vanished, lease, expires, flags] =
             self.0.to_le_bytes();
         let status = [Status::InProgress, Status::Completed, Status::Failed][usize::from(status)];
@@ -76,46 +76,46 @@ impl Cell {
         self.0.to_le_bytes()[i]
     }
 
-    pub fn in_progress(self) -> bool {
+    pub(crate) fn in_progress(self) -> bool {
         self.byte(0) == 0
     }
 
-    pub fn completed(self) -> bool {
+    pub(crate) fn completed(self) -> bool {
         self.byte(0) == 1
     }
 
-    pub fn owner(self) -> Token {
+    pub(crate) fn owner(self) -> Token {
         self.byte(1)
     }
 
-    pub fn failures(self) -> u8 {
+    pub(crate) fn failures(self) -> u8 {
         self.byte(3)
     }
 
-    pub fn vanished(self) -> u8 {
+    pub(crate) fn vanished(self) -> u8 {
         self.byte(4)
     }
 
     /// The tick of the lease; ticks before 0 (a released record) count as 0, `None` as the last.
-    pub fn lease(self) -> u8 {
+    pub(crate) fn lease(self) -> u8 {
         match self.byte(5) {
             0 => u8::MAX,
             packed => packed.saturating_sub(2),
         }
     }
 
-    pub fn expires(self) -> u8 {
+    pub(crate) fn expires(self) -> u8 {
         self.byte(6) - 2
     }
 
     /// Whether both name the same holder in the same role: what a lost answer is recognised by.
-    pub fn same_work(self, other: Self) -> bool {
+    pub(crate) fn same_work(self, other: Self) -> bool {
         let bytes = |cell: Self| (cell.byte(0), cell.byte(1), cell.byte(2), cell.byte(5));
         bytes(self) == bytes(other)
     }
 
     /// The same record under other token names.
-    pub fn rename(self, name: &mut impl FnMut(Token) -> Token) -> Self {
+    pub(crate) fn rename(self, name: &mut impl FnMut(Token) -> Token) -> Self {
         let mut bytes = self.0.to_le_bytes();
         bytes[1] = name(bytes[1]);
         bytes[2] = name(bytes[2]);
@@ -139,7 +139,7 @@ impl fmt::Debug for Cell {
 
 /// A [`Guard`], packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Condition {
+pub(crate) enum Condition {
     Absent,
     Mine(Token),
     /// The five fields of a [`Seen`]; the others are blank.
@@ -147,7 +147,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    pub fn pack(guard: &Guard) -> Self {
+    pub(crate) fn pack(guard: &Guard) -> Self {
         match guard {
             Guard::Absent => Self::Absent,
             Guard::Mine(owner) => Self::Mine(token(Some(*owner))),
@@ -173,7 +173,7 @@ impl Condition {
 
 /// What a write is for. The store does not see this; the checks at each landing do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Intent {
+pub(crate) enum Intent {
     Claim,
     Complete,
     Remember,
@@ -185,16 +185,16 @@ pub enum Intent {
 
 /// A write on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Request {
-    pub intent: Intent,
+pub(crate) struct Request {
+    pub(crate) intent: Intent,
     /// The claim on whose behalf it is made.
-    pub by: Token,
-    pub guard: Condition,
-    pub record: Option<Cell>,
+    pub(crate) by: Token,
+    pub(crate) guard: Condition,
+    pub(crate) record: Option<Cell>,
 }
 
 impl Request {
-    pub fn write(&self) -> Write {
+    pub(crate) fn write(&self) -> Write {
         Write {
             key: KEY.clone(),
             guard: self.guard.unpack(),
@@ -202,7 +202,7 @@ impl Request {
         }
     }
 
-    pub fn rename(&mut self, name: &mut impl FnMut(Token) -> Token) {
+    pub(crate) fn rename(&mut self, name: &mut impl FnMut(Token) -> Token) {
         self.by = name(self.by);
         self.guard = match self.guard {
             Condition::Absent => Condition::Absent,
@@ -219,7 +219,7 @@ fn token(owner: Option<Owner>) -> Token {
     })
 }
 
-pub fn owner_of(token: Token) -> Option<Owner> {
+pub(crate) fn owner_of(token: Token) -> Option<Owner> {
     (token != 0).then(|| Owner::from_bits(u128::from(token)))
 }
 

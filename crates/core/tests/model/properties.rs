@@ -1,4 +1,4 @@
-//! What must hold in every state, and what must be met in some.
+//! What must hold in every state, whatever happens.
 
 use lambda_idempotency_core::admission::{Admission, admit};
 use stateright::Property;
@@ -10,37 +10,36 @@ use crate::{
     setup::{SKEW, Setup},
     state::{Flaw, KeyWorld, World},
     step::Step,
-    witness::{EVENTS, Event},
 };
 
 /// At most one worker believes, by its own clock, that it holds a key.
-pub const ONE_OWNER: &str = "I1 one owner";
+pub(crate) const ONE_OWNER: &str = "I1 one owner";
 /// Who believes that it holds a key has the record, with a lease no shorter than it believes.
-pub const BELIEF_IS_TRUE: &str = "I1 belief is true";
+pub(crate) const BELIEF_IS_TRUE: &str = "I1 belief is true";
 /// Who lost the lease changes nothing.
-pub const FENCED: &str = "I2 fenced";
+pub(crate) const FENCED: &str = "I2 fenced";
 /// What is settled stays as it is until it expires.
-pub const FINAL: &str = "I3 completed is final";
+pub(crate) const FINAL: &str = "I3 completed is final";
 /// A delivery is acknowledged only if its key was completed, or its own completion was lost.
-pub const ACKNOWLEDGED_LAST: &str = "I4 acknowledged last";
+pub(crate) const ACKNOWLEDGED_LAST: &str = "I4 acknowledged last";
 /// Each delivery is with its source, with a worker, or acknowledged after an effect.
-pub const NOTHING_LOST: &str = "I4 nothing is lost";
+pub(crate) const NOTHING_LOST: &str = "I4 nothing is lost";
 /// Whatever is in the store, some time later a claim is let through or answered.
-pub const NEVER_STUCK: &str = "I4 never locked for good";
+pub(crate) const NEVER_STUCK: &str = "I4 never locked for good";
 /// A worker that finds its own work counts it as done.
-pub const OWN_WORK_KNOWN: &str = "I7 own work is recognised";
+pub(crate) const OWN_WORK_KNOWN: &str = "I7 own work is recognised";
 /// No worker is told that it was overtaken while the record is in progress and its own.
-pub const NOT_MISLED: &str = "I7 an owner is not told it was overtaken";
+pub(crate) const NOT_MISLED: &str = "I7 an owner is not told it was overtaken";
 /// While a record is in progress it expires no earlier than its lease.
-pub const EXPIRES_AFTER_LEASE: &str = "I9 expires after the lease";
+pub(crate) const EXPIRES_AFTER_LEASE: &str = "I9 expires after the lease";
 /// A sweep by a clock within the allowance never frees a key whose holder still believes.
-pub const SWEEP_SPARES_HOLDERS: &str = "I9 sweep spares holders";
+pub(crate) const SWEEP_SPARES_HOLDERS: &str = "I9 sweep spares holders";
 /// Failures reported and owners vanished are carried on until the key is settled.
-pub const HISTORY_KEPT: &str = "history is kept";
+pub(crate) const HISTORY_KEPT: &str = "history is kept";
 
-/// The properties of a setup.
-pub fn all<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
-    let mut properties = vec![
+/// All of them.
+pub(crate) fn all<P: Protocol>() -> Vec<Property<Explorer<P>>> {
+    vec![
         Property::always(ONE_OWNER, |_, w: &World| {
             w.keys.iter().all(|key| key.believers(w.time).count() <= 1)
         }),
@@ -63,9 +62,7 @@ pub fn all<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
         }),
         Property::always(SWEEP_SPARES_HOLDERS, |_, w: &World| free_of(Flaw::SweptUnderHolder, w)),
         Property::always(HISTORY_KEPT, |_, w: &World| free_of(Flaw::HistoryLost, w)),
-    ];
-    properties.extend(setup.expect.iter().map(|event| met(*event)));
-    properties
+    ]
 }
 
 fn free_of(flaw: Flaw, world: &World) -> bool {
@@ -101,29 +98,4 @@ fn never_stuck<P: Protocol>(key: &KeyWorld, time: u8, setup: &Setup) -> bool {
 
 fn expires_after_lease(record: Cell) -> bool {
     !record.in_progress() || record.expires() >= record.lease()
-}
-
-/// That something was met. Conditions are plain functions, so there is one for each event.
-fn met<P: Protocol>(event: Event) -> Property<Explorer<P>> {
-    fn saw<P, const E: usize>(model: &Explorer<P>, _: &World) -> bool {
-        model.setup.witness.count(EVENTS[E]) > 0
-    }
-    let (name, condition): (_, fn(&Explorer<P>, &World) -> bool) = match event {
-        Event::Replayed => ("a replay", saw::<P, 0>),
-        Event::Busy => ("a busy key", saw::<P, 1>),
-        Event::TakenOverAfterCrash => ("a takeover after a crash", saw::<P, 2>),
-        Event::TakenAfterRelease => ("a claim after a release", saw::<P, 3>),
-        Event::TakenAfterExpiry => ("a claim after expiry", saw::<P, 4>),
-        Event::CompletionFenced => ("a fenced completion", saw::<P, 5>),
-        Event::CompletionUnderAbsent => ("a completion that found nothing", saw::<P, 6>),
-        Event::CompletionLost => ("a lost completion", saw::<P, 7>),
-        Event::LostAnswerResolved => ("a lost answer resolved", saw::<P, 8>),
-        Event::StrayLanded => ("a late write landing", saw::<P, 9>),
-        Event::CompletedSwept => ("a completed record swept", saw::<P, 10>),
-        Event::PutBack => ("a put-back", saw::<P, 11>),
-        Event::FailureCounted => ("a failure counted", saw::<P, 12>),
-        Event::FailureRemembered => ("a failure remembered", saw::<P, 13>),
-        Event::Renewed => ("a renewal", saw::<P, 14>),
-    };
-    Property::sometimes(name, condition)
 }

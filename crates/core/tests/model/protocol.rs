@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
 };
 
 /// The decisions of the protocol. Every default is the real function; a mutant replaces one.
-pub trait Protocol: Send + Sync + 'static {
+pub(crate) trait Protocol: Send + Sync + 'static {
     /// Decides about a claim.
     fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
         admission::admit(claim, found, now)
@@ -42,6 +42,6 @@ pub trait Protocol: Send + Sync + 'static {
 
 /// The protocol as it is.
 #[derive(Debug)]
-pub struct Real;
+pub(crate) struct Real;
 
 impl Protocol for Real {}

@@ -7,40 +7,55 @@ use crate::{
 
 /// By how much two clocks may differ, in ticks. A clock may step within it at any time, so the
 /// model lets each single reading fall anywhere in it: that covers every way of stepping.
-pub const SKEW: u8 = 1;
+pub(crate) const SKEW: u8 = 1;
 
 /// One configuration.
 #[derive(Debug)]
-pub struct Setup {
-    pub name: &'static str,
-    pub workers: usize,
-    pub keys: usize,
+pub(crate) struct Setup {
+    pub(crate) name: &'static str,
+    pub(crate) workers: usize,
+    pub(crate) keys: usize,
     /// Of each key; no more than this can be in flight at once.
-    pub deliveries: u8,
+    pub(crate) deliveries: u8,
     /// The last tick.
-    pub end: u8,
+    pub(crate) end: u8,
     /// How long a claim asks for.
-    pub lease: u8,
+    pub(crate) lease: u8,
     /// How long a renewal asks for; 0: there are none.
-    pub renewal: u8,
-    pub retention: u8,
-    pub faults: Faults,
+    pub(crate) renewal: u8,
+    pub(crate) retention: u8,
+    pub(crate) faults: Faults,
     /// Handlers may fail for good.
-    pub remember: bool,
+    pub(crate) remember: bool,
     /// Workers may put back what they claimed.
-    pub put_back: bool,
+    pub(crate) put_back: bool,
     /// Workers may release a key after a completion got no answer.
-    pub regret: bool,
-    /// Answers take time; otherwise a worker reads the answer when its write lands.
-    pub answers_travel: bool,
+    pub(crate) regret: bool,
+    pub(crate) network: Network,
+    /// Whether times that are only written down come from any clock within the allowance, too;
+    /// otherwise from the slowest. Times that decide something always come from any.
+    pub(crate) skewed_stamps: bool,
     /// What must have happened.
-    pub expect: &'static [Event],
-    pub witness: Witness,
+    pub(crate) expect: &'static [Event],
+    pub(crate) witness: Witness,
+}
+
+/// How long messages take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// Only what races with others is in flight for a while: takeovers, renewals, and whatever got
+    /// no answer. The others land as they are sent: a claim that takes long is a claim that is
+    /// sent later, and a settlement that takes long is a handler that does.
+    Prompt,
+    /// Every write is in flight for as long as it likes; its answer is not.
+    Slow,
+    /// Every write, and every answer.
+    SlowBothWays,
 }
 
 impl Setup {
     /// The smallest world worth looking at.
-    pub fn new(name: &'static str) -> Self {
+    pub(crate) fn new(name: &'static str) -> Self {
         Self {
             name,
             workers: 2,
@@ -54,7 +69,8 @@ impl Setup {
             remember: false,
             put_back: false,
             regret: false,
-            answers_travel: false,
+            network: Network::Prompt,
+            skewed_stamps: false,
             expect: &[],
             witness: Witness::default(),
         }

@@ -4,68 +4,68 @@ use crate::packed::{Cell, Request, Token};
 
 /// Everything there is at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct World {
+pub(crate) struct World {
     /// The true time, in ticks. Every clock reads between this and the skew allowance more.
-    pub time: u8,
-    pub faults: Faults,
-    pub keys: Vec<KeyWorld>,
+    pub(crate) time: u8,
+    pub(crate) faults: Faults,
+    pub(crate) keys: Vec<KeyWorld>,
 }
 
 /// How many faults may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// A worker dies and forgets everything; what it sent may still land.
-    pub crashes: u8,
+    pub(crate) crashes: u8,
     /// A write gets no answer: it lands at any later time, or never.
-    pub timeouts: u8,
+    pub(crate) timeouts: u8,
     /// A handler reports failure.
-    pub errors: u8,
+    pub(crate) errors: u8,
 }
 
 /// One key: its record, its deliveries, who works on it and what is on its way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct KeyWorld {
-    pub store: Option<Cell>,
+pub(crate) struct KeyWorld {
+    pub(crate) store: Option<Cell>,
     /// What each worker is doing about this key.
-    pub calls: Vec<Option<Call>>,
+    pub(crate) calls: Vec<Option<Call>>,
     /// Writes whose senders no longer wait for them: lost, late, or copies of what was sent again.
-    pub strays: Vec<Request>,
-    pub source: Source,
+    pub(crate) strays: Vec<Request>,
+    pub(crate) source: Source,
     /// Whether a handler ever returned Ok.
-    pub effect: bool,
+    pub(crate) effect: bool,
     /// Whether the key was ever COMPLETED.
-    pub completed: bool,
+    pub(crate) completed: bool,
     /// The first rule that a step broke; nothing happens after that.
-    pub flaw: Option<Flaw>,
+    pub(crate) flaw: Option<Flaw>,
 }
 
 /// Where the deliveries of a key are; those in flight are with the calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Source {
-    pub queued: u8,
-    pub acknowledged: u8,
+pub(crate) struct Source {
+    pub(crate) queued: u8,
+    pub(crate) acknowledged: u8,
     /// Returned as a remembered failure, so that a dead-letter queue gets it.
-    pub parked: u8,
+    pub(crate) parked: u8,
 }
 
 /// A worker and a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Call {
-    pub token: Token,
+pub(crate) struct Call {
+    pub(crate) token: Token,
     /// The end of the lease as the claim asked for it.
-    pub lease: u8,
+    pub(crate) lease: u8,
     /// The record as this worker wrote or found it.
-    pub held: Cell,
-    pub job: Job,
+    pub(crate) held: Cell,
+    pub(crate) job: Job,
     /// The write it waits for.
-    pub request: Option<Request>,
+    pub(crate) request: Option<Request>,
     /// The answer on its way back, if answers travel.
-    pub answer: Option<Answer>,
+    pub(crate) answer: Option<Answer>,
 }
 
 /// What a worker is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Job {
+pub(crate) enum Job {
     Claiming,
     /// The claim was granted: the handler runs, or is about to.
     Running,
@@ -77,7 +77,7 @@ pub enum Job {
 
 /// What the store said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Answer {
+pub(crate) enum Answer {
     Written,
     Found(Option<Cell>),
 }
@@ -85,7 +85,7 @@ pub enum Answer {
 /// A rule that a single step can break; the others are read off a state. See
 /// [`properties`](crate::properties).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Flaw {
+pub(crate) enum Flaw {
     NotFenced,
     NotFinal,
     AcknowledgedTooSoon,
@@ -97,13 +97,13 @@ pub enum Flaw {
 
 impl Call {
     /// Whether the worker, by some clock within the allowance, believes that it holds the key.
-    pub fn believes(&self, time: u8) -> bool {
+    pub(crate) fn believes(&self, time: u8) -> bool {
         matches!(self.job, Job::Running | Job::Renewing) && time <= self.held.lease()
     }
 }
 
 impl KeyWorld {
-    pub fn new(workers: usize, deliveries: u8) -> Self {
+    pub(crate) fn new(workers: usize, deliveries: u8) -> Self {
         Self {
             store: None,
             calls: vec![None; workers],
@@ -115,16 +115,16 @@ impl KeyWorld {
         }
     }
 
-    pub fn working(&self) -> impl Iterator<Item = &Call> {
+    pub(crate) fn working(&self) -> impl Iterator<Item = &Call> {
         self.calls.iter().flatten()
     }
 
-    pub fn believers(&self, time: u8) -> impl Iterator<Item = &Call> {
+    pub(crate) fn believers(&self, time: u8) -> impl Iterator<Item = &Call> {
         self.working().filter(move |call| call.believes(time))
     }
 
     /// Notes that a rule was broken, unless one was before.
-    pub fn blame(&mut self, flaw: Flaw) {
+    pub(crate) fn blame(&mut self, flaw: Flaw) {
         self.flaw.get_or_insert(flaw);
     }
 }

@@ -15,20 +15,20 @@ use crate::{
 };
 
 /// A key, the true time, and the rules of the game.
-pub struct Step<'a, P> {
-    pub setup: &'a Setup,
-    pub time: u8,
-    pub key: &'a mut KeyWorld,
-    pub protocol: PhantomData<P>,
+pub(crate) struct Step<'a, P> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) time: u8,
+    pub(crate) key: &'a mut KeyWorld,
+    pub(crate) protocol: PhantomData<P>,
 }
 
 impl<'a, P> Step<'a, P> {
-    pub fn new(setup: &'a Setup, time: u8, key: &'a mut KeyWorld) -> Self {
+    pub(crate) fn new(setup: &'a Setup, time: u8, key: &'a mut KeyWorld) -> Self {
         Self { setup, time, key, protocol: PhantomData }
     }
 
     /// The claim with this token, as the protocol has it.
-    pub fn claim(&self, token: Token, lease: u8) -> Claim {
+    pub(crate) fn claim(&self, token: Token, lease: u8) -> Claim {
         Claim {
             owner: owner_of(token).expect("a claim has a token"),
             lease_until: at(lease),
@@ -39,7 +39,7 @@ impl<'a, P> Step<'a, P> {
     }
 
     /// What a worker holds, as the protocol has it.
-    pub fn held(&self, call: &Call) -> Held {
+    pub(crate) fn held(&self, call: &Call) -> Held {
         Held { claim: self.claim(call.token, call.lease), record: call.held.unpack() }
     }
 }
@@ -50,7 +50,7 @@ fn seconds(ticks: u8) -> Duration {
 
 impl Request {
     /// Packs what the protocol asks to be written.
-    pub fn new(intent: Intent, by: Token, (guard, record): (Guard, Option<Record>)) -> Self {
+    pub(crate) fn new(intent: Intent, by: Token, (guard, record): (Guard, Option<Record>)) -> Self {
         let record = record.as_ref().map(Cell::pack);
         Self { intent, by, guard: Condition::pack(&guard), record }
     }
@@ -58,7 +58,7 @@ impl Request {
 
 impl Intent {
     /// The settlement that it stands for.
-    pub fn settlement(self) -> Settlement {
+    pub(crate) fn settlement(self) -> Settlement {
         match self {
             Self::Complete => Settlement::Complete { outcome: Some(TEXT.clone()) },
             Self::Remember => Settlement::Remember { outcome: None, error: TEXT.clone() },

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Something that a run must have met to mean anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     Replayed,
     Busy,
     TakenOverAfterCrash,
@@ -23,7 +23,7 @@ pub enum Event {
 }
 
 /// All of them.
-pub const EVENTS: [Event; 15] = [
+pub(crate) const EVENTS: [Event; 15] = [
     Event::Replayed,
     Event::Busy,
     Event::TakenOverAfterCrash,
@@ -44,14 +44,14 @@ pub const EVENTS: [Event; 15] = [
 /// How often each [`Event`] was met. It is kept beside the states, not in them: whether something
 /// happened before must not make two states of one.
 #[derive(Debug, Default)]
-pub struct Witness([AtomicUsize; EVENTS.len()]);
+pub(crate) struct Witness([AtomicUsize; EVENTS.len()]);
 
 impl Witness {
-    pub fn saw(&self, event: Event) {
+    pub(crate) fn saw(&self, event: Event) {
         self.0[event as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn count(&self, event: Event) -> usize {
+    pub(crate) fn count(&self, event: Event) -> usize {
         self.0[event as usize].load(Ordering::Relaxed)
     }
 }

@@ -4,8 +4,9 @@ use lambda_idempotency_core::admission::{Admission, Overtaken, Settled};
 
 use crate::{
     canonical::fresh_token,
-    packed::{Cell, Intent, Request, at},
+    packed::{Cell, Condition, Intent, Request, at},
     protocol::Protocol,
+    setup::Network,
     state::{Answer, Call, Flaw, Job},
     step::Step,
     witness::Event,
@@ -13,7 +14,7 @@ use crate::{
 
 /// What a worker does about a write that nobody answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resolve {
+pub(crate) enum Resolve {
     /// It sends the same write again.
     Retry,
     /// It stops waiting: a claim in doubt is put back by its token, a completion counts as lost.
@@ -24,7 +25,7 @@ pub enum Resolve {
 
 impl<P: Protocol> Step<'_, P> {
     /// A worker takes a delivery and sends a claim.
-    pub fn take(&mut self, worker: usize, now: u8) {
+    pub(crate) fn take(&mut self, worker: usize, now: u8) {
         let token = fresh_token(self.key);
         let lease = now + self.setup.lease;
         let Admission::Try { guard, held } = P::admit(&self.claim(token, lease), None, at(now))
@@ -44,7 +45,7 @@ impl<P: Protocol> Step<'_, P> {
     }
 
     /// The handler is done, or is to have longer, or is not to run: a settlement is sent.
-    pub fn settle(&mut self, worker: usize, mut call: Call, intent: Intent, now: u8) {
+    pub(crate) fn settle(&mut self, worker: usize, mut call: Call, intent: Intent, now: u8) {
         let write = P::write(&self.held(&call), &intent.settlement(), at(now));
         call.request = Some(Request::new(intent, call.token, write));
         call.answer = None;
@@ -54,7 +55,7 @@ impl<P: Protocol> Step<'_, P> {
     }
 
     /// A worker reads the answer to its write.
-    pub fn react(&mut self, worker: usize, mut call: Call, answer: Answer, now: u8) {
+    pub(crate) fn react(&mut self, worker: usize, mut call: Call, answer: Answer, now: u8) {
         let request = call.request.take().expect("who gets an answer has asked");
         call.answer = None;
         match (request.intent, answer) {
@@ -175,8 +176,38 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
+    /// A write was sent, and is perhaps lost at once. On a prompt network it lands at once, and so
+    /// does what it leads to; a takeover or a renewal, which race with others, take their time.
+    pub(crate) fn send(&mut self, worker: usize, lost: Option<Resolve>, now: u8) {
+        if let Some(resolve) = lost {
+            self.unanswered(worker, resolve, now);
+        }
+        if lost == Some(Resolve::Retry) || self.setup.network != Network::Prompt {
+            return;
+        }
+        let lands = |request: Request| !matches!(request.guard, Condition::Seen(_));
+        while self.key.flaw.is_none()
+            && self.key.calls[worker].and_then(|call| call.request).is_some_and(lands)
+        {
+            self.arrive(worker, now);
+        }
+    }
+
+    /// A worker's write reaches the store.
+    pub(crate) fn arrive(&mut self, worker: usize, now: u8) {
+        let mut call = self.key.calls[worker].expect("it sent something");
+        let answer = self.land(&call.request.expect("it sent something"));
+        if self.setup.network == Network::SlowBothWays {
+            call.answer = Some(answer);
+            self.key.calls[worker] = Some(call);
+        } else {
+            self.react(worker, call, answer, now);
+        }
+    }
+
     /// The write got no answer. A copy of it stays on its way.
-    pub fn unanswered(&mut self, worker: usize, mut call: Call, resolve: Resolve, now: u8) {
+    fn unanswered(&mut self, worker: usize, resolve: Resolve, now: u8) {
+        let mut call = self.key.calls[worker].expect("it sent something");
         let request = call.request.expect("only a write can go unanswered");
         if call.answer.take().is_none() {
             self.key.strays.push(request);
@@ -199,7 +230,7 @@ impl<P: Protocol> Step<'_, P> {
     }
 
     /// The worker dies. What it sent may still land; what it took comes back.
-    pub fn crash(&mut self, worker: usize) {
+    pub(crate) fn crash(&mut self, worker: usize) {
         let Some(call) = self.key.calls[worker] else { return };
         if call.answer.is_none() {
             self.key.strays.extend(call.request);

@@ -1,0 +1,66 @@
+//! Several records of one key in one batch.
+
+use lambda_idempotency_core::failure::Failure;
+
+use crate::support::{World, failing, ok, rec};
+
+#[tokio::test]
+async fn copies_share_one_run() {
+    let world = World::new();
+    let outcomes = world.deliver(vec![ok("a"), ok("b"), ok("a"), ok("a")]).await;
+    assert_eq!(outcomes, ["executed", "executed", "coalesced", "coalesced"]);
+    world.ledger.assert_each_once(["a", "b"]);
+    assert_eq!(world.store.write_calls(), 2);
+}
+
+#[tokio::test]
+async fn copies_of_what_was_done_are_replayed_too() {
+    let world = World::new();
+    world.deliver(vec![ok("a")]).await;
+    assert_eq!(world.deliver(vec![ok("a"), ok("a")]).await, ["replayed"; 2]);
+}
+
+#[tokio::test]
+async fn another_payload_under_the_key_counts_as_a_later_delivery() {
+    let world = World::new();
+    let outcomes = world.deliver(vec![ok("a"), ok("a").payload("other")]).await;
+    assert_eq!(outcomes, ["executed", "replayed"]);
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn another_fingerprint_under_the_key_is_a_mismatch() {
+    let world = World::new();
+    let outcomes = world
+        .deliver(vec![
+            ok("a").fingerprint("5"),
+            ok("a").fingerprint("6"),
+            ok("a").fingerprint("5").payload("other note"),
+        ])
+        .await;
+    assert_eq!(outcomes, ["executed", "mismatch", "coalesced"]);
+    assert_eq!(world.deliver(vec![ok("a").fingerprint("6")]).await, ["mismatch"]);
+}
+
+#[tokio::test]
+async fn if_the_first_fails_its_copies_go_back_with_it() {
+    let world = World::new();
+    assert_eq!(world.deliver(vec![failing("a"), failing("a")]).await, ["failed"; 2]);
+    assert_eq!(world.stored("a").await.unwrap().failures, 1, "one call, one failure");
+}
+
+#[tokio::test]
+async fn if_the_first_fails_a_different_one_leads_next() {
+    let world = World::new();
+    let outcomes = world.deliver(vec![failing("a"), ok("a").payload("other"), failing("a")]).await;
+    assert_eq!(outcomes, ["failed", "executed", "failed"]);
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn a_remembered_failure_is_shared() {
+    let world = World::new();
+    let for_good = || rec("a", |_, _| async { Err(Failure::remember("never")) });
+    let outcomes = world.deliver(vec![for_good(), ok("a"), ok("a").payload("other")]).await;
+    assert_eq!(outcomes, ["failed", "failed", "remembered"]);
+}

@@ -1,0 +1,125 @@
+//! Keys that are held elsewhere.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{clock::Clock, failure::Failure, policy::Conflict};
+use lambda_idempotency_testkit::crashing::drop_after;
+
+use crate::support::{START, World, labels, ok, rec, slow};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A worker that claims the key of `label` and is killed while its handler runs.
+async fn dies_with(world: &World, label: &'static str) {
+    let forever = rec(label, |_, _| std::future::pending::<Result<(), Failure>>());
+    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+}
+
+#[tokio::test]
+async fn a_queue_record_goes_back_and_harms_no_other() {
+    let world = World::new();
+    dies_with(&world, "a").await;
+    assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["busy", "executed"]);
+    assert_eq!(world.clock.now(), START, "it does not wait");
+}
+
+#[tokio::test]
+async fn a_queue_record_waits_for_a_short_remainder() {
+    let world = World::new();
+    dies_with(&world, "a").await;
+    // 30 s of timeout, 1 s of grace, 1 s of allowance.
+    world.clock.advance(30 * SECOND + Duration::from_millis(500));
+    let again = rec("a", |_, call| async move {
+        assert_eq!((call.failures(), call.vanished()), (0, 1));
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![again]).await, ["executed"]);
+}
+
+#[tokio::test]
+async fn an_async_source_waits_until_the_lease_ends() {
+    let mut world = World::new();
+    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.timeout = 300 * SECOND;
+    // Out of memory 2 s into an invocation of 5 minutes; both retries come inside its lease.
+    dies_with(&world, "a").await;
+    world.clock.advance(62 * SECOND);
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
+    assert!(world.clock.now() > START.plus(302 * SECOND), "only when the lease had lapsed");
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn whoever_waits_gets_the_others_result() {
+    let mut world = World::yielding();
+    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    let (first, second) = world
+        .clock
+        .drive(async {
+            let later = async {
+                world.clock.sleep(Duration::from_millis(10)).await;
+                world.invoke(vec![slow("a", 5 * SECOND)]).await
+            };
+            tokio::join!(world.invoke(vec![slow("a", 5 * SECOND)]), later)
+        })
+        .await;
+    assert_eq!((labels(&first), labels(&second)), (vec!["executed"], vec!["replayed"]));
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn waiting_ends_at_its_limit_and_at_the_deadline() {
+    let mut world = World::new();
+    dies_with(&world, "a").await;
+    world.policy.conflict = Conflict::Wait { up_to: 5 * SECOND };
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["busy"]);
+    assert_eq!(world.clock.now(), START.plus(5 * SECOND));
+    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.timeout = 10 * SECOND;
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["busy"]);
+    assert!(world.clock.now() < START.plus(15 * SECOND));
+}
+
+#[tokio::test]
+async fn skipping_acknowledges() {
+    let mut world = World::new();
+    dies_with(&world, "a").await;
+    world.policy.conflict = Conflict::Skip;
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["skipped"]);
+}
+
+#[tokio::test]
+async fn who_may_have_killed_the_process_runs_last_and_alone() {
+    let world = World::new();
+    dies_with(&world, "a").await;
+    world.clock.advance(40 * SECOND);
+    let suspect = rec("a", |world: World, _| async move {
+        world.ledger.assert_each_once(["b", "c", "d"]);
+        Ok(())
+    });
+    let outcomes =
+        world.deliver(vec![suspect, slow("b", SECOND), ok("c"), slow("d", 2 * SECOND)]).await;
+    assert_eq!(outcomes, ["executed"; 4]);
+}
+
+#[tokio::test]
+async fn two_suspects_run_one_after_the_other() {
+    let world = World::new();
+    dies_with(&world, "a").await;
+    dies_with(&world, "b").await;
+    world.clock.advance(40 * SECOND);
+    assert_eq!(world.deliver(vec![slow("a", SECOND), slow("b", SECOND)]).await, ["executed"; 2]);
+    assert_eq!(world.clock.now(), START.plus(42 * SECOND));
+}
+
+#[tokio::test]
+async fn a_clock_that_is_ahead_within_the_allowance_takes_nothing() {
+    let world = World::new();
+    dies_with(&world, "a").await;
+    world.clock.advance(31 * SECOND);
+    let ahead = World { clock: world.clock.clone(), ..World::new() };
+    ahead.clock.set(world.clock.now().plus(SECOND));
+    let mut returning = World { store: world.store.clone(), ..ahead };
+    returning.policy.conflict = Conflict::Wait { up_to: Duration::ZERO };
+    assert_eq!(returning.deliver(vec![ok("a")]).await, ["busy"]);
+}

@@ -1,0 +1,128 @@
+//! Completion, release, and losing the lease.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    clock::{Clock, Timestamp},
+    outcome::{Kept, Outcome},
+    record::{Record, Status},
+    store::StoreErrorKind,
+};
+use lambda_idempotency_testkit::faults::{Fault, GuardKind};
+
+use crate::support::{World, failing, key, labels, ok, rec, slow};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn what_finishes_while_a_completion_is_on_its_way_goes_together_in_the_next() {
+    let world = World::new();
+    let clock = world.clock.clone();
+    let delay = Fault::delay(clock, 5 * SECOND).guarded_by(GuardKind::Mine).always();
+    world.store.inject(delay);
+    let records = vec![ok("a"), slow("b", SECOND), slow("c", 2 * SECOND), slow("d", 3 * SECOND)];
+    assert_eq!(world.deliver(records).await, ["executed"; 4]);
+    assert_eq!(world.store.write_calls(), 3, "one claim, then a, then b to d");
+}
+
+#[tokio::test]
+async fn an_outage_during_completion_is_waited_out() {
+    let world = World::new();
+    world
+        .store
+        .inject(Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::Completed).times(5));
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
+    assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn a_completion_that_cannot_be_recorded_is_acknowledged_and_said() {
+    let world = World::new();
+    world
+        .store
+        .inject(Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::Completed).always());
+    let outcomes = world.clock.drive(world.invoke(vec![ok("a"), failing("b")])).await;
+    assert_eq!(labels(&outcomes), ["completion_lost", "failed"]);
+    assert!(outcomes[0].is_acknowledged());
+    assert!(matches!(&outcomes[0], Outcome::CompletionLost { outcome: Some(_), .. }));
+}
+
+#[tokio::test]
+async fn a_lost_completion_answer_counts_as_the_success_it_was() {
+    let world = World::new();
+    world.store.inject(Fault::lose_answer().that_writes(Status::Completed));
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
+}
+
+#[tokio::test]
+async fn a_lost_release_answer_counts_once() {
+    let world = World::new();
+    world.store.inject(Fault::lose_answer().guarded_by(GuardKind::Mine));
+    assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
+    assert_eq!(world.stored("a").await.unwrap().failures, 1);
+}
+
+#[tokio::test]
+async fn a_release_that_fails_does_not_hide_the_failure() {
+    let world = World::new();
+    world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::Mine));
+    let outcomes = world.clock.drive(world.invoke(vec![failing("a")])).await;
+    assert!(matches!(&outcomes[0], Outcome::Failed { failures: 1, .. }));
+}
+
+#[tokio::test]
+async fn whoever_lost_the_lease_takes_the_successors_word() {
+    let world = World::new();
+    let stalls = rec("a", |world: World, _| async move {
+        // As if this process had been stopped, and another had taken over and finished.
+        let mut done = Record::new(Status::Completed, Timestamp::from_secs(9_000_000));
+        done.outcome = Some("2".into());
+        world.store.inner().insert(key("a"), done);
+        Ok(())
+    });
+    let outcomes = world.clock.drive(world.invoke(vec![stalls])).await;
+    assert!(
+        matches!(&outcomes[0], Outcome::Superseded { outcome: Some(two) } if &**two == "2"),
+        "{outcomes:?}"
+    );
+}
+
+#[tokio::test]
+async fn whoever_lost_the_lease_to_one_who_works_on_it_goes_back() {
+    let world = World::new();
+    let stalls = rec("a", |world: World, _| async move {
+        let mut held = Record::new(Status::InProgress, Timestamp::from_secs(9_000_000));
+        held.owner = Some(lambda_idempotency_core::record::Owner::from_bits(5));
+        held.lease_until = Some(world.clock.now().plus(60 * SECOND));
+        world.store.inner().insert(key("a"), held);
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![stalls]).await, ["fenced"]);
+    assert_eq!(world.stored("a").await.unwrap().status, Status::InProgress, "untouched");
+}
+
+#[tokio::test]
+async fn a_record_that_is_gone_is_completed_anew() {
+    let world = World::new();
+    let swept = rec("a", |world: World, _| async move {
+        world.store.inner().sweep(Timestamp::from_secs(9_000_000));
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![swept]).await, ["executed"]);
+    assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn a_result_too_large_to_keep_is_left_out_and_the_work_stands() {
+    let world = World::new();
+    let result = Fault::refuse(StoreErrorKind::TooLarge)
+        .for_writes(|write| write.record.as_ref().is_some_and(|record| record.outcome.is_some()))
+        .always();
+    world.store.inject(result);
+    let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
+    assert!(
+        matches!(&outcomes[0], Outcome::Executed { outcome: Some(_), kept: Kept::TooLarge }),
+        "{outcomes:?}"
+    );
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);
+}

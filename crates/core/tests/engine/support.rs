@@ -1,0 +1,168 @@
+//! A small world: one store, one clock, and records that say what their handler does.
+
+use std::{future::Future, time::Duration};
+
+use lambda_idempotency_core::{
+    batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},
+    call::{Call, RecordId},
+    clock::{BoxFuture, Clock, Timestamp},
+    failure::Failure,
+    key::Key,
+    memory::MemoryStore,
+    outcome::Outcome,
+    policy::Policy,
+    record::{Fingerprint, Record},
+    store::Store,
+};
+use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
+
+pub(crate) const START: Timestamp = Timestamp::from_secs(1_000_000);
+
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) clock: ManualClock,
+    pub(crate) store: FaultyStore<MemoryStore>,
+    pub(crate) ledger: std::sync::Arc<Ledger>,
+    pub(crate) policy: Policy,
+    pub(crate) timeout: Duration,
+}
+
+type Handler = Box<dyn FnOnce(World, Call) -> BoxFuture<'static, Result<(), Failure>> + Send>;
+
+/// One record of a batch.
+pub(crate) struct Rec {
+    label: &'static str,
+    key: Key,
+    payload: &'static str,
+    fingerprint: Option<Fingerprint>,
+    group: Option<&'static str>,
+    handler: Handler,
+}
+
+/// A record whose handler succeeds at once.
+pub(crate) fn ok(label: &'static str) -> Rec {
+    rec(label, |_, _| async { Ok(()) })
+}
+
+/// A record whose handler does what `handler` says.
+pub(crate) fn rec<Fut>(
+    label: &'static str,
+    handler: impl FnOnce(World, Call) -> Fut + Send + 'static,
+) -> Rec
+where
+    Fut: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    Rec {
+        label,
+        key: key(label),
+        payload: label,
+        fingerprint: None,
+        group: None,
+        handler: Box::new(move |world, call| {
+            Box::pin(async move {
+                let attempt = format!("{} {}", call.failures(), call.vanished());
+                let effect = label;
+                let result = handler(world.clone(), call).await;
+                if result.is_ok() {
+                    world.ledger.record(effect, attempt);
+                }
+                result
+            })
+        }),
+    }
+}
+
+/// A record whose handler fails.
+pub(crate) fn failing(label: &'static str) -> Rec {
+    rec(label, |_, _| async { Err(Failure::retry("no luck")) })
+}
+
+/// A record whose handler takes this long.
+pub(crate) fn slow(label: &'static str, takes: Duration) -> Rec {
+    rec(label, move |world, _| async move {
+        world.clock.sleep(takes).await;
+        Ok(())
+    })
+}
+
+impl Rec {
+    pub(crate) fn payload(mut self, payload: &'static str) -> Self {
+        self.payload = payload;
+        self
+    }
+
+    pub(crate) fn fingerprint(mut self, hash: &str) -> Self {
+        self.fingerprint = Some(Fingerprint::new(hash));
+        self
+    }
+
+    pub(crate) fn group(mut self, group: &'static str) -> Self {
+        self.group = Some(group);
+        self
+    }
+}
+
+pub(crate) fn key(label: &str) -> Key {
+    Key::from_text(format!("op#{label}"))
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            clock: ManualClock::new(START),
+            store: FaultyStore::new(MemoryStore::new()),
+            ledger: std::sync::Arc::new(Ledger::new()),
+            policy: Policy::default(),
+            timeout: Duration::from_secs(30),
+        }
+    }
+
+    /// The same, but every call of the store yields once, as one over a network does.
+    pub(crate) fn yielding() -> Self {
+        Self { store: FaultyStore::new(MemoryStore::new()).yielding(), ..Self::new() }
+    }
+
+    /// One invocation, without moving the clock by itself.
+    pub(crate) async fn invoke(&self, records: Vec<Rec>) -> Vec<Outcome> {
+        let engine = Engine::new(self.store.clone()).with_clock(self.clock.clone());
+        let pace = Pace::default();
+        let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
+        let deadline = Some(self.clock.now().plus(self.timeout));
+        let policy = &self.policy;
+        engine.run(Batch { operation: "op", deliveries, policy, deadline, pace: &pace }).await
+    }
+
+    /// One invocation in simulated time; the labels of the outcomes.
+    pub(crate) async fn deliver(&self, records: Vec<Rec>) -> Vec<&'static str> {
+        labels(&self.clock.drive(self.invoke(records)).await)
+    }
+
+    fn delivery<'d>(&self, record: Rec) -> Delivery<'d> {
+        let world = self.clone();
+        let handler = record.handler;
+        let job: Job<'d> = Box::new(move |call| {
+            let running = handler(world, call);
+            Box::pin(async move { running.await.map(|()| Returned::Value("true".into())) })
+        });
+        Delivery {
+            record: RecordId::new("test", record.label),
+            group: record.group.map(Into::into),
+            work: Work::Keyed {
+                key: record.key,
+                fingerprint: record.fingerprint,
+                payload: record.payload,
+                job,
+            },
+        }
+    }
+
+    /// What the store holds for a label.
+    pub(crate) async fn stored(&self, label: &str) -> Option<Record> {
+        let found = self.store.inner().read(&[key(label)], START).await;
+        found.into_iter().next().unwrap().unwrap()
+    }
+}
+
+pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<&'static str> {
+    outcomes.iter().map(Outcome::label).collect()
+}
