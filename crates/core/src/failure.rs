@@ -36,7 +36,7 @@ impl Failure {
     /// The key is released; a later delivery calls the handler again.
     #[must_use]
     pub fn retry<E: Into<BoxError>>(error: E) -> Self {
-        Self { error: Arc::from(error.into()), class: type_name::<E>(), retried: true }
+        Self { error: Arc::from(error.into()), class: class::<E>(), retried: true }
     }
 
     /// The failure is the outcome: it is recorded, and later deliveries get it as an answer.
@@ -69,6 +69,15 @@ impl Failure {
     }
 }
 
+/// The name of the type, or of what a type that can hold any error stands for.
+fn class<E>() -> &'static str {
+    match type_name::<E>() {
+        "&str" | "alloc::string::String" => "a message",
+        boxed if boxed.starts_with("alloc::boxed::Box<dyn ") => "a boxed error",
+        name => name,
+    }
+}
+
 impl<E: Into<BoxError>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::retry(error)
@@ -85,5 +94,25 @@ impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fate = if self.retried { "retry" } else { "remember" };
         write!(f, "Failure({fate}, {})", self.class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_class_names_the_type_and_never_the_message() {
+        let failures = [
+            (Failure::from(std::io::Error::other("s3cr3t")), "std::io::error::Error"),
+            (Failure::retry("s3cr3t"), "a message"),
+            (Failure::remember("s3cr3t".to_owned()), "a message"),
+            (Failure::from(BoxError::from("s3cr3t")), "a boxed error"),
+        ];
+        for (failure, class) in failures {
+            assert_eq!(failure.class(), class);
+            assert!(!format!("{failure} {failure:?}").contains("s3cr3t"));
+            assert_eq!(failure.error().to_string(), "s3cr3t");
+        }
     }
 }
