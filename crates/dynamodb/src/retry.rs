@@ -15,6 +15,10 @@ use lambda_idempotency_core::clock::{Clock, Timestamp};
 
 use crate::config::Config;
 
+/// What an attempt needs at least. One that begins later would most likely be cut off, and leave in
+/// doubt what is known: that the last one was refused.
+const SHORTEST: Duration = Duration::from_millis(20);
+
 /// The time that a call of the store has.
 pub(crate) struct Budget<'a> {
     clock: &'a dyn Clock,
@@ -66,12 +70,12 @@ impl Backoff {
         Self { next: first.min(most), most }
     }
 
-    /// Pauses, unless the deadline would pass meanwhile. Says whether another attempt is worth it.
+    /// Pauses, unless that would leave no time for another attempt. Says whether it did.
     pub(crate) async fn pause(&mut self, budget: &Budget<'_>) -> bool {
         let half = self.next / 2;
         let pause = half.saturating_add(half.mul_f64(random_share()));
         self.next = self.next.saturating_mul(2).min(self.most);
-        if pause >= budget.left() {
+        if pause.saturating_add(SHORTEST) >= budget.left() {
             return false;
         }
         budget.clock.sleep(pause).await;

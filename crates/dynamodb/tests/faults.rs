@@ -58,7 +58,7 @@ async fn throttled_until_the_deadline_is_throttled() {
     let fixture = Fixture::start().await;
     for count in [1, 3] {
         fixture.wire.fault((0..500).map(|_| Fault::error("ThrottlingException")));
-        let deadline = SystemClock.now().plus(Duration::from_millis(60));
+        let deadline = SystemClock.now().plus(Duration::from_millis(400));
         for verdict in fixture.store().write(&claims(count), deadline).await {
             let error = unknown(verdict);
             assert_eq!(error.kind(), StoreErrorKind::Throttled);
@@ -66,7 +66,7 @@ async fn throttled_until_the_deadline_is_throttled() {
         }
         assert!(fixture.wire.take().len() > 3);
     }
-    let read = fixture.store().read(&[support::key(0)], soon_after(60)).await.pop().unwrap();
+    let read = fixture.store().read(&[support::key(0)], soon_after(400)).await.pop().unwrap();
     assert_eq!(read.unwrap_err().kind(), StoreErrorKind::Throttled);
 }
 
