@@ -68,3 +68,7 @@ pub use lambda_idempotency_core::{
 };
 #[cfg(feature = "dynamodb")]
 pub use lambda_idempotency_dynamodb::DynamoDbStore;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
