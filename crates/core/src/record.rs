@@ -23,7 +23,7 @@ pub struct Record {
     /// While [`Status::InProgress`]: the owner holds the key up to and including this instant.
     /// `None` in a record of another library that knew no deadline: held until `expires_at`.
     pub lease_until: Option<Timestamp>,
-    /// The record counts up to and including this instant. Whole seconds.
+    /// The record counts up to and including this instant. Whole seconds in records of ours.
     pub expires_at: Timestamp,
     /// Hash of the payload parts that must agree between deliveries, if the operation names any.
     pub fingerprint: Option<Fingerprint>,

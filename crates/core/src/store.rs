@@ -23,7 +23,10 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// No key occurs twice in one call. The store may retry a member as often as it likes until
     /// `deadline`, since every write carries a token by which it recognises itself; what is not
-    /// known by then is [`Verdict::Unknown`].
+    /// known by then is [`Verdict::Unknown`]. A call whose deadline is past already may send nothing.
+    ///
+    /// A server-side expiry, where the store has one, must not remove a record before its
+    /// `expires_at` has passed on the server's clock.
     fn write<'a>(&'a self, writes: &'a [Write], deadline: Timestamp)
     -> BoxFuture<'a, Vec<Verdict>>;
 
@@ -132,7 +135,8 @@ impl Write {
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// The guard held and the write was applied, now or in an earlier try of the same call; or it
-    /// deletes what is gone already.
+    /// deletes what is gone already. The same write in a *new* call is [`Found`](Self::Found): to
+    /// recognise one's own work is the business of [`admission`](crate::admission).
     Written,
     /// The guard did not hold; this is what is there now.
     Found(Option<Record>),
@@ -228,6 +232,20 @@ impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_ref().map(|e| &**e as &(dyn Error + 'static))
     }
+}
+
+/// The answers of a call, and `missing` for ever after: a store that answers too little must not
+/// make a delivery disappear.
+pub(crate) fn each<T: Clone>(answers: Vec<T>, missing: T) -> impl Iterator<Item = T> {
+    answers.into_iter().chain(std::iter::repeat(missing))
+}
+
+/// What stands for an answer that a store did not give.
+pub(crate) fn unanswered() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Unavailable,
+        "the store gave fewer answers than it was asked for; run its conformance tests",
+    )
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::{
     clock::{Clock, Timestamp},
     key::Key,
     record::Record,
-    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Store, StoreError, StoreErrorKind, Verdict, Write, each, unanswered},
 };
 
 /// How often a record may change under a claimant before it gives up.
@@ -56,7 +56,7 @@ pub(super) async fn claim(
     if !look.is_empty() {
         let keys: Vec<Key> = look.iter().map(|wanted| wanted.key.clone()).collect();
         let seen = store.read(&keys, deadline).await;
-        for (wanted, seen) in look.into_iter().zip(seen) {
+        for (wanted, seen) in look.into_iter().zip(each(seen, Err(unanswered()))) {
             match seen {
                 Ok(seen) => open.push((wanted, seen)),
                 Err(error) => claiming.finish(&wanted, Claimed::Unavailable(error)),
@@ -129,7 +129,9 @@ impl Claiming {
         }
         let verdicts = store.write(&writes, deadline).await;
         let mut again = Vec::new();
-        for ((wanted, held), verdict) in tries.into_iter().zip(verdicts) {
+        for ((wanted, held), verdict) in
+            tries.into_iter().zip(each(verdicts, Verdict::Unknown(unanswered())))
+        {
             match verdict {
                 Verdict::Written => self.finish(&wanted, Claimed::Held(Box::new(held))),
                 Verdict::Found(seen) => again.push((wanted, seen)),

@@ -7,28 +7,27 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 
 use super::{
-    Batch, Delivery, Engine, Job, Pace, Returned, Work,
+    Batch, Engine, Pace, Returned,
     budget::Budget,
     claims::{self, Claimed, Wanted},
+    entry::{Entry, Stage},
     plan::Plan,
     settles::{Settle, Settles},
 };
 use crate::{
-    admission::{Claim, Held},
-    call::{Call, RecordId},
+    admission::Claim,
+    call::Call,
     clock::{BoxFuture, Timestamp},
     failure::Failure,
-    key::Key,
     observe::Report,
-    outcome::{NotStarted, Outcome, Rejection},
+    outcome::{NotStarted, Outcome},
     policy::Policy,
-    record::{Fingerprint, Owner},
+    record::Owner,
     store::{StoreError, StoreErrorKind, Verdict},
 };
 
@@ -44,6 +43,8 @@ pub(super) struct Drive<'a> {
     pub(super) pace: &'a Pace,
     pub(super) budget: Budget,
     pub(super) entries: Vec<Entry<'a>>,
+    /// How many of them have no outcome yet.
+    pub(super) open: usize,
     pub(super) plan: Plan,
     /// First of their key and group, and without a claim yet.
     pub(super) to_claim: VecDeque<usize>,
@@ -66,44 +67,7 @@ pub(super) struct Drive<'a> {
     pub(super) stopped: bool,
 }
 
-/// One delivery and where it stands.
-pub(super) struct Entry<'a> {
-    pub(super) record: RecordId,
-    pub(super) key: Option<Key>,
-    pub(super) fingerprint: Option<Fingerprint>,
-    pub(super) payload: &'a str,
-    pub(super) intake: Intake,
-    job: Option<Job<'a>>,
-    pub(super) stage: Stage,
-    pub(super) held: Option<Box<Held>>,
-    /// Known, but its turn in the group has not come.
-    pub(super) preset: Option<Outcome>,
-    pub(super) outcome: Option<Outcome>,
-    pub(super) started: Option<Timestamp>,
-    pub(super) ran_for: Option<Duration>,
-    pub(super) busy_since: Option<Timestamp>,
-    pub(super) looks: u32,
-}
-
-pub(super) enum Intake {
-    Keyed,
-    Unprotected,
-    Skip,
-    Reject(Rejection),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Behind another of its key or group.
-    Waiting,
-    /// Its turn has come.
-    Moving,
-    /// Its claim is on its way.
-    Claiming,
-    /// Its handler runs.
-    Running,
-}
-
+/// A record whose key is busy.
 pub(super) struct Asleep {
     pub(super) at: usize,
     pub(super) wake: Timestamp,
@@ -129,6 +93,7 @@ impl<'a> Drive<'a> {
             pace: batch.pace,
             budget: Budget::new(engine.clock.now(), batch.deadline),
             plan: Plan::new(keys.zip(groups.iter().map(Option::as_ref))),
+            open: entries.len(),
             entries,
             to_claim: VecDeque::new(),
             ready: VecDeque::new(),
@@ -157,7 +122,7 @@ impl<'a> Drive<'a> {
             match poll_fn(|context| self.poll(context)).await {
                 Event::Finished(at, result) => self.finished(at, result),
                 Event::Claimed(claims) => {
-                    self.claims -= claims.len();
+                    self.claims = self.claims.saturating_sub(claims.len());
                     for (at, claimed) in claims {
                         self.claimed(at, claimed);
                     }
@@ -173,7 +138,7 @@ impl<'a> Drive<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.settles.is_empty() && self.entries.iter().all(|entry| entry.outcome.is_some())
+        self.open == 0 && self.settles.is_empty()
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -332,7 +297,7 @@ impl<'a> Drive<'a> {
             return Poll::Ready(Event::Claimed(claims));
         }
         let now = self.now();
-        self.settles.send(&self.engine.store, now, self.budget.settle_deadline(now));
+        self.settles.send(&self.engine.store, now);
         if let Poll::Ready(settled) = self.settles.poll(context) {
             return Poll::Ready(Event::Settled(settled));
         }
@@ -366,53 +331,5 @@ impl<'a> Drive<'a> {
             report.vanished = held.vanished();
         }
         self.engine.observer.settled(&report);
-    }
-}
-
-impl<'a> Entry<'a> {
-    fn new(delivery: Delivery<'a>) -> Self {
-        let mut entry = Self {
-            record: delivery.record,
-            key: None,
-            fingerprint: None,
-            payload: "",
-            intake: Intake::Keyed,
-            job: None,
-            stage: Stage::Waiting,
-            held: None,
-            preset: None,
-            outcome: None,
-            started: None,
-            ran_for: None,
-            busy_since: None,
-            looks: 0,
-        };
-        match delivery.work {
-            Work::Keyed { key, fingerprint, payload, job } => {
-                entry.key = Some(key);
-                entry.fingerprint = fingerprint;
-                entry.payload = payload;
-                entry.job = Some(job);
-            }
-            Work::Unprotected { job } => {
-                entry.intake = Intake::Unprotected;
-                entry.job = Some(job);
-            }
-            Work::Skip => entry.intake = Intake::Skip,
-            Work::Reject(rejection) => entry.intake = Intake::Reject(rejection),
-        }
-        entry
-    }
-
-    /// Whether `other` asks for the very same as this one.
-    pub(super) fn is_copy_of(&self, other: &Self) -> bool {
-        match (&self.fingerprint, &other.fingerprint) {
-            (None, None) => self.payload == other.payload,
-            (mine, theirs) => mine == theirs,
-        }
-    }
-
-    fn into_outcome(self) -> Outcome {
-        self.outcome.unwrap_or(Outcome::Returned(NotStarted::Deadline))
     }
 }

@@ -19,9 +19,11 @@
 //!
 //! Nothing is spawned: everything runs inside the future of [`Engine::run`], and ends with it.
 
+mod answers;
 mod budget;
 mod claims;
 mod drive;
+mod entry;
 mod plan;
 mod settles;
 mod turns;

@@ -11,7 +11,7 @@ use crate::{
     key::Key,
     outcome::Outcome,
     record::Record,
-    store::{Guard, Store, Verdict, Write},
+    store::{Guard, Store, Verdict, Write, each, unanswered},
 };
 
 /// One claim to be settled.
@@ -27,6 +27,8 @@ pub(super) struct Settle {
     pub(super) outcome: Outcome,
     /// Not before this instant.
     pub(super) due: Timestamp,
+    /// Not after this one.
+    pub(super) until: Timestamp,
     pub(super) tries: u32,
 }
 
@@ -66,14 +68,12 @@ impl Settles {
     }
 
     /// Sends all that is due, unless a call is on its way already.
-    pub(super) fn send(&mut self, store: &Arc<dyn Store>, now: Timestamp, deadline: Timestamp) {
+    pub(super) fn send(&mut self, store: &Arc<dyn Store>, now: Timestamp) {
         if self.call.is_some() {
             return;
         }
         let due: Vec<Settle> = self.waiting.extract_if(.., |settle| settle.due <= now).collect();
-        if due.is_empty() {
-            return;
-        }
+        let Some(deadline) = due.iter().map(|settle| settle.until).min() else { return };
         let writes: Vec<Write> = due.iter().map(|settle| settle.write(now)).collect();
         let store = Arc::clone(store);
         self.sent = due;
@@ -84,7 +84,9 @@ impl Settles {
         match &mut self.call {
             Some(call) => call.as_mut().poll(context).map(|verdicts| {
                 self.call = None;
-                std::mem::take(&mut self.sent).into_iter().zip(verdicts).collect()
+                let sent = std::mem::take(&mut self.sent);
+                let verdicts = each(verdicts, Verdict::Unknown(unanswered()));
+                sent.into_iter().zip(verdicts).collect()
             }),
             None => Poll::Pending,
         }

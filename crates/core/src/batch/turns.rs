@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use super::{
     Returned,
+    answers::{overtaken, shared, shrink, value},
     claims::Claimed,
-    drive::{Asleep, Drive, Intake, Stage},
+    drive::{Asleep, Drive},
+    entry::{Intake, Stage},
     settles::Settle,
 };
 use crate::{
-    admission::{Held, Overtaken, Settled, Settlement},
+    admission::{Held, Settled, Settlement},
     clock::Timestamp,
     failure::Failure,
-    outcome::{Kept, NotStarted, Outcome},
+    outcome::{NotStarted, Outcome},
     policy::{Conflict, Remembered},
     store::{StoreError, StoreErrorKind, Verdict},
 };
@@ -81,6 +83,7 @@ impl Drive<'_> {
                     self.report(entry, &outcome);
                 }
                 self.entry(at).outcome = Some(outcome);
+                self.open -= 1;
                 next.extend(self.plan.leave(at));
             }
             // Only now: a record whose group has just failed must not set off.
@@ -201,9 +204,10 @@ impl Drive<'_> {
 
     fn settle(&mut self, at: usize, held: Box<Held>, settlement: Settlement, outcome: Outcome) {
         let due = self.now();
+        let until = self.budget.settle_deadline(due);
         let Some(key) = self.entry(at).key.clone() else { return self.finish(at, outcome) };
         let (instead, tries) = (None, 0);
-        self.settles.add(Settle { at, key, held, settlement, instead, outcome, due, tries });
+        self.settles.add(Settle { at, key, held, settlement, instead, outcome, due, until, tries });
     }
 
     pub(super) fn settled(&mut self, mut settle: Settle, verdict: Verdict) {
@@ -241,7 +245,7 @@ impl Drive<'_> {
         let pause = FIRST_PAUSE.saturating_mul(1 << settle.tries.min(8)).min(LONGEST_PAUSE);
         settle.due = now.plus(pause);
         settle.tries += 1;
-        if error.is_transient() && settle.due < self.budget.settle_deadline(now) {
+        if error.is_transient() && settle.due < settle.until {
             self.settles.add(settle);
         } else {
             self.give_up(settle, error);
@@ -305,53 +309,4 @@ impl Drive<'_> {
             self.give_up(settle, error());
         }
     }
-}
-
-/// What copies of a record are told. `None` if they have to find out for themselves: the record
-/// was never started, so nothing is known.
-fn shared(outcome: &Outcome) -> Option<Outcome> {
-    match outcome {
-        Outcome::Executed { outcome, .. }
-        | Outcome::CompletionLost { outcome, .. }
-        | Outcome::Superseded { outcome } => Some(Outcome::Coalesced { outcome: outcome.clone() }),
-        Outcome::Returned(_) | Outcome::Rejected(_) | Outcome::Unprotected { .. } => None,
-        other => Some(other.clone()),
-    }
-}
-
-fn value(returned: Returned) -> (Option<std::sync::Arc<str>>, Kept) {
-    match returned {
-        Returned::Value(value) => (Some(value), Kept::Whole),
-        Returned::Nothing => (None, Kept::Whole),
-        Returned::Unserializable => (None, Kept::Unserializable),
-    }
-}
-
-/// The delivery's outcome when another's word stands in place of ours.
-fn overtaken(by: Overtaken, ours: Outcome) -> Outcome {
-    match (by, ours) {
-        (_, ours @ Outcome::Returned(_)) => ours,
-        (Overtaken::Completed(outcome), _) => Outcome::Superseded { outcome },
-        (_, Outcome::Executed { .. }) => Outcome::Fenced,
-        (_, ours) => ours,
-    }
-}
-
-/// Leaves the result out of what is recorded; false if there is none.
-fn shrink(settle: &mut Settle) -> bool {
-    let (Settlement::Complete { outcome } | Settlement::Remember { outcome, .. }) =
-        &mut settle.settlement
-    else {
-        return false;
-    };
-    if outcome.take().is_none() {
-        return false;
-    }
-    if let Some((_, record)) = &mut settle.instead {
-        record.outcome = None;
-    }
-    if let Outcome::Executed { kept, .. } = &mut settle.outcome {
-        *kept = Kept::TooLarge;
-    }
-    true
 }

@@ -63,7 +63,7 @@ impl<P: Protocol> Model for Explorer<P> {
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        if world.keys.iter().any(|key| key.flaw.is_some()) {
+        if world.keys.iter().any(|key| key.flaws.any()) {
             return;
         }
         if world.time < self.setup.end {

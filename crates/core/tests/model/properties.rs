@@ -66,7 +66,7 @@ pub(crate) fn all<P: Protocol>() -> Vec<Property<Explorer<P>>> {
 }
 
 fn free_of(flaw: Flaw, world: &World) -> bool {
-    world.keys.iter().all(|key| key.flaw != Some(flaw))
+    !world.keys.iter().any(|key| key.flaws.contains(flaw))
 }
 
 fn belief_is_true(key: &KeyWorld, time: u8) -> bool {

@@ -35,8 +35,8 @@ pub(crate) struct KeyWorld {
     pub(crate) effect: bool,
     /// Whether the key was ever COMPLETED.
     pub(crate) completed: bool,
-    /// The first rule that a step broke; nothing happens after that.
-    pub(crate) flaw: Option<Flaw>,
+    /// The rules that the last step broke; nothing happens after that.
+    pub(crate) flaws: Flaws,
 }
 
 /// Where the deliveries of a key are; those in flight are with the calls.
@@ -84,7 +84,7 @@ pub(crate) enum Answer {
 
 /// A rule that a single step can break; the others are read off a state. See
 /// [`properties`](crate::properties).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
     NotFenced,
     NotFinal,
@@ -93,6 +93,20 @@ pub(crate) enum Flaw {
     ToldOvertakenWhileOwner,
     SweptUnderHolder,
     HistoryLost,
+}
+
+/// A set of [`Flaw`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Flaws(u8);
+
+impl Flaws {
+    pub(crate) fn any(self) -> bool {
+        self.0 != 0
+    }
+
+    pub(crate) fn contains(self, flaw: Flaw) -> bool {
+        self.0 & (1 << flaw as u8) != 0
+    }
 }
 
 impl Call {
@@ -111,7 +125,7 @@ impl KeyWorld {
             source: Source { queued: deliveries, ..Source::default() },
             effect: false,
             completed: false,
-            flaw: None,
+            flaws: Flaws::default(),
         }
     }
 
@@ -123,8 +137,8 @@ impl KeyWorld {
         self.working().filter(move |call| call.believes(time))
     }
 
-    /// Notes that a rule was broken, unless one was before.
+    /// Notes that a rule was broken.
     pub(crate) fn blame(&mut self, flaw: Flaw) {
-        self.flaw.get_or_insert(flaw);
+        self.flaws.0 |= 1 << flaw as u8;
     }
 }

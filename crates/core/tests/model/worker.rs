@@ -186,7 +186,7 @@ impl<P: Protocol> Step<'_, P> {
             return;
         }
         let lands = |request: Request| !matches!(request.guard, Condition::Seen(_));
-        while self.key.flaw.is_none()
+        while !self.key.flaws.any()
             && self.key.calls[worker].and_then(|call| call.request).is_some_and(lands)
         {
             self.arrive(worker, now);

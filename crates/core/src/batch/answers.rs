@@ -1,0 +1,59 @@
+//! What follows from what, for a record's outcome.
+
+use std::sync::Arc;
+
+use super::{Returned, settles::Settle};
+use crate::{
+    admission::{Overtaken, Settlement},
+    outcome::{Kept, Outcome},
+};
+
+/// What copies of a record are told. `None` if they have to find out for themselves: the record
+/// was never started, so nothing is known.
+pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
+    match outcome {
+        Outcome::Executed { outcome, .. }
+        | Outcome::CompletionLost { outcome, .. }
+        | Outcome::Superseded { outcome } => Some(Outcome::Coalesced { outcome: outcome.clone() }),
+        Outcome::Returned(_) | Outcome::Rejected(_) | Outcome::Unprotected { .. } => None,
+        other => Some(other.clone()),
+    }
+}
+
+/// The handler's result, and what the store is to keep of it.
+pub(super) fn value(returned: Returned) -> (Option<Arc<str>>, Kept) {
+    match returned {
+        Returned::Value(value) => (Some(value), Kept::Whole),
+        Returned::Nothing => (None, Kept::Whole),
+        Returned::Unserializable => (None, Kept::Unserializable),
+    }
+}
+
+/// The delivery's outcome when another's word stands in place of ours.
+pub(super) fn overtaken(by: Overtaken, ours: Outcome) -> Outcome {
+    match (by, ours) {
+        (_, ours @ Outcome::Returned(_)) => ours,
+        (Overtaken::Completed(outcome), _) => Outcome::Superseded { outcome },
+        (_, Outcome::Executed { .. }) => Outcome::Fenced,
+        (_, ours) => ours,
+    }
+}
+
+/// Leaves the result out of what is recorded; false if there is none.
+pub(super) fn shrink(settle: &mut Settle) -> bool {
+    let (Settlement::Complete { outcome } | Settlement::Remember { outcome, .. }) =
+        &mut settle.settlement
+    else {
+        return false;
+    };
+    if outcome.take().is_none() {
+        return false;
+    }
+    if let Some((_, record)) = &mut settle.instead {
+        record.outcome = None;
+    }
+    if let Outcome::Executed { kept, .. } = &mut settle.outcome {
+        *kept = Kept::TooLarge;
+    }
+    true
+}

@@ -1,0 +1,99 @@
+//! One delivery, and where it stands.
+
+use std::time::Duration;
+
+use super::{Delivery, Job, Work};
+use crate::{
+    admission::Held,
+    call::RecordId,
+    clock::Timestamp,
+    key::Key,
+    outcome::{NotStarted, Outcome, Rejection},
+    record::Fingerprint,
+};
+
+/// One delivery and where it stands.
+pub(super) struct Entry<'a> {
+    pub(super) record: RecordId,
+    pub(super) key: Option<Key>,
+    pub(super) fingerprint: Option<Fingerprint>,
+    pub(super) payload: &'a str,
+    pub(super) intake: Intake,
+    pub(super) job: Option<Job<'a>>,
+    pub(super) stage: Stage,
+    pub(super) held: Option<Box<Held>>,
+    /// Known, but its turn in the group has not come.
+    pub(super) preset: Option<Outcome>,
+    pub(super) outcome: Option<Outcome>,
+    pub(super) started: Option<Timestamp>,
+    pub(super) ran_for: Option<Duration>,
+    pub(super) busy_since: Option<Timestamp>,
+    pub(super) looks: u32,
+}
+
+pub(super) enum Intake {
+    Keyed,
+    Unprotected,
+    Skip,
+    Reject(Rejection),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Behind another of its key or group.
+    Waiting,
+    /// Its turn has come.
+    Moving,
+    /// Its claim is on its way.
+    Claiming,
+    /// Its handler runs.
+    Running,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn new(delivery: Delivery<'a>) -> Self {
+        let mut entry = Self {
+            record: delivery.record,
+            key: None,
+            fingerprint: None,
+            payload: "",
+            intake: Intake::Keyed,
+            job: None,
+            stage: Stage::Waiting,
+            held: None,
+            preset: None,
+            outcome: None,
+            started: None,
+            ran_for: None,
+            busy_since: None,
+            looks: 0,
+        };
+        match delivery.work {
+            Work::Keyed { key, fingerprint, payload, job } => {
+                entry.key = Some(key);
+                entry.fingerprint = fingerprint;
+                entry.payload = payload;
+                entry.job = Some(job);
+            }
+            Work::Unprotected { job } => {
+                entry.intake = Intake::Unprotected;
+                entry.job = Some(job);
+            }
+            Work::Skip => entry.intake = Intake::Skip,
+            Work::Reject(rejection) => entry.intake = Intake::Reject(rejection),
+        }
+        entry
+    }
+
+    /// Whether `other` asks for the very same as this one.
+    pub(super) fn is_copy_of(&self, other: &Self) -> bool {
+        match (&self.fingerprint, &other.fingerprint) {
+            (None, None) => self.payload == other.payload,
+            (mine, theirs) => mine == theirs,
+        }
+    }
+
+    pub(super) fn into_outcome(self) -> Outcome {
+        self.outcome.unwrap_or(Outcome::Returned(NotStarted::Deadline))
+    }
+}

@@ -1,0 +1,138 @@
+//! Claims that go wrong.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    admission::{Admission, Claim, admit},
+    clock::Timestamp,
+    record::{Owner, Record, Status},
+    store::{Guard, Seen},
+};
+
+use crate::protocol::Protocol;
+
+/// Takes over as soon as the lease has lapsed by its own clock.
+pub(crate) struct NoAllowance;
+
+impl Protocol for NoAllowance {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        let hasty = Claim { skew: Duration::ZERO, ..claim.clone() };
+        with_claim(claim, admit(&hasty, found, now))
+    }
+}
+
+/// Takes over at the last instant of the lease, allowance included, instead of after it.
+pub(crate) struct LastInstant;
+
+impl Protocol for LastInstant {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        match admit(claim, found, now) {
+            Admission::Busy { until } if now == until => {
+                admit(claim, found, now.plus(Duration::from_millis(1)))
+            }
+            other => other,
+        }
+    }
+}
+
+/// Does not know its own token when it sees it.
+pub(crate) struct ForgetsItsToken;
+
+impl Protocol for ForgetsItsToken {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        let stranger = Claim { owner: Owner::from_bits(u128::MAX), ..claim.clone() };
+        match admit(&stranger, found, now) {
+            Admission::Try { .. } => admit(claim, found, now),
+            other => other,
+        }
+    }
+}
+
+/// Lets a record expire by the retention alone, however long the lease.
+pub(crate) struct ExpiresBeforeItsLease;
+
+impl Protocol for ExpiresBeforeItsLease {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        with_record(admit(claim, found, now), |record| {
+            record.expires_at = now.plus(claim.retention);
+        })
+    }
+}
+
+/// Lets a record expire with its lease: a server whose clock is ahead collects it too soon.
+pub(crate) struct ExpiresWithItsLease;
+
+impl Protocol for ExpiresWithItsLease {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        with_record(admit(claim, found, now), |record| {
+            record.expires_at = now.plus(claim.retention).max(claim.lease_until);
+        })
+    }
+}
+
+/// Writes no lease: the key is locked until the record expires.
+pub(crate) struct LocksTillExpiry;
+
+impl Protocol for LocksTillExpiry {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        with_record(admit(claim, found, now), |record| record.lease_until = None)
+    }
+}
+
+/// Begins a takeover with a clean slate.
+pub(crate) struct ForgetsFailures;
+
+impl Protocol for ForgetsFailures {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        with_record(admit(claim, found, now), |record| record.failures = 0)
+    }
+}
+
+/// Does not count an owner that disappeared.
+pub(crate) struct ForgetsTheVanished;
+
+impl Protocol for ForgetsTheVanished {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        with_record(admit(claim, found, now), |record| record.vanished = 0)
+    }
+}
+
+/// Claims a key anew although it is completed.
+pub(crate) struct RunsCompletedAgain;
+
+impl Protocol for RunsCompletedAgain {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        match (found, admit(claim, found, now)) {
+            (Some(found), Admission::Replay(_)) if found.status == Status::Completed => {
+                let Admission::Try { held, .. } = admit(claim, None, now) else {
+                    unreachable!("nothing keeps a claim from being tried");
+                };
+                Admission::Try { guard: Guard::Seen(Seen::of(found)), held }
+            }
+            (_, other) => other,
+        }
+    }
+}
+
+/// Acknowledges a delivery because someone else is at work on its key.
+pub(crate) struct AcknowledgesBusy;
+
+impl Protocol for AcknowledgesBusy {
+    fn busy_is_done() -> bool {
+        true
+    }
+}
+
+fn with_record(mut admission: Admission, change: impl FnOnce(&mut Record)) -> Admission {
+    if let Admission::Try { held, .. } = &mut admission {
+        change(&mut held.record);
+    }
+    admission
+}
+
+fn with_claim(claim: &Claim, mut admission: Admission) -> Admission {
+    if let Admission::Try { held, .. } | Admission::Won(held) = &mut admission {
+        held.claim = claim.clone();
+    }
+    admission
+}

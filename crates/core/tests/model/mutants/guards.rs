@@ -1,0 +1,79 @@
+//! Guards that hold for more than they should.
+
+use lambda_idempotency_core::{
+    record::{Record, Status},
+    store::{Guard, Seen, Write},
+};
+
+use crate::protocol::Protocol;
+
+/// A takeover names the status and the owner only.
+pub(crate) struct NamesStatusAndOwner;
+
+impl Protocol for NamesStatusAndOwner {
+    fn applies(write: &Write, found: Option<&Record>) -> bool {
+        applies_but_for(write, found, |seen, other| {
+            seen.last_owner = other.last_owner;
+            seen.lease_until = other.lease_until;
+            seen.expires_at = other.expires_at;
+        })
+    }
+}
+
+/// A takeover does not name the last owner.
+pub(crate) struct NamesNoLastOwner;
+
+impl Protocol for NamesNoLastOwner {
+    fn applies(write: &Write, found: Option<&Record>) -> bool {
+        applies_but_for(write, found, |seen, other| seen.last_owner = other.last_owner)
+    }
+}
+
+/// A takeover does not name the lease.
+pub(crate) struct NamesNoLease;
+
+impl Protocol for NamesNoLease {
+    fn applies(write: &Write, found: Option<&Record>) -> bool {
+        applies_but_for(write, found, |seen, other| seen.lease_until = other.lease_until)
+    }
+}
+
+/// A settlement needs a record in progress, whoever owns it.
+pub(crate) struct SettlesForAnyone;
+
+impl Protocol for SettlesForAnyone {
+    fn applies(write: &Write, found: Option<&Record>) -> bool {
+        let in_progress = found.is_some_and(|r| r.status == Status::InProgress);
+        write.applies(found) || matches!(write.guard, Guard::Mine(_)) && in_progress
+    }
+}
+
+/// A settlement needs its own token, whatever the status.
+pub(crate) struct SettlesInAnyStatus;
+
+impl Protocol for SettlesInAnyStatus {
+    fn applies(write: &Write, found: Option<&Record>) -> bool {
+        let Guard::Mine(owner) = &write.guard else { return write.applies(found) };
+        write.applies(found) || found.is_some_and(|record| record.owner == Some(*owner))
+    }
+}
+
+/// A completion that found nothing is written over whatever came since.
+pub(crate) struct CompletesOverAnything;
+
+impl Protocol for CompletesOverAnything {
+    fn applies(write: &Write, found: Option<&Record>) -> bool {
+        let completes = write.record.as_ref().is_some_and(|r| r.status == Status::Completed);
+        write.applies(found) || write.guard == Guard::Absent && completes
+    }
+}
+
+/// Applies a write as if its `Seen` had not named what `forget` copies over.
+fn applies_but_for(write: &Write, found: Option<&Record>, forget: fn(&mut Seen, &Seen)) -> bool {
+    let (Guard::Seen(seen), Some(record)) = (&write.guard, found) else {
+        return write.applies(found);
+    };
+    let (mut seen, there) = (seen.clone(), Seen::of(record));
+    forget(&mut seen, &there);
+    seen == there
+}

@@ -1,0 +1,130 @@
+//! Settlements that go wrong.
+
+use lambda_idempotency_core::{
+    admission::{Held, Overtaken, Settled, Settlement},
+    clock::Timestamp,
+    record::{Record, Status},
+    store::Guard,
+};
+
+use crate::protocol::Protocol;
+
+/// Deletes the record when the handler failed.
+pub(crate) struct DeletesOnFailure;
+
+impl Protocol for DeletesOnFailure {
+    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+        let (guard, record) = held.write(settlement, now);
+        (guard, record.filter(|_| !matches!(settlement, Settlement::Release { .. })))
+    }
+}
+
+/// Deletes the record when it is put back, whatever was known before.
+pub(crate) struct PutsBackNothing;
+
+impl Protocol for PutsBackNothing {
+    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+        let (guard, record) = held.write(settlement, now);
+        (guard, record.filter(|_| *settlement != Settlement::PutBack))
+    }
+}
+
+/// Renews by the token alone, so that a late copy of a renewal shortens a newer one.
+pub(crate) struct RenewsByOwnerAlone;
+
+impl Protocol for RenewsByOwnerAlone {
+    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+        let (guard, record) = held.write(settlement, now);
+        let renews = matches!(settlement, Settlement::Renew { .. });
+        (if renews { Guard::Mine(held.claim.owner) } else { guard }, record)
+    }
+}
+
+/// Renews the lease, but lets the record expire when it would have.
+pub(crate) struct RenewsTheLeaseAlone;
+
+impl Protocol for RenewsTheLeaseAlone {
+    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+        let (guard, mut record) = held.write(settlement, now);
+        if let (Settlement::Renew { .. }, Some(record)) = (settlement, &mut record) {
+            record.expires_at = held.record.expires_at;
+        }
+        (guard, record)
+    }
+}
+
+/// Does not know its own settlement when it sees it.
+pub(crate) struct ForgetsItsSettlement;
+
+impl Protocol for ForgetsItsSettlement {
+    fn settled(
+        held: &Held,
+        settlement: &Settlement,
+        found: Option<&Record>,
+        now: Timestamp,
+    ) -> Settled {
+        match (held.settled(settlement, found, now), found) {
+            (Settled::Done, Some(found)) => Settled::Overtaken(stands(found)),
+            (other, _) => other,
+        }
+    }
+}
+
+/// Takes its own record, written by an earlier try, for a successor's.
+pub(crate) struct TakesItselfForASuccessor;
+
+impl Protocol for TakesItselfForASuccessor {
+    fn settled(
+        held: &Held,
+        settlement: &Settlement,
+        found: Option<&Record>,
+        now: Timestamp,
+    ) -> Settled {
+        match (held.settled(settlement, found, now), found) {
+            (Settled::Again { .. }, Some(found)) => Settled::Overtaken(stands(found)),
+            (other, _) => other,
+        }
+    }
+}
+
+/// Takes a completion that finds no record for recorded.
+pub(crate) struct TakesGoneForDone;
+
+impl Protocol for TakesGoneForDone {
+    fn settled(
+        held: &Held,
+        settlement: &Settlement,
+        found: Option<&Record>,
+        now: Timestamp,
+    ) -> Settled {
+        match held.settled(settlement, found, now) {
+            Settled::Again { guard: Guard::Absent, .. } => Settled::Done,
+            other => other,
+        }
+    }
+}
+
+/// Counts as done what a successor is still at work on.
+pub(crate) struct TrustsTheSuccessor;
+
+impl Protocol for TrustsTheSuccessor {
+    fn settled(
+        held: &Held,
+        settlement: &Settlement,
+        found: Option<&Record>,
+        now: Timestamp,
+    ) -> Settled {
+        match held.settled(settlement, found, now) {
+            Settled::Overtaken(Overtaken::InProgress { .. }) => Settled::Done,
+            other => other,
+        }
+    }
+}
+
+fn stands(found: &Record) -> Overtaken {
+    match found.status {
+        Status::InProgress => Overtaken::InProgress { until: found.expires_at },
+        Status::Completed => Overtaken::Completed(found.outcome.clone()),
+        Status::Failed => Overtaken::Failed { error: found.error.clone() },
+    }
+}
