@@ -46,6 +46,7 @@ mod idempotency;
 mod operation;
 mod run;
 mod source;
+pub mod testing;
 
 pub use crate::{
     error::{ConfigError, InvocationError, RunError},

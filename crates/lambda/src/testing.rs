@@ -1,0 +1,59 @@
+//! Calling a function as Lambda does, in a test.
+//!
+//! A handler alone needs less: it is a plain async function, and [`Call::test`](crate::Call::test)
+//! makes the call it is given.
+//!
+//! ```
+//! use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, testing};
+//! use serde_json::json;
+//!
+//! async fn place(order: serde_json::Value, call: Call) -> Result<(), std::io::Error> { Ok(()) }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let idempotency = Idempotency::new(MemoryStore::new());
+//! let function = idempotency.sqs(Operation::new("place-order").key("orderId"), place)?;
+//!
+//! let message = json!({
+//!     "messageId": "m-1", "eventSource": "aws:sqs",
+//!     "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders",
+//!     "body": r#"{"orderId":"o-1"}"#,
+//! });
+//! let answer = testing::invoke(&function, &json!({ "Records": [message] })).await?;
+//! assert_eq!(answer, json!({ "batchItemFailures": [] }));
+//! # Ok(())
+//! # }
+//! ```
+
+use lambda_runtime::{Context, LambdaEvent};
+use serde_json::{Value, value::to_raw_value};
+use tower_service::Service as _;
+
+use crate::{error::InvocationError, function::Function};
+
+/// Calls `function` with an event and a context without a deadline; returns what Lambda would get.
+///
+/// # Errors
+/// What Lambda would get as an error.
+pub async fn invoke(function: &Function, event: &Value) -> Result<Value, InvocationError> {
+    invoke_with(function, event, Context::default()).await
+}
+
+/// As [`invoke`], with a context of one's own: its `deadline` (in milliseconds since the epoch; 0
+/// is unknown) and `tenant_id` are what counts.
+///
+/// # Errors
+/// What Lambda would get as an error.
+pub async fn invoke_with(
+    function: &Function,
+    event: &Value,
+    context: Context,
+) -> Result<Value, InvocationError> {
+    let malformed = |reason: &str| InvocationError::Malformed {
+        source_name: "test",
+        reason: reason.to_owned(),
+    };
+    let event = to_raw_value(event).map_err(|_| malformed("the event is not JSON"))?;
+    let answer = function.clone().call(LambdaEvent::new(event, context)).await?;
+    serde_json::from_str(answer.get()).map_err(|_| malformed("the answer is not JSON"))
+}
