@@ -1,5 +1,7 @@
 //! The batch engine, by scenario, in simulated time.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 mod claiming;
 mod coalescing;
 mod conflict;
