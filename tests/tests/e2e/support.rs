@@ -1,0 +1,129 @@
+//! A Lambda with the orders function, and what one wants to know of it.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lambda_idempotency_local::{
+    AsyncConfig, DeliveryReport, FunctionConfig, InvocationResult, Local, LocalBuilder,
+    RecordReport, SqsConfig,
+};
+use lambda_idempotency_tests::{CLAIMS, ORDERS, function, tables};
+use serde_json::Value;
+
+/// The orders function.
+pub(crate) fn orders() -> FunctionConfig {
+    function(env!("CARGO_BIN_EXE_orders-under-test"))
+}
+
+/// The function of `src/bin/idle.rs`.
+pub(crate) fn idle() -> FunctionConfig {
+    function(env!("CARGO_BIN_EXE_idle"))
+}
+
+/// A queue whose messages come back soon, so that no test waits for that.
+pub(crate) fn quick_queue() -> SqsConfig {
+    SqsConfig { visibility: Some(Duration::from_millis(20)), ..SqsConfig::default() }
+}
+
+/// A Lambda, its database and everything that the function wrote, but for its record lines.
+pub(crate) struct World {
+    local: Local,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl World {
+    /// The orders function, alone, with a quick queue and quick retries.
+    pub(crate) async fn new() -> Self {
+        Self::of(orders()).await
+    }
+
+    pub(crate) async fn of(function: FunctionConfig) -> Self {
+        Self::with(function, |local| local).await
+    }
+
+    /// As [`new`](Self::new), changed.
+    pub(crate) async fn with(
+        function: FunctionConfig,
+        change: impl FnOnce(LocalBuilder) -> LocalBuilder,
+    ) -> Self {
+        let lines = Arc::<Mutex<Vec<String>>>::default();
+        let written = Arc::clone(&lines);
+        let mut builder = Local::builder(function)
+            .sqs(quick_queue())
+            .asynchronous(AsyncConfig { retry_delays: vec![Duration::from_millis(10); 2] })
+            .on_output(move |line| written.lock().unwrap().push(line.text));
+        for table in tables() {
+            builder = builder.table(table);
+        }
+        Self { local: change(builder).start().await.unwrap(), lines }
+    }
+
+    /// Delivers an event until each of its records is done or dead.
+    pub(crate) async fn send(&self, event: &Value) -> DeliveryReport {
+        self.local.deliver(&event.to_string()).await.unwrap()
+    }
+
+    /// How often each order was placed.
+    pub(crate) fn placed(&self) -> BTreeMap<String, u64> {
+        let row = |item: &Value| {
+            let id = item["orderId"]["S"].as_str().unwrap().to_owned();
+            (id, item["placed"]["N"].as_str().unwrap().parse().unwrap())
+        };
+        self.dynamodb().items(ORDERS).unwrap().iter().map(row).collect()
+    }
+
+    /// Fails unless these orders were placed, once each, and no others.
+    #[track_caller]
+    pub(crate) fn assert_placed_once<'a>(&self, orders: impl IntoIterator<Item = &'a str>) {
+        let once = orders.into_iter().map(|order| (order.to_owned(), 1)).collect();
+        assert_eq!(self.placed(), once);
+    }
+
+    /// The idempotency records.
+    pub(crate) fn claims(&self) -> Vec<Value> {
+        self.dynamodb().items(CLAIMS).unwrap()
+    }
+
+    /// What the function wrote to its log and to its standard error.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
+    }
+}
+
+impl Deref for World {
+    type Target = Local;
+
+    fn deref(&self) -> &Local {
+        &self.local
+    }
+}
+
+/// Of each delivery of each record: its id, the how manieth it was, what became of it.
+pub(crate) fn history(report: &DeliveryReport) -> Vec<(&str, u32, &str)> {
+    fn row(record: &RecordReport) -> (&str, u32, &str) {
+        let id = record.record.as_deref().unwrap_or("-");
+        (id, record.receive_count, record.outcome.as_str())
+    }
+    report.records().map(row).collect()
+}
+
+/// What became of each delivery of each record.
+pub(crate) fn outcomes(report: &DeliveryReport) -> Vec<&str> {
+    report.records().map(|record| record.outcome.as_str()).collect()
+}
+
+/// The ids in a partial batch response.
+pub(crate) fn returned(result: &InvocationResult) -> Vec<&str> {
+    let InvocationResult::Response(response) = result else { panic!("{result}") };
+    let failures = response["batchItemFailures"].as_array().unwrap();
+    failures.iter().map(|failure| failure["itemIdentifier"].as_str().unwrap()).collect()
+}
+
+/// Type and text of a function error.
+#[track_caller]
+pub(crate) fn error(result: &InvocationResult) -> (&str, &str) {
+    let InvocationResult::FunctionError { kind, message } = result else { panic!("{result}") };
+    (kind, message)
+}
