@@ -133,6 +133,20 @@ fn origin<'e>(record: &'e RawValue) -> Option<Origin<'e>> {
     serde_json::from_str(record.get()).ok()
 }
 
+/// Whether the event's records are from this event source, and from where `operation` takes them.
+/// An empty batch may be anyone's: nothing tells, and nothing is to be done.
+fn delivers(source: &str, event: &Envelope<'_>, operation: &Operation) -> bool {
+    match event.records.as_deref() {
+        None => false,
+        Some([]) => true,
+        Some([first, ..]) => origin(first).is_some_and(|Origin { source: found, queue, sns }| {
+            let arn = queue.or(sns.and_then(|topic| topic.arn));
+            found.is_some_and(|found| found.0 == source)
+                && names(operation.origin.as_deref(), arn.as_ref())
+        }),
+    }
+}
+
 /// Whether an ARN is the wanted one, or ends with the wanted name.
 fn names(wanted: Option<&str>, arn: Option<&Text<'_>>) -> bool {
     let Some(wanted) = wanted else { return true };

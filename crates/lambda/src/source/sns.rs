@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Envelope, Record, Source, Text, all_or_error, names, origin};
+use super::{Envelope, Record, Source, Text, all_or_error, delivers};
 use crate::{error::InvocationError, operation::Operation};
 
 pub(crate) struct Sns;
@@ -46,12 +46,7 @@ impl Source for Sns {
     }
 
     fn recognises(&self, event: &Envelope<'_>, operation: &Operation) -> bool {
-        let first = event.records.as_ref().and_then(|records| records.first());
-        first.and_then(|record| origin(record)).is_some_and(|origin| {
-            let topic = origin.sns.and_then(|topic| topic.arn);
-            origin.source.is_some_and(|source| source.0 == "aws:sns")
-                && names(operation.origin.as_deref(), topic.as_ref())
-        })
+        delivers("aws:sns", event, operation)
     }
 
     fn records<'e>(&self, event: &Envelope<'e>) -> Result<Vec<Record<'e>>, InvocationError> {

@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Envelope, Record, Source, Text, all_or_error, names, origin};
+use super::{Envelope, Record, Source, Text, all_or_error, delivers};
 use crate::{error::InvocationError, operation::Operation};
 
 pub(crate) struct Sqs;
@@ -51,11 +51,7 @@ impl Source for Sqs {
     }
 
     fn recognises(&self, event: &Envelope<'_>, operation: &Operation) -> bool {
-        let first = event.records.as_ref().and_then(|records| records.first());
-        first.and_then(|record| origin(record)).is_some_and(|origin| {
-            origin.source.is_some_and(|source| source.0 == "aws:sqs")
-                && names(operation.origin.as_deref(), origin.queue.as_ref())
-        })
+        delivers("aws:sqs", event, operation)
     }
 
     fn records<'e>(&self, event: &Envelope<'e>) -> Result<Vec<Record<'e>>, InvocationError> {

@@ -1,0 +1,86 @@
+//! One function for three sources: each event goes to its own operation, and what is of none of them
+//! is refused with a reason.
+
+use lambda_idempotency_local::InvocationResult;
+use lambda_idempotency_tests::events::{batch_of, event, notification, order};
+use serde_json::{Value, json};
+
+use crate::support::{World, error, history, outcomes};
+
+#[tokio::test]
+async fn one_function_handles_all_three_sources() {
+    let world = World::new().await;
+    let queued = world.send(&batch_of([order("o-1")])).await;
+    let announced = world.send(&notification("n-1", &order("o-2"))).await;
+    let requested = world.send(&event("e-1", &order("o-3"))).await;
+    assert_eq!(history(&queued), [("m-o-1", 1, "executed")]);
+    assert_eq!(history(&announced), [("n-1", 1, "executed")]);
+    assert_eq!(history(&requested), [("e-1", 1, "executed")]);
+    let told = |report: &lambda_idempotency_local::DeliveryReport| {
+        let line = report.records().next().unwrap().told.clone().unwrap();
+        (line.source, line.operation)
+    };
+    let pair = |source: &str, operation: &str| (source.to_owned(), operation.to_owned());
+    assert_eq!(told(&queued), pair("sqs", "place-queued-order"));
+    assert_eq!(told(&announced), pair("sns", "place-announced-order"));
+    assert_eq!(told(&requested), pair("eventbridge", "place-requested-order"));
+    world.assert_placed_once(["o-1", "o-2", "o-3"]);
+}
+
+#[tokio::test]
+async fn each_source_knows_its_own_duplicates() {
+    let world = World::new().await;
+    for id in ["n-1", "n-2"] {
+        world.send(&notification(id, &order("o-2"))).await;
+    }
+    for id in ["e-1", "e-2"] {
+        world.send(&event(id, &order("o-3"))).await;
+    }
+    world.assert_placed_once(["o-2", "o-3"]);
+}
+
+/// Three operations: an order that is both queued and announced is two pieces of work.
+#[tokio::test]
+async fn operations_do_not_share_keys() {
+    let world = World::new().await;
+    let order = order("o-1");
+    let events = [batch_of([order.clone()]), notification("n-1", &order), event("e-1", &order)];
+    for event in events {
+        assert_eq!(outcomes(&world.send(&event).await), ["executed"]);
+    }
+    assert_eq!(world.placed()["o-1"], 3);
+    assert_eq!(world.claims().len(), 3);
+}
+
+#[tokio::test]
+async fn an_event_of_another_source_is_refused_by_name() {
+    let world = World::new().await;
+    let kinesis = json!({ "Records": [{ "eventSource": "aws:kinesis", "kinesis": {},
+        "eventSourceARN": "arn:aws:kinesis:eu-west-1:111122223333:stream/orders" }] });
+    let unknown: [(Value, &str); 4] = [
+        (json!({ "command": "recount-stock" }), "neither `Records` nor a `detail-type`"),
+        (kinesis, "aws:kinesis"),
+        (json!([1, 2]), "no JSON object"),
+        (Value::Null, "no JSON object"),
+    ];
+    for (event, found) in unknown {
+        let invocation = world.invoke(&event).await.unwrap();
+        let (kind, text) = error(&invocation.result);
+        assert_eq!(kind, "Idempotency.UnknownEvent");
+        assert!(text.contains("(sqs, sns, eventbridge)"), "{text}");
+        assert!(text.contains(found) && text.contains(".otherwise("), "{text}");
+        assert_eq!(invocation.dynamodb.requests(), 0, "nothing is claimed");
+    }
+    // And the process lives on.
+    assert_eq!(outcomes(&world.send(&batch_of([order("o-1")])).await), ["executed"]);
+}
+
+/// SQS never sends one, but people test their functions with it.
+#[tokio::test]
+async fn a_batch_of_nothing_is_done_at_once() {
+    let world = World::new().await;
+    let invocation = world.invoke(&json!({ "Records": [] })).await.unwrap();
+    let nothing = InvocationResult::Response(json!({ "batchItemFailures": [] }));
+    assert_eq!(invocation.result, nothing);
+    assert_eq!(invocation.dynamodb.requests(), 0);
+}
