@@ -1,6 +1,6 @@
 //! What can go wrong outside a single record.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use lambda_idempotency_core::{
     clock::Timestamp, failure::Failure, key::ExpressionError, outcome::Rejection, store::StoreError,
@@ -8,7 +8,9 @@ use lambda_idempotency_core::{
 use lambda_runtime::Diagnostic;
 
 /// A mistake in how a function is put together; found when it starts.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// Its `Debug` is its message, since that is what a `main` shows that returns it.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// An operation's name cannot be used.
@@ -56,6 +58,12 @@ pub enum ConfigError {
     /// A function without a source.
     #[error("the function handles no source; add one with `.sqs(..)`, `.sns(..)`, ...")]
     NoSource,
+}
+
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// Why an invocation as a whole fails, so that Lambda or the source tries it again.
