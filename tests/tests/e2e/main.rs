@@ -8,5 +8,16 @@
 
 mod support;
 
+mod asynchronous;
+mod bad_input;
+mod costs;
+mod deaths;
 mod duplicates;
 mod failures;
+mod keys;
+mod outages;
+mod permissions;
+mod races;
+mod samples;
+mod secrecy;
+mod sources;

@@ -1,0 +1,41 @@
+//! SNS and EventBridge have two retries, and both may fall inside the lease of a call that died at
+//! once. The first retry waits for its own deadline, the second past the end of the lease.
+
+use std::time::{Duration, Instant};
+
+use lambda_idempotency_local::AsyncConfig;
+use lambda_idempotency_tests::events::{event, notification, order_with};
+use serde_json::{Value, json};
+
+use crate::support::{World, history, orders};
+
+const TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Delivers an order that takes its process with it soon after its start, the first time.
+async fn outlives_its_lease(id: &str, event: &Value) {
+    let retries = AsyncConfig { retry_delays: vec![Duration::from_millis(200); 2] };
+    let function = orders().timeout(TIMEOUT);
+    let world = World::with(function, |local| local.asynchronous(retries)).await;
+    let begun = Instant::now();
+    let report = world.send(event).await;
+    assert_eq!(history(&report), [(id, 1, "crashed"), (id, 2, "busy"), (id, 3, "executed")]);
+    assert!(begun.elapsed() > TIMEOUT, "it was taken over within the lease");
+    let told = report.records().last().unwrap().told.clone().unwrap();
+    assert_eq!(told.vanished, 1);
+    assert!(report.dead_letters.is_empty());
+    world.assert_placed_once(["o-1"]);
+}
+
+fn deadly() -> Value {
+    order_with("o-1", json!({ "dieTimes": 1 }))
+}
+
+#[tokio::test]
+async fn a_notification_whose_process_died_early_is_still_processed() {
+    outlives_its_lease("n-1", &notification("n-1", &deadly())).await;
+}
+
+#[tokio::test]
+async fn an_event_whose_process_died_early_is_still_processed() {
+    outlives_its_lease("e-1", &event("e-1", &deadly())).await;
+}

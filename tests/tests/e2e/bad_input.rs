@@ -1,0 +1,137 @@
+//! What cannot be processed harms nobody else, and its error says of which source it is, which record
+//! and what to do, without showing what stands in it.
+
+use lambda_idempotency_local::{Invocation, RecordLine};
+use lambda_idempotency_tests::events::{
+    batch, batch_of, event, message, message_of_text, notification, order,
+};
+use serde_json::{Value, json};
+
+use crate::support::{World, error, outcomes, returned};
+
+fn line<'a>(invocation: &'a Invocation, record: &str) -> &'a RecordLine {
+    invocation.records.iter().find(|line| line.record == record).unwrap()
+}
+
+/// An order whose key is this.
+fn keyed(key: Value) -> Value {
+    json!({ "orderId": key, "customer": "c-17", "sku": "mug-blue", "quantity": 1 })
+}
+
+#[tokio::test]
+async fn an_event_that_is_not_json_is_an_error_and_not_the_end() {
+    let world = World::new().await;
+    for text in ["", "{\"Records\": [", "order o-1", "{\"Records\":[{}]"] {
+        let invocation = world.invoke_bytes("r-1", text).await.unwrap();
+        let (_, message) = error(&invocation.result);
+        assert!(!message.is_empty() && !message.contains("order o-1"), "{message}");
+    }
+    assert_eq!(outcomes(&world.send(&batch_of([order("o-1")])).await), ["executed"]);
+}
+
+#[tokio::test]
+async fn each_bad_record_goes_back_with_a_reason_and_the_others_are_processed() {
+    let world = World::new().await;
+    let bad = [
+        ("text", message_of_text("text", "order o-9"), "correct the producer or the type"),
+        ("empty", message_of_text("empty", ""), "correct the producer or the type"),
+        ("array", message_of_text("array", "[1,2]"), "correct the producer or the type"),
+        ("missing", message("missing", &json!({ "sku": "x" })), "correct the producer"),
+        ("null", message("null", &keyed(Value::Null)), "correct the producer"),
+        ("blank", message("blank", &keyed(json!(""))), "correct the producer or the expression"),
+        ("list", message("list", &keyed(json!([]))), "correct the producer"),
+        ("no body", json!({ "messageId": "no body", "eventSource": "aws:sqs" }), "has no body"),
+    ];
+    let ids: Vec<&str> = bad.iter().map(|(id, ..)| *id).collect();
+    let mut records = vec![message("first", &order("o-1"))];
+    records.extend(bad.iter().map(|(_, record, _)| record.clone()));
+    records.push(message("last", &order("o-2")));
+    let invocation = world.invoke(&batch(records)).await.unwrap();
+    assert_eq!(returned(&invocation.result), ids);
+    for (id, _, remedy) in bad {
+        let line = line(&invocation, id);
+        assert_eq!((line.source.as_str(), line.outcome.as_str()), ("sqs", "rejected"));
+        let problem = line.problem.as_deref().unwrap();
+        assert!(problem.contains(remedy), "{id}: {problem}");
+        assert!(!problem.contains("o-9"), "{id}: {problem}");
+    }
+    world.assert_placed_once(["o-1", "o-2"]);
+}
+
+/// An empty id in a partial response would mean the whole batch; so it fails as a whole, and says so.
+#[tokio::test]
+async fn a_message_without_an_id_fails_the_invocation_and_the_others_are_processed_once() {
+    let world = World::new().await;
+    for nameless in [json!({ "eventSource": "aws:sqs", "body": order("o-9").to_string() }), {
+        let mut message = message("", &order("o-9"));
+        message["messageId"] = Value::Null;
+        message
+    }] {
+        let event = batch([message("m-1", &order("o-1")), nameless]);
+        let invocation = world.invoke(&event).await.unwrap();
+        let (kind, text) = error(&invocation.result);
+        assert_eq!(kind, "Idempotency.RecordsReturned");
+        assert!(text.contains("1 of 2 sqs record(s)") && text.contains("no messageId"), "{text}");
+        assert!(text.contains("is it in the shape that AWS delivers?"), "{text}");
+    }
+    world.assert_placed_once(["o-1"]);
+}
+
+#[tokio::test]
+async fn a_record_that_is_no_message_is_refused_by_its_place() {
+    let world = World::new().await;
+    let event = batch([message("m-1", &order("o-1")), json!(7)]);
+    let invocation = world.invoke(&event).await.unwrap();
+    let (kind, text) = error(&invocation.result);
+    assert_eq!(kind, "Idempotency.MalformedEvent");
+    assert!(text.contains("sqs") && text.contains("record 2 of the batch"), "{text}");
+    assert!(text.contains("is it in the shape that AWS delivers?"), "{text}");
+    assert_eq!(invocation.dynamodb.requests(), 0, "nothing is claimed");
+}
+
+#[tokio::test]
+async fn sns_and_eventbridge_hear_of_source_record_and_remedy() {
+    let world = World::new().await;
+    let mut text = notification("n-1", &order("o-1"));
+    text["Records"][0]["Sns"]["Message"] = json!("order o-9");
+    let mut nothing = notification("n-2", &order("o-1"));
+    nothing["Records"][0]["Sns"].as_object_mut().unwrap().remove("Message");
+    let mut bare = event("e-2", &order("o-1"));
+    bare.as_object_mut().unwrap().remove("detail");
+    let bad = [
+        (text, "sns record n-1", "correct the producer or the type"),
+        (notification("n-3", &keyed(json!(""))), "sns record n-3", "correct the producer"),
+        (nothing, "sns record n-2", "no Sns.Message"),
+        (event("e-1", &keyed(json!({}))), "eventbridge record e-1", "correct the producer"),
+        (bare, "eventbridge record e-2", "no detail"),
+    ];
+    for (event, record, remedy) in bad {
+        let invocation = world.invoke(&event).await.unwrap();
+        let (kind, text) = error(&invocation.result);
+        assert_eq!(kind, "Idempotency.RecordsReturned");
+        assert!(text.contains(record) && text.contains(remedy), "{text}");
+        assert!(!text.contains("o-9"), "{text}");
+    }
+    assert!(world.placed().is_empty() && world.claims().is_empty());
+}
+
+/// Numbers that a double cannot hold would let two orders share a key.
+#[tokio::test]
+async fn numbers_that_are_not_exact_are_no_keys() {
+    let function = crate::support::orders().env("ORDERS_SQS_KEY", "number");
+    let world = World::of(function).await;
+    let body = |number: &str| {
+        let order = order("o-1").to_string();
+        format!("{},\"number\":{number}}}", order.trim_end_matches('}'))
+    };
+    let records = ["9007199254740993.5", "1e400", "123456789012345678901234567890"];
+    let messages = records.map(|number| message_of_text(number, &body(number)));
+    let invocation = world.invoke(&batch(messages)).await.unwrap();
+    assert_eq!(returned(&invocation.result), records);
+    for number in records {
+        let problem = line(&invocation, number).problem.clone().unwrap();
+        assert!(!problem.contains(number), "{problem}");
+    }
+    let exact = message_of_text("m-1", &body("9007199254740993"));
+    assert_eq!(outcomes(&world.send(&batch([exact])).await), ["executed"]);
+}

@@ -1,0 +1,155 @@
+//! What the function asks of DynamoDB, and what `template.yaml` lets it do: the same, table by table.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lambda_idempotency_local::{Fault, FaultId, SqsConfig, Usage};
+use lambda_idempotency_tests::{
+    CLAIMS, ORDERS,
+    events::{batch, batch_of, event, message, notification, order, order_with},
+};
+use serde_json::{Value, json};
+
+use crate::support::{World, orders, outcomes, returned};
+
+#[path = "../template/document.rs"]
+#[allow(dead_code, reason = "shared with the template's own tests")]
+mod document;
+
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// All that the library does with its table: claims, replays, takeovers, releases, what is put back,
+/// completions; of one record and of several.
+async fn everything(world: &World) {
+    let names: Vec<String> = (0..10).map(|number| format!("o-{number}")).collect();
+    let ten = batch_of(names.iter().map(|name| order(name)));
+    assert_eq!(outcomes(&world.send(&ten).await), ["executed"; 10]);
+    assert_eq!(outcomes(&world.send(&ten).await), ["replayed"; 10]);
+    let one = batch([message("m", &order("one"))]);
+    assert_eq!(outcomes(&world.send(&one).await), ["executed"]);
+    assert_eq!(outcomes(&world.send(&one).await), ["replayed"]);
+    for event in [notification("n", &order("n")), event("e", &order("e"))] {
+        assert_eq!(outcomes(&world.send(&event).await), ["executed"]);
+    }
+
+    // Released, alone and together; the second delivery takes over what was released.
+    let failing = |name| order_with(name, json!({ "failTimes": 1 }));
+    for orders in [vec![failing("f")], vec![failing("g"), failing("h"), failing("i")]] {
+        let event = batch_of(orders);
+        world.invoke(&event).await.unwrap();
+        assert!(returned(&world.invoke(&event).await.unwrap().result).is_empty());
+    }
+    let nothing = ["r", "s"].map(|name| order_with(name, json!({ "quantity": 0 })));
+    world.invoke(&batch_of(nothing)).await.unwrap();
+    put_back(world, "p", 1).await;
+    put_back(world, "q", 3).await;
+
+    // Taken from one who vanished: the only delivery that has to wait for its next one.
+    let report = world.send(&batch_of([order_with("d", json!({ "dieTimes": 1 }))])).await;
+    assert_eq!(outcomes(&report), ["crashed", "executed"]);
+}
+
+/// Sixteen handlers run, as many as may at once, until they are stopped; so many more records are
+/// claimed and never start.
+async fn put_back(world: &World, name: &str, records: usize) {
+    let slow = |number| order_with(&format!("{name}-{number}"), json!({ "delayMs": 600_000 }));
+    let event = batch_of((0..16 + records).map(slow));
+    let invocation = world.invoke(&event).await.unwrap();
+    assert_eq!(returned(&invocation.result).len(), 16 + records);
+    let told = |outcome: &str| {
+        invocation.records.iter().filter(|line| line.outcome.as_str() == outcome).count()
+    };
+    assert_eq!((told("timed_out"), told("returned")), (16, records));
+}
+
+/// Sees which operations there are on a table: a fault that does nothing, for each.
+struct Watch(Vec<(&'static str, &'static str, FaultId)>);
+
+impl Watch {
+    const OPERATIONS: [&str; 14] = [
+        "GetItem",
+        "BatchGetItem",
+        "PutItem",
+        "DeleteItem",
+        "UpdateItem",
+        "BatchExecuteStatement",
+        "ExecuteStatement",
+        "ExecuteTransaction",
+        "BatchWriteItem",
+        "TransactGetItems",
+        "TransactWriteItems",
+        "Query",
+        "Scan",
+        "DescribeTable",
+    ];
+
+    fn new(world: &World) -> Self {
+        let faults = world.dynamodb().faults();
+        let watch = |operation, table| {
+            let nothing = Fault::delay(Duration::ZERO).on(operation).table(table);
+            (operation, table, faults.add(nothing))
+        };
+        let pairs = Self::OPERATIONS.into_iter().flat_map(|o| [(o, CLAIMS), (o, ORDERS)]);
+        Self(pairs.map(|(operation, table)| watch(operation, table)).collect())
+    }
+
+    /// The operations seen on a table.
+    fn of(&self, world: &World, table: &str) -> BTreeSet<String> {
+        let faults = world.dynamodb().faults();
+        let seen = self.0.iter().filter(|(_, on, id)| *on == table && faults.struck(*id) > 0);
+        seen.map(|(operation, ..)| (*operation).to_owned()).collect()
+    }
+
+    fn count(&self, world: &World) -> u64 {
+        self.0.iter().map(|(.., id)| world.dynamodb().faults().struck(*id)).sum()
+    }
+}
+
+/// What the role's statement on a table allows, without the `dynamodb:`.
+fn granted(table: &str) -> BTreeSet<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let template = document::long_form(serde_yaml_ng::from_str(&text).unwrap());
+    let policies = &template["Resources"]["OrdersRole"]["Properties"]["Policies"];
+    let statements = policies
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|policy| policy["PolicyDocument"]["Statement"].as_array().unwrap().iter());
+    let arn = document::get_att(&format!("{table}.Arn"));
+    let of_table = statements.filter(|statement| statement["Resource"] == arn);
+    let actions = of_table.flat_map(|statement| statement["Action"].as_array().unwrap());
+    actions
+        .filter_map(Value::as_str)
+        .map(|action| action.strip_prefix("dynamodb:").unwrap().to_owned())
+        .collect()
+}
+
+/// The actions behind the operations on the idempotency table. Statements have actions of their own,
+/// which are those of the whole usage: nothing else uses statements.
+fn actions(operations: &BTreeSet<String>, usage: &Usage) -> BTreeSet<String> {
+    let single = operations.iter().filter(|name| *name != "BatchExecuteStatement").cloned();
+    let statements = usage.actions.keys().filter(|name| name.starts_with("PartiQL")).cloned();
+    single.chain(statements).collect()
+}
+
+#[tokio::test]
+async fn the_function_uses_what_the_template_grants_and_nothing_else() {
+    // Long enough for the lease of the one that dies to be over at its next delivery.
+    let queue = SqsConfig { visibility: Some(TIMEOUT + TIMEOUT), ..SqsConfig::default() };
+    let function = orders().timeout(TIMEOUT);
+    let world = World::with(function, |local| local.sqs(queue)).await;
+    let watch = Watch::new(&world);
+    everything(&world).await;
+    let usage = world.dynamodb().usage();
+    assert_eq!(watch.count(&world), usage.requests(), "a table or an operation is not watched");
+
+    let on_orders = watch.of(&world, ORDERS);
+    assert_eq!(on_orders, granted("OrdersTable"));
+    let on_claims = actions(&watch.of(&world, CLAIMS), &usage);
+    let granted = granted("IdempotencyTable");
+    let missing: Vec<_> = on_claims.difference(&granted).collect();
+    assert!(missing.is_empty(), "the template does not grant {missing:?}");
+    let unused: Vec<_> = granted.difference(&on_claims).collect();
+    assert!(unused.is_empty(), "the template grants {unused:?}, which nothing here uses");
+}

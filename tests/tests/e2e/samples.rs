@@ -1,0 +1,123 @@
+//! Every file in `events/` does what `events/README.md` says of it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use lambda_idempotency_local::{Fate, InvocationResult, Source};
+
+use crate::support::{World, returned};
+
+/// What becomes of a sample.
+struct Sample {
+    file: &'static str,
+    /// What its first invocation answers.
+    first: First,
+    placed: &'static [&'static str],
+    /// What ends in a dead-letter queue.
+    dead: usize,
+}
+
+enum First {
+    /// These message ids, or what they begin with, go back to the queue.
+    Returns(&'static [&'static str]),
+    /// Nothing to say.
+    Null,
+    Fails,
+}
+
+use First::{Fails, Null, Returns};
+
+const SAMPLES: &[Sample] = &[
+    Sample { file: "eventbridge-missing-key.json", first: Fails, placed: &[], dead: 1 },
+    Sample { file: "eventbridge.json", first: Null, placed: &["o-1501"], dead: 0 },
+    Sample { file: "sns-bad-body.json", first: Fails, placed: &[], dead: 1 },
+    Sample { file: "sns.json", first: Null, placed: &["o-1401"], dead: 0 },
+    Sample {
+        file: "sqs-bad-body.json",
+        first: Returns(&["0bd47e27"]),
+        placed: &["o-1201", "o-1203"],
+        dead: 1,
+    },
+    Sample {
+        file: "sqs-duplicates.json",
+        first: Returns(&[]),
+        placed: &["o-1101", "o-1102", "o-1103", "o-1104"],
+        dead: 0,
+    },
+    Sample { file: "sqs-empty-batch.json", first: Returns(&[]), placed: &[], dead: 0 },
+    Sample {
+        file: "sqs-failing-record.json",
+        first: Returns(&["1fe70fdb"]),
+        placed: &["o-1301", "o-1302", "o-1303"],
+        dead: 0,
+    },
+    Sample {
+        file: "sqs-missing-key.json",
+        first: Returns(&["3b6ad9d4", "83a56ae2"]),
+        placed: &["o-1251"],
+        dead: 2,
+    },
+    // The whole batch returns each time, until both its messages are kept for somebody to look at.
+    Sample { file: "sqs-no-message-id.json", first: Fails, placed: &["o-1351"], dead: 2 },
+    Sample { file: "sqs.json", first: Returns(&[]), placed: &["o-1001"], dead: 0 },
+    Sample { file: "unknown.json", first: Fails, placed: &[], dead: 0 },
+];
+
+fn events() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../events")
+}
+
+/// One Lambda for all: what one event does must not harm the next.
+#[tokio::test]
+async fn every_sample_event_does_what_its_readme_says() {
+    let world = World::new().await;
+    let mut placed = BTreeSet::new();
+    for sample in SAMPLES {
+        let (file, path) = (sample.file, events().join(sample.file));
+        let report = world.deliver_file(&path).await.unwrap();
+        let result = &report.invocations[0].invocation.result;
+        match &sample.first {
+            Returns(ids) => {
+                let returned = returned(result);
+                let same = returned.len() == ids.len()
+                    && returned.iter().zip(*ids).all(|(id, start)| id.starts_with(start));
+                assert!(same, "{file}: {returned:?}");
+            }
+            Null => assert_eq!(*result, InvocationResult::Response(serde_json::Value::Null)),
+            Fails => {
+                let failed = matches!(result, InvocationResult::FunctionError { .. });
+                assert!(failed, "{file}: {result}");
+            }
+        }
+        assert_eq!(report.dead_letters.len(), sample.dead, "{file}");
+        let is_lost = sample.file == "unknown.json"; // whoever calls directly is told, once
+        assert_eq!(report.fates(Fate::Lost), usize::from(is_lost), "{file}");
+
+        placed.extend(sample.placed.iter().copied());
+        world.assert_placed_once(placed.iter().copied());
+
+        // Delivered again, nothing is placed again.
+        let again = world.deliver_file(&path).await.unwrap();
+        assert_eq!(again.dead_letters.len(), sample.dead, "{file}, again");
+        world.assert_placed_once(placed.iter().copied());
+    }
+}
+
+#[test]
+fn every_sample_event_is_known_here() {
+    let known: BTreeSet<_> = SAMPLES.iter().map(|sample| sample.file.to_owned()).collect();
+    let files = std::fs::read_dir(events()).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let present: BTreeSet<_> = names.filter(|name| name.ends_with(".json")).collect();
+    assert_eq!(known, present);
+}
+
+#[tokio::test]
+async fn a_bad_notification_is_tried_three_times_and_kept() {
+    let world = World::new().await;
+    let report = world.deliver_file(events().join("sns-bad-body.json")).await.unwrap();
+    assert_eq!(report.invocations.len(), 3);
+    let dead = &report.dead_letters[0];
+    assert_eq!((dead.source, dead.receive_count), (Source::Sns, 3));
+    assert!(world.claims().is_empty(), "what cannot be processed claims nothing");
+}

@@ -1,0 +1,131 @@
+//! Nothing of a payload, a key or a handler's error in what the library writes, at any level.
+//!
+//! The level is the most talkative one for this project's crates. The AWS SDK and the Lambda runtime
+//! are left out: at `debug` and `trace` they write requests and payloads, which is why the template
+//! allows them neither.
+
+use lambda_idempotency_local::{Apply, Fault, FunctionConfig};
+use lambda_idempotency_tests::{
+    CLAIMS,
+    events::{batch, batch_of, event, message, message_of_text, notification, order, order_with},
+};
+use serde_json::{Value, json};
+
+use crate::support::{World, error, idle, orders};
+
+const SECRET: &str = "s3cr3t";
+
+/// As text, every line reaches the test as it was written; of JSON, record lines would be parsed.
+fn talkative(function: FunctionConfig) -> FunctionConfig {
+    function
+        .env("RUST_LOG", "warn,orders_under_test=trace,idle=trace,lambda_idempotency=trace")
+        .env("AWS_LAMBDA_LOG_FORMAT", "Text")
+}
+
+#[track_caller]
+fn assert_silent(world: &World, least: usize) {
+    let lines = world.lines();
+    assert!(lines.len() >= least, "{} lines: is the log on?", lines.len());
+    for line in lines {
+        assert!(!line.contains(SECRET), "{line}");
+    }
+}
+
+fn secret(name: &str) -> String {
+    format!("{SECRET}-{name}")
+}
+
+/// Orders that go well, go wrong and cannot be read; each with a secret wherever there is room.
+fn events() -> Vec<Value> {
+    let other = json!({ "customer": SECRET, "sku": SECRET });
+    let with = |name: &str, members: Value| {
+        let mut order = order_with(&secret(name), other.clone());
+        order.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        order
+    };
+    let good = batch_of([with("a", json!({})), with("b", json!({ "failTimes": 1 }))]);
+    let bad = batch([
+        message("1", &with("c", json!({ "quantity": 0 }))),
+        message("2", &with("d", json!({ "quantity": SECRET }))),
+        message("3", &with("e", json!({ "orderId": { SECRET: SECRET } }))),
+        message("4", &with("f", json!({ "orderId": null }))),
+        message("5", &with("g", json!({ "panicTimes": 1 }))),
+        message_of_text("6", SECRET),
+        message_of_text("7", &format!("{{\"orderId\":\"{SECRET}")),
+        message_of_text("8", &format!("[\"{SECRET}\"]")),
+    ]);
+    let mut nameless = message("9", &with("h", json!({})));
+    nameless["messageId"] = Value::Null;
+    vec![
+        // Message ids are told; those of `good` are made of order ids.
+        renumbered(good),
+        bad,
+        batch([nameless]),
+        notification("n-1", &with("i", json!({}))),
+        notification("n-2", &json!(SECRET)),
+        event("e-1", &with("j", json!({}))),
+        event("e-2", &json!({ "orderId": [], SECRET: SECRET })),
+        json!({ "command": SECRET }),
+    ]
+}
+
+fn renumbered(mut event: Value) -> Value {
+    for (at, record) in event["Records"].as_array_mut().unwrap().iter_mut().enumerate() {
+        record["messageId"] = json!(format!("good-{at}"));
+    }
+    event
+}
+
+#[tokio::test]
+async fn no_line_shows_what_is_in_an_order() {
+    let world = World::of(talkative(orders())).await;
+    for event in events() {
+        for _ in 0..2 {
+            world.send(&event).await;
+        }
+    }
+    assert_silent(&world, 40);
+}
+
+#[tokio::test]
+async fn no_error_shows_what_is_in_an_event() {
+    let world = World::of(talkative(orders())).await;
+    for event in events() {
+        let invocation = world.invoke(&event).await.unwrap();
+        if !invocation.result.is_response() {
+            let (kind, text) = error(&invocation.result);
+            assert!(!kind.contains(SECRET) && !text.contains(SECRET), "{kind}: {text}");
+        }
+    }
+}
+
+/// The library tells the type of a handler's error; what it says may quote the payload.
+#[tokio::test]
+async fn no_line_shows_what_a_handlers_error_says() {
+    let world = World::of(talkative(idle())).await;
+    let failing = order_with(&secret("a"), json!({ "error": format!("declined: {SECRET}") }));
+    world.send(&batch([message("1", &failing), message("2", &order("o-1"))])).await;
+    assert_silent(&world, 6);
+    let told = world.lines().join("\n");
+    assert!(told.contains("std::io::error::Error"), "{told}");
+}
+
+/// Errors of the store, which the library does write, hold none of what was to be stored.
+#[tokio::test]
+async fn no_line_shows_what_a_failing_store_was_sent() {
+    let faults = [
+        Fault::internal_error(Apply::After),
+        Fault::error(Apply::Before, 400, "ValidationException"),
+        Fault::error(Apply::Before, 400, "ResourceNotFoundException"),
+        Fault::hang_up(Apply::After),
+        Fault::throttle_members([0, 1]),
+    ];
+    let world = World::of(talkative(idle())).await;
+    for (at, fault) in faults.into_iter().enumerate() {
+        world.dynamodb().faults().add(fault.table(CLAIMS).times(2));
+        let names = [secret(&format!("{at}-a")), secret(&format!("{at}-b"))];
+        world.send(&renumbered(batch_of(names.iter().map(|name| order(name))))).await;
+        world.send(&renumbered(batch_of([order(&secret(&format!("{at}-c")))]))).await;
+    }
+    assert_silent(&world, 15);
+}
