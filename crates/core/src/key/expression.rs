@@ -2,12 +2,9 @@
 
 use std::fmt;
 
-use jmespath::{
-    Context, ErrorReason, Rcvar, RuntimeError, Variable,
-    ast::{Ast, KeyValuePair},
-};
+use jmespath::{Context, ErrorReason, RuntimeError, ast::Ast};
 
-use super::{Document, canonical, functions};
+use super::{Document, canonical, functions, numeral::Side, parts, syntax};
 
 /// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with `json(text)`
 /// beside the standard functions.
@@ -22,8 +19,8 @@ use super::{Document, canonical, functions};
 pub struct Expression {
     text: String,
     ast: Ast,
-    /// Whether the expression lists its parts, `[a, b]` or `{x: a, y: b}`: then each must be there.
-    lists_parts: bool,
+    /// Whether it reads numbers from text, which may not be exact even where the document is.
+    reads_text: bool,
 }
 
 /// The canonical bytes of what an expression selected.
@@ -100,20 +97,25 @@ impl Expression {
     /// # Errors
     /// The first thing that is wrong, with its offset.
     pub fn compile(text: &str) -> Result<Self, ExpressionError> {
-        let error =
-            |offset, reason| ExpressionError { expression: text.to_owned(), offset, reason };
+        let error = |offset: usize, reason| {
+            let expression: String = text.chars().take(syntax::LONGEST).collect();
+            // Found in bytes, shown in characters.
+            let offset = text.get(..offset).map_or(offset, |before| before.chars().count());
+            ExpressionError { expression, offset, reason }
+        };
         if text.trim().is_empty() {
             return Err(error(0, "it is empty; `@` stands for the whole payload".to_owned()));
         }
-        let ast = jmespath::parse(text).map_err(|e| {
+        syntax::check_size(text).map_err(|(offset, reason)| error(offset, reason))?;
+        let mut ast = jmespath::parse(text).map_err(|e| {
             let reason = match e.reason {
                 ErrorReason::Parse(reason) => reason,
                 ErrorReason::Runtime(reason) => reason.to_string(),
             };
             error(e.offset, reason)
         })?;
-        check(&ast).map_err(|(offset, reason)| error(offset, reason))?;
-        Ok(Self { text: text.to_owned(), lists_parts: lists_parts(&ast), ast })
+        syntax::settle(&mut ast, text).map_err(|(offset, reason)| error(offset, reason))?;
+        Ok(Self { text: text.to_owned(), reads_text: syntax::reads_text(&ast), ast })
     }
 
     /// The expression as it was written.
@@ -128,18 +130,24 @@ impl Expression {
     /// What is selected cannot be a key: it is missing, `null`, empty, or a number that is not
     /// exact.
     pub fn select(&self, document: &Document) -> Result<Selection, SelectionError> {
-        let mut context = Context::new(&self.text, &functions::RUNTIME);
-        let selected = jmespath::interpret(&document.0, &self.ast, &mut context).map_err(|e| {
-            SelectionError::Evaluation { reason: reason(e.reason), offset: e.offset }
-        })?;
-        match presence(&selected) {
-            Presence::Missing => return Err(SelectionError::Missing),
-            Presence::Empty => return Err(SelectionError::Empty),
-            Presence::Present => {}
+        let selection = self.select_on(document, Side::Below);
+        if document.is_exact() && !self.reads_text {
+            return selection;
         }
-        if self.lists_parts {
-            check_parts(&selected)?;
+        // What is the same on both sides of each number that is not exact does not depend on them.
+        match (selection, self.select_on(document, Side::Above)) {
+            (below, above) if below == above => below,
+            _ => Err(SelectionError::InexactNumber),
         }
+    }
+
+    fn select_on(&self, document: &Document, side: Side) -> Result<Selection, SelectionError> {
+        let mut context = Context::new(&self.text, functions::on(side));
+        let selected =
+            jmespath::interpret(document.on(side), &self.ast, &mut context).map_err(|e| {
+                SelectionError::Evaluation { reason: reason(e.reason), offset: e.offset }
+            })?;
+        parts::check(&self.ast, &selected)?;
         let mut bytes = Vec::with_capacity(64);
         canonical::write(&selected, &mut bytes)?;
         Ok(Selection(bytes))
@@ -191,98 +199,6 @@ fn reason(reason: ErrorReason) -> String {
     }
 }
 
-enum Presence {
-    Missing,
-    Empty,
-    Present,
-}
-
-fn presence(value: &Variable) -> Presence {
-    match value {
-        Variable::Null => Presence::Missing,
-        Variable::String(text) if text.is_empty() => Presence::Empty,
-        Variable::Array(items) if items.is_empty() => Presence::Empty,
-        Variable::Object(members) if members.is_empty() => Presence::Empty,
-        _ => Presence::Present,
-    }
-}
-
-fn check_parts(selected: &Variable) -> Result<(), SelectionError> {
-    let check = |part: &dyn Fn() -> String, value: &Rcvar| match presence(value) {
-        Presence::Missing => Err(SelectionError::PartMissing { part: part() }),
-        Presence::Empty => Err(SelectionError::PartEmpty { part: part() }),
-        Presence::Present => Ok(()),
-    };
-    match selected {
-        Variable::Array(items) => items
-            .iter()
-            .enumerate()
-            .try_for_each(|(at, item)| check(&|| (at + 1).to_string(), item)),
-        Variable::Object(members) => {
-            members.iter().try_for_each(|(name, value)| check(&|| format!("`{name}`"), value))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn lists_parts(ast: &Ast) -> bool {
-    match ast {
-        Ast::MultiList { .. } | Ast::MultiHash { .. } => true,
-        Ast::Subexpr { rhs, .. } => lists_parts(rhs),
-        _ => false,
-    }
-}
-
-/// Finds what would fail for every record: unknown functions, wrong numbers of arguments, and an
-/// index that has no positive counterpart.
-fn check(ast: &Ast) -> Result<(), (usize, String)> {
-    match ast {
-        Ast::Function { offset, name, args } => {
-            let Some((least, most)) = functions::arity(name) else {
-                return Err((*offset, format!("there is no function `{name}`")));
-            };
-            if !(least..=most).contains(&args.len()) {
-                let given = args.len();
-                return Err((*offset, format!("`{name}` takes {least} argument(s), not {given}")));
-            }
-        }
-        Ast::Index { offset, idx: i32::MIN } => {
-            return Err((*offset, "the index is out of range".to_owned()));
-        }
-        Ast::Slice { offset, step: 0, .. } => {
-            return Err((*offset, "the step of a slice cannot be 0".to_owned()));
-        }
-        _ => {}
-    }
-    children(ast).into_iter().try_for_each(check)
-}
-
-fn children(ast: &Ast) -> Vec<&Ast> {
-    match ast {
-        Ast::Identity { .. }
-        | Ast::Field { .. }
-        | Ast::Index { .. }
-        | Ast::Literal { .. }
-        | Ast::Slice { .. } => vec![],
-        Ast::Expref { ast: node, .. }
-        | Ast::Flatten { node, .. }
-        | Ast::Not { node, .. }
-        | Ast::ObjectValues { node, .. } => vec![node],
-        Ast::Condition { predicate: lhs, then: rhs, .. }
-        | Ast::Comparison { lhs, rhs, .. }
-        | Ast::Projection { lhs, rhs, .. }
-        | Ast::And { lhs, rhs, .. }
-        | Ast::Or { lhs, rhs, .. }
-        | Ast::Subexpr { lhs, rhs, .. } => vec![lhs, rhs],
-        Ast::Function { args: nodes, .. } | Ast::MultiList { elements: nodes, .. } => {
-            nodes.iter().collect()
-        }
-        Ast::MultiHash { elements, .. } => {
-            elements.iter().map(|KeyValuePair { value, .. }| value).collect()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,6 +236,15 @@ mod tests {
         assert_eq!(select("[a, b]", json), missing("2"));
         assert_eq!(select("{x: a, y: n}", json), missing("`y`"));
         assert_eq!(select("@ | [a, n]", json), missing("2"));
+        for (nested, part) in [
+            ("[a, [a, b]]", "2, 2"),
+            ("{x: a, y: {z: a, n: n}}", "`y`, `n`"),
+            ("[a, b] || [a, n]", "2"),
+            ("a && [a, b]", "2"),
+            ("[[a], [a, n]] | [*].[[0], [1]]", "1, 2"),
+        ] {
+            assert_eq!(select(nested, json), missing(part), "{nested}");
+        }
         let empty = SelectionError::PartEmpty { part: "2".to_owned() };
         assert_eq!(select("[a, s]", json), Err(empty));
         assert_eq!(select("@", json).unwrap(), r#"{"a":1,"n":null,"s":""}"#, "data may hold null");
@@ -330,6 +255,13 @@ mod tests {
         let json = r#"{"id":"a","price":0.1000000000000000055}"#;
         assert_eq!(select("id", json).unwrap(), r#""a""#);
         assert_eq!(select("price", json), Err(SelectionError::InexactNumber));
+        assert_eq!(select("price > `0.1` || id", json), Err(SelectionError::InexactNumber));
+        assert_eq!(select("price && id", json).unwrap(), r#""a""#, "it is there");
+        assert_eq!(select("price < `5` && id", json).unwrap(), r#""a""#, "and it is less");
+        assert_eq!(select("floor(price)", json).unwrap(), "0e0");
+        for lossy in ["to_string(@)", "abs(price)", "price || id", "[id, price]"] {
+            assert_eq!(select(lossy, json), Err(SelectionError::InexactNumber), "{lossy}");
+        }
         assert_eq!(
             select("abs(id)", r#"{"id":9007199254740993}"#),
             Err(SelectionError::InexactNumber)
@@ -345,6 +277,7 @@ mod tests {
             ("a.nope(b)", 6, "no function `nope`"),
             ("a[::0]", 5, "step"),
             ("a[?nope(@)]", 7, "no function `nope`"),
+            ("\"é\".nope(b)", 8, "no function `nope`"),
         ];
         for (text, offset, reason) in cases {
             let error = Expression::compile(text).unwrap_err();

@@ -31,7 +31,10 @@ mod expression;
 mod functions;
 mod hash;
 mod numeral;
+mod parts;
 mod path;
+mod reading;
+mod syntax;
 
 pub use document::{Document, DocumentError};
 pub use expression::{Expression, ExpressionError, Selection, SelectionError};

@@ -1,9 +1,64 @@
 //! Which JSON numerals a double holds exactly enough to be told apart.
+//!
+//! The doubles are taken from the text, and not from `serde_json`, whose last digit depends on its
+//! feature `float_roundtrip`.
 
-/// The numerals of a JSON text in document order: for each, whether it is exact.
+/// From which side a number that no double holds exactly is read; see [`Bounds`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Below,
+    Above,
+}
+
+/// A numeral between the doubles next to it; both are the same if that is exact.
+///
+/// Whatever comes out the same for both does not depend on the digits that a double cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bounds {
+    below: f64,
+    above: f64,
+}
+
+impl Bounds {
+    /// `None` if the numeral is larger than any double.
+    fn of(numeral: &str) -> Option<Self> {
+        let nearest = numeral.parse::<f64>().ok().filter(|double| double.is_finite())?;
+        if decimal(numeral) == decimal(&format!("{nearest:e}")) {
+            return Some(Self { below: nearest, above: nearest });
+        }
+        Some(Self {
+            below: nearest.next_down().max(f64::MIN),
+            above: nearest.next_up().min(f64::MAX),
+        })
+    }
+
+    pub(super) const fn is_exact(self) -> bool {
+        self.below.to_bits() == self.above.to_bits()
+    }
+
+    pub(super) const fn on(self, side: Side) -> f64 {
+        match side {
+            Side::Below => self.below,
+            Side::Above => self.above,
+        }
+    }
+}
+
+/// The integer that a numeral is, if 64 bits hold it.
+pub(super) fn integer(numeral: &str) -> Option<serde_json::Number> {
+    match (numeral.parse::<u64>(), numeral.parse::<i64>()) {
+        // `serde_json` reads it as a double, whose sign counts.
+        _ if numeral == "-0" => None,
+        (Ok(integer), _) => Some(integer.into()),
+        (_, Ok(integer)) => Some(integer.into()),
+        _ => None,
+    }
+}
+
+/// The numerals of a JSON text in document order; `None` for what is no double.
 ///
 /// The text must be well-formed JSON: a digit or minus outside a string begins a numeral there.
-pub(super) fn exactness(json: &str) -> Vec<bool> {
+pub(super) fn bounds(json: &str) -> Vec<Option<Bounds>> {
     let mut numerals = Vec::new();
     let mut rest = json;
     while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
@@ -11,7 +66,7 @@ pub(super) fn exactness(json: &str) -> Vec<bool> {
         let end = if token.starts_with('"') { string_end(token) } else { numeral_end(token) };
         let (token, after) = token.split_at(end);
         if !token.starts_with('"') {
-            numerals.push(is_exact(token));
+            numerals.push(if integer(token).is_some() { None } else { Bounds::of(token) });
         }
         rest = after;
     }
@@ -35,16 +90,10 @@ fn numeral_end(token: &str) -> usize {
     token.find(|c| !part_of(c)).unwrap_or(token.len())
 }
 
-/// Whether `numeral` names the very value that its nearest double prints as. Of all numerals with
-/// one nearest double only one value passes, so two distinct values never look alike.
-pub(super) fn is_exact(numeral: &str) -> bool {
-    match numeral.parse::<f64>() {
-        Ok(double) => decimal(numeral) == decimal(&format!("{double:e}")),
-        Err(_) => false,
-    }
-}
-
 /// Sign, significant digits without zeros at either end, and the power of ten of the last digit.
+///
+/// A numeral is exact if its nearest double prints as the same: of all numerals with one nearest
+/// double only one value passes, so two distinct values never look alike.
 fn decimal(numeral: &str) -> Option<(bool, String, i64)> {
     let (mantissa, exponent) = match numeral.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
@@ -69,6 +118,10 @@ fn decimal(numeral: &str) -> Option<(bool, String, i64)> {
 mod tests {
     use super::*;
 
+    fn is_exact(numeral: &str) -> bool {
+        Bounds::of(numeral).is_some_and(Bounds::is_exact)
+    }
+
     #[test]
     fn what_prints_back_is_exact() {
         for numeral in ["0", "-0", "0.1", "0.10", "1e3", "1E+3", "1.5e-7", "123.456", "100", "1e22"]
@@ -85,6 +138,7 @@ mod tests {
             "18446744073709551617",
             "1e999",
             "1e-999",
+            "1.7976931348623157999e308",
         ] {
             assert!(!is_exact(numeral), "{numeral}");
         }
@@ -93,6 +147,19 @@ mod tests {
     #[test]
     fn numerals_are_found_in_order_and_not_in_strings() {
         let json = r#"{"a1":[1.5,"2 \"3\\",-0.1000000000000000055],"b":true,"c":{"d":1e2}}"#;
-        assert_eq!(exactness(json), [true, false, true]);
+        let exact: Vec<_> = bounds(json).iter().map(|b| b.unwrap().is_exact()).collect();
+        assert_eq!(exact, [true, false, true]);
+    }
+
+    #[test]
+    fn what_is_not_exact_lies_between_two_doubles_that_differ() {
+        for numeral in ["9007199254740993.0", "0.1000000000000000055", "1e-999", "-1e-999"] {
+            let bounds = Bounds::of(numeral).unwrap();
+            assert!(bounds.on(Side::Below) < bounds.on(Side::Above), "{numeral}");
+        }
+        let largest = Bounds::of("1.7976931348623157999e308").unwrap();
+        assert!(largest.on(Side::Below) < largest.on(Side::Above));
+        assert!(largest.on(Side::Above).is_finite());
+        assert_eq!(Bounds::of("1e999"), None);
     }
 }

@@ -1,0 +1,230 @@
+//! What can be found, and set right, in an expression before it meets any data.
+
+use std::sync::Arc;
+
+use jmespath::ast::{Ast, KeyValuePair};
+
+use super::{Document, functions, numeral::Side};
+
+/// Where a mistake is, and what it is.
+type Mistake = (usize, String);
+
+/// In bytes: longer than any key expression, and short enough for every message about it.
+pub(super) const LONGEST: usize = 4096;
+/// Each level of an expression takes stack when it is read and whenever it is evaluated; as many as
+/// this are safe on the smallest that threads have, 2 MiB, even without optimisation.
+const MOST_OPERATORS: usize = 100;
+/// Longer than any list. Beyond it, JMESPath's own arithmetic overflows.
+const LONGEST_STEP: i32 = 1 << 30;
+
+/// Refuses expressions that could exhaust the stack.
+pub(super) fn check_size(text: &str) -> Result<(), Mistake> {
+    if text.len() > LONGEST {
+        return Err((0, format!("it is longer than {LONGEST} bytes")));
+    }
+    let mut operators = 0;
+    let mut characters = text.char_indices();
+    while let Some((at, c)) = characters.next() {
+        match c {
+            '\'' | '"' | '`' => skip_quoted(&mut characters, c),
+            '.' | '[' | '(' | '{' | '!' | '&' | '|' | '*' | '=' | '<' | '>' => operators += 1,
+            _ => {}
+        }
+        if operators > MOST_OPERATORS {
+            return Err((at, format!("it has more than {MOST_OPERATORS} operators")));
+        }
+    }
+    Ok(())
+}
+
+fn skip_quoted(characters: &mut std::str::CharIndices<'_>, quote: char) {
+    while let Some((_, c)) = characters.next() {
+        if c == quote {
+            return;
+        }
+        if c == '\\' {
+            characters.next();
+        }
+    }
+}
+
+/// Finds what would fail for every record: unknown functions, wrong numbers of arguments, a step of
+/// 0. Reads literals anew, since what `serde_json` makes of their numbers depends on its features.
+pub(super) fn settle(ast: &mut Ast, text: &str) -> Result<(), Mistake> {
+    match ast {
+        Ast::Function { offset, name, args } => {
+            let Some((least, most)) = functions::arity(name) else {
+                return Err((*offset, format!("there is no function `{name}`")));
+            };
+            if !(least..=most).contains(&args.len()) {
+                let given = args.len();
+                return Err((*offset, format!("`{name}` takes {least} argument(s), not {given}")));
+            }
+        }
+        Ast::Literal { offset, value } => {
+            if let Some(json) = literal(text, *offset) {
+                let document = Document::parse(&json).map_err(|e| (*offset, e.to_string()))?;
+                if !document.is_exact() {
+                    let reason = "it holds a number that a double cannot hold exactly";
+                    return Err((*offset, reason.to_owned()));
+                }
+                *value = Arc::clone(document.on(Side::Below));
+            }
+        }
+        Ast::Slice { offset, step: 0, .. } => {
+            return Err((*offset, "the step of a slice cannot be 0".to_owned()));
+        }
+        Ast::Slice { step, .. } => *step = (*step).clamp(-LONGEST_STEP, LONGEST_STEP),
+        _ => {}
+    }
+    children(ast).into_iter().try_for_each(|child| settle(child, text))
+}
+
+/// The JSON of the literal that begins at `offset`; `None` if that is a raw string.
+fn literal(text: &str, offset: usize) -> Option<String> {
+    let inside = text.get(offset..)?.strip_prefix('`')?;
+    let mut characters = inside.char_indices();
+    while let Some((at, c)) = characters.next() {
+        match c {
+            '`' => return Some(inside.get(..at)?.replace("\\`", "`")),
+            '\\' => drop(characters.next()),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether it calls a function that reads numbers from text.
+pub(super) fn reads_text(ast: &Ast) -> bool {
+    let mut ast = ast.clone();
+    let mut open = vec![&mut ast];
+    while let Some(ast) = open.pop() {
+        if matches!(ast, Ast::Function { name, .. } if functions::reads_text(name)) {
+            return true;
+        }
+        open.extend(children(ast));
+    }
+    false
+}
+
+fn children(ast: &mut Ast) -> Vec<&mut Ast> {
+    match ast {
+        Ast::Identity { .. }
+        | Ast::Field { .. }
+        | Ast::Index { .. }
+        | Ast::Literal { .. }
+        | Ast::Slice { .. } => vec![],
+        Ast::Expref { ast: node, .. }
+        | Ast::Flatten { node, .. }
+        | Ast::Not { node, .. }
+        | Ast::ObjectValues { node, .. } => vec![node],
+        Ast::Condition { predicate: lhs, then: rhs, .. }
+        | Ast::Comparison { lhs, rhs, .. }
+        | Ast::Projection { lhs, rhs, .. }
+        | Ast::And { lhs, rhs, .. }
+        | Ast::Or { lhs, rhs, .. }
+        | Ast::Subexpr { lhs, rhs, .. } => vec![lhs, rhs],
+        Ast::Function { args: nodes, .. } | Ast::MultiList { elements: nodes, .. } => {
+            nodes.iter_mut().collect()
+        }
+        Ast::MultiHash { elements, .. } => {
+            elements.iter_mut().map(|KeyValuePair { value, .. }| value).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Expression, SelectionError};
+    use super::*;
+
+    /// On a thread with little stack, as Tokio's workers have.
+    fn compile_and_select(text: String) -> Result<(), String> {
+        let work = move || {
+            let expression = Expression::compile(&text).map_err(|e| e.to_string())?;
+            let list = "[".repeat(120) + "1" + &"]".repeat(120);
+            for json in [r#"{"a":{"a":[1]}}"#, &list] {
+                let _: Result<_, SelectionError> =
+                    expression.clone().select(&Document::parse(json).unwrap());
+            }
+            Ok(())
+        };
+        std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap()
+    }
+
+    #[test]
+    fn no_expression_exhausts_the_stack() {
+        let shapes = [
+            ("!", "a", ""),
+            ("(", "a", ")"),
+            ("[", "a", "]"),
+            ("{a:", "a", "}"),
+            ("&", "a", ""),
+            ("a.", "a", ""),
+            ("", "a", "[]"),
+            ("", "a", "[*]"),
+            ("", "@", "[0]"),
+            ("", "@", "[::1]"),
+            ("a||", "a", ""),
+            ("a&&", "a", ""),
+            ("a|", "a", ""),
+            ("a==", "a", ""),
+            ("[?", "a", "]"),
+            ("a[?a==", "a", "]"),
+            ("length(", "a", ")"),
+            ("not_null(!", "a", ")"),
+            ("*.", "a", ""),
+            ("json(a.[", "a", "])"),
+        ];
+        for (before, middle, after) in shapes {
+            for levels in [30, 50, 100, 1000] {
+                let text = before.repeat(levels) + middle + &after.repeat(levels);
+                let compiled = compile_and_select(text);
+                assert!(levels < 1000 || compiled.is_err(), "{before}{middle}{after}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_is_no_operator() {
+        let quoted = r"\'!.[*]".repeat(80);
+        assert_eq!(check_size(&format!("'{quoted}'")), Ok(()));
+        assert_eq!(check_size(&format!("'{quoted}' || \"{quoted}\" == `{quoted}`")), Ok(()));
+        assert_eq!(check_size(&"a".repeat(LONGEST + 1)).unwrap_err().0, 0);
+    }
+
+    #[test]
+    fn steps_beyond_any_list_do_not_overflow() {
+        let list = Document::parse("[1,2,3]").unwrap();
+        for (text, selected) in [
+            ("[1::2147483647]", "[2]"),
+            ("[1::-2147483647]", "[2]"),
+            ("[-2147483647:2147483647:1073741825]", "[1]"),
+        ] {
+            let selection = Expression::compile(text).unwrap().select(&list).unwrap();
+            assert_eq!(selection.canonical_bytes(), selected.as_bytes(), "{text}");
+        }
+    }
+
+    #[test]
+    fn literals_are_read_as_documents_are() {
+        let nothing = Document::parse("[]").unwrap();
+        for (text, selected) in [
+            ("`1`", "1"),
+            ("[`2.50`, '`3`', `{\"a\":[4,\"\\`\"]}`]", r#"[2.5e0,"`3`",{"a":[4,"`"]}]"#),
+            ("`18446744073709551615`", "18446744073709551615"),
+        ] {
+            let expression = Expression::compile(&format!("@ || {text}")).unwrap();
+            let selection = expression.select(&nothing).unwrap();
+            assert_eq!(String::from_utf8_lossy(selection.canonical_bytes()), selected);
+        }
+        for (text, reason) in [
+            ("a == `0.1000000000000000055`", "cannot hold exactly"),
+            ("a == `{\"a\":1,\"a\":2}`", "twice"),
+        ] {
+            let error = Expression::compile(text).unwrap_err();
+            assert!(error.reason().contains(reason), "{error}");
+            assert_eq!(error.offset(), 5);
+        }
+    }
+}
