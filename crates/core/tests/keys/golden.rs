@@ -1,0 +1,59 @@
+//! Keys that never change: records in users' tables are found by them.
+
+use crate::support::{key, selected};
+
+const ORDER: &str = r#"{
+    "tenant": "acme", "order": {"id": 42, "lines": [{"sku": "b", "n": 2}, {"sku": "a", "n": 1.5}]},
+    "body": "{\"id\":\"7\",\"price\":0.1,\"big\":18446744073709551615}", "zero": 0, "minus": -0.0
+}"#;
+
+/// What expressions select, under every set of features of `serde_json`.
+#[test]
+fn selections() {
+    for (expression, expected) in [
+        ("tenant", r#""acme""#),
+        ("order.id", "42"),
+        ("[tenant, order.id]", r#"["acme",42]"#),
+        ("{id: order.id, by: tenant}", r#"{"by":"acme","id":42}"#),
+        ("order", r#"{"id":42,"lines":[{"n":2,"sku":"b"},{"n":1.5e0,"sku":"a"}]}"#),
+        ("order.lines[?n == `1.5`].sku", r#"["a"]"#),
+        ("order.lines[?n > `1.75`].sku | [0]", r#""b""#),
+        ("order.lines[?n == `2`] | [0]", r#"{"n":2,"sku":"b"}"#),
+        ("sort_by(order.lines, &n)[*].sku", r#"["a","b"]"#),
+        ("max_by(order.lines, &n).sku", r#""b""#),
+        ("sum(order.lines[*].n)", "3.5e0"),
+        ("avg(order.lines[*].n)", "1.75e0"),
+        ("length(order.lines)", "2"),
+        ("order.lines[-1:] | [0].n", "1.5e0"),
+        ("json(body)", r#"{"big":18446744073709551615,"id":"7","price":1e-1}"#),
+        ("to_number(json(body).id)", "7"),
+        ("to_number('0.10')", "1e-1"),
+        ("to_string(order.lines)", r#""[{\"n\":2,\"sku\":\"b\"},{\"n\":1.5,\"sku\":\"a\"}]""#),
+        ("to_string(order.id)", r#""42""#),
+        ("to_string(minus)", r#""-0.0""#),
+        ("[zero, minus]", "[0,-0e0]"),
+        ("[`1`, `1.0`, `{\"b\":2,\"a\":[null,\"x\"]}`]", r#"[1,1e0,{"a":[null,"x"],"b":2}]"#),
+        ("contains(`[1, 42]`, order.id)", "true"),
+        ("order.id == `42.0`", "true"),
+        ("merge(`{\"z\":1}`, {a: zero})", r#"{"a":0,"z":1}"#),
+        ("values(order) | [0]", "42"),
+        ("keys(@)", r#"["body","minus","order","tenant","zero"]"#),
+    ] {
+        assert_eq!(selected(expression, ORDER).as_deref(), Ok(expected), "{expression}");
+    }
+}
+
+/// SHA-256 over parts with their lengths, as another implementation computes it.
+#[test]
+fn keys() {
+    for (expression, expected) in [
+        ("order.id", "op#b23686f25e6691405e50cafda24d8ecc8ece665512cfb141a2460075bffcd9a8"),
+        (
+            "[tenant, order.id]",
+            "op#80a58f5eb79b944a934de9c6504f2f9bf1ebb2995eeb6d0cae5d2a237d5c379b",
+        ),
+        ("@", "op#8d594793873dda51cb901616454ce7904a7c01e332fdfd3b27856a4436020d09"),
+    ] {
+        assert_eq!(key(expression, ORDER).unwrap().as_str(), expected, "{expression}");
+    }
+}

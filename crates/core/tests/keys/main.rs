@@ -1,0 +1,16 @@
+//! Keys, by property: distinct events never share one, equal events always do, and nothing that
+//! users or producers write can make the library panic.
+//!
+//! They must hold whatever features of `serde_json` the user's program turns on; the gate runs them
+//! under several.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
+mod distinct;
+mod equal;
+mod golden;
+mod json;
+mod missing;
+mod numbers;
+mod robust;
+mod support;

@@ -1,0 +1,26 @@
+//! From text to canonical bytes and keys.
+
+use lambda_idempotency_core::key::{Document, Expression, Key, Scope, Selection, SelectionError};
+use proptest::test_runner::Config;
+
+/// The same number of cases everywhere, and no files of past failures.
+pub(crate) fn cases(cases: u32) -> Config {
+    Config { cases, failure_persistence: None, ..Config::default() }
+}
+
+/// What `expression` selects from a JSON text.
+pub(crate) fn select(expression: &str, json: &str) -> Result<Selection, SelectionError> {
+    Expression::compile(expression).unwrap().select(&Document::parse(json).unwrap())
+}
+
+/// The same, as text.
+pub(crate) fn selected(expression: &str, json: &str) -> Result<String, SelectionError> {
+    select(expression, json)
+        .map(|selection| String::from_utf8(selection.canonical_bytes().to_vec()).unwrap())
+}
+
+/// The key of what `expression` selects.
+pub(crate) fn key(expression: &str, json: &str) -> Result<Key, SelectionError> {
+    let scope = Scope { operation: "op", tenant: None };
+    select(expression, json).map(|selection| scope.key(&selection))
+}
