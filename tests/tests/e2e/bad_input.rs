@@ -3,7 +3,7 @@
 
 use lambda_idempotency_local::{Invocation, RecordLine};
 use lambda_idempotency_tests::events::{
-    batch, batch_of, event, message, message_of_text, notification, order,
+    batch, batch_of, event, message, message_of_text, notification, order, order_with,
 };
 use serde_json::{Value, json};
 
@@ -113,6 +113,35 @@ async fn sns_and_eventbridge_hear_of_source_record_and_remedy() {
         assert!(!text.contains("o-9"), "{text}");
     }
     assert!(world.placed().is_empty() && world.claims().is_empty());
+}
+
+/// The handler could do without it; but without it nothing tells these orders from each other.
+#[tokio::test]
+async fn a_key_that_lacks_a_part_is_refused_with_its_expression() {
+    let function = crate::support::orders().env("ORDERS_SQS_KEY", "[customer, coupon]");
+    let world = World::of(function).await;
+    let with = |id: &str, coupon: Value| message(id, &order_with(id, json!({ "coupon": coupon })));
+    let ids = ["missing", "null", "blank", "list", "object", "blank inside"];
+    let event = batch([
+        message(ids[0], &order(ids[0])),
+        with(ids[1], Value::Null),
+        with(ids[2], json!("")),
+        with(ids[3], json!([])),
+        with(ids[4], json!({})),
+        message(ids[5], &order_with("o", json!({ "customer": "", "coupon": "x" }))),
+        with("good", json!("c-1")),
+        with("zero", json!(0)),
+    ]);
+    let invocation = world.invoke(&event).await.unwrap();
+    assert_eq!(returned(&invocation.result), ids);
+    for id in ids {
+        let problem = line(&invocation, id).problem.as_deref().unwrap();
+        let expected = "no idempotency key under `[customer, coupon]`: ";
+        assert!(problem.starts_with(expected), "{id}: {problem}");
+        let remedy = "correct the producer or the expression, or choose a policy for missing keys";
+        assert!(problem.ends_with(remedy), "{id}: {problem}");
+    }
+    world.assert_placed_once(["good", "zero"]);
 }
 
 /// Numbers that a double cannot hold would let two orders share a key.

@@ -17,7 +17,7 @@ use crate::support::{World, history, orders, outcomes};
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// The timeout, a second of grace, a second for clocks that differ, and some more: the second
 /// delivery finds the lease over.
-const AFTER_THE_LEASE: Duration = Duration::from_millis(5500);
+const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 
 /// A world in which what is returned comes back when the lease of its first delivery is over.
 async fn world() -> World {

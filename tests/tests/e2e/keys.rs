@@ -60,11 +60,9 @@ async fn each_source_has_a_variable_of_its_own() {
 
 #[tokio::test]
 async fn a_mistake_in_an_expression_keeps_the_function_from_starting() {
-    for (expression, reason) in [
-        ("order[", "offset 6"),
-        ("customer || nosuch(orderId)", "nosuch"),
-        ("", "it is empty"),
-    ] {
+    for (expression, reason) in
+        [("order[", "offset 6"), ("customer || nosuch(orderId)", "nosuch"), ("", "it is empty")]
+    {
         let world = World::of(orders().env("ORDERS_SNS_KEY", expression)).await;
         let invocation = world.invoke(&batch_of([order("o-1")])).await.unwrap();
         // A runtime that never asks for an event has nobody to report to but its log.

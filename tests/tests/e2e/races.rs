@@ -38,7 +38,8 @@ async fn of_two_claims_at_the_same_moment_one_wins() {
     };
     let (report, ()) = tokio::join!(world.send(&event), start);
     assert_eq!(report.count(&Outcome::Executed), 10, "{:?}", outcomes(&report));
-    assert_eq!(report.count(&Outcome::Replayed), 10, "{:?}", outcomes(&report));
+    // Perhaps more: a message may be visible again before its first delivery is over.
+    assert!(report.count(&Outcome::Replayed) >= 10, "{:?}", outcomes(&report));
     assert!(report.is_complete());
     world.assert_placed_once(names.iter().map(String::as_str));
 }
