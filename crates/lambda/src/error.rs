@@ -83,15 +83,11 @@ pub enum InvocationError {
         /// What the event looks like.
         found: String,
     },
-    /// The event claims to be of a source, but has not its shape.
-    #[error(
-        "the {source_name} event is malformed: {reason}; is it in the shape that AWS delivers?"
-    )]
-    Malformed {
-        /// The source.
-        source_name: &'static str,
-        /// What is wrong.
-        reason: String,
+    /// An answer cannot be written, or an event not be read, as JSON.
+    #[error("{what} cannot be represented as JSON")]
+    Json {
+        /// Which.
+        what: &'static str,
     },
     /// Records have to come again, and this is how their source is told.
     #[error("{failed} of {total} {source_name} record(s) must be delivered again: {problems}")]
@@ -117,7 +113,7 @@ impl From<InvocationError> for Diagnostic {
     fn from(error: InvocationError) -> Self {
         let kind = match &error {
             InvocationError::UnknownEvent { .. } => "UnknownEvent",
-            InvocationError::Malformed { .. } => "MalformedEvent",
+            InvocationError::Json { .. } => "Json",
             InvocationError::Records { .. } => "RecordsReturned",
             InvocationError::Run(run) => run.kind(),
             InvocationError::Otherwise(_) => "HandlerFailed",

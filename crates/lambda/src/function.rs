@@ -182,7 +182,7 @@ impl Inner {
         envelope: &Envelope<'_>,
         context: &lambda_runtime::Context,
     ) -> Result<Box<RawValue>, InvocationError> {
-        let records = route.source.records(envelope)?;
+        let records = route.source.records(envelope);
         let extraction =
             Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
         let deliveries = records

@@ -49,11 +49,7 @@ pub async fn invoke_with(
     event: &Value,
     context: Context,
 ) -> Result<Value, InvocationError> {
-    let malformed = |reason: &str| InvocationError::Malformed {
-        source_name: "test",
-        reason: reason.to_owned(),
-    };
-    let event = to_raw_value(event).map_err(|_| malformed("the event is not JSON"))?;
+    let event = to_raw_value(event).map_err(|_| InvocationError::Json { what: "the event" })?;
     let answer = function.clone().call(LambdaEvent::new(event, context)).await?;
-    serde_json::from_str(answer.get()).map_err(|_| malformed("the answer is not JSON"))
+    serde_json::from_str(answer.get()).map_err(|_| InvocationError::Json { what: "the answer" })
 }

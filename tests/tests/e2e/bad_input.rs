@@ -78,15 +78,15 @@ async fn a_message_without_an_id_fails_the_invocation_and_the_others_are_process
 }
 
 #[tokio::test]
-async fn a_record_that_is_no_message_is_refused_by_its_place() {
+async fn a_record_that_is_no_message_is_named_by_its_place_and_harms_no_other() {
     let world = World::new().await;
     let event = batch([message("m-1", &order("o-1")), json!(7)]);
     let invocation = world.invoke(&event).await.unwrap();
     let (kind, text) = error(&invocation.result);
-    assert_eq!(kind, "Idempotency.MalformedEvent");
-    assert!(text.contains("sqs") && text.contains("record 2 of the batch"), "{text}");
+    assert_eq!(kind, "Idempotency.RecordsReturned");
+    assert!(text.contains("sqs record no. 2 of the batch: the record has no messageId"), "{text}");
     assert!(text.contains("is it in the shape that AWS delivers?"), "{text}");
-    assert_eq!(invocation.dynamodb.requests(), 0, "nothing is claimed");
+    world.assert_placed_once(["o-1"]);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
 };
 use serde_json::value::RawValue;
 
-use super::{Envelope, Record, Source, Text, all_or_error};
+use super::{Envelope, Record, Source, all_or_error, text};
 use crate::{error::InvocationError, operation::Operation};
 
 pub(crate) struct EventBridge;
@@ -30,10 +30,10 @@ impl Source for EventBridge {
     }
 
     fn recognises(&self, event: &Envelope<'_>, operation: &Operation) -> bool {
-        let is = |wanted: &Option<String>, found: &Text<'_>| {
-            wanted.as_ref().is_none_or(|wanted| *wanted == found.0)
+        let is = |wanted: &Option<String>, found: Cow<'_, str>| {
+            wanted.as_ref().is_none_or(|wanted| *wanted == found)
         };
-        match (&event.detail_type, &event.source) {
+        match (text(event.detail_type), text(event.source)) {
             (Some(detail_type), Some(source)) => {
                 is(&operation.detail_type, detail_type) && is(&operation.origin, source)
             }
@@ -41,30 +41,24 @@ impl Source for EventBridge {
         }
     }
 
-    fn records<'e>(&self, event: &Envelope<'e>) -> Result<Vec<Record<'e>>, InvocationError> {
-        let text = |text: &Option<Text<'e>>| {
-            text.as_ref().map_or(Cow::Borrowed(""), |text| text.0.clone())
-        };
-        let Some(raw) = event.raw else { return Ok(Vec::new()) };
-        let payload = match (&event.id, event.detail) {
+    fn records<'e>(&self, event: &Envelope<'e>) -> Vec<Record<'e>> {
+        let Some(raw) = event.raw else { return Vec::new() };
+        let id = text(event.id);
+        let payload = match (&id, event.detail) {
             (None, _) => Err(Rejection::NoPayload("id")),
             (_, None) => Err(Rejection::NoPayload("detail")),
             (_, Some(detail)) => Ok(Cow::Borrowed(detail.get())),
         };
-        let (id, source) = (text(&event.id), text(&event.source));
-        Ok(vec![Record {
+        let [account, region, source, id] =
+            [text(event.account), text(event.region), text(event.source), id]
+                .map(Option::unwrap_or_default);
+        vec![Record {
             id: RecordId::new(NAME, &*id).from_arn(Some(Arc::from(&*source))),
             raw,
             payload,
             group: None,
-            identity: vec![
-                Cow::Borrowed(NAME),
-                text(&event.account),
-                text(&event.region),
-                source,
-                id,
-            ],
-        }])
+            identity: vec![Cow::Borrowed(NAME), account, region, source, id],
+        }]
     }
 
     fn respond(

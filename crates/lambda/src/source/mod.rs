@@ -33,8 +33,9 @@ pub(crate) trait Source: Send + Sync {
     /// Whether the event is from this source, and from where `operation` takes its records.
     fn recognises(&self, event: &Envelope<'_>, operation: &Operation) -> bool;
 
-    /// The event's records, in its order.
-    fn records<'e>(&self, event: &Envelope<'e>) -> Result<Vec<Record<'e>>, InvocationError>;
+    /// The event's records, in its order. One that cannot be read has no payload; the others are
+    /// none the worse for it.
+    fn records<'e>(&self, event: &Envelope<'e>) -> Vec<Record<'e>>;
 
     /// What the source is told.
     fn respond(
@@ -58,99 +59,122 @@ pub(crate) struct Record<'e> {
 }
 
 /// The outermost members of an event; enough to tell where it is from.
+///
+/// Every member is taken as it comes: one of an unexpected type is as good as missing, and must not
+/// make the rest unreadable.
 #[derive(Deserialize)]
 pub(crate) struct Envelope<'e> {
     #[serde(rename = "Records", borrow, default)]
-    records: Option<Vec<&'e RawValue>>,
+    records: Member<'e>,
     #[serde(rename = "detail-type", borrow, default)]
-    detail_type: Option<Text<'e>>,
+    detail_type: Member<'e>,
     #[serde(borrow, default)]
-    source: Option<Text<'e>>,
+    source: Member<'e>,
     #[serde(borrow, default)]
-    detail: Option<&'e RawValue>,
+    detail: Member<'e>,
     #[serde(borrow, default)]
-    id: Option<Text<'e>>,
+    id: Member<'e>,
     #[serde(borrow, default)]
-    account: Option<Text<'e>>,
+    account: Member<'e>,
     #[serde(borrow, default)]
-    region: Option<Text<'e>>,
+    region: Member<'e>,
     #[serde(skip)]
-    raw: Option<&'e RawValue>,
+    raw: Member<'e>,
 }
 
-/// A string that is borrowed where it has no escapes.
-#[derive(Clone, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Text<'e>(#[serde(borrow)] pub(crate) Cow<'e, str>);
+/// A member of an object, of whatever type; `None` if it is missing or `null`.
+type Member<'e> = Option<&'e RawValue>;
 
 /// The members by which a record names its source.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Origin<'e> {
     #[serde(rename = "eventSource", alias = "EventSource", borrow, default)]
-    source: Option<Text<'e>>,
+    source: Member<'e>,
     #[serde(rename = "eventSourceARN", borrow, default)]
-    queue: Option<Text<'e>>,
+    queue: Member<'e>,
     #[serde(rename = "Sns", borrow, default)]
-    sns: Option<Topic<'e>>,
+    sns: Member<'e>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Topic<'e> {
     #[serde(rename = "TopicArn", borrow, default)]
-    arn: Option<Text<'e>>,
+    arn: Member<'e>,
+}
+
+impl<'e> Origin<'e> {
+    fn of(record: &'e RawValue) -> Self {
+        object(Some(record))
+    }
+
+    /// The queue or topic.
+    fn arn(&self) -> Option<Cow<'e, str>> {
+        text(self.queue).or_else(|| text(object::<Topic<'_>>(self.sns).arn))
+    }
 }
 
 impl<'e> Envelope<'e> {
-    /// Reads the outside of an event; `None` if it is no JSON object with such members.
+    /// Reads the outside of an event; `None` if it is no JSON object.
     pub(crate) fn read(event: &'e RawValue) -> Option<Self> {
         let mut envelope: Self = serde_json::from_str(event.get()).ok()?;
         envelope.raw = Some(event);
         Some(envelope)
     }
 
+    /// The event's records, if it has a list of them.
+    fn records(&self) -> Option<Vec<&'e RawValue>> {
+        serde_json::from_str(self.records?.get()).ok()
+    }
+
     /// What the event looks like, in a few words without any of its values but AWS's own.
     pub(crate) fn describe(&self) -> String {
-        match (&self.records, &self.detail_type) {
-            (Some(records), _) if records.is_empty() => "an empty list of `Records`".to_owned(),
-            (Some(records), _) => match records.first().and_then(|first| origin(first)) {
-                Some(Origin { source: Some(source), queue, sns }) => {
-                    let arn = queue.or(sns.and_then(|topic| topic.arn));
-                    let from = arn.map(|arn| format!(" from {}", arn.0)).unwrap_or_default();
-                    format!("`Records` of event source {:?}{from}", source.0)
-                }
-                _ => "`Records` without an event source".to_owned(),
+        match (self.records(), text(self.detail_type)) {
+            (Some(records), _) => match records.first().map(|first| Origin::of(first)) {
+                None => "an empty list of `Records`".to_owned(),
+                Some(origin) => match (text(origin.source), origin.arn()) {
+                    (Some(source), Some(arn)) => {
+                        format!("`Records` of event source {source:?} from {arn}")
+                    }
+                    (Some(source), None) => format!("`Records` of event source {source:?}"),
+                    (None, _) => "`Records` without an event source".to_owned(),
+                },
             },
             (None, Some(detail_type)) => {
-                let source = self.source.as_ref().map_or("", |source| &source.0);
-                format!("an EventBridge event {:?} from {source:?}", detail_type.0)
+                let source = text(self.source).unwrap_or_default();
+                format!("an EventBridge event {detail_type:?} from {source:?}")
             }
             (None, None) => "it has neither `Records` nor a `detail-type`".to_owned(),
         }
     }
 }
 
-fn origin<'e>(record: &'e RawValue) -> Option<Origin<'e>> {
-    serde_json::from_str(record.get()).ok()
+/// A member that is a string, borrowed where it has no escapes.
+fn text(member: Member<'_>) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Text<'e>(#[serde(borrow)] Cow<'e, str>);
+
+    serde_json::from_str::<Text<'_>>(member?.get()).ok().map(|text| text.0)
+}
+
+/// A member that is an object; one without members if it is not.
+fn object<'e, T: Deserialize<'e> + Default>(member: Member<'e>) -> T {
+    member.and_then(|member| serde_json::from_str(member.get()).ok()).unwrap_or_default()
 }
 
 /// Whether the event's records are from this event source, and from where `operation` takes them.
 /// An empty batch may be anyone's: nothing tells, and nothing is to be done.
 fn delivers(source: &str, event: &Envelope<'_>, operation: &Operation) -> bool {
-    match event.records.as_deref() {
-        None => false,
-        Some([]) => true,
-        Some([first, ..]) => origin(first).is_some_and(|Origin { source: found, queue, sns }| {
-            let arn = queue.or(sns.and_then(|topic| topic.arn));
-            found.is_some_and(|found| found.0 == source)
-                && names(operation.origin.as_deref(), arn.as_ref())
-        }),
-    }
+    let Some(records) = event.records() else { return false };
+    let Some(first) = records.first().map(|first| Origin::of(first)) else { return true };
+    text(first.source).is_some_and(|found| found == source)
+        && names(operation.origin.as_deref(), first.arn().as_deref())
 }
 
 /// Whether an ARN is the wanted one, or ends with the wanted name.
-fn names(wanted: Option<&str>, arn: Option<&Text<'_>>) -> bool {
+fn names(wanted: Option<&str>, arn: Option<&str>) -> bool {
     let Some(wanted) = wanted else { return true };
-    arn.is_some_and(|arn| arn.0 == wanted || arn.0.rsplit(':').next() == Some(wanted))
+    arn.is_some_and(|arn| arn == wanted || arn.rsplit(':').next() == Some(wanted))
 }
 
 /// Tells a source without partial responses: nothing if all is acknowledged, else an error.
@@ -161,11 +185,17 @@ fn all_or_error(
 ) -> Result<Box<RawValue>, InvocationError> {
     /// Names are enough to look the rest up in the log.
     const SHOWN: usize = 3;
-    let problems: Vec<_> = records
-        .iter()
-        .zip(outcomes)
-        .filter_map(|(record, outcome)| Some(format!("{record}: {}", outcome.problem()?)))
-        .collect();
+    let problem = |(at, (record, outcome)): (usize, (&RecordId, &Outcome))| {
+        let problem = outcome.problem()?;
+        // Without an id, its place has to do.
+        let place = if record.id.is_empty() {
+            format!("no. {} of the batch", at + 1)
+        } else {
+            String::new()
+        };
+        Some(format!("{record}{place}: {problem}"))
+    };
+    let problems: Vec<_> = records.iter().zip(outcomes).enumerate().filter_map(problem).collect();
     if problems.is_empty() {
         return Ok(RawValue::NULL.to_owned());
     }

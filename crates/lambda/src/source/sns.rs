@@ -12,27 +12,27 @@ use lambda_idempotency_core::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Envelope, Record, Source, Text, all_or_error, delivers};
+use super::{Envelope, Member, Record, Source, all_or_error, delivers, object, text};
 use crate::{error::InvocationError, operation::Operation};
 
 pub(crate) struct Sns;
 
 const NAME: &str = "sns";
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Delivery<'e> {
-    #[serde(rename = "Sns", borrow)]
-    notification: Notification<'e>,
+    #[serde(rename = "Sns", borrow, default)]
+    notification: Member<'e>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Notification<'e> {
     #[serde(rename = "MessageId", borrow, default)]
-    id: Option<Text<'e>>,
+    id: Member<'e>,
     #[serde(rename = "TopicArn", borrow, default)]
-    topic: Option<Text<'e>>,
+    topic: Member<'e>,
     #[serde(rename = "Message", borrow, default)]
-    message: Option<Text<'e>>,
+    message: Member<'e>,
 }
 
 impl Source for Sns {
@@ -49,9 +49,8 @@ impl Source for Sns {
         delivers("aws:sns", event, operation)
     }
 
-    fn records<'e>(&self, event: &Envelope<'e>) -> Result<Vec<Record<'e>>, InvocationError> {
-        let records = event.records.iter().flatten().enumerate();
-        records.map(|(at, raw)| read(at, raw)).collect()
+    fn records<'e>(&self, event: &Envelope<'e>) -> Vec<Record<'e>> {
+        event.records().unwrap_or_default().into_iter().map(read).collect()
     }
 
     fn respond(
@@ -63,25 +62,22 @@ impl Source for Sns {
     }
 }
 
-fn read(at: usize, raw: &RawValue) -> Result<Record<'_>, InvocationError> {
-    let delivery: Delivery<'_> =
-        serde_json::from_str(raw.get()).map_err(|_| InvocationError::Malformed {
-            source_name: NAME,
-            reason: format!("record {} has no `Sns` object", at + 1),
-        })?;
-    let Notification { id, topic, message } = delivery.notification;
-    let topic = topic.map_or(Cow::Borrowed(""), |topic| topic.0);
-    let payload = match (&id, message) {
+fn read(raw: &RawValue) -> Record<'_> {
+    let delivery: Delivery<'_> = object(Some(raw));
+    let notification: Notification<'_> = object(delivery.notification);
+    let topic = text(notification.topic).unwrap_or_default();
+    let id = text(notification.id);
+    let payload = match (&id, text(notification.message)) {
         (None, _) => Err(Rejection::NoPayload("Sns.MessageId")),
         (_, None) => Err(Rejection::NoPayload("Sns.Message")),
-        (_, Some(message)) => Ok(message.0),
+        (_, Some(message)) => Ok(message),
     };
-    let id = id.map_or(Cow::Borrowed(""), |id| id.0);
-    Ok(Record {
+    let id = id.unwrap_or_default();
+    Record {
         id: RecordId::new(NAME, &*id).from_arn(Some(Arc::from(&*topic))),
         raw,
         payload,
         group: None,
         identity: vec![Cow::Borrowed(NAME), topic, id],
-    })
+    }
 }

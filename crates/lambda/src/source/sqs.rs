@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Envelope, Record, Source, Text, all_or_error, delivers};
+use super::{Envelope, Member, Record, Source, all_or_error, delivers, object, text};
 use crate::{error::InvocationError, operation::Operation};
 
 pub(crate) struct Sqs;
@@ -23,22 +23,22 @@ const NAME: &str = "sqs";
 /// What stands for an id that is missing; such a record can never be reported by id.
 const NO_ID: &str = "";
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Message<'e> {
     #[serde(rename = "messageId", borrow, default)]
-    id: Option<Text<'e>>,
+    id: Member<'e>,
     #[serde(borrow, default)]
-    body: Option<Text<'e>>,
+    body: Member<'e>,
     #[serde(rename = "eventSourceARN", borrow, default)]
-    queue: Option<Text<'e>>,
+    queue: Member<'e>,
     #[serde(borrow, default)]
-    attributes: Option<Attributes<'e>>,
+    attributes: Member<'e>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Attributes<'e> {
     #[serde(rename = "MessageGroupId", borrow, default)]
-    group: Option<Text<'e>>,
+    group: Member<'e>,
 }
 
 impl Source for Sqs {
@@ -54,9 +54,8 @@ impl Source for Sqs {
         delivers("aws:sqs", event, operation)
     }
 
-    fn records<'e>(&self, event: &Envelope<'e>) -> Result<Vec<Record<'e>>, InvocationError> {
-        let records = event.records.iter().flatten().enumerate();
-        records.map(|(at, raw)| read(at, raw)).collect()
+    fn records<'e>(&self, event: &Envelope<'e>) -> Vec<Record<'e>> {
+        event.records().unwrap_or_default().into_iter().map(read).collect()
     }
 
     fn respond(
@@ -80,34 +79,27 @@ impl Source for Sqs {
                 response.batch_item_failures.push(failure);
             }
         }
-        to_raw_value(&response).map_err(|_| InvocationError::Malformed {
-            source_name: NAME,
-            reason: "the answer cannot be serialized".to_owned(),
-        })
+        to_raw_value(&response).map_err(|_| InvocationError::Json { what: "the answer to SQS" })
     }
 }
 
-fn read(at: usize, raw: &RawValue) -> Result<Record<'_>, InvocationError> {
-    let message: Message<'_> =
-        serde_json::from_str(raw.get()).map_err(|_| InvocationError::Malformed {
-            source_name: NAME,
-            reason: format!("record {} of the batch is not an SQS message", at + 1),
-        })?;
-    let queue = message.queue.map_or(Cow::Borrowed(""), |queue| queue.0);
-    // Fair queues have groups too, but keep no order.
-    let ordered = queue.ends_with(".fifo");
-    let group = message.attributes.and_then(|attributes| attributes.group);
-    let id = message.id.map_or(Cow::Borrowed(NO_ID), |id| id.0);
-    let payload = match (&*id, message.body) {
+fn read(raw: &RawValue) -> Record<'_> {
+    let message: Message<'_> = object(Some(raw));
+    let queue = text(message.queue).unwrap_or_default();
+    let id = text(message.id).unwrap_or(Cow::Borrowed(NO_ID));
+    let payload = match (&*id, text(message.body)) {
         (NO_ID, _) => Err(Rejection::NoPayload("messageId")),
         (_, None) => Err(Rejection::NoPayload("body")),
-        (_, Some(body)) => Ok(body.0),
+        (_, Some(body)) => Ok(body),
     };
-    Ok(Record {
+    // Fair queues have groups too, but keep no order.
+    let ordered = queue.ends_with(".fifo");
+    let group = text(object::<Attributes<'_>>(message.attributes).group).filter(|_| ordered);
+    Record {
         id: RecordId::new(NAME, &*id).from_arn(Some(Arc::from(&*queue))),
         raw,
         payload,
-        group: group.filter(|_| ordered).map(|group| Arc::from(&*group.0)),
+        group: group.map(|group| Arc::from(&*group)),
         identity: vec![Cow::Borrowed(NAME), queue, id],
-    })
+    }
 }
