@@ -24,7 +24,7 @@ impl<P: Protocol> Explorer<P> {
         let of_key = &world.keys[key];
         let Some(call) = of_key.calls[worker] else {
             if of_key.source.queued > 0 {
-                for now in self.stamps(world.time) {
+                for now in readings(world.time) {
                     for lost in self.losses(world, Intent::Claim) {
                         actions.push(Action::Take { worker, key, now, lost });
                     }

@@ -17,138 +17,138 @@ fn faults(crashes: u8, timeouts: u8, errors: u8) -> Setup {
 
 #[test]
 fn a_takeover_without_allowance() {
-    catch::<claims::NoAllowance>(faults(0, 0, 0), &[ONE_OWNER, BELIEF_IS_TRUE, FINAL]);
+    catch::<claims::NoAllowance>(|| faults(0, 0, 0), &[ONE_OWNER, BELIEF_IS_TRUE, FINAL]);
 }
 
 #[test]
 fn a_takeover_at_the_last_instant() {
-    catch::<claims::LastInstant>(faults(0, 0, 0), &[ONE_OWNER]);
+    catch::<claims::LastInstant>(|| faults(0, 0, 0), &[ONE_OWNER]);
 }
 
 #[test]
 fn a_claim_that_does_not_know_its_own_token() {
-    catch::<claims::ForgetsItsToken>(faults(0, 1, 0), &[OWN_WORK_KNOWN]);
+    catch::<claims::ForgetsItsToken>(|| faults(0, 1, 0), &[OWN_WORK_KNOWN]);
 }
 
 #[test]
 fn a_retention_that_ends_before_the_lease() {
-    let setup = Setup { retention: 1, ..faults(0, 0, 0) };
+    let setup = || Setup { retention: 1, ..faults(0, 0, 0) };
     catch::<claims::ExpiresBeforeItsLease>(setup, &[EXPIRES_AFTER_LEASE, SWEEP_SPARES_HOLDERS]);
 }
 
 #[test]
 fn an_expiry_without_allowance() {
-    let setup = Setup { retention: 1, ..faults(0, 0, 0) };
+    let setup = || Setup { retention: 1, ..faults(0, 0, 0) };
     catch::<claims::ExpiresWithItsLease>(setup, &[SWEEP_SPARES_HOLDERS]);
 }
 
 #[test]
 fn a_claim_that_locks_until_it_expires() {
-    let setup = Setup { retention: 9, ..faults(1, 0, 0) };
+    let setup = || Setup { retention: 9, ..faults(1, 0, 0) };
     catch::<claims::LocksTillExpiry>(setup, &[NEVER_STUCK]);
 }
 
 #[test]
 fn a_takeover_that_forgets_failures() {
-    catch::<claims::ForgetsFailures>(faults(0, 0, 1), &[HISTORY_KEPT]);
+    catch::<claims::ForgetsFailures>(|| faults(0, 0, 1), &[HISTORY_KEPT]);
 }
 
 #[test]
 fn a_takeover_that_forgets_who_vanished() {
-    catch::<claims::ForgetsTheVanished>(faults(1, 0, 0), &[HISTORY_KEPT]);
+    catch::<claims::ForgetsTheVanished>(|| faults(1, 0, 0), &[HISTORY_KEPT]);
 }
 
 #[test]
 fn a_claim_over_a_completed_record() {
-    catch::<claims::RunsCompletedAgain>(faults(0, 0, 0), &[FINAL]);
+    catch::<claims::RunsCompletedAgain>(|| faults(0, 0, 0), &[FINAL]);
 }
 
 #[test]
 fn an_acknowledgement_because_the_key_is_busy() {
-    catch::<claims::AcknowledgesBusy>(faults(0, 0, 0), &[ACKNOWLEDGED_LAST, NOTHING_LOST]);
+    catch::<claims::AcknowledgesBusy>(|| faults(0, 0, 0), &[ACKNOWLEDGED_LAST, NOTHING_LOST]);
 }
 
 #[test]
 fn a_takeover_that_names_status_and_owner_only() {
-    let setup = Setup { renewal: 3, ..faults(0, 0, 0) };
+    let setup = || Setup { renewal: 3, ..faults(0, 0, 0) };
     catch::<guards::NamesStatusAndOwner>(setup, &[ONE_OWNER, BELIEF_IS_TRUE]);
-    catch::<guards::NamesStatusAndOwner>(faults(0, 1, 2), &[HISTORY_KEPT]);
+    catch::<guards::NamesStatusAndOwner>(|| faults(0, 1, 2), &[HISTORY_KEPT]);
 }
 
 #[test]
 fn a_takeover_that_does_not_name_the_last_owner() {
-    catch::<guards::NamesNoLastOwner>(faults(0, 1, 2), &[HISTORY_KEPT]);
+    catch::<guards::NamesNoLastOwner>(|| faults(0, 1, 2), &[HISTORY_KEPT]);
 }
 
 #[test]
 fn a_takeover_that_does_not_name_the_lease() {
     // A renewal within the second of its claim moves the lease and not the expiry.
-    let setup = Setup { renewal: 3, retention: 6, ..faults(0, 0, 0) };
+    let setup = || Setup { renewal: 3, retention: 6, ..faults(0, 0, 0) };
     catch::<guards::NamesNoLease>(setup, &[ONE_OWNER, BELIEF_IS_TRUE]);
 }
 
 #[test]
 fn a_settlement_without_the_owner() {
-    catch::<guards::SettlesForAnyone>(faults(0, 0, 0), &[FENCED, BELIEF_IS_TRUE]);
+    catch::<guards::SettlesForAnyone>(|| faults(0, 0, 0), &[FENCED, BELIEF_IS_TRUE]);
 }
 
 #[test]
 fn a_release_of_a_completed_record() {
-    let setup = Setup { regret: true, ..faults(0, 1, 0) };
+    let setup = || Setup { regret: true, ..faults(0, 1, 0) };
     catch::<guards::SettlesInAnyStatus>(setup, &[FINAL, FENCED]);
 }
 
 #[test]
 fn a_completion_over_a_successor() {
-    catch::<guards::CompletesOverAnything>(faults(0, 1, 0), &[FENCED]);
+    catch::<guards::CompletesOverAnything>(|| faults(0, 1, 0), &[FENCED]);
 }
 
 #[test]
 fn a_failure_that_deletes_the_record() {
-    catch::<settlements::DeletesOnFailure>(faults(0, 0, 1), &[HISTORY_KEPT]);
+    catch::<settlements::DeletesOnFailure>(|| faults(0, 0, 1), &[HISTORY_KEPT]);
 }
 
 #[test]
 fn a_put_back_that_deletes_what_was_known() {
-    let setup = Setup { put_back: true, ..faults(0, 0, 1) };
+    let setup = || Setup { put_back: true, ..faults(0, 0, 1) };
     catch::<settlements::PutsBackNothing>(setup, &[HISTORY_KEPT]);
 }
 
 #[test]
 fn a_late_renewal_that_shortens_a_newer_one() {
-    let setup = Setup { renewal: 3, ..faults(0, 1, 0) };
+    let setup = || Setup { renewal: 3, ..faults(0, 1, 0) };
     catch::<settlements::RenewsByOwnerAlone>(setup, &[ONE_OWNER, BELIEF_IS_TRUE]);
 }
 
 #[test]
 fn a_renewal_that_leaves_the_expiry() {
-    let setup = Setup { renewal: 3, ..faults(0, 0, 0) };
+    let setup = || Setup { renewal: 3, ..faults(0, 0, 0) };
     catch::<settlements::RenewsTheLeaseAlone>(setup, &[EXPIRES_AFTER_LEASE]);
 }
 
 #[test]
 fn a_settlement_that_does_not_know_itself() {
-    catch::<settlements::ForgetsItsSettlement>(faults(0, 1, 0), &[OWN_WORK_KNOWN]);
+    catch::<settlements::ForgetsItsSettlement>(|| faults(0, 1, 0), &[OWN_WORK_KNOWN]);
 }
 
 #[test]
 fn a_renewal_that_takes_itself_for_a_successor() {
-    let setup = Setup { renewal: 3, ..faults(0, 1, 0) };
+    let setup = || Setup { renewal: 3, ..faults(0, 1, 0) };
     catch::<settlements::TakesItselfForASuccessor>(setup, &[NOT_MISLED]);
 }
 
 #[test]
 fn a_completion_that_takes_itself_for_a_successor() {
-    let setup = Setup { network: crate::setup::Network::Slow, ..faults(0, 1, 0) };
+    let setup = || Setup { network: crate::setup::Network::Slow, ..faults(0, 1, 0) };
     catch::<settlements::TakesItselfForASuccessor>(setup, &[NOT_MISLED]);
 }
 
 #[test]
 fn a_completion_that_finds_nothing_and_counts_as_done() {
-    catch::<settlements::TakesGoneForDone>(faults(0, 0, 0), &[ACKNOWLEDGED_LAST]);
+    catch::<settlements::TakesGoneForDone>(|| faults(0, 0, 0), &[ACKNOWLEDGED_LAST]);
 }
 
 #[test]
 fn an_acknowledgement_because_a_successor_is_at_work() {
-    catch::<settlements::TrustsTheSuccessor>(faults(0, 0, 0), &[ACKNOWLEDGED_LAST]);
+    catch::<settlements::TrustsTheSuccessor>(|| faults(0, 0, 0), &[ACKNOWLEDGED_LAST]);
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use stateright::{Checker, HasDiscoveries, Model};
 
 use crate::{
-    explorer::Explorer,
+    explorer::{Action, Explorer},
     protocol::{Protocol, Real},
     setup::Setup,
     witness::EVENTS,
@@ -22,33 +22,47 @@ pub(crate) fn hold(setup: Setup) {
         .join();
     checker.assert_properties();
     let (setup, witness) = (&checker.model().setup, &checker.model().setup.witness);
+    let met = EVENTS.map(|event| format!("{event:?} {}", witness.count(event))).join(", ");
     println!(
-        "{}: {} unique states of {} generated, up to {} steps deep, in {:.1?}",
+        "{}: {} unique states of {} generated, up to {} steps deep, in {:.1?}\n    ({met})",
         setup.name,
         checker.unique_state_count(),
         checker.state_count(),
         checker.max_depth(),
         begin.elapsed()
     );
-    for event in EVENTS.into_iter().filter(|event| witness.count(*event) > 0) {
-        println!("    {:>9} x {event:?}", witness.count(event));
-    }
     for event in setup.expect {
         assert!(witness.count(*event) > 0, "{}: {event:?} never happened", setup.name);
     }
 }
 
-/// Explores a mutant until each of `properties` is broken, and fails if one is not.
-pub(crate) fn catch<P: Protocol>(setup: Setup, properties: &[&'static str]) {
-    let wanted = HasDiscoveries::AllOf(properties.iter().copied().collect());
-    let checker = Explorer::<P>::new(setup).checker().finish_when(wanted).spawn_bfs().join();
+/// Explores a mutant to ever greater depths until each of `properties` is broken, and prints the
+/// shortest way to break it; fails if one holds.
+pub(crate) fn catch<P: Protocol>(setup: fn() -> Setup, properties: &[&'static str]) {
     let name = std::any::type_name::<P>().rsplit("::").next().unwrap();
     for property in properties {
-        let steps = checker.assert_any_discovery(property).into_actions();
-        println!(
-            "{name} breaks \"{property}\" after {} steps, {} states: {steps:?}",
-            steps.len(),
-            checker.unique_state_count()
-        );
+        let steps = shortest::<P>(setup, property)
+            .unwrap_or_else(|| panic!("{name} does not break \"{property}\""));
+        println!("{name} breaks \"{property}\" in {} steps: {steps:?}", steps.len());
     }
+}
+
+/// The checker reports the last way that it met; a bound on the depth makes that a shortest one.
+fn shortest<P: Protocol>(setup: fn() -> Setup, property: &'static str) -> Option<Vec<Action>> {
+    let wanted = HasDiscoveries::AnyOf([property].into());
+    for depth in 2.. {
+        let checker = Explorer::<P>::new(setup())
+            .checker()
+            .finish_when(wanted.clone())
+            .target_max_depth(depth)
+            .spawn_bfs()
+            .join();
+        if let Some(path) = checker.discovery(property) {
+            return Some(path.into_actions());
+        }
+        if checker.max_depth() < depth {
+            break;
+        }
+    }
+    None
 }

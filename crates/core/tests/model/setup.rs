@@ -43,9 +43,10 @@ pub(crate) struct Setup {
 /// How long messages take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// Only what races with others is in flight for a while: takeovers, renewals, and whatever got
-    /// no answer. The others land as they are sent: a claim that takes long is a claim that is
-    /// sent later, and a settlement that takes long is a handler that does.
+    /// Only what races with others is in flight for a while: takeovers, renewals, completions that
+    /// found nothing, and whatever got no answer. The others land as they are sent: a claim that
+    /// takes long is a claim that is sent later, and a settlement that takes long is a handler
+    /// that does.
     Prompt,
     /// Every write is in flight for as long as it likes; its answer is not.
     Slow,
@@ -74,5 +75,13 @@ impl Setup {
             expect: &[],
             witness: Witness::default(),
         }
+    }
+
+    /// The same world with more in it, if `MODEL=large` asks for that.
+    pub(crate) fn or_large(mut self, end: u8, faults: Faults) -> Self {
+        if std::env::var_os("MODEL").is_some_and(|size| size == "large") {
+            (self.end, self.faults) = (end, faults);
+        }
+        self
     }
 }

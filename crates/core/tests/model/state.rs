@@ -35,6 +35,9 @@ pub(crate) struct KeyWorld {
     pub(crate) effect: bool,
     /// Whether the key was ever COMPLETED.
     pub(crate) completed: bool,
+    /// Whether a record in progress was swept while copies of writes were on their way: what was
+    /// known of the key went with it.
+    pub(crate) forgotten: bool,
     /// The rules that the last step broke; nothing happens after that.
     pub(crate) flaws: Flaws,
 }
@@ -125,6 +128,7 @@ impl KeyWorld {
             source: Source { queued: deliveries, ..Source::default() },
             effect: false,
             completed: false,
+            forgotten: false,
             flaws: Flaws::default(),
         }
     }

@@ -38,6 +38,7 @@ impl<P: Protocol> Step<'_, P> {
         if self.key.believers(self.time).any(|call| call.token == old.owner()) {
             self.key.blame(Flaw::SweptUnderHolder);
         }
+        self.key.forgotten |= old.in_progress() && !self.key.strays.is_empty();
         if old.completed() {
             self.setup.witness.saw(Event::CompletedSwept);
         }
@@ -79,7 +80,7 @@ impl<P: Protocol> Step<'_, P> {
         };
         // More is fine: a worker may know what the store has lost to a sweep.
         let kept = history(request.record);
-        if kept.0 < expected.0 || kept.1 < expected.1 {
+        if !self.key.forgotten && (kept.0 < expected.0 || kept.1 < expected.1) {
             self.key.blame(Flaw::HistoryLost);
         }
     }

@@ -27,8 +27,9 @@ impl<P: Protocol> Step<'_, P> {
     /// A worker takes a delivery and sends a claim.
     pub(crate) fn take(&mut self, worker: usize, now: u8) {
         let token = fresh_token(self.key);
-        let lease = now + self.setup.lease;
-        let Admission::Try { guard, held } = P::admit(&self.claim(token, lease), None, at(now))
+        let stamp = if self.setup.skewed_stamps { now } else { self.time };
+        let lease = stamp + self.setup.lease;
+        let Admission::Try { guard, held } = P::admit(&self.claim(token, lease), None, at(stamp))
         else {
             unreachable!("nothing keeps a claim from being tried");
         };
@@ -177,7 +178,8 @@ impl<P: Protocol> Step<'_, P> {
     }
 
     /// A write was sent, and is perhaps lost at once. On a prompt network it lands at once, and so
-    /// does what it leads to; a takeover or a renewal, which race with others, take their time.
+    /// does what it leads to; but what rests on something that was read races with others: a
+    /// takeover, a renewal, a completion that found nothing.
     pub(crate) fn send(&mut self, worker: usize, lost: Option<Resolve>, now: u8) {
         if let Some(resolve) = lost {
             self.unanswered(worker, resolve, now);
@@ -185,7 +187,11 @@ impl<P: Protocol> Step<'_, P> {
         if lost == Some(Resolve::Retry) || self.setup.network != Network::Prompt {
             return;
         }
-        let lands = |request: Request| !matches!(request.guard, Condition::Seen(_));
+        let lands = |request: Request| match request.guard {
+            Condition::Mine(_) => true,
+            Condition::Absent => request.intent == Intent::Claim,
+            Condition::Seen(_) => false,
+        };
         while !self.key.flaws.any()
             && self.key.calls[worker].and_then(|call| call.request).is_some_and(lands)
         {
