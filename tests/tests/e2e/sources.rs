@@ -57,10 +57,12 @@ async fn an_event_of_another_source_is_refused_by_name() {
     let world = World::new().await;
     let kinesis = json!({ "Records": [{ "eventSource": "aws:kinesis", "kinesis": {},
         "eventSourceARN": "arn:aws:kinesis:eu-west-1:111122223333:stream/orders" }] });
-    let unknown: [(Value, &str); 4] = [
-        (json!({ "command": "recount-stock" }), "neither `Records` nor a `detail-type`"),
+    let unknown: [(Value, &str); 5] = [
+        (json!({ "command": "recount-stock" }), "nor a `detail-type`"),
         (kinesis, "aws:kinesis"),
         (json!([1, 2]), "no JSON object"),
+        // Not even if its items are what the members would be.
+        (json!([batch_of([order("o-1")])["Records"]]), "no JSON object"),
         (Value::Null, "no JSON object"),
     ];
     for (event, found) in unknown {

@@ -116,9 +116,7 @@ impl<'e> Origin<'e> {
 impl<'e> Envelope<'e> {
     /// Reads the outside of an event; `None` if it is no JSON object.
     pub(crate) fn read(event: &'e RawValue) -> Option<Self> {
-        let mut envelope: Self = serde_json::from_str(event.get()).ok()?;
-        envelope.raw = Some(event);
-        Some(envelope)
+        Some(Self { raw: Some(event), ..members(event)? })
     }
 
     /// The event's records, if it has a list of them.
@@ -159,7 +157,15 @@ fn text(member: Member<'_>) -> Option<Cow<'_, str>> {
 
 /// A member that is an object; one without members if it is not.
 fn object<'e, T: Deserialize<'e> + Default>(member: Member<'e>) -> T {
-    member.and_then(|member| serde_json::from_str(member.get()).ok()).unwrap_or_default()
+    member.and_then(members).unwrap_or_default()
+}
+
+/// The members of an object. Not the items of an array, which `serde` would take for them in order.
+fn members<'e, T: Deserialize<'e>>(value: &'e RawValue) -> Option<T> {
+    if !value.get().starts_with('{') {
+        return None;
+    }
+    serde_json::from_str(value.get()).ok()
 }
 
 /// Whether the event's records are from this event source, and from where `operation` takes them.
