@@ -4,10 +4,11 @@ use crate::{
     mutants::{claims, guards, settlements},
     properties::{
         ACKNOWLEDGED_LAST, BELIEF_IS_TRUE, EXPIRES_AFTER_LEASE, FENCED, FINAL, HISTORY_KEPT,
-        NEVER_STUCK, NOT_MISLED, NOTHING_LOST, ONE_OWNER, OWN_WORK_KNOWN, SWEEP_SPARES_HOLDERS,
+        NEVER_STUCK, NOT_MISLED, NOTHING_LOST, ONE_OWNER, OWN_WORK_KNOWN, STARTS_AS_OWNER,
+        SWEEP_SPARES_HOLDERS,
     },
     run::catch,
-    setup::Setup,
+    setup::{Network, Setup},
     state::Faults,
 };
 
@@ -66,6 +67,12 @@ fn a_claim_over_a_completed_record() {
 #[test]
 fn an_acknowledgement_because_the_key_is_busy() {
     catch::<claims::AcknowledgesBusy>(|| faults(0, 0, 0), &[ACKNOWLEDGED_LAST, NOTHING_LOST]);
+}
+
+#[test]
+fn a_handler_that_starts_after_its_lease() {
+    let setup = || Setup { network: Network::SlowBothWays, ..faults(0, 0, 0) };
+    catch::<claims::StartsLate>(setup, &[STARTS_AS_OWNER]);
 }
 
 #[test]
@@ -139,7 +146,7 @@ fn a_renewal_that_takes_itself_for_a_successor() {
 
 #[test]
 fn a_completion_that_takes_itself_for_a_successor() {
-    let setup = || Setup { network: crate::setup::Network::Slow, ..faults(0, 1, 0) };
+    let setup = || Setup { network: Network::Slow, ..faults(0, 1, 0) };
     catch::<settlements::TakesItselfForASuccessor>(setup, &[NOT_MISLED]);
 }
 

@@ -33,7 +33,7 @@ fn three_workers() {
         ],
         ..Setup::new("three workers, one key")
     };
-    hold(setup.or_large(6, faults(1, 1, 1)));
+    hold(setup.or_large(6, faults(1, 1, 0)));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn failures_and_crashes() {
         expect: &[Event::FailureCounted, Event::TakenAfterRelease, Event::TakenOverAfterCrash],
         ..Setup::new("failures and crashes")
     };
-    hold(setup.or_large(6, faults(2, 0, 2)));
+    hold(setup.or_large(5, faults(2, 0, 2)));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! of workers, clocks, a network and a source that all misbehave as far as they may.
 //!
 //! ```text
-//! cargo test -p lambda-idempotency-core --test model -- --nocapture               # under a minute
+//! cargo test -p lambda-idempotency-core --test model -- --nocapture               # a minute
 //! MODEL=large cargo test --release -p lambda-idempotency-core --test model -- --nocapture
 //! ```
 //!

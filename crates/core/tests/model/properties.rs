@@ -16,6 +16,8 @@ use crate::{
 pub(crate) const ONE_OWNER: &str = "I1 one owner";
 /// Who believes that it holds a key has the record, with a lease no shorter than it believes.
 pub(crate) const BELIEF_IS_TRUE: &str = "I1 belief is true";
+/// A handler is started only while its worker has the record.
+pub(crate) const STARTS_AS_OWNER: &str = "I1 who starts has the key";
 /// Who lost the lease changes nothing.
 pub(crate) const FENCED: &str = "I2 fenced";
 /// What is settled stays as it is until it expires.
@@ -46,6 +48,7 @@ pub(crate) fn all<P: Protocol>() -> Vec<Property<Explorer<P>>> {
         Property::always(BELIEF_IS_TRUE, |_, w: &World| {
             w.keys.iter().all(|key| belief_is_true(key, w.time))
         }),
+        Property::always(STARTS_AS_OWNER, |_, w: &World| free_of(Flaw::StartedWithoutKey, w)),
         Property::always(FENCED, |_, w: &World| free_of(Flaw::NotFenced, w)),
         Property::always(FINAL, |_, w: &World| free_of(Flaw::NotFinal, w)),
         Property::always(ACKNOWLEDGED_LAST, |_, w: &World| free_of(Flaw::AcknowledgedTooSoon, w)),

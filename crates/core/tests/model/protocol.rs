@@ -38,6 +38,11 @@ pub(crate) trait Protocol: Send + Sync + 'static {
     fn busy_is_done() -> bool {
         false
     }
+
+    /// Whether a handler is started although its lease is over by the worker's clock.
+    fn starts_late() -> bool {
+        false
+    }
 }
 
 /// The protocol as it is.

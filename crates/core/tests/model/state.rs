@@ -89,6 +89,7 @@ pub(crate) enum Answer {
 /// [`properties`](crate::properties).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
+    StartedWithoutKey,
     NotFenced,
     NotFinal,
     AcknowledgedTooSoon,

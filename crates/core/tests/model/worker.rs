@@ -69,8 +69,12 @@ impl<P: Protocol> Step<'_, P> {
 
     /// The key is held. Whoever learns of it too late does not start: its time is over.
     fn granted(&mut self, worker: usize, mut call: Call, now: u8) {
-        if now > call.lease {
+        if now > call.lease && !P::starts_late() {
             return self.settle(worker, call, Intent::PutBack, now);
+        }
+        let owns = |record: Cell| record.in_progress() && record.owner() == call.token;
+        if !self.key.store.is_some_and(owns) {
+            self.key.blame(Flaw::StartedWithoutKey);
         }
         call.job = Job::Running;
         self.key.calls[worker] = Some(call);

@@ -123,6 +123,15 @@ impl Protocol for AcknowledgesBusy {
     }
 }
 
+/// Starts the handler however late it learns that the key is its own.
+pub(crate) struct StartsLate;
+
+impl Protocol for StartsLate {
+    fn starts_late() -> bool {
+        true
+    }
+}
+
 fn with_record(mut admission: Admission, change: impl FnOnce(&mut Record)) -> Admission {
     if let Admission::Try { held, .. } = &mut admission {
         change(&mut held.record);
