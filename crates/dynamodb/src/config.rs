@@ -220,7 +220,9 @@ impl fmt::Debug for Config {
 }
 
 /// Why there is no store.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// Its `Debug` is its message, since that is what a `main` shows that returns it.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The environment names no table.
@@ -238,6 +240,12 @@ pub enum ConfigError {
     /// Two attributes have the same name.
     #[error("two attributes are named {0:?}")]
     NameUsedTwice(String),
+}
+
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 #[cfg(test)]

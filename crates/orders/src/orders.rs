@@ -29,7 +29,9 @@ pub(crate) struct Orders {
 impl Orders {
     pub(crate) async fn from_env() -> Result<Self, Error> {
         let table = std::env::var("ORDERS_TABLE")
-            .map_err(|_| "set ORDERS_TABLE to the name of the orders table")?;
+            .ok()
+            .filter(|table| !table.is_empty())
+            .ok_or("set ORDERS_TABLE to the name of the orders table")?;
         let config = aws_config::load_defaults(BehaviorVersion::v2026_01_12()).await;
         Ok(Self { client: Client::new(&config), table })
     }
