@@ -162,7 +162,8 @@ impl<'a> Drive<'a> {
             && self.running.len() < self.policy.concurrency.max(1)
             && let Some(at) = self.ready.pop_front()
         {
-            if self.may_start(now) { self.start(at, now) } else { self.not_started(at) }
+            let may = self.may_start(now) && self.entry(at).is_held_at(now);
+            if may { self.start(at, now) } else { self.not_started(at) }
         }
         if self.alone.is_none() {
             self.claim_ready(now);

@@ -85,6 +85,12 @@ impl<'a> Entry<'a> {
         entry
     }
 
+    /// Whether its claim, if it has one, still keeps others out: it may have waited for its turn
+    /// for longer than its lease.
+    pub(super) fn is_held_at(&self, now: Timestamp) -> bool {
+        self.held.as_ref().is_none_or(|held| now <= held.claim.lease_until)
+    }
+
     /// Whether `other` asks for the very same as this one.
     pub(super) fn is_copy_of(&self, other: &Self) -> bool {
         match (&self.fingerprint, &other.fingerprint) {

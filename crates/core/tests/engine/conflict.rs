@@ -40,7 +40,7 @@ async fn a_queue_record_waits_for_a_short_remainder() {
 async fn an_async_source_waits_until_the_lease_ends() {
     let mut world = World::new();
     world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
-    world.timeout = 300 * SECOND;
+    world.timeout = Some(300 * SECOND);
     // Out of memory 2 s into an invocation of 5 minutes; both retries come inside its lease.
     dies_with(&world, "a").await;
     world.clock.advance(62 * SECOND);
@@ -75,7 +75,7 @@ async fn waiting_ends_at_its_limit_and_at_the_deadline() {
     assert_eq!(world.deliver(vec![ok("a")]).await, ["busy"]);
     assert_eq!(world.clock.now(), START.plus(5 * SECOND));
     world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
-    world.timeout = 10 * SECOND;
+    world.timeout = Some(10 * SECOND);
     assert_eq!(world.deliver(vec![ok("a")]).await, ["busy"]);
     assert!(world.clock.now() < START.plus(15 * SECOND));
 }

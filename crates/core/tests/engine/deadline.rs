@@ -60,34 +60,28 @@ async fn the_first_record_always_starts() {
 #[tokio::test]
 async fn a_short_timeout_has_short_margins() {
     let mut world = World::new();
-    world.timeout = SECOND;
+    world.timeout = Some(SECOND);
     assert_eq!(world.deliver(vec![slow("a", Duration::from_millis(800))]).await, ["executed"]);
 }
 
 #[tokio::test]
 async fn without_a_deadline_nothing_is_dropped() {
-    use lambda_idempotency_core::{
-        batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},
-        call::RecordId,
-    };
-    let world = World::new();
-    let clock = world.clock.clone();
-    let job: Job<'_> = Box::new(move |call| {
-        Box::pin(async move {
-            assert_eq!(call.deadline(), None);
-            clock.sleep(Duration::from_hours(1)).await;
-            Ok(Returned::Nothing)
-        })
+    let world = World { timeout: None, ..World::new() };
+    let patient = rec("a", |world: World, call| async move {
+        assert_eq!(call.deadline(), None);
+        world.clock.sleep(Duration::from_hours(1)).await;
+        Ok(())
     });
-    let engine = Engine::new(world.store.clone()).with_clock(world.clock.clone());
-    let work = Work::Keyed { key: crate::support::key("a"), fingerprint: None, payload: "", job };
-    let batch = Batch {
-        operation: "op",
-        deliveries: vec![Delivery { record: RecordId::new("test", "a"), group: None, work }],
-        policy: &world.policy,
-        deadline: None,
-        pace: &Pace::default(),
-    };
-    let outcomes = world.clock.drive(engine.run(batch)).await;
-    assert!(outcomes[0].is_acknowledged());
+    assert_eq!(world.deliver(vec![patient]).await, ["executed"]);
+}
+
+#[tokio::test]
+async fn a_claim_that_waited_for_longer_than_its_lease_does_not_start() {
+    let mut world = World { timeout: None, ..World::new() };
+    world.policy.concurrency = 1;
+    world.policy.fallback_lease = 10 * SECOND;
+    let outcomes = world.deliver(vec![slow("a", 15 * SECOND), ok("b")]).await;
+    assert_eq!(outcomes, ["executed", "returned"]);
+    world.ledger.assert_never("b");
+    assert_eq!(world.deliver(vec![ok("b")]).await, ["executed"], "nothing is locked");
 }

@@ -24,7 +24,8 @@ pub(crate) struct World {
     pub(crate) store: FaultyStore<MemoryStore>,
     pub(crate) ledger: std::sync::Arc<Ledger>,
     pub(crate) policy: Policy,
-    pub(crate) timeout: Duration,
+    /// `None` where the deadline is not known.
+    pub(crate) timeout: Option<Duration>,
 }
 
 type Handler = Box<dyn FnOnce(World, Call) -> BoxFuture<'static, Result<(), Failure>> + Send>;
@@ -113,7 +114,7 @@ impl World {
             store: FaultyStore::new(MemoryStore::new()),
             ledger: std::sync::Arc::new(Ledger::new()),
             policy: Policy::default(),
-            timeout: Duration::from_secs(30),
+            timeout: Some(Duration::from_secs(30)),
         }
     }
 
@@ -127,7 +128,7 @@ impl World {
         let engine = Engine::new(self.store.clone()).with_clock(self.clock.clone());
         let pace = Pace::default();
         let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
-        let deadline = Some(self.clock.now().plus(self.timeout));
+        let deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
         let policy = &self.policy;
         engine.run(Batch { operation: "op", deliveries, policy, deadline, pace: &pace }).await
     }
