@@ -43,7 +43,8 @@ impl Source for EventBridge {
 
     fn records<'e>(&self, event: &Envelope<'e>) -> Vec<Record<'e>> {
         let Some(raw) = event.raw else { return Vec::new() };
-        let id = text(event.id);
+        // An empty id would be the same for all.
+        let id = text(event.id).filter(|id| !id.is_empty());
         let payload = match (&id, event.detail) {
             (None, _) => Err(Rejection::NoPayload("id")),
             (_, None) => Err(Rejection::NoPayload("detail")),

@@ -66,7 +66,8 @@ fn read(raw: &RawValue) -> Record<'_> {
     let delivery: Delivery<'_> = object(Some(raw));
     let notification: Notification<'_> = object(delivery.notification);
     let topic = text(notification.topic).unwrap_or_default();
-    let id = text(notification.id);
+    // An empty id would be the same for all.
+    let id = text(notification.id).filter(|id| !id.is_empty());
     let payload = match (&id, text(notification.message)) {
         (None, _) => Err(Rejection::NoPayload("Sns.MessageId")),
         (_, None) => Err(Rejection::NoPayload("Sns.Message")),
