@@ -1,0 +1,69 @@
+//! What the runtime demands of a function, checked by the compiler.
+
+use lambda_idempotency::{
+    Call, EventLayer, EventService, Failure, Function, Idempotency, InvocationError, Operation,
+    RunError,
+};
+use lambda_runtime::{Diagnostic, LambdaEvent, Service, service_fn};
+use serde_json::{Value, value::RawValue};
+
+use crate::support::World;
+
+async fn handler(_: Value, _: Call) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// As `lambda_runtime::run_concurrent` has them, by name.
+fn concurrent<F>(_: &F)
+where
+    F: Service<LambdaEvent<Box<RawValue>>, Response: Send + 'static> + Clone + Send + 'static,
+    F::Future: Future<Output = Result<F::Response, F::Error>> + Send + 'static,
+    F::Error: Into<Diagnostic> + std::fmt::Debug,
+{
+}
+
+/// The functions themselves; their futures are made, and never polled.
+#[test]
+fn functions_can_be_given_to_the_runtime() {
+    let function = World::new().idempotency().sqs(Operation::new("a"), handler).unwrap();
+    concurrent(&function);
+    drop(lambda_runtime::run(function.clone()));
+    drop(lambda_runtime::run_concurrent(function));
+}
+
+#[test]
+fn so_can_services_inside_the_layer() {
+    let service = service_fn(|event: LambdaEvent<Value>| async move {
+        Ok::<Value, std::io::Error>(event.payload)
+    });
+    let layer: EventLayer<Value> = World::new().idempotency().event(&Operation::new("a")).unwrap();
+    let service = tower_layer::Layer::layer(&layer.clone(), service);
+    concurrent(&service);
+    drop(lambda_runtime::run(service.clone()));
+    drop(lambda_runtime::run_concurrent(service));
+}
+
+#[test]
+fn what_is_shared_can_be_shared() {
+    fn shared<T: Clone + Send + Sync + 'static>() {}
+    fn error<T: std::error::Error + Clone + Send + Sync + 'static>() {}
+    shared::<Function>();
+    shared::<Idempotency>();
+    shared::<Operation>();
+    shared::<EventLayer<Value>>();
+    // Whatever the type of the event is: it is never held.
+    shared::<EventLayer<std::rc::Rc<()>>>();
+    shared::<EventService<u8, std::cell::RefCell<()>>>();
+    error::<InvocationError>();
+    error::<RunError>();
+    error::<lambda_idempotency::ConfigError>();
+}
+
+/// `run` can be awaited in a task of a multi-threaded runtime.
+#[test]
+fn run_is_send() {
+    fn send<T: Send>(_: T) {}
+    let idempotency = World::new().idempotency();
+    let operation = Operation::new("a");
+    send(idempotency.run(&operation, "payload", None, |_| async { Ok::<_, Failure>(1) }));
+}

@@ -1,0 +1,85 @@
+//! What belongs to a key besides what the expression selects.
+
+use lambda_idempotency::Operation;
+use serde_json::Value;
+
+use crate::support::{World, batch, grouped, notification, order, serve};
+
+/// Delivers an event for one tenant.
+async fn deliver(
+    world: &World,
+    function: &lambda_idempotency::Function,
+    event: &Value,
+    tenant: Option<&str>,
+) {
+    let mut context = world.context();
+    context.tenant_id = tenant.map(ToOwned::to_owned);
+    let event = event.to_string();
+    world.clock.drive(serve(function.clone(), &event, context)).await.unwrap();
+}
+
+#[tokio::test]
+async fn tenants_never_share_a_key() {
+    for operation in [Operation::new("place").key("id"), Operation::new("place")] {
+        let world = World::new();
+        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let event = batch([order("m-1", "a", "")]);
+        for (tenant, executed) in [
+            (None, 1),
+            (Some("t-1"), 2),
+            (Some("t-2"), 3),
+            (Some("t-1"), 3),
+            (None, 3),
+            (Some(""), 4),
+        ] {
+            deliver(&world, &function, &event, tenant).await;
+            assert_eq!(world.ledger.executed("a"), executed, "{tenant:?}");
+        }
+    }
+}
+
+/// An identity is only one together with where it is from.
+#[tokio::test]
+async fn queues_and_sources_do_not_share_identities() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let sqs = idempotency.sqs(Operation::new("place"), world.handler()).unwrap();
+    let sns = idempotency.sns(Operation::new("place"), world.handler()).unwrap();
+    let elsewhere = "arn:aws:sqs:eu-west-1:111122223333:elsewhere";
+    for _ in 0..2 {
+        deliver(&world, &sqs, &batch([order("1", "a", "")]), None).await;
+        deliver(&world, &sqs, &batch([grouped(order("1", "a", ""), elsewhere, "")]), None).await;
+        deliver(&world, &sns, &notification("1", r#"{"id":"a"}"#), None).await;
+    }
+    assert_eq!(world.ledger.executed("a"), 3);
+}
+
+/// With an expression, one order is one order, from wherever it comes.
+#[tokio::test]
+async fn one_operation_behind_two_functions_is_one_operation() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let place = Operation::new("place").key("id");
+    let sqs = idempotency.sqs(place.clone(), world.handler()).unwrap();
+    let sns = idempotency.sns(place, world.handler()).unwrap();
+    deliver(&world, &sqs, &batch([order("1", "a", "")]), None).await;
+    deliver(&world, &sns, &notification("2", r#"{"id":"a"}"#), None).await;
+    world.ledger.assert_once("a");
+}
+
+/// Neither the name of the function nor the request is part of a key.
+#[tokio::test]
+async fn renaming_the_function_changes_no_key() {
+    let world = World::new();
+    let function =
+        world.idempotency().sqs(Operation::new("place").key("id"), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "")]).to_string();
+    for name in ["before", "after"] {
+        let mut context = world.context();
+        context.invoked_function_arn = format!("arn:aws:lambda:eu-west-1:1:function:{name}");
+        context.request_id = name.to_owned();
+        context.deadline = 0;
+        world.clock.drive(serve(function.clone(), &event, context)).await.unwrap();
+    }
+    world.ledger.assert_once("a");
+}

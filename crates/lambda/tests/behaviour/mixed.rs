@@ -1,0 +1,108 @@
+//! One function, several sources: each event goes to the first that is for it.
+
+use lambda_idempotency::{Call, Failure, Function, Operation};
+use serde_json::{Value, json};
+
+use crate::support::{
+    FIFO, TOPIC, World, batch, bus_event, grouped, notification, order, with_body,
+};
+
+/// A handler that notes whose it is.
+fn named(
+    world: &World,
+    name: &'static str,
+) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static {
+    let ledger = world.ledger.clone();
+    move |_, _| {
+        ledger.record(name, "");
+        std::future::ready(Ok(()))
+    }
+}
+
+fn shop(world: &World) -> Function {
+    world
+        .idempotency()
+        .function()
+        .sqs(Operation::new("place").key("id").from_queue("orders"), named(world, "place"))
+        .sqs(Operation::new("place-fifo").key("id").from_queue(FIFO), named(world, "place-fifo"))
+        .sns(Operation::new("ship").key("id").from_topic("orders"), named(world, "ship"))
+        .event_bridge(
+            Operation::new("cancel").key("id").detail_type("OrderCancelled"),
+            named(world, "cancel"),
+        )
+        .event_bridge(
+            Operation::new("audit").key("id").from_source("shop").detail_type("Audited"),
+            named(world, "audit"),
+        )
+        .event_bridge(Operation::new("watch").key("id").from_source("shop"), named(world, "watch"))
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn each_source_has_its_handler() {
+    let world = World::new();
+    let function = shop(&world);
+    let id = json!({ "id": "1" });
+    for (event, handler) in [
+        (batch([with_body("m-1", r#"{"id":"1"}"#)]), "place"),
+        (batch([grouped(with_body("m-1", r#"{"id":"1"}"#), FIFO, "g")]), "place-fifo"),
+        (notification("n-1", r#"{"id":"1"}"#), "ship"),
+        (bus_event("e-1", "OrderCancelled", &id), "cancel"),
+        (bus_event("e-1", "Audited", &id), "audit"),
+        (bus_event("e-1", "AnythingElse", &id), "watch"),
+    ] {
+        for _ in 0..2 {
+            world.invoke(&function, &event).await.unwrap();
+        }
+        world.ledger.assert_once(handler);
+    }
+    assert_eq!(world.ledger.total(), 6, "one id, six operations: six keys");
+}
+
+#[tokio::test]
+async fn what_is_from_elsewhere_is_for_nobody() {
+    let world = World::new();
+    let function = shop(&world);
+    let mut elsewhere = notification("n-1", "{}");
+    elsewhere["Records"][0]["Sns"]["TopicArn"] = format!("{TOPIC}-eu").into();
+    let mut stranger = bus_event("e-1", "Audited", &json!({}));
+    stranger["source"] = "aws.ec2".into();
+    for event in [
+        batch([grouped(order("m-1", "a", ""), "arn:aws:sqs:eu-west-1:1:orders-eu", "g")]),
+        batch([grouped(order("m-1", "a", ""), "arn:aws:sqs:eu-west-1:1:my-orders", "g")]),
+        // The name is the last part; the ARN of another account's FIFO queue is not that ARN.
+        batch([grouped(order("m-1", "a", ""), "arn:aws:sqs:eu-west-1:2:orders.fifo", "g")]),
+        elsewhere,
+        stranger,
+    ] {
+        assert!(world.invoke(&function, &event).await.is_err(), "{event}");
+    }
+    assert_eq!(world.ledger.total(), 0);
+}
+
+#[tokio::test]
+async fn the_first_that_recognises_an_event_gets_it() {
+    let world = World::new();
+    let function = world
+        .idempotency()
+        .function()
+        .sqs(Operation::new("any").key("id"), named(&world, "any"))
+        .sqs(Operation::new("orders").key("id").from_queue("orders"), named(&world, "orders"))
+        .build()
+        .unwrap();
+    world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
+    world.ledger.assert_once("any");
+    world.ledger.assert_never("orders");
+}
+
+#[tokio::test]
+async fn clones_share_everything() {
+    let world = World::new();
+    let function = shop(&world);
+    let event = batch([order("m-1", "a", "")]);
+    for function in [function.clone(), function] {
+        world.invoke(&function, &event).await.unwrap();
+    }
+    world.ledger.assert_once("place");
+}

@@ -1,0 +1,153 @@
+//! Mistakes in operations are found when the function starts.
+
+use std::time::Duration;
+
+use lambda_idempotency::{Call, ConfigError, Operation, RunError, record};
+use serde_json::Value;
+
+use crate::support::{World, batch, with_body};
+
+async fn nothing(_: Value, _: Call) -> Result<(), std::io::Error> {
+    Ok(())
+}
+
+#[test]
+fn names_are_one_to_128_characters_without_control_or_hash() {
+    let longest = "é".repeat(128);
+    for name in ["a", "place order", "Bestellung/é", " ", longest.as_str()] {
+        assert_eq!(Operation::new(name).check(), Ok(()), "{name}");
+        assert_eq!(Operation::new(name).name(), name);
+    }
+    for name in ["", "a#b", "a\nb", "a\0", &"x".repeat(129)] {
+        let error = Operation::new(name).check().unwrap_err();
+        assert_eq!(error, ConfigError::Name { name: name.into() });
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn two_handlers_never_share_a_name() {
+    let idempotency = World::new().idempotency();
+    let built = idempotency
+        .function()
+        .sqs(Operation::new("place").key("id"), nothing)
+        .sns(Operation::new("place").key("orderId"), nothing)
+        .build();
+    assert_eq!(built.err(), Some(ConfigError::DuplicateName { name: "place".into() }));
+}
+
+#[test]
+fn a_function_needs_a_source() {
+    let idempotency = World::new().idempotency();
+    let built = idempotency.function().otherwise(|_| async { Ok::<_, std::io::Error>(()) }).build();
+    assert_eq!(built.err(), Some(ConfigError::NoSource));
+}
+
+#[test]
+fn mistakes_in_expressions_are_marked_with_a_caret() {
+    for (operation, what, place) in [
+        (Operation::new("place").key("order.[id"), "key of operation `place`", 9),
+        (Operation::new("place").key(record("nope(id)")), "key of operation `place`", 4),
+        (Operation::new("place").key(""), "key of operation `place`", 0),
+        (Operation::new("place").fingerprint("a ="), "fingerprint of operation `place`", 2),
+    ] {
+        let text = operation.check().unwrap_err().to_string();
+        assert!(text.starts_with(what), "{text}");
+        assert_eq!(text.lines().last().unwrap().find('^'), Some(place + 2), "{text}");
+        let debug = format!("{:?}", operation.check().unwrap_err());
+        assert_eq!(debug, text, "main shows the same");
+    }
+}
+
+/// They are checked wherever the operation is used.
+#[tokio::test]
+async fn every_entrance_checks() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let bad = || Operation::new("place").key("a.");
+    let is_expression = |error: &ConfigError| matches!(error, ConfigError::Expression { .. });
+    assert!(is_expression(&idempotency.sqs(bad(), nothing).err().unwrap()));
+    assert!(is_expression(&idempotency.sns(bad(), nothing).err().unwrap()));
+    assert!(is_expression(&idempotency.event_bridge(bad(), nothing).err().unwrap()));
+    assert!(is_expression(&idempotency.event::<Value>(&bad()).err().unwrap()));
+    let operation = bad();
+    let run = idempotency.run(&operation, "x", None, |_| async { Ok::<_, std::io::Error>(1) });
+    assert!(matches!(run.await, Err(RunError::Config(error)) if is_expression(&error)));
+}
+
+#[test]
+fn nothing_is_retained_for_no_time() {
+    let operation = Operation::new("place").retain(Duration::ZERO);
+    assert_eq!(operation.check(), Err(ConfigError::Retention { operation: "place".into() }));
+    assert_eq!(operation.retain(Duration::from_millis(1)).check(), Ok(()), "it can be put right");
+}
+
+/// What was compiled before a change does not survive it.
+#[test]
+fn a_changed_operation_is_checked_anew() {
+    let good = Operation::new("place").key("id");
+    assert_eq!(good.check(), Ok(()));
+    let bad = good.clone().key("a.");
+    assert!(bad.check().is_err());
+    assert_eq!(good.check(), Ok(()));
+}
+
+/// In a process of its own, since the environment belongs to all tests of this one.
+fn in_child(variable: Option<&str>) {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "operations::child", "--ignored", "--test-threads=1"]);
+    child.env_remove("BEHAVIOUR_ORDER_KEY");
+    child.envs(variable.map(|value| ("BEHAVIOUR_ORDER_KEY", value)));
+    let output = child.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{variable:?}: {text}");
+}
+
+#[test]
+fn a_key_can_come_from_the_environment() {
+    for variable in [None, Some("orderId"), Some(" record: messageId "), Some("order.["), Some("")]
+    {
+        in_child(variable);
+    }
+}
+
+#[tokio::test]
+#[ignore = "run by `a_key_can_come_from_the_environment`, with another environment"]
+async fn child() {
+    let operation = Operation::new("place").key_from_env("BEHAVIOUR_ORDER_KEY");
+    let fallback = operation.clone().key("id");
+    match std::env::var("BEHAVIOUR_ORDER_KEY").as_deref() {
+        Ok("orderId") => {
+            assert_eq!(executed(operation, &same_order()).await, 1);
+            assert_eq!(executed(fallback, &same_order()).await, 1, "it goes before the default");
+        }
+        Ok(" record: messageId ") => {
+            assert_eq!(executed(operation, &same_order()).await, 2);
+            assert_eq!(executed(fallback, &same_order()).await, 2);
+        }
+        Ok(_) => {
+            assert!(matches!(operation.check(), Err(ConfigError::Expression { .. })));
+            assert!(matches!(fallback.check(), Err(ConfigError::Expression { .. })));
+        }
+        Err(_) => {
+            let error = operation.check().unwrap_err().to_string();
+            assert!(error.contains("BEHAVIOUR_ORDER_KEY") && error.contains("`place`"), "{error}");
+            assert_eq!(executed(fallback, &same_order()).await, 2);
+        }
+    }
+}
+
+/// One order, two ids, two messages.
+fn same_order() -> Value {
+    batch([
+        with_body("m-1", r#"{"orderId":"o","id":"1"}"#),
+        with_body("m-2", r#"{"orderId":"o","id":"2"}"#),
+    ])
+}
+
+async fn executed(operation: Operation, event: &Value) -> usize {
+    let world = World::new();
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    assert!(world.returned(&function, event).await.is_empty());
+    world.ledger.total()
+}

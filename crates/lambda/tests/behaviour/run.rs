@@ -1,0 +1,266 @@
+//! `run`: any function, once per key.
+
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use lambda_idempotency::{
+    Conflict, Failure, Idempotency, MissingKey, Operation, Rejection, Run, RunError, Store,
+    StoreErrorKind, Timestamp,
+};
+use lambda_idempotency_core::clock::Clock as _;
+use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+fn charge() -> Operation {
+    Operation::new("charge").key("id")
+}
+
+async fn run(
+    world: &World,
+    operation: &Operation,
+    payload: &Value,
+    result: Result<u32, Failure>,
+) -> Result<Run<u32>, RunError> {
+    let idempotency = world.idempotency();
+    let running = idempotency.run(operation, payload, None, |_| async { result });
+    world.clock.drive(running).await
+}
+
+#[tokio::test]
+async fn later_calls_get_the_first_result() {
+    let world = World::new();
+    let payload = json!({ "id": "a" });
+    let first = run(&world, &charge(), &payload, Ok(1)).await.unwrap();
+    assert_eq!((first.value, first.replayed, first.recorded), (1, false, true));
+    for _ in 0..2 {
+        let later = run(&world, &charge(), &payload, Ok(2)).await.unwrap();
+        assert_eq!((later.value, later.replayed, later.recorded), (1, true, true));
+    }
+    world.clock.advance(Duration::from_secs(24 * 3600 + 2));
+    let expired = run(&world, &charge(), &payload, Ok(3)).await.unwrap();
+    assert_eq!((expired.value, expired.replayed), (3, false));
+}
+
+#[tokio::test]
+async fn without_an_expression_the_whole_payload_is_the_key() {
+    let world = World::new();
+    let whole = Operation::new("charge");
+    for (payload, value) in [
+        (json!({ "a": 1, "b": [2] }), 1),
+        (json!({ "b": [2], "a": 1 }), 1),
+        (json!({ "a": 1, "b": [2, null] }), 3),
+        (json!("text"), 4),
+    ] {
+        assert_eq!(run(&world, &whole, &payload, Ok(value)).await.unwrap().value, value);
+    }
+    let nothing = run(&world, &whole, &Value::Null, Ok(1)).await.unwrap_err();
+    assert!(matches!(nothing, RunError::Rejected(Rejection::Key { .. })), "{nothing:?}");
+}
+
+#[tokio::test]
+async fn each_kind_of_error_is_told_apart() {
+    let world = World::new();
+    let operation = charge().fingerprint("amount");
+    let payload = |id: &str, amount: u32| json!({ "id": id, "amount": amount });
+
+    let failed = run(&world, &operation, &payload("a", 1), Err("no".into())).await.unwrap_err();
+    assert!(matches!(&failed, RunError::Failed(f) if f.is_retried()) && failed.is_transient());
+    assert_eq!(run(&world, &operation, &payload("a", 1), Ok(7)).await.unwrap().value, 7);
+    let mismatch = run(&world, &operation, &payload("a", 2), Ok(8)).await.unwrap_err();
+    assert!(matches!(mismatch, RunError::Mismatch) && !mismatch.is_transient());
+
+    let for_good = Failure::remember(std::io::Error::other("s3cr3t"));
+    let failed = run(&world, &operation, &payload("b", 1), Err(for_good)).await.unwrap_err();
+    assert!(matches!(&failed, RunError::Failed(f) if !f.is_retried()) && !failed.is_transient());
+    let remembered = run(&world, &operation, &payload("b", 1), Ok(1)).await.unwrap_err();
+    assert!(matches!(remembered, RunError::Remembered { .. }) && !remembered.is_transient());
+    let text = remembered.to_string();
+    assert!(text.contains("io") && !text.contains("s3cr3t"), "{text}");
+
+    let no_key = run(&world, &operation, &json!({}), Ok(1)).await.unwrap_err();
+    assert!(matches!(no_key, RunError::Rejected(Rejection::Key { .. })));
+    let no_amount = run(&world, &operation, &json!({ "id": "c" }), Ok(1)).await.unwrap_err();
+    assert!(matches!(no_amount, RunError::Rejected(Rejection::Fingerprint { .. })));
+
+    world.store.outage();
+    let store = run(&world, &operation, &payload("d", 1), Ok(1)).await.unwrap_err();
+    assert!(matches!(store, RunError::Store(_)) && store.is_transient());
+    world.store.heal();
+    world.store.inject(Fault::refuse(StoreErrorKind::Denied));
+    let denied = run(&world, &operation, &payload("d", 1), Ok(1)).await.unwrap_err();
+    assert!(matches!(denied, RunError::Store(_)) && !denied.is_transient());
+}
+
+#[tokio::test]
+async fn a_panic_is_a_failure() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let payload = json!({ "id": "a" });
+    let operation = charge();
+    let panics = async |_| -> Result<u32, Failure> { panic!("oh") };
+    let error = idempotency.run(&operation, &payload, None, |c| Box::pin(panics(c))).await;
+    assert!(matches!(error, Err(RunError::Failed(_))));
+    assert_eq!(run(&world, &charge(), &payload, Ok(2)).await.unwrap().value, 2);
+}
+
+/// Claims the key and is killed.
+async fn dies(world: &World, operation: &Operation, payload: &Value, deadline: Timestamp) {
+    let idempotency = world.idempotency();
+    let forever = |_| std::future::pending::<Result<u32, Failure>>();
+    let run = idempotency.run(operation, payload, Some(deadline), forever);
+    assert!(drop_after(1, run).await.is_none());
+}
+
+#[tokio::test]
+async fn a_key_that_is_held_elsewhere_is_busy_until_its_lease_ends() {
+    let world = World::new();
+    let payload = json!({ "id": "a" });
+    let deadline = world.clock.now().plus(Duration::from_secs(30));
+    dies(&world, &charge(), &payload, deadline).await;
+    let busy = run(&world, &charge(), &payload, Ok(1)).await.unwrap_err();
+    assert!(busy.is_transient());
+    let RunError::Busy { until } = busy else { panic!("{busy:?}") };
+    assert!(until >= deadline && until <= deadline.plus(Duration::from_secs(3)));
+    let patient = charge().on_conflict(Conflict::Wait { up_to: Duration::MAX });
+    let idempotency = world.idempotency();
+    let waiting = idempotency.run(&patient, &payload, None, |call| async move {
+        assert_eq!((call.failures(), call.vanished()), (0, 1), "it is told of the other");
+        Ok::<_, Failure>(5)
+    });
+    assert_eq!(world.clock.drive(waiting).await.unwrap().value, 5);
+    assert!(world.clock.now() > until);
+}
+
+#[tokio::test]
+async fn a_function_is_stopped_at_the_deadline() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let deadline = world.clock.now().plus(Duration::from_secs(10));
+    let operation = charge();
+    let payload = json!({ "id": "a" });
+    let slow = idempotency.run(&operation, &payload, Some(deadline), |call| {
+        assert!(call.remaining().unwrap() < Duration::from_secs(10));
+        let clock = world.clock.clone();
+        async move {
+            clock.sleep(Duration::from_secs(60)).await;
+            Ok::<_, Failure>(1)
+        }
+    });
+    let error = world.clock.drive(slow).await.unwrap_err();
+    assert!(matches!(error, RunError::OutOfTime) && error.is_transient());
+    assert!(world.clock.now() < deadline);
+    let past = Some(Timestamp::from_secs(1));
+    let late = idempotency.run(&operation, &payload, past, |_| async { Ok::<_, Failure>(1) });
+    assert!(world.clock.drive(late).await.is_err());
+}
+
+#[tokio::test]
+async fn a_completion_that_cannot_be_recorded_still_has_its_result() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let (operation, payload) = (charge(), json!({ "id": "a" }));
+    let run = idempotency.run(&operation, &payload, None, |_| {
+        world.store.outage();
+        async { Ok::<_, Failure>(1) }
+    });
+    let run = world.clock.drive(run).await.unwrap();
+    assert_eq!((run.value, run.replayed, run.recorded), (1, false, false));
+}
+
+#[tokio::test]
+async fn missing_keys_run_unprotected_where_that_is_wanted() {
+    let world = World::new();
+    let operation = charge().on_missing_key(MissingKey::RunUnprotected);
+    for value in [1, 2] {
+        let run = run(&world, &operation, &json!({}), Ok(value)).await.unwrap();
+        assert_eq!((run.value, run.replayed, run.recorded), (value, false, false));
+    }
+    assert!(world.store.inner().is_empty());
+}
+
+#[tokio::test]
+async fn operations_inside_operations_complete_their_own_keys() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let payload = json!({ "id": "a" });
+    let (outer, inner) = (charge(), Operation::new("mail").key("id"));
+    let calls = AtomicU32::new(0);
+    let once = |idempotency: Idempotency, fails: bool| {
+        let (outer, inner, payload, calls) = (&outer, &inner, &payload, &calls);
+        async move {
+            let nested = idempotency.clone();
+            let run = idempotency.run(outer, payload, None, |_| async move {
+                let mail = nested.run(inner, payload, None, |_| async {
+                    Ok::<_, Failure>(calls.fetch_add(1, Ordering::Relaxed))
+                });
+                let mail = mail.await?.value;
+                if fails { Err(Failure::retry("after the mail")) } else { Ok(mail + 10) }
+            });
+            run.await
+        }
+    };
+    assert!(once(idempotency.clone(), true).await.is_err());
+    assert_eq!(once(idempotency.clone(), false).await.unwrap().value, 10);
+    assert!(once(idempotency, false).await.unwrap().replayed);
+    assert_eq!(calls.load(Ordering::Relaxed), 1, "one mail");
+    assert_eq!(world.store.inner().len(), 2);
+}
+
+#[tokio::test]
+async fn operations_of_different_names_do_not_wait_for_each_other() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let payload = json!({ "id": "a" });
+    let operations = [charge(), Operation::new("mail").key("id"), Operation::new("log").key("id")];
+    let start = world.clock.now();
+    let (idempotency, payload) = (&idempotency, &payload);
+    let runs = operations.iter().map(|operation| {
+        let (name, clock) = (operation.name().to_owned(), world.clock.clone());
+        idempotency.run(operation, payload, None, |_| async move {
+            clock.sleep(Duration::from_secs(5)).await;
+            Ok::<_, Failure>(name)
+        })
+    });
+    let runs = world.clock.drive(futures_util::future::join_all(runs)).await;
+    let names: Vec<_> = runs.into_iter().map(|run| run.unwrap().value).collect();
+    assert_eq!(names, ["charge", "mail", "log"]);
+    assert_eq!(world.clock.now(), start.plus(Duration::from_secs(5)), "side by side");
+}
+
+/// The key and the fingerprint are those of the payload as it was when the call began.
+#[tokio::test]
+async fn what_the_function_does_to_its_payload_does_not_matter() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let operation = charge().fingerprint("@");
+    let payload = std::sync::Mutex::new(json!({ "id": "a", "amount": 1 }));
+    for replayed in [false, true] {
+        let before = payload.lock().unwrap().clone();
+        let run = idempotency.run(&operation, &before, None, |_| {
+            *payload.lock().unwrap() = json!({ "id": "b" });
+            async { Ok::<_, Failure>(1) }
+        });
+        assert_eq!(run.await.unwrap().replayed, replayed);
+        *payload.lock().unwrap() = before;
+    }
+}
+
+#[tokio::test]
+async fn keys_in_the_store_show_nothing_of_the_payload() {
+    let world = World::new();
+    run(&world, &charge(), &json!({ "id": "s3cr3t" }), Ok(1)).await.unwrap();
+    for call in world.store.history() {
+        if let lambda_idempotency_testkit::faults::Call::Write { writes, .. } = call {
+            for write in writes {
+                assert!(write.key.as_str().starts_with("charge#"), "{}", write.key);
+                assert!(!format!("{write:?}").contains("s3cr3t"));
+                let found = Store::read(world.store.inner(), &[write.key], Timestamp::EPOCH).await;
+                assert!(matches!(found[..], [Ok(Some(_))]));
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! `run`: results come back as they were, or it is said that they cannot.
+
+use std::{collections::BTreeMap, fmt::Debug};
+
+use lambda_idempotency::{Failure, Operation, Run, RunError};
+use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+fn charge() -> Operation {
+    Operation::new("charge").key("id")
+}
+
+async fn run<R: Serialize + DeserializeOwned + Send>(
+    world: &World,
+    value: R,
+) -> Result<Run<R>, RunError> {
+    let idempotency = world.idempotency();
+    let (operation, payload) = (charge(), json!({ "id": "a" }));
+    idempotency.run(&operation, &payload, None, |_| async { Ok::<_, Failure>(value) }).await
+}
+
+/// Runs twice, in a world of its own; the second result must be the first.
+async fn replays<R>(value: R)
+where
+    R: Serialize + DeserializeOwned + Send + Clone + PartialEq + Debug,
+{
+    let world = World::new();
+    let first = run(&world, value.clone()).await.unwrap();
+    assert_eq!((&first.value, first.replayed), (&value, false));
+    let second = run(&world, value.clone()).await.unwrap();
+    assert_eq!((&second.value, second.replayed), (&value, true));
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Answer {
+    Nothing,
+    Paid { amount: u64, note: Option<String> },
+}
+
+#[tokio::test]
+async fn falsy_results_are_results() {
+    replays(0).await;
+    replays(false).await;
+    replays(String::new()).await;
+    replays(()).await;
+    replays(None::<u32>).await;
+    replays(Vec::<u32>::new()).await;
+    replays(BTreeMap::<String, u32>::new()).await;
+    replays(Value::Null).await;
+    replays(json!({})).await;
+}
+
+#[tokio::test]
+async fn results_keep_their_type_and_their_digits() {
+    replays(Answer::Nothing).await;
+    replays(Answer::Paid { amount: u64::MAX, note: Some("\"\\\n😀".to_owned()) }).await;
+    replays(("null".to_owned(), i64::MIN, 0.1 + 0.2, '\0')).await;
+    replays("true".to_owned()).await;
+    replays("plain text".to_owned()).await;
+    replays(json!({ "$serde": [1.5, "x", null], "": {} })).await;
+}
+
+#[tokio::test]
+async fn a_result_of_another_type_is_lost_and_said_to_be() {
+    let world = World::new();
+    run(&world, "text".to_owned()).await.unwrap();
+    let error = run(&world, 7).await.unwrap_err();
+    assert!(matches!(error, RunError::ResultLost(_)) && !error.is_transient());
+    assert!(error.to_string().contains("another type"), "{error}");
+    assert_eq!(run(&world, String::new()).await.unwrap().value, "text");
+}
+
+#[tokio::test]
+async fn a_number_is_not_taken_for_text() {
+    let world = World::new();
+    run(&world, 42).await.unwrap();
+    assert!(matches!(run(&world, String::new()).await, Err(RunError::ResultLost(_))));
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_is_returned_now_and_lost_later() {
+    let world = World::new();
+    let large = "x".repeat(400 * 1024);
+    let first = run(&world, large.clone()).await.unwrap();
+    assert_eq!((first.value.len(), first.recorded), (large.len(), true), "the work is done");
+    let error = run(&world, large).await.unwrap_err();
+    assert!(matches!(error, RunError::ResultLost(_)) && !error.is_transient());
+    assert!(error.to_string().contains("not kept"), "{error}");
+    assert_eq!(run(&world, 1).await.unwrap_err().to_string(), error.to_string());
+}
+
+/// Cannot be written as JSON.
+#[derive(Debug, Deserialize)]
+struct Odd;
+
+impl Serialize for Odd {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("s3cr3t"))
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_is_no_json_is_returned_now_and_lost_later() {
+    let world = World::new();
+    let first = run(&world, Odd).await.unwrap();
+    assert_eq!((first.replayed, first.recorded), (false, true));
+    let error = run(&world, Odd).await.unwrap_err();
+    assert!(matches!(error, RunError::ResultLost(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_payload_that_is_no_json_is_refused() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let error = idempotency.run(&charge(), &Odd, None, |_| async { Ok::<_, Failure>(1) }).await;
+    assert!(matches!(error, Err(RunError::Unserializable)));
+    assert!(!error.unwrap_err().to_string().contains("s3cr3t"));
+}

@@ -1,0 +1,227 @@
+//! No log line and no error holds anything of a payload, a key or a result.
+
+use lambda_idempotency::{
+    Call, Failure, Function, Idempotency, MissingKey, Operation, StoreErrorKind, TracingObserver,
+    record,
+};
+use lambda_idempotency_testkit::faults::{Fault, GuardKind};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    secrets_capture::Captured,
+    support::{World, batch, bus_event, diagnostic, ids, notification, serve, with_body},
+};
+
+const SECRET: &str = "s3cr3t";
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Order {
+    id: String,
+    n: u32,
+    #[serde(default)]
+    fate: String,
+}
+
+#[derive(Debug)]
+struct Refused(String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "refused: {}", self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+async fn handle(order: Order, _: Call) -> Result<String, Failure> {
+    let text = format!("{order:?}");
+    match &*order.fate {
+        "message" => Err(text.into()),
+        "error" => Err(Refused(text).into()),
+        "boxed" => Err(Failure::retry(Box::<dyn std::error::Error + Send + Sync>::from(text))),
+        "remember" => Err(Failure::remember(Refused(text))),
+        "panic" => std::panic::panic_any(text),
+        _ => Ok(text),
+    }
+}
+
+fn logging(world: &World) -> Idempotency {
+    world.idempotency().with_observer(TracingObserver)
+}
+
+fn body(fate: &str) -> String {
+    json!({ "id": format!("{SECRET}-{fate}"), "n": 1, "fate": fate, "note": SECRET }).to_string()
+}
+
+/// Bodies that go wrong each in its own way.
+fn bodies() -> Vec<String> {
+    let mut bodies: Vec<String> =
+        ["", "message", "error", "boxed", "remember", "remember"].map(body).into();
+    bodies.extend([
+        format!("{SECRET} no JSON"),
+        format!("{{\"id\": \"{SECRET}"),
+        format!("{{\"id\": {SECRET}}}"),
+        format!("{{\"note\": \"{SECRET}\", \"n\": 1}}"),
+        format!("{{\"id\": null, \"note\": \"{SECRET}\", \"n\": 1}}"),
+        format!("{{\"id\": \"a\", \"n\": \"{SECRET}\"}}"),
+        format!("{{\"{SECRET}\": 1, \"{SECRET}\": 2}}"),
+        format!("[\"{SECRET}\"]"),
+        format!("\"{SECRET}\""),
+    ]);
+    bodies
+}
+
+fn check(captured: &Captured, proof: &[&str]) {
+    let text = captured.text();
+    for part in proof {
+        assert!(text.contains(part), "it would not have been seen: {part}\n{text}");
+    }
+    let leak = text.lines().find(|line| line.contains(SECRET));
+    assert_eq!(leak, None, "\n{text}");
+}
+
+/// Calls the function and keeps what it answers, if that is an error, and its answer in any case.
+async fn call(world: &World, captured: &Captured, function: &Function, event: &Value) -> Value {
+    let event = event.to_string();
+    match world.clock.drive(serve(function.clone(), &event, world.context())).await {
+        Ok(answer) => {
+            captured.add(answer.get());
+            serde_json::from_str(answer.get()).unwrap()
+        }
+        Err(error) => {
+            captured.error(&error);
+            let (kind, text) = diagnostic(error);
+            captured.add(&format!("{kind}: {text}\n"));
+            Value::Null
+        }
+    }
+}
+
+#[tokio::test]
+async fn records_of_every_source_in_every_state() {
+    let (world, captured) = (World::new(), Captured::default());
+    let guard = captured.start();
+    let function = logging(&world)
+        .function()
+        .sqs(Operation::new("a").key("id").fingerprint("note"), handle)
+        .sns(Operation::new("b").key("[id, n]"), handle)
+        .event_bridge(Operation::new("c").key(record("detail.{id: id}")), handle)
+        .build()
+        .unwrap();
+    for _ in 0..2 {
+        let messages = bodies();
+        let messages = messages.iter().enumerate();
+        let event = batch(messages.map(|(at, body)| with_body(&format!("m-{at}"), body)));
+        let answer = call(&world, &captured, &function, &event).await;
+        assert!(!ids(&answer).is_empty());
+        for body in bodies() {
+            call(&world, &captured, &function, &notification("n-1", &body)).await;
+            let detail = serde_json::from_str(&body).unwrap_or(Value::String(body));
+            call(&world, &captured, &function, &bus_event("e-1", "Placed", &detail)).await;
+        }
+    }
+    let other = body("").replace("\"note\":\"s3cr3t\"", "\"note\":\"another s3cr3t\"");
+    call(&world, &captured, &function, &batch([with_body("m-1", &other)])).await;
+    call(&world, &captured, &function, &json!({ "secret": SECRET })).await;
+    call(&world, &captured, &function, &json!(SECRET)).await;
+    drop(guard);
+    check(
+        &captured,
+        &[
+            "executed",
+            "replayed",
+            "failed with",
+            "Refused",
+            "remembered",
+            "rejected",
+            "fingerprint",
+            "mismatch",
+            "UnknownEvent",
+            "sns record n-1",
+            "key_hash=",
+        ],
+    );
+}
+
+/// The panic's own message goes where the program's panic hook sends it, and nowhere else.
+#[tokio::test]
+async fn panics() {
+    let (world, captured) = (World::new(), Captured::default());
+    let guard = captured.start();
+    let idempotency = logging(&world);
+    let sqs = idempotency.sqs(Operation::new("a").key("id"), handle).unwrap();
+    call(&world, &captured, &sqs, &batch([with_body("m-1", &body("panic"))])).await;
+    let sns = idempotency.sns(Operation::new("b").key("id"), handle).unwrap();
+    call(&world, &captured, &sns, &notification("n-1", &body("panic"))).await;
+    drop(guard);
+    check(&captured, &["a panic"]);
+}
+
+#[tokio::test]
+async fn policies_for_missing_keys() {
+    let (world, captured) = (World::new(), Captured::default());
+    let guard = captured.start();
+    for policy in [MissingKey::Fail, MissingKey::RunUnprotected, MissingKey::Skip] {
+        let operation = Operation::new("a").key("nowhere").on_missing_key(policy);
+        let sqs = logging(&world).sqs(operation, handle).unwrap();
+        for fate in ["", "error"] {
+            call(&world, &captured, &sqs, &batch([with_body("m-1", &body(fate))])).await;
+        }
+    }
+    drop(guard);
+    check(&captured, &["rejected", "unprotected", "skipped"]);
+}
+
+#[tokio::test]
+async fn a_store_that_fails() {
+    let (world, captured) = (World::new(), Captured::default());
+    let guard = captured.start();
+    let sqs = logging(&world).sqs(Operation::new("a").key("id"), handle).unwrap();
+    let event = batch([with_body("m-1", &body(""))]);
+    world.store.outage();
+    call(&world, &captured, &sqs, &event).await;
+    world.store.heal();
+    world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::Mine));
+    call(&world, &captured, &sqs, &event).await;
+    call(&world, &captured, &sqs, &event).await;
+    drop(guard);
+    check(&captured, &["unavailable", "completion_lost", "busy", "RecordsReturned"]);
+}
+
+#[tokio::test]
+async fn results_of_any_size() {
+    let (world, captured) = (World::new(), Captured::default());
+    let guard = captured.start();
+    let idempotency = logging(&world);
+    let operation = Operation::new("charge").key("id").fingerprint("note");
+    for (id, size) in [("small", 1), ("large", 100_000)] {
+        for (round, note) in [SECRET, SECRET, "another s3cr3t"].into_iter().enumerate() {
+            let payload = json!({ "id": format!("{SECRET}-{id}"), "note": note });
+            let result = SECRET.repeat(size);
+            let run = idempotency.run(&operation, &payload, None, |call| {
+                captured.add(&format!("{call:?}"));
+                async { Ok::<_, Failure>(result) }
+            });
+            match run.await {
+                Ok(run) => assert_eq!(run.replayed, round > 0),
+                Err(error) => captured.error(&error),
+            }
+        }
+    }
+    let payload = json!({ "id": format!("{SECRET}-small"), "note": SECRET });
+    let typed = idempotency.run(&operation, &payload, None, |_| async { Ok::<u32, Failure>(1) });
+    captured.error(&typed.await.unwrap_err());
+    drop(guard);
+    check(&captured, &["TooLarge", "replayed", "not kept", "another type", "another payload"]);
+}
+
+#[test]
+#[should_panic(expected = "left: Some")]
+fn a_leak_would_be_seen() {
+    let captured = Captured::default();
+    let guard = captured.start();
+    tracing::trace!(note = SECRET, "at the lowest level");
+    drop(guard);
+    check(&captured, &["at the lowest level"]);
+}

@@ -1,0 +1,203 @@
+//! SQS: which messages come again.
+
+use std::time::Duration;
+
+use lambda_idempotency::{Operation, Remembered, StoreErrorKind};
+use lambda_idempotency_core::clock::Clock as _;
+use lambda_idempotency_testkit::faults::{Call, Fault, GuardKind};
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, diagnostic, order, sample, with_body};
+
+fn by_id() -> Operation {
+    Operation::new("place-order").key("id")
+}
+
+#[tokio::test]
+async fn when_all_is_well_none_comes_again() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", ""), order("m-2", "b", ""), order("m-3", "c", "")]);
+    let nothing = json!({ "batchItemFailures": [] });
+    assert_eq!(world.invoke(&function, &event).await.unwrap(), nothing);
+    assert_eq!(world.invoke(&function, &event).await.unwrap(), nothing, "and replayed");
+    world.ledger.assert_each_once(["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn exactly_what_failed_comes_again() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let event = batch([
+        order("m-1", "a", ""),
+        order("m-2", "b", "fail once"),
+        order("m-3", "c", ""),
+        order("m-4", "d", "panic"),
+        with_body("m-5", "{}"),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, ["m-2", "m-4", "m-5"]);
+    world.ledger.assert_each_once(["a", "c"]);
+    let again = batch([order("m-2", "b", "fail once"), order("m-4", "d", "")]);
+    assert!(world.returned(&function, &again).await.is_empty());
+    world.ledger.assert_each_once(["a", "b", "c", "d"]);
+    assert_eq!(world.ledger.entry("b").executions, ["1"], "it was told of its failure");
+}
+
+#[tokio::test]
+async fn one_message_twice_in_a_batch_is_named_once() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let twice = || order("m-1", "a", "fail");
+    let event = batch([twice(), order("m-2", "b", ""), twice(), order("m-2", "b", "")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    world.ledger.assert_once("b");
+}
+
+#[tokio::test]
+async fn two_messages_of_one_order_share_their_fate() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "fail"), order("m-2", "a", "fail")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
+    let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn the_message_itself_is_the_key_unless_another_is_named() {
+    let world = World::new();
+    let function = world.idempotency().sqs(Operation::new("place-order"), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
+    world.returned(&function, &event).await;
+    assert_eq!(world.ledger.executed("a"), 2, "published twice");
+    world.returned(&function, &event).await;
+    assert_eq!(world.ledger.executed("a"), 2, "delivered twice");
+}
+
+#[tokio::test]
+async fn bodies_of_plain_text() {
+    let world = World::new();
+    let function = world.idempotency().sqs(Operation::new("notes"), world.text_handler()).unwrap();
+    let sample: Value = serde_json::from_str(&sample("sqsEvent")).unwrap();
+    // The second is an object, which is no text.
+    let returned = world.returned(&function, &sample).await;
+    assert_eq!(returned, ["2e1424d4-f796-459a-8184-9c92662be6da"]);
+    world.ledger.assert_once("Test message.");
+    let quoted = batch([with_body("m-1", "\"in quotes\""), with_body("m-2", "")]);
+    assert!(world.returned(&function, &quoted).await.is_empty());
+    world.ledger.assert_each_once(["Test message.", "in quotes", ""]);
+}
+
+#[tokio::test]
+async fn a_deduplicated_message_is_processed_again_after_the_retention() {
+    let world = World::new();
+    let operation = by_id().retain(Duration::from_secs(60));
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "")]);
+    world.returned(&function, &event).await;
+    world.clock.advance(Duration::from_secs(60));
+    world.returned(&function, &event).await;
+    world.ledger.assert_once("a");
+    world.clock.advance(Duration::from_millis(1001));
+    world.returned(&function, &event).await;
+    assert_eq!(world.ledger.executed("a"), 2);
+}
+
+#[tokio::test]
+async fn another_payload_under_the_same_key_comes_again() {
+    let world = World::new();
+    let operation = by_id().fingerprint("amount");
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let paid = |message, amount: u32| {
+        with_body(message, &json!({ "id": "a", "amount": amount }).to_string())
+    };
+    assert!(world.returned(&function, &batch([paid("m-1", 5)])).await.is_empty());
+    assert!(world.returned(&function, &batch([paid("m-2", 5)])).await.is_empty());
+    assert_eq!(world.returned(&function, &batch([paid("m-3", 6)])).await, ["m-3"]);
+    world.ledger.assert_once("a");
+    let one_batch = batch([paid("m-4", 5), paid("m-5", 6), with_body("m-6", r#"{"id":"a"}"#)]);
+    assert_eq!(world.returned(&function, &one_batch).await, ["m-5", "m-6"]);
+}
+
+#[tokio::test]
+async fn a_failure_for_good_goes_to_the_dead_letter_queue_or_is_acknowledged() {
+    for (policy, later) in
+        [(Remembered::Return, vec!["m-1"]), (Remembered::Acknowledge, Vec::new())]
+    {
+        let world = World::new();
+        let operation = by_id().on_remembered(policy);
+        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let event = batch([order("m-1", "a", "give up")]);
+        assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+        let recovered = batch([order("m-1", "a", "")]);
+        assert_eq!(world.returned(&function, &recovered).await, later);
+        world.ledger.assert_never("a");
+    }
+}
+
+#[tokio::test]
+async fn what_fails_too_often_is_not_tried_again() {
+    let world = World::new();
+    let operation = by_id().max_failures(2);
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    for _ in 0..2 {
+        let event = batch([order("m-1", "a", "fail")]);
+        assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    }
+    assert_eq!(world.returned(&function, &batch([order("m-1", "a", "")])).await, ["m-1"]);
+    world.ledger.assert_never("a");
+}
+
+#[tokio::test]
+async fn an_outage_that_returns_all_fails_the_invocation_so_that_pollers_slow_down() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    world.store.outage();
+    let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
+    let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+    assert_eq!(kind, "Idempotency.RecordsReturned");
+    assert!(text.contains("2 of 2 sqs") && text.contains("m-1"), "{text}");
+    assert_eq!(world.ledger.total(), 0);
+    world.store.heal();
+    assert!(world.returned(&function, &event).await.is_empty());
+    world.ledger.assert_each_once(["a", "b"]);
+}
+
+#[tokio::test]
+async fn an_outage_for_some_returns_those() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    world.invoke(&function, &batch([order("m-0", "b", "")])).await.unwrap();
+    let [Call::Write { writes, .. }, ..] = &world.store.history()[..] else { panic!() };
+    let done = writes[0].key.clone();
+    let others = Fault::refuse(StoreErrorKind::Unavailable).for_keys(move |key| *key != done);
+    world.store.inject(others.always());
+    let event = batch([order("m-1", "a", ""), order("m-2", "b", ""), order("m-3", "c", "")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1", "m-3"]);
+    world.ledger.assert_each_once(["b"]);
+}
+
+#[tokio::test]
+async fn a_completion_that_is_lost_is_acknowledged_all_the_same() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let refused = Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::Mine);
+    world.store.inject(refused.always());
+    assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn a_handler_that_outlives_the_invocation_is_stopped_and_its_message_comes_again() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let lease_end = world.clock.now().plus(Duration::from_secs(31));
+    let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    let again = batch([order("m-1", "a", "")]);
+    assert_eq!(world.returned(&function, &again).await, ["m-1"], "its effect may be on the way");
+    world.clock.advance(lease_end.since(world.clock.now()));
+    assert!(world.returned(&function, &again).await.is_empty());
+    world.ledger.assert_each_once(["a", "b"]);
+}

@@ -1,0 +1,175 @@
+//! SQS: records that are not as they should be harm no other.
+
+use lambda_idempotency::{MissingKey, Operation, record};
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, diagnostic, order, with_body, without};
+
+fn by_id() -> Operation {
+    Operation::new("place-order").key("id")
+}
+
+#[tokio::test]
+async fn without_a_message_id_the_others_are_processed_and_the_invocation_fails() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    for nameless in [without(order("", "a", ""), "messageId"), order("", "a", "")] {
+        let event = batch([order("m-1", "b", ""), nameless, order("m-2", "c", "")]);
+        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.RecordsReturned");
+        assert!(text.contains("1 of 3") && text.contains("messageId"), "{text}");
+        assert!(text.contains("no. 2"), "its place is named: {text}");
+    }
+    world.ledger.assert_each_once(["b", "c"]);
+}
+
+#[tokio::test]
+async fn records_of_another_shape_fail_alone() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let mut odd_body = order("m-1", "a", "");
+    odd_body["body"] = json!({ "id": "a" });
+    let mut odd_attributes = order("m-2", "b", "");
+    odd_attributes["attributes"] = json!("none");
+    let mut odd_queue = order("m-4", "d", "");
+    odd_queue["eventSourceARN"] = json!(7);
+    let event = batch([
+        order("m-0", "z", ""),
+        odd_body,
+        odd_attributes,
+        without(order("m-3", "c", ""), "body"),
+        odd_queue,
+        without(order("m-5", "e", ""), "attributes"),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1", "m-3"]);
+    world.ledger.assert_each_once(["z", "b", "d", "e"]);
+}
+
+#[tokio::test]
+async fn bodies_that_cannot_be_read_come_again_and_claim_nothing() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let broken = [
+        "",
+        "{",
+        "{\"id\":\"a\"",
+        "hello",
+        "[1,2",
+        "{\"id\":\"a\",\"id\":\"b\"}",
+        "\u{feff}{}",
+        "{\"id\":1e999}",
+        "nul",
+    ];
+    let records = broken.iter().enumerate().map(|(at, body)| with_body(&format!("m-{at}"), body));
+    let ids: Vec<_> = (0..broken.len()).map(|at| format!("m-{at}")).collect();
+    assert_eq!(world.returned(&function, &batch(records)).await, ids);
+    assert!(world.store.inner().is_empty());
+    assert_eq!(world.ledger.total(), 0);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_the_handler_comes_again_and_claims_nothing() {
+    #[derive(serde::Deserialize)]
+    struct Order {
+        #[serde(rename = "id")]
+        _id: u32,
+    }
+    let world = World::new();
+    let handler = |_: Order, _| async { Ok::<_, std::io::Error>(()) };
+    let function = world.idempotency().sqs(by_id(), handler).unwrap();
+    let event = batch([with_body("m-1", r#"{"id":"a"}"#), with_body("m-2", r#"{"id":1}"#)]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    assert_eq!(world.store.inner().len(), 1);
+}
+
+/// Bodies in which `id` is nothing that could be a key.
+const NO_KEY: [&str; 6] =
+    ["{}", "null", r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":[]}"#, r#"{"id":{}}"#];
+
+async fn without_key(policy: Option<MissingKey>) -> (World, Vec<String>) {
+    let world = World::new();
+    let operation = policy.map_or_else(by_id, |policy| by_id().on_missing_key(policy));
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let records = NO_KEY.iter().enumerate().map(|(at, body)| with_body(&format!("m-{at}"), body));
+    let returned = world.returned(&function, &batch(records)).await;
+    (world, returned)
+}
+
+#[tokio::test]
+async fn without_a_key_a_record_fails() {
+    for policy in [None, Some(MissingKey::Fail)] {
+        let (world, returned) = without_key(policy).await;
+        assert_eq!(returned, ["m-0", "m-1", "m-2", "m-3", "m-4", "m-5"]);
+        assert_eq!(world.ledger.total(), 0);
+    }
+}
+
+#[tokio::test]
+async fn without_a_key_a_record_runs_unprotected_where_that_is_wanted() {
+    let (world, returned) = without_key(Some(MissingKey::RunUnprotected)).await;
+    assert!(returned.is_empty());
+    assert_eq!(world.ledger.total(), NO_KEY.len());
+    assert!(world.store.inner().is_empty());
+}
+
+#[tokio::test]
+async fn without_a_key_a_record_is_skipped_where_that_is_wanted() {
+    let (world, returned) = without_key(Some(MissingKey::Skip)).await;
+    assert!(returned.is_empty());
+    assert_eq!(world.ledger.total(), 0);
+}
+
+/// The policy is about keys that are not there, not about such as cannot be used.
+#[tokio::test]
+async fn no_policy_lets_a_key_pass_that_is_there_but_cannot_be_told_apart() {
+    for policy in [MissingKey::RunUnprotected, MissingKey::Skip] {
+        let world = World::new();
+        let operation = by_id().on_missing_key(policy);
+        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let event = batch([
+            with_body("m-1", r#"{"id":0.1000000000000000055}"#),
+            with_body("m-2", r#"{"id":9007199254740993.0}"#),
+            with_body("m-3", "not JSON"),
+        ]);
+        assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2", "m-3"]);
+        assert_eq!(world.ledger.total(), 0);
+    }
+}
+
+#[tokio::test]
+async fn keys_of_the_record_do_not_need_a_body_of_json() {
+    let world = World::new();
+    let operation = Operation::new("notes").key(record("[messageId, attributes.SenderId]"));
+    let function = world.idempotency().sqs(operation, world.text_handler()).unwrap();
+    let mut sent = with_body("m-1", "hello {");
+    sent["attributes"]["SenderId"] = "me".into();
+    let anonymous = with_body("m-2", "hello {");
+    let event = batch([sent, anonymous]);
+    for _ in 0..2 {
+        assert_eq!(world.returned(&function, &event).await, ["m-2"]);
+    }
+    world.ledger.assert_once("hello {");
+}
+
+#[tokio::test]
+async fn a_panic_fails_its_message_alone_and_is_counted() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "panic"), order("m-2", "b", "")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
+    assert_eq!(world.ledger.entry("a").executions, ["1"], "one failure, no disappearance");
+}
+
+/// A handler may panic before it returns its future, too.
+#[tokio::test]
+async fn a_panic_outside_the_future_is_no_worse() {
+    let world = World::new();
+    let handler = |payload: Value, _| {
+        assert!(payload["id"] != "a", "not this one");
+        std::future::ready(Ok::<_, std::io::Error>(()))
+    };
+    let function = world.idempotency().sqs(by_id(), handler).unwrap();
+    let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+}

@@ -1,0 +1,77 @@
+//! SQS: FIFO queues keep the order of their groups; standard queues have none.
+
+use lambda_idempotency::Operation;
+use serde_json::Value;
+
+use crate::support::{FIFO, QUEUE, World, batch, grouped, order, sample, without};
+
+fn by_id() -> Operation {
+    Operation::new("place-order").key("id")
+}
+
+fn in_groups(queue: &str) -> Value {
+    batch([
+        grouped(order("m-1", "a1", ""), queue, "a"),
+        grouped(order("m-2", "b1", ""), queue, "b"),
+        grouped(order("m-3", "a2", "fail"), queue, "a"),
+        grouped(order("m-4", "b2", ""), queue, "b"),
+        grouped(order("m-5", "a3", ""), queue, "a"),
+    ])
+}
+
+#[tokio::test]
+async fn nothing_of_a_group_is_processed_after_a_failure() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    assert_eq!(world.returned(&function, &in_groups(FIFO)).await, ["m-3", "m-5"]);
+    world.ledger.assert_each_once(["a1", "b1", "b2"]);
+    world.ledger.assert_never("a3");
+}
+
+#[tokio::test]
+async fn on_a_standard_queue_a_group_means_fairness_and_not_order() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    assert_eq!(world.returned(&function, &in_groups(QUEUE)).await, ["m-3"]);
+    world.ledger.assert_each_once(["a1", "a3", "b1", "b2"]);
+}
+
+/// A record that cannot be read holds its place in the order, as one that fails does.
+#[tokio::test]
+async fn a_bad_record_stops_its_group() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let event = batch([
+        grouped(order("m-1", "a1", ""), FIFO, "a"),
+        without(grouped(order("m-2", "a2", ""), FIFO, "a"), "body"),
+        grouped(order("m-3", "a3", ""), FIFO, "a"),
+        grouped(order("m-4", "b1", ""), FIFO, "b"),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, ["m-2", "m-3"]);
+    world.ledger.assert_each_once(["a1", "b1"]);
+}
+
+#[tokio::test]
+async fn one_order_in_two_groups_is_placed_once() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let event = batch([
+        grouped(order("m-1", "same", ""), FIFO, "a"),
+        grouped(order("m-2", "same", ""), FIFO, "b"),
+        grouped(order("m-3", "other", ""), FIFO, "b"),
+    ]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    world.ledger.assert_each_once(["same", "other"]);
+}
+
+#[tokio::test]
+async fn the_sample_of_a_fifo_queue() {
+    let world = World::new();
+    let operation = Operation::new("hello").key("json(Message).username");
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let event: Value = serde_json::from_str(&sample("snsSqsFifoEvent")).unwrap();
+    for _ in 0..2 {
+        assert!(world.returned(&function, &event).await.is_empty());
+    }
+    assert_eq!(world.ledger.total(), 1);
+}

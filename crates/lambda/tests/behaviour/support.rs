@@ -1,0 +1,194 @@
+//! A small world: one store, one clock, handlers that do what their payload says, and events.
+
+use std::time::Duration;
+
+use lambda_idempotency::{
+    Call, Failure, Function, Idempotency, InvocationError, MemoryStore, Silent, Timestamp,
+};
+use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
+use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
+use lambda_runtime::{Context, LambdaEvent};
+use serde_json::{Value, json, value::RawValue};
+use tower_service::Service;
+
+pub(crate) const QUEUE: &str = "arn:aws:sqs:eu-west-1:111122223333:orders";
+pub(crate) const FIFO: &str = "arn:aws:sqs:eu-west-1:111122223333:orders.fifo";
+pub(crate) const TOPIC: &str = "arn:aws:sns:eu-west-1:111122223333:orders";
+
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) clock: ManualClock,
+    pub(crate) store: FaultyStore<MemoryStore>,
+    pub(crate) ledger: Ledger,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            clock: ManualClock::new(Timestamp::from_secs(1_700_000_000)),
+            store: FaultyStore::new(MemoryStore::new()),
+            ledger: Ledger::new(),
+        }
+    }
+
+    pub(crate) fn idempotency(&self) -> Idempotency {
+        Idempotency::new(self.store.clone()).with_clock(self.clock.clone()).with_observer(Silent)
+    }
+
+    /// Does what `do` in the payload says, and notes its `id` where it succeeds.
+    pub(crate) fn handler(
+        &self,
+    ) -> impl Fn(Value, Call) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static
+    {
+        let world = self.clone();
+        move |payload, call| {
+            let world = world.clone();
+            Box::pin(async move {
+                let id = payload["id"].as_str().unwrap_or("nobody").to_owned();
+                match payload["do"].as_str() {
+                    Some("fail") => return Err(Failure::retry(format!("{id} has no luck"))),
+                    Some("give up") => return Err(Failure::remember("never again")),
+                    Some("panic") => panic!("{id} panics"),
+                    Some("sleep") => world.clock.sleep(Duration::from_secs(3600)).await,
+                    Some("fail once") if call.failures() == 0 => return Err("not yet".into()),
+                    _ => {}
+                }
+                world.ledger.record(id, call.failures());
+                Ok(())
+            })
+        }
+    }
+
+    /// A handler of text, which notes what it is given.
+    pub(crate) fn text_handler(
+        &self,
+    ) -> impl Fn(String, Call) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static
+    {
+        let ledger = self.ledger.clone();
+        move |text, _| {
+            ledger.record(text, "");
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    /// A context whose invocation ends in 30 seconds.
+    pub(crate) fn context(&self) -> Context {
+        let mut context = Context::default();
+        context.request_id = "request-1".to_owned();
+        context.deadline = self.clock.now().plus(Duration::from_secs(30)).as_millis();
+        context
+    }
+
+    /// Hands an event over as Lambda does, in simulated time.
+    pub(crate) async fn invoke_raw(
+        &self,
+        function: &Function,
+        event: &str,
+    ) -> Result<Value, InvocationError> {
+        let answer = self.clock.drive(serve(function.clone(), event, self.context())).await?;
+        Ok(serde_json::from_str(answer.get()).unwrap())
+    }
+
+    pub(crate) async fn invoke(
+        &self,
+        function: &Function,
+        event: &Value,
+    ) -> Result<Value, InvocationError> {
+        self.invoke_raw(function, &event.to_string()).await
+    }
+
+    /// The ids that an SQS function gives back.
+    pub(crate) async fn returned(&self, function: &Function, event: &Value) -> Vec<String> {
+        ids(&self.invoke(function, event).await.unwrap())
+    }
+}
+
+/// Calls a service as the runtime does: when it is ready.
+pub(crate) async fn serve<S>(
+    mut service: S,
+    event: &str,
+    context: Context,
+) -> Result<S::Response, S::Error>
+where
+    S: Service<LambdaEvent<Box<RawValue>>>,
+{
+    std::future::poll_fn(|cx| service.poll_ready(cx)).await?;
+    let payload = RawValue::from_string(event.to_owned()).unwrap();
+    service.call(LambdaEvent::new(payload, context)).await
+}
+
+pub(crate) fn ids(answer: &Value) -> Vec<String> {
+    let members = answer.as_object().unwrap();
+    assert_eq!(members.len(), 1, "{answer}");
+    let failures = members["batchItemFailures"].as_array().unwrap();
+    failures
+        .iter()
+        .map(|failure| {
+            assert_eq!(failure.as_object().unwrap().len(), 1, "{answer}");
+            failure["itemIdentifier"].as_str().unwrap().to_owned()
+        })
+        .collect()
+}
+
+/// What Lambda is told of an error: its type and its text.
+pub(crate) fn diagnostic(error: InvocationError) -> (String, String) {
+    let lambda_runtime::Diagnostic { error_type, error_message } = error.into();
+    (error_type, error_message)
+}
+
+/// A message whose body is an order with this id, to be treated so.
+pub(crate) fn order(message: &str, id: &str, fate: &str) -> Value {
+    with_body(message, &json!({ "id": id, "do": fate }).to_string())
+}
+
+pub(crate) fn with_body(message: &str, body: &str) -> Value {
+    json!({
+        "messageId": message,
+        "receiptHandle": "AQEB",
+        "body": body,
+        "attributes": { "ApproximateReceiveCount": "1" },
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": QUEUE,
+        "awsRegion": "eu-west-1",
+    })
+}
+
+/// The same from another queue, in a group.
+pub(crate) fn grouped(mut message: Value, queue: &str, group: &str) -> Value {
+    message["eventSourceARN"] = queue.into();
+    message["attributes"]["MessageGroupId"] = group.into();
+    message
+}
+
+pub(crate) fn without(mut record: Value, member: &str) -> Value {
+    record.as_object_mut().unwrap().remove(member);
+    record
+}
+
+pub(crate) fn batch(records: impl IntoIterator<Item = Value>) -> Value {
+    json!({ "Records": records.into_iter().collect::<Vec<_>>() })
+}
+
+pub(crate) fn notification(id: &str, message: &str) -> Value {
+    batch([json!({
+        "EventVersion": "1.0",
+        "EventSource": "aws:sns",
+        "EventSubscriptionArn": format!("{TOPIC}:1"),
+        "Sns": { "MessageId": id, "TopicArn": TOPIC, "Message": message, "Type": "Notification" },
+    })])
+}
+
+pub(crate) fn bus_event(id: &str, detail_type: &str, detail: &Value) -> Value {
+    json!({
+        "version": "0", "id": id, "detail-type": detail_type, "source": "shop",
+        "account": "111122223333", "region": "eu-west-1", "time": "2026-01-01T00:00:00Z",
+        "resources": [], "detail": detail,
+    })
+}
+
+/// One of the samples of AWS's own shape.
+pub(crate) fn sample(name: &str) -> String {
+    let path = format!("{}/tests/events/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).unwrap()
+}

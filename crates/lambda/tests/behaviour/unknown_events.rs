@@ -1,0 +1,103 @@
+//! Events that are of no source, and events that are hardly events.
+
+use lambda_idempotency::{Failure, Function, Operation};
+use lambda_runtime::LambdaEvent;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::support::{World, batch, bus_event, diagnostic, notification, order, sample};
+
+fn shop(world: &World) -> Function {
+    world
+        .idempotency()
+        .function()
+        .sqs(Operation::new("place").key("id").from_queue("orders"), world.handler())
+        .event_bridge(Operation::new("cancel").key("id").from_source("shop"), world.handler())
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn the_error_says_what_came_and_what_was_expected() {
+    let world = World::new();
+    let function = shop(&world);
+    let mut stranger = bus_event("e-1", "Started", &json!({ "id": "s3cr3t" }));
+    stranger["source"] = "aws.ec2".into();
+    let mut queue = order("m-1", "s3cr3t", "");
+    queue["eventSourceARN"] = "arn:aws:sqs:eu-west-1:1:other".into();
+    for (event, found) in [
+        (stranger, "an EventBridge event \"Started\" from \"aws.ec2\""),
+        (batch([queue]), "event source \"aws:sqs\" from arn:aws:sqs:eu-west-1:1:other"),
+        (notification("n-1", "s3cr3t"), "event source \"aws:sns\""),
+        (serde_json::from_str(&sample("dynamoStreamEvent")).unwrap(), "\"aws:dynamodb\""),
+        (json!({ "orderId": "s3cr3t" }), "neither"),
+        (json!({ "Records": "s3cr3t" }), "neither"),
+        (json!({ "Records": ["s3cr3t"] }), "without an event source"),
+        (json!({ "Records": [{ "body": "s3cr3t" }] }), "without an event source"),
+        (json!({ "source": 7, "id": {}, "detail-type": ["s3cr3t"] }), "neither"),
+    ] {
+        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.UnknownEvent");
+        assert!(text.contains(found), "{text}");
+        assert!(text.contains("sqs from orders") && text.contains("eventbridge from shop"));
+        assert!(text.contains("otherwise"), "it says what to do: {text}");
+        assert!(!text.contains("s3cr3t"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_object_is_no_event() {
+    let world = World::new();
+    let function = shop(&world);
+    let records = batch([order("m-1", "a", "")])["Records"].to_string();
+    for event in ["[]", "[1,2]", "\"s3cr3t\"", "7", "null", "true", &format!("[{records}]")] {
+        let (kind, text) = diagnostic(world.invoke_raw(&function, event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.UnknownEvent", "{event}");
+        assert!(text.contains("no JSON object"), "{event}: {text}");
+        assert!(!text.contains("s3cr3t"), "{text}");
+    }
+    assert_eq!(world.ledger.total(), 0);
+}
+
+#[tokio::test]
+async fn a_batch_of_nothing_is_done() {
+    let world = World::new();
+    let event = batch([]);
+    let answer = world.invoke(&shop(&world), &event).await.unwrap();
+    assert_eq!(answer, json!({ "batchItemFailures": [] }));
+    let sns = world.idempotency().sns(Operation::new("ship"), world.handler()).unwrap();
+    assert_eq!(world.invoke(&sns, &event).await.unwrap(), Value::Null);
+    assert!(world.store.history().is_empty(), "without a word to the store");
+}
+
+#[tokio::test]
+async fn another_handler_can_take_the_rest() {
+    let world = World::new();
+    let ledger = world.ledger.clone();
+    let function = world
+        .idempotency()
+        .function()
+        .sqs(Operation::new("place").key("id"), world.handler())
+        .otherwise(move |event: LambdaEvent<Box<RawValue>>| {
+            ledger.record(event.payload.get(), "");
+            async move {
+                match event.payload.get() {
+                    "\"fail\"" => Err(Failure::retry("s3cr3t")),
+                    text => Ok(json!({ "length": text.len(), "by": event.context.request_id })),
+                }
+            }
+        })
+        .build()
+        .unwrap();
+    for event in ["[]", "7", "{}"] {
+        for _ in 0..2 {
+            let answer = world.invoke_raw(&function, event).await.unwrap();
+            assert_eq!(answer, json!({ "length": event.len(), "by": "request-1" }));
+        }
+        assert_eq!(world.ledger.executed(event), 2, "it is not protected");
+    }
+    let (kind, text) = diagnostic(world.invoke_raw(&function, "\"fail\"").await.unwrap_err());
+    assert_eq!(kind, "Idempotency.HandlerFailed");
+    assert!(text.contains("a message") && !text.contains("s3cr3t"), "{text}");
+    let answer = world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
+    assert_eq!(answer, json!({ "batchItemFailures": [] }), "what is known goes where it belongs");
+}
