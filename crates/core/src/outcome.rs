@@ -6,6 +6,7 @@ use crate::{
     clock::Timestamp,
     failure::Failure,
     key::{DocumentError, SelectionError},
+    record::Json,
     store::StoreError,
 };
 
@@ -16,36 +17,36 @@ pub enum Outcome {
     /// The handler ran, and the key is completed.
     Executed {
         /// What it returned, as JSON text; see `kept` for whether later deliveries get it too.
-        outcome: Option<Arc<str>>,
+        outcome: Option<Json>,
         /// What the store keeps of it.
         kept: Kept,
     },
     /// The handler ran without an idempotency key, as the policy for missing keys says.
     Unprotected {
         /// What it returned, as JSON text.
-        outcome: Option<Arc<str>>,
+        outcome: Option<Json>,
     },
     /// The work was done by an earlier delivery.
     Replayed {
         /// What that returned.
-        outcome: Option<Arc<str>>,
+        outcome: Option<Json>,
     },
     /// An identical record of the same batch did the work.
     Coalesced {
         /// What that returned.
-        outcome: Option<Arc<str>>,
+        outcome: Option<Json>,
     },
     /// The handler ran, lost its lease, and found that a successor has completed the key.
     Superseded {
         /// What the successor returned.
-        outcome: Option<Arc<str>>,
+        outcome: Option<Json>,
     },
     /// A policy that the user chose says that this delivery is not processed.
     Skipped,
     /// The handler returned, but that could not be recorded: a later delivery will run it again.
     CompletionLost {
         /// What it returned.
-        outcome: Option<Arc<str>>,
+        outcome: Option<Json>,
         /// Why it could not be recorded.
         error: StoreError,
     },
@@ -203,7 +204,7 @@ impl Outcome {
 
     /// What the handler returned, now or earlier, as JSON text.
     #[must_use]
-    pub fn value(&self) -> Option<&Arc<str>> {
+    pub fn value(&self) -> Option<&Json> {
         match self {
             Self::Executed { outcome, .. }
             | Self::Unprotected { outcome }

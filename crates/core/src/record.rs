@@ -29,7 +29,7 @@ pub struct Record {
     pub fingerprint: Option<Fingerprint>,
     /// What the handler returned ([`Status::Completed`]) or the remembered failure
     /// ([`Status::Failed`]), as JSON text.
-    pub outcome: Option<Arc<str>>,
+    pub outcome: Option<Json>,
     /// The type of the last failure. Never its message, which may quote the payload.
     pub error: Option<Arc<str>>,
 }
@@ -58,6 +58,31 @@ impl Record {
         matches!(self.status, Status::InProgress)
             && self.owner.is_none()
             && self.last_owner.is_some()
+    }
+}
+
+/// A JSON text: what a handler returned, or its remembered failure. It may say anything about a
+/// customer, so its `Debug` tells its length only; as a `&str` it is all there.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Json(Arc<str>);
+
+impl std::ops::Deref for Json {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: Into<Arc<str>>> From<T> for Json {
+    fn from(text: T) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Json({} bytes)", self.0.len())
     }
 }
 
@@ -147,6 +172,14 @@ mod tests {
         assert_ne!(a, b);
         assert_eq!(Owner::parse(&a.to_string()), Some(a));
         assert_eq!(Owner::from_bits(1).to_string().len(), 32);
+    }
+
+    #[test]
+    fn what_a_record_holds_is_not_for_logs() {
+        let mut record = Record::new(Status::Completed, Timestamp::EPOCH);
+        record.outcome = Some("\"s3cr3t\"".into());
+        assert!(!format!("{record:?}").contains("s3cr3t"));
+        assert_eq!(record.outcome.as_deref(), Some("\"s3cr3t\""));
     }
 
     #[test]

@@ -38,6 +38,19 @@ pub enum ConfigError {
         /// The mistake and its place.
         source: ExpressionError,
     },
+    /// An expression selects the same from every record, which would make all of them one.
+    #[error(
+        "{what} of operation `{operation}`: `{expression}` selects the same from every record; \
+         a field is written without quotes, or in double quotes"
+    )]
+    Constant {
+        /// The operation.
+        operation: Arc<str>,
+        /// Which of its expressions.
+        what: &'static str,
+        /// The expression.
+        expression: String,
+    },
     /// The environment variable that is to hold a key expression is not set.
     #[error(
         "operation `{operation}` takes its key from the environment variable {variable}, which is \
@@ -168,6 +181,9 @@ pub enum RunError {
         "the lease was lost to another worker while the function ran; its result does not count"
     )]
     Fenced,
+    /// Another worker holds the key, or there is none, and the policy says to skip the call then.
+    #[error("the function was not called, as the operation's policy says")]
+    Skipped,
     /// The work was done by an earlier call, whose result was not kept or has another type.
     #[error(
         "the work was done by an earlier call, but its result {0}; \
@@ -189,6 +205,7 @@ impl RunError {
             Self::Store(_) => "Store",
             Self::OutOfTime => "OutOfTime",
             Self::Fenced => "Fenced",
+            Self::Skipped => "Skipped",
             Self::ResultLost(_) => "ResultLost",
         }
     }

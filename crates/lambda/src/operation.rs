@@ -259,8 +259,28 @@ impl Operation {
 
     fn compile(&self, what: &'static str, path: &KeyPath) -> Result<Path, ConfigError> {
         let operation = Arc::clone(&self.name);
-        Expression::compile(&path.expression)
-            .map(|expression| Path { view: path.view, expression })
-            .map_err(|source| ConfigError::Expression { operation, what, source })
+        let expression = match Expression::compile(&path.expression) {
+            Ok(expression) => expression,
+            Err(source) => return Err(ConfigError::Expression { operation, what, source }),
+        };
+        if expression.is_constant() {
+            let expression = path.expression.clone();
+            return Err(ConfigError::Constant { operation, what, expression });
+        }
+        Ok(Path { view: path.view, expression })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_the_same_for_every_record_is_refused() {
+        let quoted = Operation::new("place").key("'orderId'").check();
+        assert!(matches!(quoted, Err(ConfigError::Constant { what: "key", .. })), "{quoted:?}");
+        let quoted = Operation::new("place").key("orderId").fingerprint("`1`").check();
+        assert!(matches!(quoted, Err(ConfigError::Constant { what: "fingerprint", .. })));
+        assert_eq!(Operation::new("place").key("\"orderId\"").check(), Ok(()));
     }
 }

@@ -119,7 +119,7 @@ fn answer<R: DeserializeOwned>(
         (Outcome::Rejected(rejection), _) => Err(RunError::Rejected(rejection)),
         (Outcome::Unavailable(error), _) => Err(RunError::Store(error)),
         (Outcome::Fenced, _) => Err(RunError::Fenced),
-        (Outcome::Skipped, _) => Err(RunError::ResultLost("is not waited for, as the policy says")),
+        (Outcome::Skipped, _) => Err(RunError::Skipped),
         (Outcome::TimedOut | Outcome::Returned(NotStarted::Deadline | NotStarted::Order), _) => {
             Err(RunError::OutOfTime)
         }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{Held, held_until};
 use crate::{
     clock::Timestamp,
-    record::{Fingerprint, Owner, Record, Status},
+    record::{Fingerprint, Json, Owner, Record, Status},
     store::{Guard, Seen},
 };
 
@@ -38,11 +38,11 @@ pub enum Admission {
     /// The record carries our own token: an earlier try of this claim was applied.
     Won(Held),
     /// The work was done; this is what it returned.
-    Replay(Option<Arc<str>>),
+    Replay(Option<Json>),
     /// The work failed for good; this is the remembered failure.
     Remembered {
         /// The failure, as it was recorded.
-        outcome: Option<Arc<str>>,
+        outcome: Option<Json>,
         /// The type of the error.
         error: Option<Arc<str>>,
     },

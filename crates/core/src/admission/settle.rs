@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Claim, held_until};
 use crate::{
     clock::Timestamp,
-    record::{Record, Status},
+    record::{Json, Record, Status},
     store::{Guard, Seen},
 };
 
@@ -27,12 +27,12 @@ pub enum Settlement {
     /// The handler returned: final.
     Complete {
         /// What it returned, as JSON text, if later deliveries are to have it.
-        outcome: Option<Arc<str>>,
+        outcome: Option<Json>,
     },
     /// The handler failed for good: final too, and answered to later deliveries as a failure.
     Remember {
         /// The failure as JSON text.
-        outcome: Option<Arc<str>>,
+        outcome: Option<Json>,
         /// The type of the error.
         error: Arc<str>,
     },
@@ -72,7 +72,7 @@ pub enum Settled {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Overtaken {
     /// A successor completed the key.
-    Completed(Option<Arc<str>>),
+    Completed(Option<Json>),
     /// A successor's failure is remembered.
     Failed {
         /// The type of the error.

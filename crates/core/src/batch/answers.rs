@@ -1,11 +1,10 @@
 //! What follows from what, for a record's outcome.
 
-use std::sync::Arc;
-
 use super::{Returned, settles::Settle};
 use crate::{
     admission::{Overtaken, Settlement},
     outcome::{Kept, Outcome},
+    record::Json,
 };
 
 /// What copies of a record are told. `None` if they have to find out for themselves: the record
@@ -21,7 +20,7 @@ pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
 }
 
 /// The handler's result, and what the store is to keep of it.
-pub(super) fn value(returned: Returned) -> (Option<Arc<str>>, Kept) {
+pub(super) fn value(returned: Returned) -> (Option<Json>, Kept) {
     match returned {
         Returned::Value(value) => (Some(value), Kept::Whole),
         Returned::Nothing => (None, Kept::Whole),

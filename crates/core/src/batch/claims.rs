@@ -6,7 +6,7 @@ use crate::{
     admission::{Admission, Claim, Held, Settlement, admit},
     clock::{Clock, Timestamp},
     key::Key,
-    record::Record,
+    record::{Json, Record},
     store::{Store, StoreError, StoreErrorKind, Verdict, Write, each, unanswered},
 };
 
@@ -30,7 +30,7 @@ pub(super) enum Claimed {
     /// The key is held.
     Held(Box<Held>),
     /// The work was done.
-    Replay(Option<Arc<str>>),
+    Replay(Option<Json>),
     /// The work failed for good.
     Remembered { error: Option<Arc<str>> },
     /// The key was used with another payload.

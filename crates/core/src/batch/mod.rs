@@ -40,7 +40,7 @@ use crate::{
     observe::{Observer, TracingObserver},
     outcome::{Outcome, Rejection},
     policy::Policy,
-    record::Fingerprint,
+    record::{Fingerprint, Json},
     store::Store,
 };
 
@@ -59,7 +59,7 @@ pub type Job<'a> = Box<dyn FnOnce(Call) -> BoxFuture<'a, Result<Returned, Failur
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Returned {
     /// Its result as JSON text, for later deliveries.
-    Value(Arc<str>),
+    Value(Json),
     /// Nothing that a later delivery would want.
     Nothing,
     /// A result that could not be serialized. The work is done all the same.

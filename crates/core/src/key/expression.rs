@@ -9,6 +9,10 @@ use super::{Document, canonical, functions, numeral::Side, parts, syntax};
 /// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with `json(text)`
 /// beside the standard functions.
 ///
+/// Projections drop what is `null`, as the specification says: `items[*].id` is the same for
+/// `[{"id":1},{}]` and `[{"id":1}]`. Comparisons in filters (`[?id == `9`]`) are those of doubles;
+/// what they select is exact again.
+///
 /// ```
 /// use lambda_idempotency_core::key::Expression;
 /// assert!(Expression::compile("json(body).orderId").is_ok());
@@ -124,6 +128,12 @@ impl Expression {
         &self.text
     }
 
+    /// Whether it selects the same from every record: `'orderId'` is a text, `orderId` a field.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        !syntax::reads_data(&self.ast)
+    }
+
     /// Evaluates the expression and returns the canonical bytes of what it selects.
     ///
     /// # Errors
@@ -227,6 +237,19 @@ mod tests {
         }
         assert_eq!(select("zero", json).unwrap(), "0");
         assert_eq!(select("no", json).unwrap(), "false");
+    }
+
+    #[test]
+    fn what_looks_at_no_record_is_constant() {
+        for (text, constant) in [
+            ("'orderId'", true),
+            ("[`1`, to_string('a')]", true),
+            ("orderId", false),
+            ("@", false),
+            ("['a', orderId]", false),
+        ] {
+            assert_eq!(Expression::compile(text).unwrap().is_constant(), constant, "{text}");
+        }
     }
 
     #[test]

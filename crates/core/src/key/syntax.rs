@@ -94,6 +94,22 @@ fn literal(text: &str, offset: usize) -> Option<String> {
     None
 }
 
+/// Whether it looks at the data at all: `'orderId'` is a text, and the same for every record.
+pub(super) fn reads_data(ast: &Ast) -> bool {
+    let mut ast = ast.clone();
+    let mut open = vec![&mut ast];
+    while let Some(ast) = open.pop() {
+        if matches!(
+            ast,
+            Ast::Identity { .. } | Ast::Field { .. } | Ast::Index { .. } | Ast::Slice { .. }
+        ) {
+            return true;
+        }
+        open.extend(children(ast));
+    }
+    false
+}
+
 /// Whether it calls a function that reads numbers from text.
 pub(super) fn reads_text(ast: &Ast) -> bool {
     let mut ast = ast.clone();

@@ -67,7 +67,7 @@ impl Cell {
         record.failures = u32::from(failures);
         record.vanished = u32::from(vanished);
         record.lease_until = unpack_time(lease);
-        record.outcome = (flags & 1 != 0).then(|| TEXT.clone());
+        record.outcome = (flags & 1 != 0).then(|| TEXT.clone().into());
         record.error = (flags & 2 != 0).then(|| TEXT.clone());
         record
     }

@@ -60,7 +60,7 @@ impl Intent {
     /// The settlement that it stands for.
     pub(crate) fn settlement(self) -> Settlement {
         match self {
-            Self::Complete => Settlement::Complete { outcome: Some(TEXT.clone()) },
+            Self::Complete => Settlement::Complete { outcome: Some(TEXT.clone().into()) },
             Self::Remember => Settlement::Remember { outcome: None, error: TEXT.clone() },
             Self::Release => Settlement::Release { error: TEXT.clone() },
             Self::PutBack => Settlement::PutBack,

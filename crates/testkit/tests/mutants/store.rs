@@ -3,13 +3,13 @@
 use std::{
     collections::{BTreeSet, HashMap},
     str::Chars,
-    sync::{Arc, Mutex},
+    sync::Mutex,
 };
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     key::Key,
-    record::{Record, Status},
+    record::{Json, Record, Status},
     store::{Guard, Seen, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
@@ -135,7 +135,7 @@ impl Mutant {
             Bug::TextInAscii => {
                 kept.outcome = only(kept.outcome, |chars| chars.filter(char::is_ascii).collect());
             }
-            Bug::EmptyForAbsent => kept.outcome = Some(kept.outcome.unwrap_or_default()),
+            Bug::EmptyForAbsent => kept.outcome = Some(kept.outcome.unwrap_or_else(|| "".into())),
             Bug::TooLargeIsCut => {
                 kept.outcome = only(kept.outcome, |chars| chars.take(LIMIT).collect());
             }
@@ -263,6 +263,6 @@ impl Store for Mutant {
     }
 }
 
-fn only(outcome: Option<Arc<str>>, which: impl FnOnce(Chars<'_>) -> String) -> Option<Arc<str>> {
+fn only(outcome: Option<Json>, which: impl FnOnce(Chars<'_>) -> String) -> Option<Json> {
     outcome.map(|outcome| which(outcome.chars()).into())
 }
