@@ -54,11 +54,18 @@ impl<'a> Extraction<'a> {
         identity: Option<&[&str]>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Work<'w> {
-        // Decoded first: what cannot be processed must not claim a key.
-        let job = match job(payload) {
-            Ok(job) => job,
-            Err(rejection) => return Work::Reject(rejection),
-        };
+        self.keyed(payload, record, identity, job).unwrap_or_else(Work::Reject)
+    }
+
+    /// Looks for the key first, because a record without one is best told so; then decodes, because
+    /// what cannot be processed must not claim a key.
+    fn keyed<'w>(
+        &self,
+        payload: &'w str,
+        record: &'w str,
+        identity: Option<&[&str]>,
+        job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
+    ) -> Result<Work<'w>, Rejection> {
         let mut views = Views { payload, record, parsed: [None, None] };
         let scope = Scope { operation: &self.operation.name, tenant: self.tenant };
         let found = match (&self.operation.key, identity) {
@@ -68,14 +75,12 @@ impl<'a> Extraction<'a> {
         };
         let key = match found {
             Ok(key) => key,
-            Err(Missing::Reject(rejection)) => return Work::Reject(rejection),
-            Err(Missing::RunUnprotected) => return Work::Unprotected { job },
-            Err(Missing::Skip) => return Work::Skip,
+            Err(Missing::Reject(rejection)) => return Err(rejection),
+            Err(Missing::RunUnprotected) => return Ok(Work::Unprotected { job: job(payload)? }),
+            Err(Missing::Skip) => return Ok(Work::Skip),
         };
-        match self.fingerprint(&mut views) {
-            Ok(fingerprint) => Work::Keyed { key, fingerprint, payload, job },
-            Err(rejection) => Work::Reject(rejection),
-        }
+        let fingerprint = self.fingerprint(&mut views)?;
+        Ok(Work::Keyed { key, fingerprint, payload, job: job(payload)? })
     }
 
     fn key(&self, scope: &Scope<'_>, path: &Path, views: &mut Views<'_>) -> Result<Key, Missing> {

@@ -33,13 +33,14 @@ async fn an_event_that_is_not_json_is_an_error_and_not_the_end() {
 async fn each_bad_record_goes_back_with_a_reason_and_the_others_are_processed() {
     let world = World::new().await;
     let bad = [
-        ("text", message_of_text("text", "order o-9"), "correct the producer or the type"),
-        ("empty", message_of_text("empty", ""), "correct the producer or the type"),
-        ("array", message_of_text("array", "[1,2]"), "correct the producer or the type"),
-        ("missing", message("missing", &json!({ "sku": "x" })), "correct the producer"),
-        ("null", message("null", &keyed(Value::Null)), "correct the producer"),
+        ("text", message_of_text("text", "order o-9"), "is not valid JSON"),
+        ("empty", message_of_text("empty", ""), "send JSON, or take the key from the raw record"),
+        ("array", message_of_text("array", "[1,2]"), "no idempotency key under `orderId`"),
+        ("missing", message("missing", &json!({ "sku": "x" })), "it selects nothing (or null)"),
+        ("null", message("null", &keyed(Value::Null)), "it selects nothing (or null)"),
         ("blank", message("blank", &keyed(json!(""))), "correct the producer or the expression"),
-        ("list", message("list", &keyed(json!([]))), "correct the producer"),
+        ("list", message("list", &keyed(json!([]))), "it selects something empty"),
+        ("type", message("type", &json!({ "orderId": "o-9" })), "correct the producer or the type"),
         ("no body", json!({ "messageId": "no body", "eventSource": "aws:sqs" }), "has no body"),
     ];
     let ids: Vec<&str> = bad.iter().map(|(id, ..)| *id).collect();
@@ -99,7 +100,7 @@ async fn sns_and_eventbridge_hear_of_source_record_and_remedy() {
     let mut bare = event("e-2", &order("o-1"));
     bare.as_object_mut().unwrap().remove("detail");
     let bad = [
-        (text, "sns record n-1", "correct the producer or the type"),
+        (text, "sns record n-1", "send JSON"),
         (notification("n-3", &keyed(json!(""))), "sns record n-3", "correct the producer"),
         (nothing, "sns record n-2", "no Sns.Message"),
         (event("e-1", &keyed(json!({}))), "eventbridge record e-1", "correct the producer"),
