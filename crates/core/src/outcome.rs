@@ -153,6 +153,12 @@ pub enum Rejection {
         /// Column, from 1.
         column: usize,
     },
+    /// Decoding the payload panicked.
+    #[error("decoding the payload as `{expected}` panicked; correct its `Deserialize`")]
+    DecodePanicked {
+        /// The handler's type.
+        expected: &'static str,
+    },
 }
 
 impl Outcome {

@@ -1,6 +1,12 @@
 //! Handlers: async functions of a decoded payload.
 
-use std::{any::type_name, future::Future, marker::PhantomData, sync::Arc};
+use std::{
+    any::type_name,
+    future::Future,
+    marker::PhantomData,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use lambda_idempotency_core::{
     batch::{Job, Returned},
@@ -57,7 +63,9 @@ where
     T: DeserializeOwned + Send + 'static,
 {
     fn job<'j>(self: Arc<Self>, payload: &str) -> Result<Job<'j>, Rejection> {
-        let payload: T = decode(payload)?;
+        // The user's `Deserialize` may panic; the other records of the batch have no part in that.
+        let payload: T = catch_unwind(AssertUnwindSafe(|| decode(payload)))
+            .unwrap_or(Err(Rejection::DecodePanicked { expected: type_name::<T>() }))?;
         Ok(Box::new(move |call| {
             Box::pin(
                 async move { self.handler.call(payload, call).await.map(|()| Returned::Nothing) },

@@ -40,6 +40,9 @@ const REPLY_MARGIN: Duration = Duration::from_millis(250);
 /// Claiming gives up after this long, or after half of the time if that is sooner: the source can
 /// try again when the store is back.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
+/// A claim that is in doubt when claiming gives up is put back within this time: who gave up because
+/// no time was left would else never try.
+const DOUBT_PATIENCE: Duration = Duration::from_secs(1);
 /// Settling gives up after this long if no deadline is known.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -67,6 +70,12 @@ impl Budget {
         let patience =
             self.stop().map_or(CLAIM_PATIENCE, |stop| CLAIM_PATIENCE.min(stop.since(now) / 2));
         now.plus(patience)
+    }
+
+    /// When putting back what was left in doubt at `claimed` gives up.
+    pub(super) fn doubt_deadline(&self, claimed: Timestamp) -> Timestamp {
+        let last = claimed.plus(DOUBT_PATIENCE);
+        self.reply().map_or(last, |reply| last.min(reply))
     }
 
     pub(super) fn settle_deadline(&self, now: Timestamp) -> Timestamp {

@@ -43,12 +43,13 @@ pub(super) enum Claimed {
     Unavailable(StoreError),
 }
 
-/// Claims all that is wanted.
+/// Claims all that is wanted, until `deadline`; puts back what is in doubt then, until `last`.
 pub(super) async fn claim(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     wanted: Vec<Wanted>,
     deadline: Timestamp,
+    last: Timestamp,
 ) -> Vec<(usize, Claimed)> {
     let mut claiming = Claiming { done: Vec::with_capacity(wanted.len()), in_doubt: Vec::new() };
     let (look, mut open): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|w| w.look_first);
@@ -79,7 +80,7 @@ pub(super) async fn claim(
     if !claiming.in_doubt.is_empty() {
         // Best effort: if the claim was applied after all, the next delivery need not wait for the
         // lease to end.
-        store.write(&claiming.in_doubt, deadline).await;
+        store.write(&claiming.in_doubt, last).await;
     }
     claiming.done
 }

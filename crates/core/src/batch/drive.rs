@@ -245,8 +245,9 @@ impl<'a> Drive<'a> {
         }
         self.claims += wanted.len();
         let deadline = self.budget.claim_deadline(now);
+        let last = self.budget.doubt_deadline(deadline);
         let (store, clock) = (Arc::clone(&self.engine.store), Arc::clone(&self.engine.clock));
-        self.claiming.push(Box::pin(claims::claim(store, clock, wanted, deadline)));
+        self.claiming.push(Box::pin(claims::claim(store, clock, wanted, deadline, last)));
     }
 
     fn start(&mut self, at: usize, now: Timestamp) {

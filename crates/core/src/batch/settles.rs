@@ -30,6 +30,8 @@ pub(super) struct Settle {
     /// Not after this one.
     pub(super) until: Timestamp,
     pub(super) tries: u32,
+    /// How often it met a record that was not there, or ours again.
+    pub(super) again: u32,
 }
 
 impl Settle {

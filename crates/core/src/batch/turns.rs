@@ -206,8 +206,18 @@ impl Drive<'_> {
         let due = self.now();
         let until = self.budget.settle_deadline(due);
         let Some(key) = self.entry(at).key.clone() else { return self.finish(at, outcome) };
-        let (instead, tries) = (None, 0);
-        self.settles.add(Settle { at, key, held, settlement, instead, outcome, due, until, tries });
+        self.settles.add(Settle {
+            at,
+            key,
+            held,
+            settlement,
+            instead: None,
+            outcome,
+            due,
+            until,
+            tries: 0,
+            again: 0,
+        });
     }
 
     pub(super) fn settled(&mut self, mut settle: Settle, verdict: Verdict) {
@@ -220,7 +230,7 @@ impl Drive<'_> {
                     Settled::Overtaken(by) => {
                         self.finish(settle.at, overtaken(by, settle.outcome));
                     }
-                    Settled::Again { .. } if settle.tries >= AGAIN => {
+                    Settled::Again { .. } if settle.again >= AGAIN => {
                         let error = StoreError::new(
                             StoreErrorKind::Contended,
                             "the record comes and goes while it is being completed",
@@ -229,7 +239,7 @@ impl Drive<'_> {
                     }
                     Settled::Again { guard, record } => {
                         settle.instead = Some((guard, record));
-                        settle.tries += 1;
+                        settle.again += 1;
                         self.settles.add(settle);
                     }
                 }

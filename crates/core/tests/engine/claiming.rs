@@ -1,11 +1,23 @@
 //! Claims, replays and what they cost.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use lambda_idempotency_core::{failure::Failure, record::Status, store::StoreErrorKind};
-use lambda_idempotency_testkit::faults::{Fault, GuardKind};
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, Timestamp},
+    failure::Failure,
+    key::Key,
+    record::{Record, Status},
+    store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_testkit::{
+    clock::ManualClock,
+    faults::{Fault, GuardKind},
+};
 
-use crate::support::{World, failing, ok, rec};
+use crate::support::{World, failing, labels, ok, rec};
 
 const LABELS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
@@ -107,6 +119,45 @@ async fn a_claim_in_doubt_is_put_back() {
     world.store.inject(Fault::lose_answer().guarded_by(GuardKind::Absent));
     assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["unavailable"; 2]);
     assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["executed"; 2], "nothing is locked");
+}
+
+/// Never answers a write before its deadline, and keeps what it was asked and until when.
+struct Silent(ManualClock, Mutex<Vec<(Write, Timestamp)>>);
+
+impl Store for Silent {
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let asked = writes.iter().map(|write| (write.clone(), deadline));
+            self.1.lock().unwrap().extend(asked);
+            self.0.sleep(deadline.since(self.0.now())).await;
+            let error = StoreError::new(StoreErrorKind::Unavailable, "silent");
+            vec![Verdict::Unknown(error); writes.len()]
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        _keys: &'a [Key],
+        _deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        unreachable!("nothing is known to be there")
+    }
+}
+
+#[tokio::test]
+async fn putting_back_what_is_in_doubt_has_time_of_its_own() {
+    let world = World::new();
+    let store = Arc::new(Silent(world.clock.clone(), Mutex::default()));
+    let outcomes = world.clock.drive(world.invoke_on(Arc::clone(&store), vec![ok("a")])).await;
+    assert_eq!(labels(&outcomes), ["unavailable"]);
+    let asked = store.1.lock().unwrap();
+    let [(_, claiming), (put_back, last)] = &asked[..] else { panic!("{asked:?}") };
+    assert!(matches!(put_back.guard, Guard::Mine(_)) && put_back.record.is_none());
+    assert!(last > claiming, "the first deadline is past when there is something to put back");
 }
 
 #[tokio::test]

@@ -126,3 +126,15 @@ async fn a_result_too_large_to_keep_is_left_out_and_the_work_stands() {
     );
     assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);
 }
+
+#[tokio::test]
+async fn a_record_that_is_gone_after_a_long_outage_is_completed_all_the_same() {
+    let world = World::new();
+    let refuse = Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::Completed);
+    world.store.inject(refuse.times(6));
+    let swept = rec("a", |world: World, _| async move {
+        world.store.inner().sweep(Timestamp::from_secs(9_000_000));
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![swept]).await, ["executed"]);
+}

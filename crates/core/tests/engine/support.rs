@@ -125,7 +125,12 @@ impl World {
 
     /// One invocation, without moving the clock by itself.
     pub(crate) async fn invoke(&self, records: Vec<Rec>) -> Vec<Outcome> {
-        let engine = Engine::new(self.store.clone()).with_clock(self.clock.clone());
+        self.invoke_on(self.store.clone(), records).await
+    }
+
+    /// The same, with another store.
+    pub(crate) async fn invoke_on(&self, store: impl Store, records: Vec<Rec>) -> Vec<Outcome> {
+        let engine = Engine::new(store).with_clock(self.clock.clone());
         let pace = Pace::default();
         let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
         let deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));

@@ -80,6 +80,9 @@ pub(crate) struct Envelope<'e> {
     region: Member<'e>,
     #[serde(skip)]
     raw: Member<'e>,
+    /// `Records`, if that is a list: read once for all that ask whose it is.
+    #[serde(skip)]
+    list: Option<Vec<&'e RawValue>>,
 }
 
 /// A member of an object, of whatever type; `None` if it is missing or `null`.
@@ -116,12 +119,14 @@ impl<'e> Origin<'e> {
 impl<'e> Envelope<'e> {
     /// Reads the outside of an event; `None` if it is no JSON object.
     pub(crate) fn read(event: &'e RawValue) -> Option<Self> {
-        Some(Self { raw: Some(event), ..members(event)? })
+        let envelope: Self = members(event)?;
+        let list = envelope.records.and_then(|list| serde_json::from_str(list.get()).ok());
+        Some(Self { raw: Some(event), list, ..envelope })
     }
 
     /// The event's records, if it has a list of them.
-    fn records(&self) -> Option<Vec<&'e RawValue>> {
-        serde_json::from_str(self.records?.get()).ok()
+    fn records(&self) -> Option<&[&'e RawValue]> {
+        self.list.as_deref()
     }
 
     /// What the event looks like, in a few words without any of its values but AWS's own.

@@ -50,7 +50,7 @@ impl Source for Sns {
     }
 
     fn records<'e>(&self, event: &Envelope<'e>) -> Vec<Record<'e>> {
-        event.records().unwrap_or_default().into_iter().map(read).collect()
+        event.records().unwrap_or_default().iter().copied().map(read).collect()
     }
 
     fn respond(

@@ -55,7 +55,7 @@ impl Source for Sqs {
     }
 
     fn records<'e>(&self, event: &Envelope<'e>) -> Vec<Record<'e>> {
-        event.records().unwrap_or_default().into_iter().map(read).collect()
+        event.records().unwrap_or_default().iter().copied().map(read).collect()
     }
 
     fn respond(
@@ -64,11 +64,14 @@ impl Source for Sqs {
         outcomes: &[Outcome],
     ) -> Result<Box<RawValue>, InvocationError> {
         let returned = || records.iter().zip(outcomes).filter(|(_, o)| !o.is_acknowledged());
-        let outage = |outcome: &Outcome| matches!(outcome, Outcome::Unavailable(_));
+        let lost = |outcome: &Outcome| matches!(outcome, Outcome::Unavailable(_));
+        // In a FIFO queue, the rest of a group whose head met the outage goes back with it.
+        let held_up = |outcome: &Outcome| lost(outcome) || matches!(outcome, Outcome::Returned(_));
+        let outage = outcomes.iter().any(lost) && outcomes.iter().all(held_up);
         // A message without an id cannot be named in the answer, and an empty name would mean
         // them all. With an outage of the store, an error makes the pollers slow down.
         let unnamed = returned().any(|(record, _)| &*record.id == NO_ID);
-        if unnamed || (!outcomes.is_empty() && outcomes.iter().all(outage)) {
+        if unnamed || outage {
             return all_or_error(NAME, records, outcomes);
         }
         let mut response = SqsBatchResponse::default();

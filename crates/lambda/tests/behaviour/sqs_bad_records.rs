@@ -1,6 +1,6 @@
 //! SQS: records that are not as they should be harm no other.
 
-use lambda_idempotency::{MissingKey, Operation, record};
+use lambda_idempotency::{Call, Failure, MissingKey, Operation, record};
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, diagnostic, order, with_body, without};
@@ -172,4 +172,24 @@ async fn a_panic_outside_the_future_is_no_worse() {
     let function = world.idempotency().sqs(by_id(), handler).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+}
+
+/// A type whose `Deserialize` panics where the order is `boom`.
+struct Touchy;
+
+impl<'de> serde::Deserialize<'de> for Touchy {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let order = Value::deserialize(deserializer)?;
+        assert_ne!(order["id"], "boom", "rehearsed");
+        Ok(Self)
+    }
+}
+
+#[tokio::test]
+async fn a_type_that_panics_while_it_is_decoded_fails_its_record_alone() {
+    let world = World::new();
+    let handler = |_: Touchy, _: Call| async { Ok::<_, Failure>(()) };
+    let function = world.idempotency().sqs(by_id(), handler).unwrap();
+    let event = batch([order("m-1", "a", ""), order("m-2", "boom", ""), order("m-3", "c", "")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-2"]);
 }

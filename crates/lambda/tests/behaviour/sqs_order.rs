@@ -3,7 +3,7 @@
 use lambda_idempotency::Operation;
 use serde_json::Value;
 
-use crate::support::{FIFO, QUEUE, World, batch, grouped, order, sample, without};
+use crate::support::{FIFO, QUEUE, World, batch, diagnostic, grouped, order, sample, without};
 
 fn by_id() -> Operation {
     Operation::new("place-order").key("id")
@@ -74,4 +74,16 @@ async fn the_sample_of_a_fifo_queue() {
         assert!(world.returned(&function, &event).await.is_empty());
     }
     assert_eq!(world.ledger.total(), 1);
+}
+
+/// The heads of the groups meet the outage, the rest goes back behind them: nothing was done.
+#[tokio::test]
+async fn an_outage_fails_the_invocation_of_a_fifo_queue_too() {
+    let world = World::new();
+    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    world.store.outage();
+    let (kind, text) = diagnostic(world.invoke(&function, &in_groups(FIFO)).await.unwrap_err());
+    assert_eq!(kind, "Idempotency.RecordsReturned");
+    assert!(text.contains("5 of 5 sqs"), "{text}");
+    assert_eq!(world.ledger.total(), 0);
 }
