@@ -121,6 +121,23 @@ pub enum Rejection {
     /// The record has no payload where its source keeps it.
     #[error("the record has no {0}; is it in the shape that AWS delivers?")]
     NoPayload(&'static str),
+    /// The payload is not text: its bytes are not UTF-8, or not base64 where they should be.
+    #[error(
+        "{0} holds no text; take the whole record (`.whole_record()`) for payloads that are bytes"
+    )]
+    NotText(&'static str),
+    /// The payload is not in the envelope that the operation expects it in.
+    #[error(
+        "the payload is no {0}, though the operation has `.envelope(..)` for one; \
+         correct the operation, or what the source is subscribed to"
+    )]
+    Envelope(&'static str),
+    /// Nothing in the record stays the same when it is delivered again, and no other record has.
+    #[error(
+        "the record has no {0}, so nothing tells it from others; \
+         say what does with `.key(\"...\")` on the operation"
+    )]
+    NoIdentity(&'static str),
     /// The key expression selects nothing that can be a key.
     #[error(
         "no idempotency key under `{expression}`: {error}; \
