@@ -11,6 +11,7 @@
     reason = "shared by several test binaries; panics are how a test fails"
 )]
 
+mod company;
 mod wire;
 
 use std::{sync::Arc, time::Duration};
@@ -29,6 +30,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::{Builder, DynamoDbStore};
 use serde_json::{Value, json};
 
+pub(crate) use company::InCompany;
 pub use wire::{Fault, Wire};
 
 pub const TABLE: &str = "idempotency";

@@ -1,0 +1,54 @@
+//! The conformance suite against implementations of DynamoDB that are not the embedded one, in each
+//! way of writing. Both tests need something that `cargo test` does not bring, so they are ignored
+//! until asked for by name:
+//!
+//! ```console
+//! $ bash tests/run                     # installs MiniStack under target/ and runs the first
+//! $ IDEMPOTENCY_TEST_ENDPOINT=aws cargo test -p lambda-idempotency-dynamodb --test elsewhere \
+//!       endpoint -- --ignored
+//! ```
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of a test"
+)]
+
+#[path = "../support/company.rs"]
+mod company;
+mod endpoint;
+mod ministack;
+mod suite;
+
+use aws_sdk_dynamodb::{
+    Client,
+    config::{BehaviorVersion, Credentials, Region},
+};
+
+/// Where [MiniStack](https://pypi.org/project/ministack/) is not what DynamoDB is: scenario, way of
+/// writing, reason. One that passes must leave this list.
+const MINISTACK_DEVIATES: &[suite::Deviation] = &[];
+
+/// What DynamoDB itself does is right.
+const ENDPOINT_DEVIATES: &[suite::Deviation] = &[];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs MiniStack: `bash tests/run` installs it and runs this"]
+async fn ministack_conforms() {
+    let server = ministack::start();
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new("eu-west-1"))
+        .endpoint_url(server.url())
+        .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
+        .build();
+    suite::conforms(&Client::from_conf(config), MINISTACK_DEVIATES).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs IDEMPOTENCY_TEST_ENDPOINT: `aws`, or the URL of another DynamoDB"]
+async fn the_named_endpoint_conforms() {
+    suite::conforms(&endpoint::client().await, ENDPOINT_DEVIATES).await;
+}

@@ -1,0 +1,79 @@
+//! MiniStack, for as long as a test runs: DynamoDB in Python, written by other people than the
+//! embedded one.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Its process, which ends with this.
+pub(crate) struct MiniStack {
+    child: Child,
+    log: PathBuf,
+    url: String,
+}
+
+/// Starts it on a free port of the loopback interface.
+pub(crate) fn start() -> MiniStack {
+    let python =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/ministack-venv/bin/python");
+    assert!(
+        python.exists(),
+        "MiniStack is not installed: there is no {}. `bash tests/run` installs it; or do:\n  \
+         python3 -m venv target/ministack-venv\n  \
+         target/ministack-venv/bin/pip install -r tests/ministack-requirements.txt",
+        python.display()
+    );
+    let name = format!("ministack-{}.log", std::process::id());
+    let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Its own command would listen on a port that has to be free; the server underneath takes any.
+    let child = Command::new(python)
+        .args(["-m", "hypercorn", "ministack.app:app", "--bind", "127.0.0.1:0", "--workers", "0"])
+        .envs([("SERVICES", "dynamodb"), ("IOT_MTLS_ENABLED", "0"), ("SFTP_ENABLED", "0")])
+        .envs([("LOG_LEVEL", "WARNING"), ("BIND_HOST", "127.0.0.1")])
+        .stdin(Stdio::null())
+        .stdout(File::create(&log).expect("a log file"))
+        .stderr(File::options().append(true).open(&log).expect("the log file"))
+        .spawn()
+        .expect("MiniStack starts");
+    MiniStack { child, log, url: String::new() }.wait()
+}
+
+impl MiniStack {
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Until it says where it listens.
+    fn wait(mut self) -> Self {
+        let begun = Instant::now();
+        loop {
+            let said = fs::read_to_string(&self.log).expect("its log");
+            if let Some((_, rest)) = said.split_once("Running on ") {
+                let url = rest.split_whitespace().next().unwrap_or_default();
+                assert!(url.starts_with("http://127.0.0.1:"), "it listens elsewhere: {url}");
+                self.url = url.to_owned();
+                return self;
+            }
+            let ended = self.child.try_wait().expect("its status");
+            assert!(ended.is_none(), "MiniStack ended at once ({ended:?}):\n{said}");
+            assert!(begun.elapsed() < PATIENCE, "MiniStack does not listen:\n{said}");
+            sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for MiniStack {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if !std::thread::panicking() {
+            let _ = fs::remove_file(&self.log);
+        }
+    }
+}

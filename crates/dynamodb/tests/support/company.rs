@@ -1,0 +1,42 @@
+//! No write by itself: each has company, so that all of them are statements.
+
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    key::Key,
+    record::{Owner, Record, Status},
+    store::{Guard, Store, StoreError, Verdict, Write},
+};
+use lambda_idempotency_dynamodb::DynamoDbStore;
+
+pub(crate) struct InCompany(pub(crate) DynamoDbStore);
+
+impl Store for InCompany {
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let mut writes = writes.to_vec();
+            for _ in 0..2 {
+                let key = Key::from_text(format!("company#{}", Owner::random().unwrap()));
+                let hour = std::time::Duration::from_secs(3600);
+                let record = Record::new(Status::Completed, SystemClock.now().plus(hour));
+                writes.push(Write { key, guard: Guard::Absent, record: Some(record) });
+            }
+            let mut verdicts = self.0.write(&writes, deadline).await;
+            for company in verdicts.split_off(writes.len() - 2) {
+                assert!(matches!(company, Verdict::Written), "{company:?}");
+            }
+            verdicts
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        self.0.read(keys, deadline)
+    }
+}
