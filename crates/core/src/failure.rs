@@ -7,7 +7,8 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// A handler's failure, and whether trying again can help.
 ///
-/// Any error converts to a failure that is tried again, so that `?` works in a handler:
+/// Any error converts to a failure that is tried again (unless the operation says
+/// [`OnFailure::Remember`](crate::policy::OnFailure::Remember)), so that `?` works in a handler:
 ///
 /// ```
 /// use lambda_idempotency_core::failure::Failure;
@@ -29,25 +30,35 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 pub struct Failure {
     error: Arc<dyn Error + Send + Sync>,
     class: &'static str,
-    retried: bool,
+    fate: Fate,
+}
+
+/// What a failure says about trying again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Nothing: the operation's policy decides.
+    Unsaid,
+    Retry,
+    Remember,
 }
 
 impl Failure {
-    /// The key is released; a later delivery calls the handler again.
+    /// The key is released; a later delivery calls the handler again, whatever the operation's
+    /// policy is.
     #[must_use]
     pub fn retry<E: Into<BoxError>>(error: E) -> Self {
-        Self { error: Arc::from(error.into()), class: class::<E>(), retried: true }
+        Self { error: Arc::from(error.into()), class: class::<E>(), fate: Fate::Retry }
     }
 
     /// The failure is the outcome: it is recorded, and later deliveries get it as an answer.
     #[must_use]
     pub fn remember<E: Into<BoxError>>(error: E) -> Self {
-        Self { retried: false, ..Self::retry(error) }
+        Self { fate: Fate::Remember, ..Self::retry(error) }
     }
 
     /// A handler that panicked. Tried again; whatever the panic said is not kept.
     pub(crate) fn panicked() -> Self {
-        Self { class: "a panic", ..Self::retry("the handler panicked") }
+        Self { class: "a panic", ..Self::from("the handler panicked") }
     }
 
     /// The error itself.
@@ -62,10 +73,16 @@ impl Failure {
         self.class
     }
 
-    /// Whether a later delivery calls the handler again.
+    /// Whether a later delivery calls the handler again, unless the operation's policy is to
+    /// remember the failures that do not say so.
     #[must_use]
     pub const fn is_retried(&self) -> bool {
-        self.retried
+        !matches!(self.fate, Fate::Remember)
+    }
+
+    /// Whether it was made by [`retry`](Self::retry).
+    pub(crate) const fn is_retry_asked_for(&self) -> bool {
+        matches!(self.fate, Fate::Retry)
     }
 }
 
@@ -80,7 +97,7 @@ fn class<E>() -> &'static str {
 
 impl<E: Into<BoxError>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::retry(error)
+        Self { fate: Fate::Unsaid, ..Self::retry(error) }
     }
 }
 
@@ -92,8 +109,7 @@ impl fmt::Display for Failure {
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fate = if self.retried { "retry" } else { "remember" };
-        write!(f, "Failure({fate}, {})", self.class)
+        write!(f, "Failure({:?}, {})", self.fate, self.class)
     }
 }
 

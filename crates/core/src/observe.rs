@@ -74,6 +74,11 @@ impl Observer for TracingObserver {
                 problem = %error,
                 "record settled: processed, but not recorded; a duplicate would be processed again"
             ),
+            (Outcome::Unprotected { outage: Some(error), .. }, _) => event!(
+                ERROR,
+                problem = %error,
+                "record settled: processed without protection; a duplicate would be processed again"
+            ),
             (Outcome::Executed { kept, .. }, _) if *kept != crate::outcome::Kept::Whole => event!(
                 WARN,
                 problem = ?kept,

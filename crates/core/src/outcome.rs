@@ -21,10 +21,12 @@ pub enum Outcome {
         /// What the store keeps of it.
         kept: Kept,
     },
-    /// The handler ran without an idempotency key, as the policy for missing keys says.
+    /// The handler ran without protection, as the policy for missing keys or for outages says.
     Unprotected {
         /// What it returned, as JSON text.
         outcome: Option<Json>,
+        /// The store's error; `None` if the record has no key.
+        outage: Option<StoreError>,
     },
     /// The work was done by an earlier delivery.
     Replayed {
@@ -56,6 +58,8 @@ pub enum Outcome {
         failure: Failure,
         /// How often it has failed for this key, this time included.
         failures: u32,
+        /// Whether it is remembered, so that the key is not tried again.
+        parked: bool,
     },
     /// An earlier failure of this key is remembered.
     Remembered {
@@ -73,8 +77,12 @@ pub enum Outcome {
     Mismatch,
     /// The handler was stopped shortly before the invocation's deadline. Its lease stands, since
     /// its effect may be on the way.
-    TimedOut,
-    /// The handler ran, but lost its lease to a worker that has not completed the key.
+    TimedOut {
+        /// Whether that is remembered, so that the key is not tried again.
+        parked: bool,
+    },
+    /// The handler ran, but lost its lease: to a worker that has not completed the key, or because
+    /// it could not be renewed.
     Fenced,
     /// The handler was not started.
     Returned(NotStarted),
@@ -103,6 +111,9 @@ pub enum NotStarted {
     /// Too little time was left.
     #[error("too little time was left in the invocation")]
     Deadline,
+    /// Its claim lapsed before its turn came.
+    #[error("its lease ended before its turn came")]
+    Lease,
     /// A record before it in its group failed.
     #[error("a record before it in its group goes back to the source")]
     Order,
@@ -194,7 +205,7 @@ impl Outcome {
             Self::Failed { .. }
             | Self::Busy { .. }
             | Self::Mismatch
-            | Self::TimedOut
+            | Self::TimedOut { .. }
             | Self::Fenced
             | Self::Returned(_)
             | Self::Rejected(_)
@@ -217,7 +228,7 @@ impl Outcome {
             Self::Remembered { .. } => "remembered",
             Self::Busy { .. } => "busy",
             Self::Mismatch => "mismatch",
-            Self::TimedOut => "timed_out",
+            Self::TimedOut { .. } => "timed_out",
             Self::Fenced => "fenced",
             Self::Returned(_) => "returned",
             Self::Rejected(_) => "rejected",
@@ -230,7 +241,7 @@ impl Outcome {
     pub fn value(&self) -> Option<&Json> {
         match self {
             Self::Executed { outcome, .. }
-            | Self::Unprotected { outcome }
+            | Self::Unprotected { outcome, .. }
             | Self::Replayed { outcome }
             | Self::Coalesced { outcome }
             | Self::Superseded { outcome }
@@ -244,8 +255,9 @@ impl Outcome {
     pub fn problem(&self) -> Option<String> {
         Some(match self {
             _ if self.is_acknowledged() => return None,
-            Self::Failed { failure, failures } => {
-                format!("{failure} (failure {failures} for this key)")
+            Self::Failed { failure, failures, parked } => {
+                let parked = if *parked { ", remembered: it is not tried again" } else { "" };
+                format!("{failure} (failure {failures} for this key{parked})")
             }
             Self::Remembered { error, .. } => {
                 let error = error.as_deref().unwrap_or("an error");
@@ -255,8 +267,13 @@ impl Outcome {
             Self::Mismatch => {
                 "its key was used before with another payload (fingerprint)".to_owned()
             }
-            Self::TimedOut => "the handler was stopped at the invocation's deadline".to_owned(),
-            Self::Fenced => "the lease was lost to another worker".to_owned(),
+            Self::TimedOut { parked: false } => {
+                "the handler was stopped at the invocation's deadline".to_owned()
+            }
+            Self::TimedOut { parked: true } => "the handler was stopped at the invocation's \
+                deadline, which is remembered: it is not tried again"
+                .to_owned(),
+            Self::Fenced => "the lease was lost: to another worker, or for want of a renewal".to_owned(),
             Self::Returned(why) => why.to_string(),
             Self::Rejected(why) => why.to_string(),
             Self::Unavailable(error) => error.to_string(),

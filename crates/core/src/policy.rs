@@ -18,10 +18,18 @@ pub struct Policy {
     pub grace: Duration,
     /// The lease where no deadline is known. Default: 15 minutes, Lambda's longest timeout.
     pub fallback_lease: Duration,
+    /// How long a claim holds its key. Default: [`Lease::Invocation`].
+    pub lease: Lease,
     /// What becomes of a delivery whose key is held elsewhere.
     pub conflict: Conflict,
     /// What becomes of a record that has no key. Default: [`MissingKey::Fail`].
     pub missing_key: MissingKey,
+    /// What becomes of a handler's failure that does not say. Default: [`OnFailure::Release`].
+    pub on_failure: OnFailure,
+    /// What becomes of a key whose handler was stopped. Default: [`OnTimeout::Retry`].
+    pub on_timeout: OnTimeout,
+    /// What becomes of a record while the store is out of reach. Default: [`OnOutage::Return`].
+    pub on_outage: OnOutage,
     /// What becomes of a delivery whose failure is remembered. Default: [`Remembered::Return`].
     pub remembered: Remembered,
     /// After how many failures a key is remembered as failed, so that it is not tried again.
@@ -38,8 +46,12 @@ impl Default for Policy {
             skew: Duration::from_secs(1),
             grace: Duration::from_secs(1),
             fallback_lease: Duration::from_mins(15),
+            lease: Lease::Invocation,
             conflict: Conflict::Retry,
             missing_key: MissingKey::Fail,
+            on_failure: OnFailure::Release,
+            on_timeout: OnTimeout::Retry,
+            on_outage: OnOutage::Return,
             remembered: Remembered::Return,
             max_failures: None,
             concurrency: 16,
@@ -88,4 +100,58 @@ pub enum Remembered {
     Return,
     /// It is acknowledged.
     Acknowledge,
+}
+
+/// How long a claim holds its key: what others wait for if its worker dies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lease {
+    /// Until the invocation ends, and the grace. Costs nothing.
+    #[default]
+    Invocation,
+    /// For this long, renewed while the handler runs and never beyond the end of the invocation. For
+    /// timeouts of many minutes, where the key of a worker that died would be held long; 30 seconds
+    /// is a good length. Costs a write of the store a third of the length after each write, none for
+    /// handlers that are faster. A handler that loses its lease is stopped.
+    Renewed {
+        /// The length of a lease, at least a second.
+        length: Duration,
+    },
+}
+
+/// What becomes of a failure that does not say itself, as [`Failure`](crate::failure::Failure) can.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// The key is released, and a later delivery calls the handler again.
+    #[default]
+    Release,
+    /// The failure is the outcome: later deliveries get it as an answer, and the handler is not
+    /// called again.
+    Remember,
+}
+
+/// What becomes of a key whose handler was stopped shortly before its invocation's deadline. Its
+/// effect may be on its way all the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnTimeout {
+    /// The lease stands until it ends; then a later delivery calls the handler again, and tells it
+    /// that an earlier call disappeared.
+    #[default]
+    Retry,
+    /// The key is remembered as failed: a person has to look before it is tried again.
+    Park,
+}
+
+/// What becomes of a record whose key cannot be claimed because the store is out of reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnOutage {
+    /// It goes back to its source.
+    #[default]
+    Return,
+    /// The handler runs, without protection against duplicates: copies of the record, now or later,
+    /// run it again. Not for refusals such as missing permissions.
+    RunUnprotected,
 }

@@ -20,6 +20,9 @@ pub struct Record {
     pub failures: u32,
     /// How often an owner disappeared: was killed, timed out, or lost its store.
     pub vanished: u32,
+    /// The fence of the last claim: higher than that of every claim before it while the record
+    /// lives. 0 in a record of another library.
+    pub fence: u64,
     /// While [`Status::InProgress`]: the owner holds the key up to and including this instant.
     /// `None` in a record of another library that knew no deadline: held until `expires_at`.
     pub lease_until: Option<Timestamp>,
@@ -44,6 +47,7 @@ impl Record {
             last_owner: None,
             failures: 0,
             vanished: 0,
+            fence: 0,
             lease_until: None,
             expires_at: expires_at.ceil_to_second(),
             fingerprint: None,

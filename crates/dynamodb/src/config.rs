@@ -11,7 +11,7 @@ use crate::DynamoDbStore;
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause after a failed attempt, and the most it grows to.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
-/// Far below what DynamoDB allows, so that ten names fit in a statement of 8192 characters.
+/// Far below what DynamoDB allows, so that all names fit in a statement of 8192 characters.
 const LONGEST_NAME: usize = 255;
 
 /// The names of the attributes of an item.
@@ -53,6 +53,8 @@ pub struct Attributes {
     pub failures: Cow<'static, str>,
     /// N: how often an owner disappeared; not written while it is zero. Default `vanished`.
     pub vanished: Cow<'static, str>,
+    /// N: the fence of the last claim. Default `fence`.
+    pub fence: Cow<'static, str>,
     /// S: the type of the last failure. Default `error`.
     pub error: Cow<'static, str>,
 }
@@ -70,13 +72,14 @@ impl Default for Attributes {
             last_owner: "last_owner".into(),
             failures: "failures".into(),
             vanished: "vanished".into(),
+            fence: "fence".into(),
             error: "error".into(),
         }
     }
 }
 
 impl Attributes {
-    fn all(&self) -> [&str; 11] {
+    fn all(&self) -> [&str; 12] {
         [
             &self.id,
             &self.status,
@@ -88,6 +91,7 @@ impl Attributes {
             &self.last_owner,
             &self.failures,
             &self.vanished,
+            &self.fence,
             &self.error,
         ]
     }

@@ -61,7 +61,7 @@ pub(crate) fn fields<'n>(
     record: &Record,
 ) -> Vec<(&'n str, Option<AttributeValue>)> {
     let text = |text: &str| AttributeValue::S(text.to_owned());
-    let count = |n: u32| (n > 0).then(|| AttributeValue::N(n.to_string()));
+    let count = |n: u64| (n > 0).then(|| AttributeValue::N(n.to_string()));
     vec![
         (&names.status, Some(status(record.status))),
         (&names.expiration, Some(seconds(record.expires_at))),
@@ -70,8 +70,9 @@ pub(crate) fn fields<'n>(
         (&names.validation, record.fingerprint.as_ref().map(|f| text(f.as_str()))),
         (&names.owner, record.owner.map(token)),
         (&names.last_owner, record.last_owner.map(token)),
-        (&names.failures, count(record.failures)),
-        (&names.vanished, count(record.vanished)),
+        (&names.failures, count(record.failures.into())),
+        (&names.vanished, count(record.vanished.into())),
+        (&names.fence, count(record.fence)),
         (&names.error, record.error.as_deref().map(text)),
     ]
 }
@@ -150,6 +151,7 @@ pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<Record, Corrupt>
     record.last_owner = read.token(&names.last_owner)?;
     record.failures = read.count(&names.failures)?;
     record.vanished = read.count(&names.vanished)?;
+    record.fence = read.number(&names.fence, 0)?.unwrap_or(0);
     record.fingerprint = read.text(&names.validation)?.map(Fingerprint::new);
     record.error = read.text(&names.error)?.map(Into::into);
     if let Some(value) = item.get(names.data.as_ref()) {

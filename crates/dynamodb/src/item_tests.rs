@@ -10,6 +10,7 @@ fn full() -> Record {
     record.last_owner = Some(Owner::from_bits(2));
     record.failures = 3;
     record.vanished = 4;
+    record.fence = 1_700_000_000_123;
     record.lease_until = Some(Timestamp::from_millis(1_700_000_030_123));
     record.fingerprint = Some(Fingerprint::new("f"));
     record.outcome = Some(r#"{"ok":true}"#.into());

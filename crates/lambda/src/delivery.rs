@@ -42,7 +42,8 @@ impl<'a> Extraction<'a> {
             }
             Err(rejection) => Work::Reject(rejection.clone()),
         };
-        Delivery { record: record.id.clone(), group: record.group.clone(), work }
+        let (id, group) = (record.id.clone(), record.group.clone());
+        Delivery { record: id, group, priority: 0, work }
     }
 
     /// What is to be done with a payload, the record around it, and the record's own identity; what

@@ -8,7 +8,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    batch::{Batch, Engine},
+    batch::{AfterFailure, Batch, Engine},
     call::RecordId,
     clock::{BoxFuture, Timestamp},
     failure::Failure,
@@ -194,6 +194,7 @@ impl Inner {
         let batch = Batch {
             operation: &route.prepared.name,
             deliveries,
+            after_failure: AfterFailure::Group,
             policy: &route.policy,
             deadline: deadline(context),
             pace: &route.prepared.pace,

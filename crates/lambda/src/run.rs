@@ -8,11 +8,11 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    batch::{Batch, Delivery, Engine, Job, Returned, Work},
+    batch::{AfterFailure, Batch, Delivery, Engine, Job, Returned, Work},
     call::{Call, RecordId},
     clock::{BoxFuture, Timestamp},
     failure::Failure,
-    outcome::{NotStarted, Outcome},
+    outcome::Outcome,
 };
 use lambda_runtime::LambdaEvent;
 use serde::{Serialize, de::DeserializeOwned};
@@ -81,7 +81,8 @@ where
     policy.conflict = operation.conflict.unwrap_or(policy.conflict);
     let batch = Batch {
         operation: &operation.name,
-        deliveries: vec![Delivery { record: task.record, group: None, work }],
+        deliveries: vec![Delivery { record: task.record, group: None, priority: 0, work }],
+        after_failure: AfterFailure::Group,
         policy: &policy,
         deadline: task.deadline,
         pace: &operation.pace,
@@ -120,9 +121,7 @@ fn answer<R: DeserializeOwned>(
         (Outcome::Unavailable(error), _) => Err(RunError::Store(error)),
         (Outcome::Fenced, _) => Err(RunError::Fenced),
         (Outcome::Skipped, _) => Err(RunError::Skipped),
-        (Outcome::TimedOut | Outcome::Returned(NotStarted::Deadline | NotStarted::Order), _) => {
-            Err(RunError::OutOfTime)
-        }
+        (Outcome::TimedOut { .. } | Outcome::Returned(_), _) => Err(RunError::OutOfTime),
         _ => Err(RunError::ResultLost("is not known")),
     }
 }

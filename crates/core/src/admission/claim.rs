@@ -56,16 +56,17 @@ pub enum Admission {
 }
 
 impl Claim {
-    /// The record this claim writes, with the history it carries on.
-    fn record(&self, now: Timestamp, failures: u32, vanished: u32) -> Record {
+    /// The record this claim writes over what it found, with no history carried on.
+    fn record(&self, found: Option<&Record>, now: Timestamp) -> Record {
         // A sweep is made by a clock of its own: the allowance covers that one too.
         let expires_at = now.plus(self.retention).max(self.lease_until.plus(self.skew));
         let mut record = Record::new(Status::InProgress, expires_at);
         record.owner = Some(self.owner);
         record.lease_until = Some(self.lease_until);
         record.fingerprint.clone_from(&self.fingerprint);
-        record.failures = failures;
-        record.vanished = vanished;
+        // Rises while the record lives, and by the clock where it is gone.
+        let next = found.map_or(0, |found| found.fence.saturating_add(1));
+        record.fence = next.max(now.as_millis());
         record
     }
 
@@ -82,7 +83,7 @@ impl Claim {
 #[must_use]
 pub fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
     let Some(found) = found else {
-        return Admission::Try { guard: Guard::Absent, held: claim.held(claim.record(now, 0, 0)) };
+        return Admission::Try { guard: Guard::Absent, held: claim.held(claim.record(None, now)) };
     };
     if found.status == Status::InProgress && found.owner == Some(claim.owner) {
         return Admission::Won(claim.held(found.clone()));
@@ -94,13 +95,14 @@ pub fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission
         Status::InProgress => {
             // Released means that its owner said so; otherwise it disappeared with the key.
             let vanished = if found.is_released() { 0 } else { 1 };
-            let vanished = found.vanished.saturating_add(vanished);
-            let mut record = claim.record(now, found.failures, vanished);
+            let mut record = claim.record(Some(found), now);
+            record.failures = found.failures;
+            record.vanished = found.vanished.saturating_add(vanished);
             record.error.clone_from(&found.error);
             take_over(claim, found, record)
         }
         Status::Completed | Status::Failed if over => {
-            take_over(claim, found, claim.record(now, 0, 0))
+            take_over(claim, found, claim.record(Some(found), now))
         }
         Status::Completed | Status::Failed if claim.disagrees_with(found) => Admission::Mismatch,
         Status::Completed => Admission::Replay(found.outcome.clone()),
@@ -191,6 +193,21 @@ mod tests {
         found.vanished = 1;
         let (_, record) = tried(admit(&claim(), Some(&found), at(100)));
         assert_eq!((record.failures, record.vanished), (3, 1));
+    }
+
+    #[test]
+    fn each_claim_has_a_higher_fence_even_if_the_clock_steps_back() {
+        let (_, first) = tried(admit(&claim(), None, at(100)));
+        assert_eq!(first.fence, at(100).as_millis());
+        let mut lapsed = first.clone();
+        lapsed.owner = Some(Owner::from_bits(2));
+        lapsed.lease_until = Some(at(10));
+        let (_, second) = tried(admit(&claim(), Some(&lapsed), at(50)));
+        assert_eq!(second.fence, first.fence + 1);
+        let mut expired = Record::new(Status::Completed, at(40));
+        expired.fence = second.fence;
+        let (_, third) = tried(admit(&claim(), Some(&expired), at(50)));
+        assert_eq!(third.fence, second.fence + 1);
     }
 
     #[test]

@@ -118,6 +118,7 @@ impl Held {
         record.owner = Some(self.claim.owner);
         record.failures = self.record.failures;
         record.vanished = self.record.vanished;
+        record.fence = self.record.fence;
         record.fingerprint.clone_from(&self.claim.fingerprint);
         match settlement {
             Settlement::Complete { outcome } => {

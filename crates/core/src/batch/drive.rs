@@ -1,27 +1,32 @@
 //! One batch on its way: what is claimed, runs, settles and waits, and what happens next.
 
 use std::{
+    cmp::Reverse,
     collections::VecDeque,
     future::poll_fn,
-    mem,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     task::{Context, Poll},
 };
 
-use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
+use futures_util::{
+    FutureExt as _, StreamExt as _,
+    future::{Aborted, abortable},
+    stream::FuturesUnordered,
+};
 
 use super::{
-    Batch, Engine, Pace, Returned,
+    AfterFailure, Batch, Engine, Pace, Returned,
     budget::Budget,
     claims::{self, Claimed, Wanted},
     entry::{Entry, Stage},
+    guarded::Guarded,
+    heartbeat::{Heartbeat, Renewal},
     plan::Plan,
     settles::{Settle, Settles},
 };
 use crate::{
     admission::Claim,
-    call::Call,
+    call::{Call, History},
     clock::{BoxFuture, Timestamp},
     failure::Failure,
     observe::Report,
@@ -58,11 +63,15 @@ pub(super) struct Drive<'a> {
     claiming: FuturesUnordered<BoxFuture<'static, Vec<(usize, Claimed)>>>,
     /// How many keys are in `claiming`.
     claims: usize,
-    running: FuturesUnordered<BoxFuture<'a, (usize, Result<Returned, Failure>)>>,
+    running: FuturesUnordered<BoxFuture<'a, Finished>>,
+    pub(super) heartbeat: Heartbeat,
     timer: Option<(Timestamp, BoxFuture<'static, ()>)>,
     /// The suspect that is being claimed or runs.
     pub(super) alone: Option<usize>,
     any_started: bool,
+    pub(super) after_failure: AfterFailure,
+    /// Why nothing is started any more, once that is so.
+    pub(super) closed: Option<NotStarted>,
     /// The time for handlers is over.
     pub(super) stopped: bool,
 }
@@ -74,8 +83,12 @@ pub(super) struct Asleep {
     pub(super) until: Timestamp,
 }
 
+/// A handler that returned, or was stopped.
+type Finished = (usize, Result<Result<Returned, Failure>, Aborted>);
+
 enum Event {
-    Finished(usize, Result<Returned, Failure>),
+    Finished(Finished),
+    Renewed(Vec<(Renewal, Verdict)>),
     Claimed(Vec<(usize, Claimed)>),
     Settled(Vec<(Settle, Verdict)>),
     Tick,
@@ -103,15 +116,18 @@ impl<'a> Drive<'a> {
             claiming: FuturesUnordered::new(),
             claims: 0,
             running: FuturesUnordered::new(),
+            heartbeat: Heartbeat::default(),
             timer: None,
             alone: None,
             any_started: false,
+            after_failure: batch.after_failure,
+            closed: None,
             stopped: false,
         }
     }
 
     pub(super) async fn run(mut self) -> Vec<Outcome> {
-        for at in 0..self.entries.len() {
+        for at in self.by_priority() {
             self.consider(at);
         }
         loop {
@@ -120,7 +136,13 @@ impl<'a> Drive<'a> {
                 return self.entries.into_iter().map(Entry::into_outcome).collect();
             }
             match poll_fn(|context| self.poll(context)).await {
-                Event::Finished(at, result) => self.finished(at, result),
+                Event::Finished((at, Ok(result))) => self.finished(at, result),
+                Event::Finished((_, Err(Aborted))) => {}
+                Event::Renewed(renewals) => {
+                    for (renewal, verdict) in renewals {
+                        self.renewed(renewal, verdict);
+                    }
+                }
                 Event::Claimed(claims) => {
                     self.claims = self.claims.saturating_sub(claims.len());
                     for (at, claimed) in claims {
@@ -135,6 +157,14 @@ impl<'a> Drive<'a> {
                 Event::Tick => self.tick(),
             }
         }
+    }
+
+    /// The records in the order in which they are looked at first.
+    fn by_priority(&self) -> Vec<usize> {
+        let mut order: Vec<(usize, u32)> =
+            self.entries.iter().map(|entry| entry.priority).enumerate().collect();
+        order.sort_by_key(|(_, priority)| Reverse(*priority));
+        order.into_iter().map(|(at, _)| at).collect()
     }
 
     fn is_done(&self) -> bool {
@@ -157,13 +187,19 @@ impl<'a> Drive<'a> {
         if !self.stopped && self.budget.is_over(now) {
             self.stop();
         }
+        self.beat(now);
         self.wake(now);
         while self.alone.is_none_or(|alone| self.ready.front() == Some(&alone))
             && self.running.len() < self.policy.concurrency.max(1)
             && let Some(at) = self.ready.pop_front()
         {
-            let may = self.may_start(now) && self.entry(at).is_held_at(now);
-            if may { self.start(at, now) } else { self.not_started(at) }
+            if !self.entry(at).is_held_at(now) {
+                self.not_started(at, NotStarted::Lease);
+            } else if self.may_start(now) {
+                self.start(at, now);
+            } else {
+                self.not_started(at, NotStarted::Deadline);
+            }
         }
         if self.alone.is_none() {
             self.claim_ready(now);
@@ -197,7 +233,7 @@ impl<'a> Drive<'a> {
 
     /// The first record always starts: otherwise one that is expected to take long never would.
     fn may_start(&self, now: Timestamp) -> bool {
-        !self.stopped && (!self.any_started || self.budget.allows(now, self.pace))
+        self.closed.is_none() && (!self.any_started || self.budget.allows(now, self.pace))
     }
 
     fn claim_ready(&mut self, now: Timestamp) {
@@ -216,9 +252,7 @@ impl<'a> Drive<'a> {
     }
 
     fn claim(&mut self, records: Vec<usize>, now: Timestamp) {
-        let end = self.budget.end();
-        let lease_until =
-            end.map_or(now.plus(self.policy.fallback_lease), |end| end.plus(self.policy.grace));
+        let lease_until = self.lease_until(now);
         let mut wanted = Vec::with_capacity(records.len());
         for at in records {
             let alone = self.alone == Some(at);
@@ -255,22 +289,20 @@ impl<'a> Drive<'a> {
         let clock = Arc::clone(&self.engine.clock);
         let entry = self.entry(at);
         let Some(job) = entry.job.take() else { return };
-        let history = entry.held.as_ref().map_or((0, 0), |h| (h.failures(), h.vanished()));
+        let history = entry.held.as_ref().map(|held| History::of(&held.record));
+        let history = history.unwrap_or_else(|| History::none(now));
         let call = Call::new(entry.key.clone(), entry.record.clone(), history, deadline, clock);
+        let (handler, handle) = abortable(Guarded::new(Box::pin(async move { job(call).await })));
+        entry.handler = Some(handle);
         entry.started = Some(now);
         entry.stage = Stage::Running;
         self.any_started = true;
-        let handler = AssertUnwindSafe(async move { job(call).await }).catch_unwind();
-        self.running.push(Box::pin(
-            handler.map(move |result| (at, result.unwrap_or_else(|_| Err(Failure::panicked())))),
-        ));
+        self.running.push(Box::pin(handler.map(move |result| (at, result))));
     }
 
     /// Drops the handlers that still run; returns whose they were.
     pub(super) fn drop_running(&mut self) -> Vec<usize> {
-        let running = mem::take(&mut self.running);
-        // A destructor in a handler may panic; the other records have no part in that.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(running)));
+        self.running.clear();
         self.in_stage(Stage::Running)
     }
 
@@ -292,11 +324,14 @@ impl<'a> Drive<'a> {
     /// What happens next. Handlers and claims first, so that what they bring can be settled in one
     /// call; then a call, if none is on its way; the clock last.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Event> {
-        if let Poll::Ready(Some((at, result))) = self.running.poll_next_unpin(context) {
-            return Poll::Ready(Event::Finished(at, result));
+        if let Poll::Ready(Some(finished)) = self.running.poll_next_unpin(context) {
+            return Poll::Ready(Event::Finished(finished));
         }
         if let Poll::Ready(Some(claims)) = self.claiming.poll_next_unpin(context) {
             return Poll::Ready(Event::Claimed(claims));
+        }
+        if let Poll::Ready(renewals) = self.heartbeat.poll(context) {
+            return Poll::Ready(Event::Renewed(renewals));
         }
         let now = self.now();
         self.settles.send(&self.engine.store, now);
@@ -308,7 +343,9 @@ impl<'a> Drive<'a> {
 
     fn poll_timer(&mut self, now: Timestamp, context: &mut Context<'_>) -> Poll<Event> {
         let stop = if self.stopped { None } else { self.budget.stop() };
-        let next = [stop, self.budget.reply(), self.settles.next_due()].into_iter().flatten();
+        let fixed = [stop, self.budget.reply()].into_iter();
+        let due = [self.settles.next_due(), self.heartbeat.next_due()].into_iter();
+        let next = fixed.chain(due).flatten();
         let Some(next) = next.chain(self.asleep.iter().map(|asleep| asleep.wake)).min() else {
             return Poll::Pending;
         };

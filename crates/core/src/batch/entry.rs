@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::future::AbortHandle;
+
 use super::{Delivery, Job, Work};
 use crate::{
     admission::Held,
@@ -10,6 +12,7 @@ use crate::{
     key::Key,
     outcome::{NotStarted, Outcome, Rejection},
     record::Fingerprint,
+    store::StoreError,
 };
 
 /// One delivery and where it stands.
@@ -18,10 +21,16 @@ pub(super) struct Entry<'a> {
     pub(super) key: Option<Key>,
     pub(super) fingerprint: Option<Fingerprint>,
     pub(super) payload: &'a str,
+    pub(super) priority: u32,
     pub(super) intake: Intake,
+    /// Until it starts.
     pub(super) job: Option<Job<'a>>,
+    /// While it runs.
+    pub(super) handler: Option<AbortHandle>,
     pub(super) stage: Stage,
     pub(super) held: Option<Box<Held>>,
+    /// Why it runs without a claim.
+    pub(super) outage: Option<StoreError>,
     /// Known, but its turn in the group has not come.
     pub(super) preset: Option<Outcome>,
     pub(super) outcome: Option<Outcome>,
@@ -57,10 +66,13 @@ impl<'a> Entry<'a> {
             key: None,
             fingerprint: None,
             payload: "",
+            priority: delivery.priority,
             intake: Intake::Keyed,
             job: None,
+            handler: None,
             stage: Stage::Waiting,
             held: None,
+            outage: None,
             preset: None,
             outcome: None,
             started: None,
@@ -88,7 +100,14 @@ impl<'a> Entry<'a> {
     /// Whether its claim, if it has one, still keeps others out: it may have waited for its turn
     /// for longer than its lease.
     pub(super) fn is_held_at(&self, now: Timestamp) -> bool {
-        self.held.as_ref().is_none_or(|held| now <= held.claim.lease_until)
+        let lease = self.held.as_ref().and_then(|held| held.record.lease_until);
+        lease.is_none_or(|until| now <= until)
+    }
+
+    /// Whether its key is held for a handler that runs or will.
+    pub(super) fn is_kept(&self) -> bool {
+        let runs = self.stage == Stage::Running || self.job.is_some();
+        self.outcome.is_none() && self.held.is_some() && runs
     }
 
     /// Whether `other` asks for the very same as this one.

@@ -10,7 +10,8 @@
 //!   is on its way, and what finishes meanwhile goes together in the next.
 //! * Records of one key run one after the other: a copy of one that succeeded is answered from it
 //!   (*coalesced*), another payload under the same key counts as a later delivery.
-//! * Where the order counts, a group goes one record at a time, and nothing after a failure starts.
+//! * Where the order counts, a group goes one record at a time, and nothing after a failure starts:
+//!   in its group, or in the whole batch ([`AfterFailure`]).
 //! * The first record always starts; others only if the time allows. A handler that still runs
 //!   shortly before the deadline is dropped, and its lease left standing, since its effect may be
 //!   on its way.
@@ -24,6 +25,9 @@ mod budget;
 mod claims;
 mod drive;
 mod entry;
+mod guarded;
+mod heartbeat;
+mod leases;
 mod plan;
 mod settles;
 mod turns;
@@ -73,6 +77,9 @@ pub struct Delivery<'a> {
     /// Its order group: records of one group are processed in the order of the batch, and none
     /// after one that goes back. `None` where the source keeps no order.
     pub group: Option<Arc<str>>,
+    /// Among records without a group, those of higher priority start first: what was delivered
+    /// often is closest to being given up by its source.
+    pub priority: u32,
     /// What to do.
     pub work: Work<'a>,
 }
@@ -101,12 +108,25 @@ pub enum Work<'a> {
     Reject(Rejection),
 }
 
+/// What is not started any more after a record that goes back to its source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AfterFailure {
+    /// The rest of its order group. The default.
+    #[default]
+    Group,
+    /// The rest of the batch.
+    Batch,
+}
+
 /// The deliveries of one invocation.
 pub struct Batch<'a> {
     /// The operation's name.
     pub operation: &'a str,
     /// The records, in the order of the event.
     pub deliveries: Vec<Delivery<'a>>,
+    /// How far a record that goes back holds up the others.
+    pub after_failure: AfterFailure,
     /// How they are treated.
     pub policy: &'a Policy,
     /// When the invocation ends; `None` if that is not known.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Returned,
+    AfterFailure, Returned,
     answers::{overtaken, shared, shrink, value},
     claims::Claimed,
     drive::{Asleep, Drive},
@@ -15,7 +15,7 @@ use crate::{
     clock::Timestamp,
     failure::Failure,
     outcome::{NotStarted, Outcome},
-    policy::{Conflict, Remembered},
+    policy::{Conflict, OnFailure, OnOutage, OnTimeout, Remembered},
     store::{StoreError, StoreErrorKind, Verdict},
 };
 
@@ -39,7 +39,7 @@ impl Drive<'_> {
         if !self.plan.may_go(at) {
             return None;
         }
-        let stopped = self.stopped;
+        let closed = self.closed;
         let entry = self.entry(at);
         if entry.outcome.is_some() || entry.stage != Stage::Waiting {
             return None;
@@ -50,8 +50,10 @@ impl Drive<'_> {
         match &entry.intake {
             Intake::Skip => return Some(Outcome::Skipped),
             Intake::Reject(rejection) => return Some(Outcome::Rejected(rejection.clone())),
-            _ if stopped => return Some(Outcome::Returned(NotStarted::Deadline)),
             _ => {}
+        }
+        if let Some(why) = closed {
+            return Some(Outcome::Returned(why));
         }
         let queue = match entry.intake {
             Intake::Unprotected => &mut self.ready,
@@ -66,6 +68,7 @@ impl Drive<'_> {
     pub(super) fn finish(&mut self, at: usize, outcome: Outcome) {
         let mut open = vec![(at, outcome)];
         let mut next = Vec::new();
+        let mut all_well = true;
         loop {
             while let Some((at, outcome)) = open.pop() {
                 if self.entry(at).outcome.is_some() {
@@ -76,6 +79,7 @@ impl Drive<'_> {
                 }
                 next.extend(self.answer_copies(at, &outcome));
                 if !outcome.is_acknowledged() {
+                    all_well = false;
                     let rest = self.plan.same_group(at).into_iter();
                     open.extend(rest.map(|at| (at, Outcome::Returned(NotStarted::Order))));
                 }
@@ -87,8 +91,11 @@ impl Drive<'_> {
                 next.extend(self.plan.leave(at));
             }
             // Only now: a record whose group has just failed must not set off.
-            let Some(candidate) = next.pop() else { return };
+            let Some(candidate) = next.pop() else { break };
             open.extend(self.set_off(candidate).map(|outcome| (candidate, outcome)));
+        }
+        if !all_well && self.after_failure == AfterFailure::Batch {
+            self.close(NotStarted::Order);
         }
     }
 
@@ -112,7 +119,11 @@ impl Drive<'_> {
         match claimed {
             Claimed::Held(held) => {
                 self.entry(at).held = Some(held);
-                if self.stopped { self.not_started(at) } else { self.ready.push_back(at) }
+                self.keep_alive(at, None);
+                match self.closed {
+                    Some(why) => self.not_started(at, why),
+                    None => self.ready.push_back(at),
+                }
             }
             Claimed::Replay(outcome) => self.finish(at, Outcome::Replayed { outcome }),
             Claimed::Remembered { error } => {
@@ -121,12 +132,24 @@ impl Drive<'_> {
             }
             Claimed::Mismatch => self.finish(at, Outcome::Mismatch),
             Claimed::Busy { until } => self.busy(at, until),
-            Claimed::Suspect if self.stopped => {
-                self.finish(at, Outcome::Returned(NotStarted::Deadline));
+            Claimed::Suspect => match self.closed {
+                Some(why) => self.finish(at, Outcome::Returned(why)),
+                None => self.suspects.push_back(at),
+            },
+            Claimed::Unavailable(error) if self.runs_without(&error) => {
+                let entry = self.entry(at);
+                entry.intake = Intake::Unprotected;
+                entry.outage = Some(error);
+                self.ready.push_back(at);
             }
-            Claimed::Suspect => self.suspects.push_back(at),
             Claimed::Unavailable(error) => self.finish(at, Outcome::Unavailable(error)),
         }
+    }
+
+    /// Whether the user would rather have the work done twice than not now.
+    fn runs_without(&self, error: &StoreError) -> bool {
+        let outage = matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled);
+        outage && self.closed.is_none() && self.policy.on_outage == OnOutage::RunUnprotected
     }
 
     fn busy(&mut self, at: usize, until: Timestamp) {
@@ -144,7 +167,7 @@ impl Drive<'_> {
         let past = until.plus(Duration::from_millis(1));
         let wake = now.plus(doubled.min(LONGEST_PAUSE)).min(past.max(now)).min(limit);
         let in_time = self.budget.stop().is_none_or(|stop| wake < stop);
-        if self.stopped || now >= limit || !in_time {
+        if self.closed.is_some() || now >= limit || !in_time {
             return self.finish(at, Outcome::Busy { until });
         }
         self.asleep.push(Asleep { at, wake, until });
@@ -159,12 +182,13 @@ impl Drive<'_> {
         entry.stage = Stage::Moving;
         let took = entry.started.map(|started| now.since(started)).unwrap_or_default();
         entry.ran_for = Some(took);
-        let held = entry.held.clone();
+        entry.handler = None;
+        let (held, outage) = (entry.held.clone(), entry.outage.clone());
         self.pace.learn(took);
         let Some(held) = held else {
             let outcome = match result {
-                Ok(returned) => Outcome::Unprotected { outcome: value(returned).0 },
-                Err(failure) => Outcome::Failed { failure, failures: 1 },
+                Ok(returned) => Outcome::Unprotected { outcome: value(returned).0, outage },
+                Err(failure) => Outcome::Failed { failure, failures: 1, parked: false },
             };
             return self.finish(at, outcome);
         };
@@ -177,7 +201,8 @@ impl Drive<'_> {
             Err(failure) => {
                 let failures = held.failures().saturating_add(1);
                 let settlement = self.settlement_of(&failure, failures);
-                (settlement, Outcome::Failed { failure, failures })
+                let parked = matches!(settlement, Settlement::Remember { .. });
+                (settlement, Outcome::Failed { failure, failures, parked })
             }
         };
         self.settle(at, held, settlement, outcome);
@@ -186,7 +211,11 @@ impl Drive<'_> {
     fn settlement_of(&self, failure: &Failure, failures: u32) -> Settlement {
         let error = failure.class().into();
         let exhausted = self.policy.max_failures.is_some_and(|most| failures >= most);
-        if failure.is_retried() && !exhausted {
+        let retried = match self.policy.on_failure {
+            OnFailure::Release => failure.is_retried(),
+            OnFailure::Remember => failure.is_retry_asked_for(),
+        };
+        if retried && !exhausted {
             return Settlement::Release { error };
         }
         let message = serde_json::Value::String(failure.error().to_string());
@@ -194,9 +223,11 @@ impl Drive<'_> {
     }
 
     /// A record that was claimed, or needs no claim, does not run after all.
-    pub(super) fn not_started(&mut self, at: usize) {
-        let outcome = Outcome::Returned(NotStarted::Deadline);
-        match self.entry(at).held.clone() {
+    pub(super) fn not_started(&mut self, at: usize, why: NotStarted) {
+        let outcome = Outcome::Returned(why);
+        let entry = self.entry(at);
+        entry.job = None;
+        match entry.held.clone() {
             Some(held) => self.settle(at, held, Settlement::PutBack, outcome),
             None => self.finish(at, outcome),
         }
@@ -266,6 +297,10 @@ impl Drive<'_> {
     fn give_up(&mut self, settle: Settle, error: StoreError) {
         let outcome = match settle.outcome {
             Outcome::Executed { outcome, .. } => Outcome::CompletionLost { outcome, error },
+            Outcome::Failed { failure, failures, .. } => {
+                Outcome::Failed { failure, failures, parked: false }
+            }
+            Outcome::TimedOut { .. } => Outcome::TimedOut { parked: false },
             other => other,
         };
         self.finish(settle.at, outcome);
@@ -279,28 +314,53 @@ impl Drive<'_> {
         }
     }
 
-    /// Ends the time of the handlers: what runs is dropped and keeps its lease, what is claimed is
-    /// put back, what waits goes back.
+    /// Ends the time of the handlers: what runs is dropped and keeps its lease, nothing else starts.
     pub(super) fn stop(&mut self) {
         if self.stopped {
             return;
         }
         self.stopped = true;
         for at in self.drop_running() {
-            let now = self.now();
-            let entry = self.entry(at);
-            entry.ran_for = entry.started.map(|started| now.since(started));
-            self.finish(at, Outcome::TimedOut);
+            self.timed_out(at);
         }
+        self.close(NotStarted::Deadline);
+    }
+
+    /// The handler was dropped. Its effect may be on its way, so its key is not given free: the lease
+    /// stands, or the key is parked.
+    fn timed_out(&mut self, at: usize) {
+        let now = self.now();
+        let entry = self.entry(at);
+        entry.stage = Stage::Moving;
+        entry.handler = None;
+        entry.ran_for = entry.started.map(|started| now.since(started));
+        match (entry.held.clone(), self.policy.on_timeout) {
+            (Some(held), OnTimeout::Park) => {
+                let error = "a timeout".into();
+                let settlement = Settlement::Remember { outcome: None, error };
+                self.settle(at, held, settlement, Outcome::TimedOut { parked: true });
+            }
+            (_, OnTimeout::Park | OnTimeout::Retry) => {
+                self.finish(at, Outcome::TimedOut { parked: false });
+            }
+        }
+    }
+
+    /// Starts nothing any more: what is claimed is put back, what waits goes back.
+    fn close(&mut self, why: NotStarted) {
+        if self.closed.is_some() {
+            return;
+        }
+        self.closed = Some(why);
         for asleep in std::mem::take(&mut self.asleep) {
             self.finish(asleep.at, Outcome::Busy { until: asleep.until });
         }
         let unclaimed = std::mem::take(&mut self.to_claim).into_iter();
         for at in unclaimed.chain(std::mem::take(&mut self.suspects)) {
-            self.finish(at, Outcome::Returned(NotStarted::Deadline));
+            self.finish(at, Outcome::Returned(why));
         }
         for at in std::mem::take(&mut self.ready) {
-            self.not_started(at);
+            self.not_started(at, why);
         }
     }
 

@@ -7,6 +7,7 @@ mod coalescing;
 mod conflict;
 mod crashing;
 mod deadline;
+mod leases;
 mod order;
 mod settling;
 mod support;

@@ -3,7 +3,7 @@
 use std::{future::Future, time::Duration};
 
 use lambda_idempotency_core::{
-    batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},
+    batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
     clock::{BoxFuture, Clock, Timestamp},
     failure::Failure,
@@ -24,6 +24,7 @@ pub(crate) struct World {
     pub(crate) store: FaultyStore<MemoryStore>,
     pub(crate) ledger: std::sync::Arc<Ledger>,
     pub(crate) policy: Policy,
+    pub(crate) after_failure: AfterFailure,
     /// `None` where the deadline is not known.
     pub(crate) timeout: Option<Duration>,
 }
@@ -37,6 +38,7 @@ pub(crate) struct Rec {
     payload: &'static str,
     fingerprint: Option<Fingerprint>,
     group: Option<&'static str>,
+    priority: u32,
     handler: Handler,
 }
 
@@ -59,6 +61,7 @@ where
         payload: label,
         fingerprint: None,
         group: None,
+        priority: 0,
         handler: Box::new(move |world, call| {
             Box::pin(async move {
                 let attempt = format!("{} {}", call.failures(), call.vanished());
@@ -101,6 +104,11 @@ impl Rec {
         self.group = Some(group);
         self
     }
+
+    pub(crate) fn priority(mut self, priority: u32) -> Self {
+        self.priority = priority;
+        self
+    }
 }
 
 pub(crate) fn key(label: &str) -> Key {
@@ -114,6 +122,7 @@ impl World {
             store: FaultyStore::new(MemoryStore::new()),
             ledger: std::sync::Arc::new(Ledger::new()),
             policy: Policy::default(),
+            after_failure: AfterFailure::Group,
             timeout: Some(Duration::from_secs(30)),
         }
     }
@@ -135,7 +144,10 @@ impl World {
         let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
         let deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
         let policy = &self.policy;
-        engine.run(Batch { operation: "op", deliveries, policy, deadline, pace: &pace }).await
+        let (operation, after_failure) = ("op", self.after_failure);
+        engine
+            .run(Batch { operation, deliveries, after_failure, policy, deadline, pace: &pace })
+            .await
     }
 
     /// One invocation in simulated time; the labels of the outcomes.
@@ -153,6 +165,7 @@ impl World {
         Delivery {
             record: RecordId::new("test", record.label),
             group: record.group.map(Into::into),
+            priority: record.priority,
             work: Work::Keyed {
                 key: record.key,
                 fingerprint: record.fingerprint,

@@ -37,6 +37,9 @@ pub(crate) struct Cell(u64);
 
 impl Cell {
     pub(crate) fn pack(record: &Record) -> Self {
+        // Nothing decides by the fence, and it would make each history a state of its own.
+        let mut record = record.clone();
+        record.fence = 0;
         let status = match record.status {
             Status::InProgress => 0,
             Status::Completed => 1,
@@ -53,7 +56,7 @@ impl Cell {
             pack_time(Some(record.expires_at)),
             flags,
         ]));
-        assert_eq!(cell.unpack(), *record, "packing must lose nothing");
+        assert_eq!(cell.unpack(), record, "packing must lose nothing");
         cell
     }
 

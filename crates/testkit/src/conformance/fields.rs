@@ -60,19 +60,25 @@ fn filled() -> Record {
     record.last_owner = Some(token());
     record.failures = 2;
     record.vanished = 3;
+    record.fence = 1_700_000_000_123;
     record.fingerprint = Some(Fingerprint::new("1f3870be274f6c49b3e31a0c6728957f"));
     record.outcome = Some("{\"charged\":true}".into());
     record.error = Some("payments::Declined".into());
     record
 }
 
-/// The counters, each by itself, from zero to the greatest.
+/// The counters and the fence, each by itself, from zero to the greatest.
 pub async fn counters(store: &dyn Store) {
     for (failures, vanished) in [(0, 0), (1, 0), (0, 1), (7, 300), (u32::MAX, 0), (0, u32::MAX)] {
         let mut record = in_progress(token());
         record.failures = failures;
         record.vanished = vanished;
         come_back(store, [record], "both counters are kept, apart").await;
+    }
+    for fence in [0, 1, 1_700_000_000_123, u64::MAX] {
+        let mut record = in_progress(token());
+        record.fence = fence;
+        come_back(store, [record], "the fence is kept to the last digit").await;
     }
 }
 

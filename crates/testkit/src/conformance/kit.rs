@@ -213,6 +213,7 @@ fn differing(actual: &Record, expected: &Record) -> String {
     check("last_owner", actual.last_owner == expected.last_owner);
     check("failures", actual.failures == expected.failures);
     check("vanished", actual.vanished == expected.vanished);
+    check("fence", actual.fence == expected.fence);
     check("lease_until", actual.lease_until == expected.lease_until);
     check("expires_at", actual.expires_at == expected.expires_at);
     check("fingerprint", actual.fingerprint == expected.fingerprint);

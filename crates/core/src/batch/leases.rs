@@ -1,0 +1,138 @@
+//! How long keys are held: the lease of a claim, its renewal, and what follows when it is lost.
+//!
+//! A short lease frees the key of a worker that died long before its invocation would have ended. It
+//! costs a renewal a third of its length after each write, while the handler runs or waits for its
+//! turn, and never beyond the end of the invocation. A handler runs only while its lease is known to
+//! stand: when a renewal finds another owner, or none could be made in time, it is dropped.
+
+use std::time::Duration;
+
+use super::{
+    drive::Drive,
+    entry::{Entry, Stage},
+    heartbeat::{Beat, Renewal},
+};
+use crate::{
+    admission::{Overtaken, Settled, Settlement},
+    clock::Timestamp,
+    outcome::{NotStarted, Outcome},
+    policy::Lease,
+    record::Record,
+    store::Verdict,
+};
+
+/// The pause after a renewal without an answer.
+const PAUSE: Duration = Duration::from_millis(200);
+
+impl Drive<'_> {
+    /// When a claim made now ends, renewed or not.
+    fn ceiling(&self, now: Timestamp) -> Timestamp {
+        let end = self.budget.end();
+        end.map_or(now.plus(self.policy.fallback_lease), |end| end.plus(self.policy.grace))
+    }
+
+    /// The end of the lease of a claim made now.
+    pub(super) fn lease_until(&self, now: Timestamp) -> Timestamp {
+        match self.policy.lease {
+            Lease::Invocation => self.ceiling(now),
+            Lease::Renewed { length } => self.ceiling(now).min(now.plus(length)),
+        }
+    }
+
+    /// Sees to it that the lease of a record is renewed, if it can end before the handler must.
+    pub(super) fn keep_alive(&mut self, at: usize, ceiling: Option<Timestamp>) {
+        let Lease::Renewed { length } = self.policy.lease else { return };
+        let ceiling = ceiling.unwrap_or(self.ceiling(self.now()));
+        let Some(held) = &self.entry(at).held else { return };
+        let Some(lease_until) = held.record.lease_until.filter(|until| *until < ceiling) else {
+            return;
+        };
+        let due = lease_until.minus(length - length / 3);
+        self.heartbeat.add(Beat { at, due, lease_until, ceiling, instead: None });
+    }
+
+    /// Renews what is due, and stops what runs without a lease.
+    pub(super) fn beat(&mut self, now: Timestamp) {
+        let Lease::Renewed { length } = self.policy.lease else { return };
+        for at in self.heartbeat.lapsed(now) {
+            let entry = self.entry(at);
+            if entry.stage == Stage::Running && entry.is_kept() {
+                self.lose(at, Overtaken::Gone);
+            }
+        }
+        let entries = &self.entries;
+        self.heartbeat.retain(|at| entries.get(at).is_some_and(Entry::is_kept));
+        let mut deadline = now.plus(length / 3);
+        let mut renewals = Vec::new();
+        for mut beat in self.heartbeat.take_due(now) {
+            let lease_until = beat.ceiling.min(now.plus(length));
+            deadline = deadline.min(beat.lease_until);
+            let entry = self.entry(beat.at);
+            let (Some(key), Some(held)) = (&entry.key, &entry.held) else { continue };
+            let own = || match held.write(&Settlement::Renew { lease_until }, now) {
+                (guard, Some(record)) => Some((guard, record)),
+                (_, None) => None,
+            };
+            let Some((guard, record)) = beat.instead.take().or_else(own) else { continue };
+            renewals.push((Renewal { beat, record }, key.clone(), guard));
+        }
+        self.heartbeat.send(self.engine.store.clone(), renewals, deadline);
+    }
+
+    pub(super) fn renewed(&mut self, renewal: Renewal, verdict: Verdict) {
+        let Renewal { beat, record } = renewal;
+        let (at, ceiling) = (beat.at, beat.ceiling);
+        if !self.entry(at).is_kept() {
+            return;
+        }
+        match verdict {
+            Verdict::Written => self.extended(at, record, ceiling),
+            Verdict::Found(found) => {
+                let now = self.now();
+                let lease_until = record.lease_until.unwrap_or(now);
+                let Some(held) = &self.entry(at).held else { return };
+                match held.settled(&Settlement::Renew { lease_until }, found.as_ref(), now) {
+                    Settled::Done => self.extended(at, found.unwrap_or(record), ceiling),
+                    Settled::Again { guard, record } => {
+                        let instead = Some((guard, record));
+                        self.heartbeat.add(Beat { due: now, instead, ..beat });
+                    }
+                    Settled::Overtaken(by) => self.lose(at, by),
+                }
+            }
+            // Until the lease has run out: then the handler is stopped.
+            Verdict::Unknown(_) => {
+                self.heartbeat.add(Beat { due: self.now().plus(PAUSE), ..beat });
+            }
+        }
+    }
+
+    fn extended(&mut self, at: usize, record: Record, ceiling: Timestamp) {
+        if let Some(held) = &mut self.entry(at).held {
+            held.record = record;
+        }
+        self.keep_alive(at, Some(ceiling));
+    }
+
+    /// The lease is lost: a handler that runs is dropped, one that waits does not start.
+    fn lose(&mut self, at: usize, by: Overtaken) {
+        let now = self.now();
+        let entry = self.entry(at);
+        let running = entry.stage == Stage::Running;
+        if let Some(handler) = entry.handler.take() {
+            handler.abort();
+            entry.ran_for = entry.started.map(|started| now.since(started));
+        }
+        entry.job = None;
+        entry.stage = Stage::Moving;
+        self.ready.retain(|other| *other != at);
+        let outcome = match by {
+            Overtaken::Completed(outcome) if running => Outcome::Superseded { outcome },
+            Overtaken::Completed(outcome) => Outcome::Replayed { outcome },
+            _ if running => Outcome::Fenced,
+            Overtaken::InProgress { until } => Outcome::Busy { until },
+            Overtaken::Failed { .. } | Overtaken::Gone => Outcome::Returned(NotStarted::Lease),
+        };
+        self.finish(at, outcome);
+    }
+}

@@ -1,0 +1,159 @@
+//! Short leases that are renewed while handlers run.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    clock::Clock,
+    failure::Failure,
+    policy::Lease,
+    record::{Owner, Record, Status},
+
+};
+use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
+
+use crate::support::{START, World, ok, rec, slow};
+
+const SECOND: Duration = Duration::from_secs(1);
+const LENGTH: Duration = Duration::from_secs(6);
+
+fn world() -> World {
+    let mut world = World { timeout: Some(60 * SECOND), ..World::new() };
+    world.policy.lease = Lease::Renewed { length: LENGTH };
+    world
+}
+
+#[tokio::test]
+async fn a_lease_is_short_and_renewed_while_the_handler_runs() {
+    let world = world();
+    let long = rec("a", |world: World, _| async move {
+        for seconds in 1..20 {
+            world.clock.sleep(SECOND).await;
+            let lease = world.stored("a").await.unwrap().lease_until.unwrap();
+            let now = START.plus(SECOND * seconds);
+            assert!(lease > now && lease <= now.plus(LENGTH), "after {seconds} s");
+        }
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![long]).await, ["executed"]);
+    assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn a_fast_handler_costs_no_renewal() {
+    let world = world();
+    assert_eq!(world.deliver(vec![slow("a", SECOND)]).await, ["executed"]);
+    assert_eq!(world.store.write_calls(), 2, "a claim and a completion");
+}
+
+#[tokio::test]
+async fn near_the_end_of_the_invocation_nothing_is_renewed() {
+    let mut world = world();
+    world.timeout = Some(5 * SECOND);
+    assert_eq!(world.deliver(vec![slow("a", 4 * SECOND)]).await, ["executed"]);
+    assert_eq!(world.store.write_calls(), 2, "the lease reaches beyond the end from the beginning");
+}
+
+#[tokio::test]
+async fn no_lease_reaches_beyond_the_end_of_the_invocation() {
+    let mut world = world();
+    world.timeout = Some(20 * SECOND);
+    assert_eq!(world.deliver(vec![slow("a", 60 * SECOND)]).await, ["timed_out"]);
+    let record = world.stored("a").await.unwrap();
+    assert_eq!(record.lease_until, Some(START.plus(21 * SECOND)), "the deadline and the grace");
+}
+
+#[tokio::test]
+async fn without_a_deadline_leases_are_renewed_up_to_the_fallback() {
+    let mut world = World { timeout: None, ..world() };
+    world.policy.fallback_lease = 20 * SECOND;
+    assert_eq!(world.deliver(vec![slow("a", 15 * SECOND)]).await, ["executed"]);
+}
+
+#[tokio::test]
+async fn the_key_of_a_worker_that_died_is_free_when_its_short_lease_ends() {
+    let world = world();
+    let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
+    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.clock.advance(LENGTH + 2 * SECOND);
+    let again = rec("a", |_, call| async move {
+        assert_eq!(call.vanished(), 1);
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![again]).await, ["executed"]);
+}
+
+/// What another worker writes that took the key over.
+fn taken_over(status: Status) -> Record {
+    let mut record = Record::new(status, START.plus(3600 * SECOND));
+    record.owner = Some(Owner::from_bits(7));
+    record.lease_until = Some(START.plus(40 * SECOND));
+    record
+}
+
+#[tokio::test]
+async fn a_handler_that_is_fenced_is_stopped_at_its_next_heartbeat() {
+    let world = world();
+    let fenced = rec("a", |world: World, _| async move {
+        world.store.inner().insert(crate::support::key("a"), taken_over(Status::InProgress));
+        world.clock.sleep(30 * SECOND).await;
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![fenced, slow("b", 9 * SECOND)]).await, ["fenced", "executed"]);
+    world.ledger.assert_never("a");
+    assert!(world.clock.now() < START.plus(10 * SECOND));
+    assert_eq!(world.stored("a").await, Some(taken_over(Status::InProgress)));
+}
+
+#[tokio::test]
+async fn a_handler_whose_work_was_done_by_another_is_stopped_and_acknowledged() {
+    let world = world();
+    let late = rec("a", |world: World, _| async move {
+        world.store.inner().insert(crate::support::key("a"), taken_over(Status::Completed));
+        world.clock.sleep(30 * SECOND).await;
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![late]).await, ["superseded"]);
+    world.ledger.assert_never("a");
+}
+
+#[tokio::test]
+async fn a_handler_whose_lease_cannot_be_renewed_is_stopped_before_it_ends() {
+    let world = world();
+    let cut_off = rec("a", |world: World, _| async move {
+        world.store.outage();
+        world.clock.sleep(30 * SECOND).await;
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![cut_off]).await, ["fenced"]);
+    world.ledger.assert_never("a");
+    assert!(world.clock.now() <= START.plus(LENGTH + SECOND), "{:?}", world.clock.now());
+}
+
+#[tokio::test]
+async fn a_renewal_whose_answer_was_lost_is_recognised() {
+    let world = world();
+    let long = rec("a", |world: World, _| async move {
+        world.store.inject(Fault::lose_answer());
+        world.clock.sleep(15 * SECOND).await;
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![long]).await, ["executed"]);
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn claims_that_wait_for_their_turn_are_renewed_too() {
+    let mut world = world();
+    world.policy.concurrency = 1;
+    let records = vec![slow("a", 15 * SECOND), slow("b", 15 * SECOND), ok("c")];
+    assert_eq!(world.deliver(records).await, ["executed"; 3]);
+}
+
+#[tokio::test]
+async fn many_leases_are_renewed_in_one_call() {
+    let world = world();
+    let labels = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let outcomes = world.deliver(labels.map(|label| slow(label, 5 * SECOND)).into()).await;
+    assert_eq!(outcomes, ["executed"; 8]);
+    assert!(world.store.write_calls() <= 5, "{} calls", world.store.write_calls());
+}
