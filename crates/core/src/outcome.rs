@@ -273,7 +273,9 @@ impl Outcome {
             Self::TimedOut { parked: true } => "the handler was stopped at the invocation's \
                 deadline, which is remembered: it is not tried again"
                 .to_owned(),
-            Self::Fenced => "the lease was lost: to another worker, or for want of a renewal".to_owned(),
+            Self::Fenced => {
+                "the lease was lost: to another worker, or for want of a renewal".to_owned()
+            }
             Self::Returned(why) => why.to_string(),
             Self::Rejected(why) => why.to_string(),
             Self::Unavailable(error) => error.to_string(),

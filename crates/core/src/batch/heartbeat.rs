@@ -92,7 +92,8 @@ impl Heartbeat {
 
     /// When something has to be done: a renewal, or giving up a lease.
     pub(super) fn next_due(&self) -> Option<Timestamp> {
-        let lapses = self.all().map(|beat| Timestamp::from_millis(beat.lease_until.as_millis() + 1));
+        let lapses =
+            self.all().map(|beat| Timestamp::from_millis(beat.lease_until.as_millis() + 1));
         let idle = self.call.is_none();
         let due = self.beats.iter().filter(|_| idle).map(|beat| beat.due);
         lapses.chain(due).min()

@@ -148,7 +148,8 @@ impl Drive<'_> {
 
     /// Whether the user would rather have the work done twice than not now.
     fn runs_without(&self, error: &StoreError) -> bool {
-        let outage = matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled);
+        let outage =
+            matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled);
         outage && self.closed.is_none() && self.policy.on_outage == OnOutage::RunUnprotected
     }
 

@@ -7,7 +7,6 @@ use lambda_idempotency_core::{
     failure::Failure,
     policy::Lease,
     record::{Owner, Record, Status},
-
 };
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
 
