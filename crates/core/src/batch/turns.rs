@@ -206,6 +206,10 @@ impl Drive<'_> {
                 (settlement, Outcome::Failed { failure, failures, parked })
             }
         };
+        if !outcome.is_acknowledged() && self.after_failure == AfterFailure::Batch {
+            // Its outcome waits for the store, and nothing must start meanwhile.
+            self.close(NotStarted::Order);
+        }
         self.settle(at, held, settlement, outcome);
     }
 

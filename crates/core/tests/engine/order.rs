@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{clock::Clock, failure::Failure};
+use lambda_idempotency_core::{batch::AfterFailure, clock::Clock, failure::Failure};
 use lambda_idempotency_testkit::crashing::drop_after;
 
 use crate::support::{START, World, failing, ok, rec, slow};
@@ -81,4 +81,42 @@ async fn a_busy_head_holds_back_its_group_and_no_other() {
         world.deliver(vec![ok("a").group("g"), ok("b").group("g"), ok("c").group("h")]).await;
     assert_eq!(outcomes, ["busy", "returned", "executed"]);
     assert_eq!(world.stored("b").await, None);
+}
+
+#[tokio::test]
+async fn a_batch_that_stops_at_its_first_failure_starts_nothing_after_it() {
+    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
+    world.policy.concurrency = 2;
+    let records = vec![
+        failing("a").group("g"),
+        slow("b", SECOND).group("h"),
+        ok("c").group("h"),
+        ok("d").group("i"),
+        ok("e").group("g"),
+    ];
+    let outcomes = world.deliver(records).await;
+    assert_eq!(outcomes, ["failed", "executed", "returned", "returned", "returned"]);
+    for label in ["c", "d", "e"] {
+        world.ledger.assert_never(label);
+        assert_eq!(world.stored(label).await, None, "{label}: its claim is put back");
+    }
+}
+
+#[tokio::test]
+async fn what_a_stopped_batch_already_knows_is_still_answered() {
+    let world = World { after_failure: AfterFailure::Batch, ..World::new() };
+    assert_eq!(world.deliver(vec![ok("b")]).await, ["executed"]);
+    let outcomes = world.deliver(vec![failing("a").group("g"), ok("b").group("h")]).await;
+    assert_eq!(outcomes, ["failed", "replayed"]);
+}
+
+#[tokio::test]
+async fn what_was_delivered_most_often_starts_first() {
+    let mut world = World::new();
+    world.policy.concurrency = 1;
+    world.timeout = Some(10 * SECOND);
+    let slow = |label, priority| slow(label, 4 * SECOND).priority(priority);
+    let records = vec![slow("a", 1), slow("b", 3), slow("c", 2), slow("d", 3)];
+    let outcomes = world.deliver(records).await;
+    assert_eq!(outcomes, ["returned", "executed", "returned", "executed"]);
 }
