@@ -149,6 +149,7 @@ pub enum Verdict {
 #[derive(Clone, Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
+    in_doubt: bool,
     context: Arc<str>,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
@@ -180,7 +181,18 @@ impl StoreError {
     /// payload and no raw key.
     #[must_use]
     pub fn new(kind: StoreErrorKind, context: impl Into<Arc<str>>) -> Self {
-        Self { kind, context: context.into(), source: None }
+        let in_doubt = matches!(kind, StoreErrorKind::Unavailable);
+        Self { kind, in_doubt, context: context.into(), source: None }
+    }
+
+    /// Says whether the write [may have been applied](Self::may_have_applied) all the same. A store
+    /// says so wherever it knows: what was never sent was not applied, whatever the kind; and what
+    /// had no answer may have been, whatever a later attempt ended with. Otherwise the kind decides:
+    /// [`Unavailable`](StoreErrorKind::Unavailable) leaves it open, the others do not.
+    #[must_use]
+    pub const fn in_doubt(mut self, in_doubt: bool) -> Self {
+        self.in_doubt = in_doubt;
+        self
     }
 
     /// Adds the cause.
@@ -205,10 +217,11 @@ impl StoreError {
         )
     }
 
-    /// Whether the write may have been applied all the same: its answer was lost.
+    /// Whether the write may have been applied all the same, or may be yet: its answer was lost.
+    /// Whoever claimed has to put the claim back then.
     #[must_use]
     pub const fn may_have_applied(&self) -> bool {
-        matches!(self.kind, StoreErrorKind::Unavailable)
+        self.in_doubt
     }
 }
 
@@ -284,5 +297,15 @@ mod tests {
         assert!(error.is_transient() && error.may_have_applied());
         assert_eq!(error.to_string(), "store unavailable: claiming 3 keys");
         assert_eq!(error.source().unwrap().to_string(), "reset");
+    }
+
+    #[test]
+    fn a_store_that_knows_says_whether_it_applied() {
+        for kind in [StoreErrorKind::Unavailable, StoreErrorKind::Throttled] {
+            let error = StoreError::new(kind, "claiming");
+            assert_eq!(error.may_have_applied(), kind == StoreErrorKind::Unavailable);
+            assert!(error.clone().in_doubt(true).may_have_applied());
+            assert!(!error.in_doubt(false).may_have_applied());
+        }
     }
 }

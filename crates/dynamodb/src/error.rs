@@ -101,19 +101,15 @@ impl Failure {
         self.kind
     }
 
-    /// The error to report, given whether an earlier attempt was left in doubt: then the kind says
-    /// so, whatever the last attempt ended with.
+    /// The error to report, given whether an earlier attempt was left in doubt.
     pub(crate) fn report(self, in_doubt: bool) -> StoreError {
-        let unclear = (in_doubt || self.in_doubt) && self.kind != StoreErrorKind::Unavailable;
-        let error = if unclear {
-            let context = format!(
-                "an attempt had no answer and may have been applied; after it: {}",
-                self.context
-            );
-            StoreError::new(StoreErrorKind::Unavailable, context)
+        let context = if in_doubt && !self.in_doubt {
+            let context = self.context;
+            format!("an attempt had no answer and may have been applied; after it: {context}")
         } else {
-            StoreError::new(self.kind, self.context)
+            self.context
         };
+        let error = StoreError::new(self.kind, context).in_doubt(in_doubt || self.in_doubt);
         match self.cause {
             Some(cause) => error.with_source(cause),
             None => error,
@@ -143,7 +139,10 @@ where
                 let context = format!("{doing} was not sent: no usable AWS credentials");
                 return Failure::new(StoreErrorKind::Denied, context).because(cause);
             }
-            Failure::unanswered(format!("{doing} did not reach DynamoDB")).because(cause)
+            let failure = Failure::unanswered(format!("{doing} did not reach DynamoDB"));
+            // Nobody listened, so nothing was sent.
+            let in_doubt = !was_refused(dispatch.as_connector_error());
+            Failure { in_doubt, ..failure }.because(cause)
         }
         SdkError::TimeoutError(_) => {
             Failure::unanswered(format!("{doing} had no answer within the client's time limit"))
@@ -238,6 +237,19 @@ fn permissions(names: &str) -> String {
         ""
     };
     format!("{}{hint}", names.join(", "))
+}
+
+/// Whether it is that there was no connection to begin with.
+fn was_refused(error: Option<&(impl Error + 'static)>) -> bool {
+    let mut next = error.map(|error| error as &dyn Error);
+    while let Some(error) = next {
+        let io = error.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// An error of the connection and its causes. No request is quoted in these.

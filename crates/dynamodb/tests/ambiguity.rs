@@ -204,11 +204,15 @@ async fn a_write_that_was_applied_and_swept_is_told_as_it_is_now() {
 #[tokio::test]
 async fn doubt_outlives_the_errors_that_follow_it() {
     let fixture = Fixture::start().await;
-    for second in ["AccessDeniedException", "ValidationException"] {
+    for (second, kind) in [
+        ("AccessDeniedException", StoreErrorKind::Denied),
+        ("ValidationException", StoreErrorKind::Refused),
+    ] {
         fixture.wire.fault([Fault::LoseAnswer, Fault::error(second)]);
         let verdict = one(&fixture.store(), write(0, Guard::Absent, Some(claimed(1)))).await;
         let error = unknown(verdict);
         assert!(error.may_have_applied(), "{error}");
+        assert_eq!(error.kind(), kind, "what is to be remedied: {error}");
         delete(&fixture.db, key(0).as_str());
     }
     fixture.wire.fault([Fault::error("AccessDeniedException")]);

@@ -78,7 +78,9 @@ fn soon_after(millis: u64) -> Timestamp {
 async fn after_the_deadline_nothing_is_sent() {
     let fixture = Fixture::start().await;
     for verdict in fixture.store().write(&claims(3), Timestamp::EPOCH).await {
-        assert_eq!(unknown(verdict).kind(), StoreErrorKind::Unavailable);
+        let error = unknown(verdict);
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+        assert!(!error.may_have_applied(), "nothing was sent: {error}");
     }
     let read = fixture.store().read(&[support::key(0)], Timestamp::EPOCH).await;
     assert!(read[0].is_err());
@@ -277,7 +279,9 @@ async fn nobody_there_is_unavailable() {
     let writes = claims(1);
     let error = unknown(store.write(&writes, deadline).await.pop().unwrap());
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
-    assert!(error.source().is_some() || error.to_string().contains("no answer"), "{error}");
+    let cause = error.source().unwrap().to_string();
+    assert!(cause.contains("refused"), "{cause}");
+    assert!(!error.may_have_applied(), "no connection, no request: {error}");
 }
 
 #[tokio::test]

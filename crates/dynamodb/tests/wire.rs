@@ -121,7 +121,7 @@ async fn statements_quote_names_and_carry_no_values() {
         "UPDATE \"idempotency\" SET \"status\" = ? SET \"expiration\" = ? \
          REMOVE \"in_progress_expiration\" SET \"data\" = ? REMOVE \"validation\" \
          SET \"owner\" = ? REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
-         REMOVE \"error\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
+         REMOVE \"fence\" REMOVE \"error\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
     );
     assert_eq!(
         text(2),
@@ -279,6 +279,7 @@ async fn other_names_in_every_form() {
     names.last_owner = "where".into();
     names.failures = "a-b".into();
     names.vanished = "1".into();
+    names.fence = "fence\u{20ac}".into();
     names.error = "$".into();
     let store = fixture.builder().attributes(names).build().unwrap();
     let mut full = Record::new(Status::Failed, Timestamp::from_secs(4_000_000_000));
@@ -286,6 +287,7 @@ async fn other_names_in_every_form() {
     full.last_owner = Some(owner(2));
     full.failures = 1;
     full.vanished = 2;
+    full.fence = 1_700_000_000_123;
     full.lease_until = Some(Timestamp::from_millis(5));
     full.fingerprint = Some(Fingerprint::new("f"));
     full.outcome = Some("{}".into());

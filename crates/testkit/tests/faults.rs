@@ -149,6 +149,32 @@ async fn a_delay_is_before_or_after_it_is_applied() {
 }
 
 #[tokio::test]
+async fn a_delay_ends_with_the_deadline_of_the_call() {
+    let clock = ManualClock::new(Timestamp::EPOCH);
+    let five = Duration::from_secs(5);
+    for (make, applied) in
+        [(Fault::delay as fn(ManualClock, Duration) -> Fault, 0), (Fault::delay_answer, 1)]
+    {
+        for (takes, told) in [(5, "W"), (6, "Unavailable"), (3600, "Unavailable")] {
+            let store = faulty();
+            store.inject(make(clock.clone(), Duration::from_secs(takes)));
+            let (begun, writes) = (clock.now(), [claim("a", 1)]);
+            let verdicts = clock.drive(store.write(&writes, begun.plus(five))).await;
+            assert_eq!(clock.now(), begun.plus(five), "neither earlier nor later");
+            assert_eq!(brief(&verdicts[0]), told, "it takes {takes} s");
+            if let Verdict::Unknown(error) = &verdicts[0] {
+                assert!(error.may_have_applied());
+                assert_eq!(store.inner().len(), applied);
+            }
+            store.inject(make(clock.clone(), Duration::from_secs(takes)).on_reads());
+            let keys = [writes[0].key.clone()];
+            let read = clock.drive(store.read(&keys, clock.now().plus(five))).await;
+            assert_eq!(read[0].is_err(), takes > 5);
+        }
+    }
+}
+
+#[tokio::test]
 async fn chance_is_the_same_each_time() {
     let mut runs = Vec::new();
     for seed in [7, 7, 8] {

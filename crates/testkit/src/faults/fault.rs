@@ -92,14 +92,17 @@ impl Fault {
         Self::new(Action::LoseAnswer)
     }
 
-    /// The call reaches the store only after `duration` on `clock`.
+    /// The call reaches the store only after `duration` on `clock`. If its deadline comes first it
+    /// never does, and its caller is told
+    /// [`Unavailable`](StoreErrorKind::Unavailable) at the deadline.
     #[must_use]
     pub fn delay(clock: impl Clock, duration: Duration) -> Self {
         let clock = Arc::new(clock);
         Self::new(Action::Delay { clock, before: duration, after: Duration::ZERO })
     }
 
-    /// The call is applied at once, and its answer takes `duration` on `clock`.
+    /// The call is applied at once, and its answer takes `duration` on `clock`. If its deadline comes
+    /// first the answer is lost: [`Unavailable`](StoreErrorKind::Unavailable) at the deadline.
     #[must_use]
     pub fn delay_answer(clock: impl Clock, duration: Duration) -> Self {
         let clock = Arc::new(clock);

@@ -208,8 +208,8 @@ impl<S: Store> Store for FaultyStore<S> {
             self.breathe().await;
 
             let targets: Vec<_> = writes.iter().map(Target::Write).collect();
-            let plan = self.lock().plan(&targets);
-            plan.wait_before().await;
+            let mut plan = self.lock().plan(&targets);
+            plan.wait_before(deadline).await;
             let passing: Vec<Write> = plan.passing(writes);
             let answered = self.shared.inner.write(&passing, deadline).await;
             let echoes = {
@@ -221,7 +221,7 @@ impl<S: Store> Store for FaultyStore<S> {
                 self.shared.inner.write(&echo, deadline).await;
             }
             self.breathe().await;
-            plan.wait_after().await;
+            plan.wait_after(deadline).await;
 
             let verdicts = plan.verdicts(answered);
             let after = {
@@ -245,11 +245,11 @@ impl<S: Store> Store for FaultyStore<S> {
             self.lock().history.push(Call::Read { keys: keys.to_vec() });
             self.breathe().await;
             let targets: Vec<_> = keys.iter().map(Target::Read).collect();
-            let plan = self.lock().plan(&targets);
-            plan.wait_before().await;
+            let mut plan = self.lock().plan(&targets);
+            plan.wait_before(deadline).await;
             let answered = self.shared.inner.read(&plan.passing(keys), deadline).await;
             self.breathe().await;
-            plan.wait_after().await;
+            plan.wait_after(deadline).await;
             plan.answers(answered)
         })
     }

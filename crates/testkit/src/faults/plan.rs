@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
-    clock::Clock,
+    clock::{Clock, Timestamp},
     record::Record,
     store::{StoreError, StoreErrorKind, Verdict, Write},
 };
@@ -16,6 +16,8 @@ pub(super) struct Plan {
     members: Vec<Fate>,
     before: Waits,
     after: Waits,
+    /// The deadline came during a wait.
+    late: bool,
 }
 
 #[derive(Clone, Default)]
@@ -27,7 +29,8 @@ struct Fate {
 
 impl Plan {
     pub(super) fn new(members: usize) -> Self {
-        Self { members: vec![Fate::default(); members], before: Vec::new(), after: Vec::new() }
+        let members = vec![Fate::default(); members];
+        Self { members, before: Vec::new(), after: Vec::new(), late: false }
     }
 
     pub(super) fn refuse_all(&mut self, kind: StoreErrorKind) {
@@ -57,17 +60,19 @@ impl Plan {
         }
     }
 
-    pub(super) async fn wait_before(&self) {
-        wait(&self.before).await;
+    /// The time on the way there. What is not there by the deadline never arrives.
+    pub(super) async fn wait_before(&mut self, deadline: Timestamp) {
+        self.late |= !wait(&self.before, deadline).await;
     }
 
-    pub(super) async fn wait_after(&self) {
-        wait(&self.after).await;
+    /// The time on the way back. What is not back by the deadline was applied, and nobody hears of it.
+    pub(super) async fn wait_after(&mut self, deadline: Timestamp) {
+        self.late |= !wait(&self.after, deadline).await;
     }
 
     /// The members that reach the store.
     pub(super) fn passing<T: Clone>(&self, members: &[T]) -> Vec<T> {
-        let reaches = |(_, fate): &(&T, &Fate)| fate.refused.is_none();
+        let reaches = |(_, fate): &(&T, &Fate)| fate.refused.is_none() && !self.late;
         members.iter().zip(&self.members).filter(reaches).map(|(m, _)| m.clone()).collect()
     }
 
@@ -76,7 +81,7 @@ impl Plan {
     pub(super) fn echoes(&self, writes: &[Write]) -> Vec<(usize, Vec<Write>)> {
         let mut echoes = Vec::new();
         for (write, fate) in writes.iter().zip(&self.members) {
-            if fate.refused.is_none() {
+            if fate.refused.is_none() && !self.late {
                 echoes.extend(fate.repeated.iter().map(|later| (*later, vec![write.clone()])));
             }
         }
@@ -103,11 +108,12 @@ impl Plan {
                 merged.push(error(StoreError::new(kind, "injected by a test, not applied")));
                 continue;
             }
-            let Some(answer) = answered.next() else { break };
-            merged.push(if fate.lost {
-                let context = "injected by a test, applied and the answer lost";
-                error(StoreError::new(StoreErrorKind::Unavailable, context))
+            let answer = answered.next();
+            merged.push(if fate.lost || self.late {
+                let context = "injected by a test, no answer";
+                error(StoreError::new(StoreErrorKind::Unavailable, context).in_doubt(true))
             } else {
+                let Some(answer) = answer else { break };
                 answer
             });
         }
@@ -115,8 +121,14 @@ impl Plan {
     }
 }
 
-async fn wait(waits: &Waits) {
+/// Waits for all, or until the deadline: whether there was time for all.
+async fn wait(waits: &Waits, deadline: Timestamp) -> bool {
     for (clock, duration) in waits {
-        clock.sleep(*duration).await;
+        let left = deadline.since(clock.now());
+        clock.sleep((*duration).min(left)).await;
+        if *duration > left {
+            return false;
+        }
     }
+    true
 }
