@@ -1,6 +1,6 @@
 //! What can go wrong outside a single record.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Timestamp, failure::Failure, key::ExpressionError, outcome::Rejection, store::StoreError,
@@ -67,6 +67,14 @@ pub enum ConfigError {
     Retention {
         /// The operation.
         operation: Arc<str>,
+    },
+    /// A lease of so little time that it would be renewed all the time.
+    #[error("operation `{operation}` has leases of {length:?}; they need at least 1 s")]
+    Lease {
+        /// The operation.
+        operation: Arc<str>,
+        /// The length asked for.
+        length: Duration,
     },
     /// A function without a source.
     #[error("the function handles no source; add one with `.sqs(..)`, `.sns(..)`, ...")]

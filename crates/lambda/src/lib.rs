@@ -64,7 +64,7 @@ pub use lambda_idempotency_core::{
     memory::MemoryStore,
     observe::{Observer, Report, Silent, TracingObserver},
     outcome::{Kept, NotStarted, Outcome, Rejection},
-    policy::{Conflict, MissingKey, Remembered},
+    policy::{Conflict, Lease, MissingKey, OnFailure, OnOutage, OnTimeout, Remembered},
     store::{Store, StoreError, StoreErrorKind},
 };
 #[cfg(feature = "dynamodb")]

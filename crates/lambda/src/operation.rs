@@ -1,5 +1,7 @@
 //! What is done once: a name, a key, and how it is treated.
 
+mod policies;
+
 use std::{
     sync::{Arc, OnceLock},
     time::Duration,
@@ -8,7 +10,7 @@ use std::{
 use lambda_idempotency_core::{
     batch::Pace,
     key::{Expression, KeyPath, View},
-    policy::{Conflict, MissingKey, Policy, Remembered},
+    policy::{Conflict, Lease, Policy},
 };
 
 use crate::error::ConfigError;
@@ -45,6 +47,9 @@ pub struct Operation {
     pub(crate) detail_type: Option<String>,
     prepared: Arc<OnceLock<Result<Arc<Prepared>, ConfigError>>>,
 }
+
+/// Below this, renewals would outnumber everything else.
+const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 /// An operation whose expressions are compiled.
 #[derive(Debug)]
@@ -112,63 +117,6 @@ impl Operation {
         self.changed()
     }
 
-    /// How long a completed record answers later deliveries. Default: 24 hours.
-    #[must_use]
-    pub fn retain(mut self, retention: Duration) -> Self {
-        self.policy.retention = retention;
-        self.changed()
-    }
-
-    /// What becomes of a delivery whose key is held elsewhere. Default: what suits the source,
-    /// [`Conflict::Retry`] for queues, [`Conflict::Wait`] for SNS and EventBridge.
-    #[must_use]
-    pub fn on_conflict(mut self, conflict: Conflict) -> Self {
-        self.conflict = Some(conflict);
-        self.changed()
-    }
-
-    /// What becomes of a record without a key. Default: it fails.
-    #[must_use]
-    pub fn on_missing_key(mut self, missing_key: MissingKey) -> Self {
-        self.policy.missing_key = missing_key;
-        self.changed()
-    }
-
-    /// What becomes of a delivery whose failure is remembered. Default: it goes back.
-    #[must_use]
-    pub fn on_remembered(mut self, remembered: Remembered) -> Self {
-        self.policy.remembered = remembered;
-        self.changed()
-    }
-
-    /// After how many failures a key is not tried again, but remembered as failed. Default: never.
-    #[must_use]
-    pub fn max_failures(mut self, most: u32) -> Self {
-        self.policy.max_failures = Some(most);
-        self.changed()
-    }
-
-    /// How many handlers of one batch run at once. Default: 16.
-    #[must_use]
-    pub fn concurrency(mut self, handlers: usize) -> Self {
-        self.policy.concurrency = handlers;
-        self.changed()
-    }
-
-    /// By how much the clocks of two workers may differ. Default: 1 second.
-    #[must_use]
-    pub fn skew(mut self, allowance: Duration) -> Self {
-        self.policy.skew = allowance;
-        self.changed()
-    }
-
-    /// How long after the deadline of an invocation its lease ends. Default: 1 second.
-    #[must_use]
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.policy.grace = grace;
-        self.changed()
-    }
-
     /// Only records from this queue, by name or ARN.
     #[must_use]
     pub fn from_queue(mut self, queue: impl Into<String>) -> Self {
@@ -232,6 +180,11 @@ impl Operation {
         if self.policy.retention.is_zero() {
             return Err(ConfigError::Retention { operation: Arc::clone(&self.name) });
         }
+        if let Lease::Renewed { length } = self.policy.lease
+            && length < SHORTEST_LEASE
+        {
+            return Err(ConfigError::Lease { operation: Arc::clone(&self.name), length });
+        }
         Ok(Prepared {
             name: Arc::clone(&self.name),
             key: self.key_path()?.map(|path| self.compile("key", &path)).transpose()?,
@@ -274,6 +227,15 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lease_too_short_to_be_renewed_is_refused() {
+        let length = Duration::from_millis(999);
+        let refused = Operation::new("place").lease(Lease::Renewed { length }).check();
+        assert!(matches!(refused, Err(ConfigError::Lease { .. })), "{refused:?}");
+        let length = Duration::from_secs(1);
+        assert_eq!(Operation::new("place").lease(Lease::Renewed { length }).check(), Ok(()));
+    }
 
     #[test]
     fn a_key_that_is_the_same_for_every_record_is_refused() {
