@@ -11,6 +11,7 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
+    bad_record::{BadRecord, OnBadRecord},
     operation::{Path, Prepared},
     source::Record,
 };
@@ -21,12 +22,23 @@ pub(crate) struct Extraction<'a> {
     pub(crate) tenant: Option<&'a str>,
 }
 
+/// What a key is looked for in.
+pub(crate) struct Texts<'w> {
+    pub(crate) payload: &'w str,
+    pub(crate) record: &'w str,
+    /// The record's own identity, or why it has none; what is no record is its whole payload.
+    pub(crate) identity: Option<Result<Vec<&'w str>, Rejection>>,
+}
+
 /// A record's texts, each parsed at most once.
 struct Views<'a> {
     payload: &'a str,
     record: &'a str,
     parsed: [Option<Result<Document, Rejection>>; 2],
 }
+
+/// A key, and what an expression selected for it, if one did.
+pub(crate) type Found = (Key, Option<Selection>);
 
 impl<'a> Extraction<'a> {
     /// Turns a record into a delivery. `job` makes the handler's call of a payload.
@@ -36,46 +48,65 @@ impl<'a> Extraction<'a> {
         job: impl FnOnce(&str) -> Result<Job<'a>, Rejection>,
     ) -> Delivery<'a> {
         let work = match &record.payload {
-            Ok(payload) => {
-                let identity: Vec<&str> = record.identity.iter().map(|part| &**part).collect();
-                self.work(payload, record.raw.get(), Some(&identity), job)
-            }
+            Ok(payload) => self.work(record.texts(payload), job),
             Err(rejection) => Work::Reject(rejection.clone()),
         };
-        let (id, group) = (record.id.clone(), record.group.clone());
-        Delivery { record: id, group, priority: 0, work }
+        let work = match work {
+            Work::Reject(rejection) => self.bad(record, rejection),
+            work => work,
+        };
+        Delivery {
+            record: record.id.clone(),
+            group: record.group.clone(),
+            priority: record.priority,
+            work,
+        }
     }
 
-    /// What is to be done with a payload, the record around it, and the record's own identity; what
-    /// has none is its whole payload.
+    /// What is to be done with a record that cannot be processed. To put it aside is work that is
+    /// done once, too: a stream delivers it again with every failure before it.
+    fn bad(&self, record: &'a Record<'a>, rejection: Rejection) -> Work<'a> {
+        let OnBadRecord::Divert(sink) = &self.operation.bad_record else {
+            return Work::Reject(rejection);
+        };
+        let raw = ["bad record", &*record.raw];
+        let identity = record.identity.iter().flatten().map(|part| &**part);
+        let identity: Vec<&str> = ["bad record"].into_iter().chain(identity).collect();
+        let parts: &[&str] = if identity.len() > 1 { &identity } else { &raw };
+        let bad = BadRecord {
+            operation: Arc::clone(&self.operation.name),
+            record: record.id.clone(),
+            raw: record.raw.clone().into_owned(),
+            rejection,
+        };
+        Work::Keyed {
+            key: self.scope().identity(parts),
+            fingerprint: None,
+            payload: &record.raw,
+            job: sink.job(bad),
+        }
+    }
+
+    /// What is to be done with a payload.
     pub(crate) fn work<'w>(
         &self,
-        payload: &'w str,
-        record: &'w str,
-        identity: Option<&[&str]>,
+        texts: Texts<'w>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Work<'w> {
-        self.keyed(payload, record, identity, job).unwrap_or_else(Work::Reject)
+        self.keyed(texts, job).unwrap_or_else(Work::Reject)
     }
 
     /// Looks for the key first, because a record without one is best told so; then decodes, because
     /// what cannot be processed must not claim a key.
     fn keyed<'w>(
         &self,
-        payload: &'w str,
-        record: &'w str,
-        identity: Option<&[&str]>,
+        texts: Texts<'w>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Result<Work<'w>, Rejection> {
-        let mut views = Views { payload, record, parsed: [None, None] };
-        let scope = Scope { operation: &self.operation.name, tenant: self.tenant };
-        let found = match (&self.operation.key, identity) {
-            (None, Some(identity)) => Ok(scope.identity(identity)),
-            (None, None) => self.key(&scope, &self.operation.whole, &mut views),
-            (Some(path), _) => self.key(&scope, path, &mut views),
-        };
-        let key = match found {
-            Ok(key) => key,
+        let payload = texts.payload;
+        let mut views = Views { payload, record: texts.record, parsed: [None, None] };
+        let (key, _) = match self.find(texts.identity, &mut views) {
+            Ok(found) => found,
             Err(Missing::Reject(rejection)) => return Err(rejection),
             Err(Missing::RunUnprotected) => return Ok(Work::Unprotected { job: job(payload)? }),
             Err(Missing::Skip) => return Ok(Work::Skip),
@@ -84,9 +115,28 @@ impl<'a> Extraction<'a> {
         Ok(Work::Keyed { key, fingerprint, payload, job: job(payload)? })
     }
 
-    fn key(&self, scope: &Scope<'_>, path: &Path, views: &mut Views<'_>) -> Result<Key, Missing> {
+    /// The key of a record, for [`inspect`](crate::inspect).
+    pub(crate) fn inspect(&self, texts: Texts<'_>) -> Result<Found, Missing> {
+        let Texts { payload, record, identity } = texts;
+        self.find(identity, &mut Views { payload, record, parsed: [None, None] })
+    }
+
+    fn find(
+        &self,
+        identity: Option<Result<Vec<&str>, Rejection>>,
+        views: &mut Views<'_>,
+    ) -> Result<Found, Missing> {
+        match (&self.operation.key, identity) {
+            (Some(path), _) => self.select(path, views),
+            (None, None) => self.select(&self.operation.whole, views),
+            (None, Some(Ok(identity))) => Ok((self.scope().identity(&identity), None)),
+            (None, Some(Err(rejection))) => Err(self.missing(rejection)),
+        }
+    }
+
+    fn select(&self, path: &Path, views: &mut Views<'_>) -> Result<Found, Missing> {
         let error = match views.select(path).map_err(Missing::Reject)? {
-            Ok(selection) => return Ok(scope.key(&selection)),
+            Ok(selection) => return Ok((self.scope().key(&selection), Some(selection))),
             Err(error) => error,
         };
         let is_missing = matches!(
@@ -96,11 +146,20 @@ impl<'a> Extraction<'a> {
                 | SelectionError::PartMissing { .. }
                 | SelectionError::PartEmpty { .. }
         );
-        Err(match self.operation.policy.missing_key {
-            MissingKey::RunUnprotected if is_missing => Missing::RunUnprotected,
-            MissingKey::Skip if is_missing => Missing::Skip,
-            _ => Missing::Reject(Rejection::Key { expression: path.text(), error }),
-        })
+        let rejection = Rejection::Key { expression: path.text(), error };
+        Err(if is_missing { self.missing(rejection) } else { Missing::Reject(rejection) })
+    }
+
+    fn missing(&self, rejection: Rejection) -> Missing {
+        match self.operation.policy.missing_key {
+            MissingKey::RunUnprotected => Missing::RunUnprotected,
+            MissingKey::Skip => Missing::Skip,
+            _ => Missing::Reject(rejection),
+        }
+    }
+
+    fn scope(&self) -> Scope<'_> {
+        Scope { operation: &self.operation.name, tenant: self.tenant }
     }
 
     fn fingerprint(&self, views: &mut Views<'_>) -> Result<Option<Fingerprint>, Rejection> {
@@ -114,7 +173,19 @@ impl<'a> Extraction<'a> {
     }
 }
 
-enum Missing {
+impl Record<'_> {
+    /// What its key is looked for in.
+    pub(crate) fn texts<'w>(&'w self, payload: &'w str) -> Texts<'w> {
+        let identity = match &self.identity {
+            Ok(parts) => Ok(parts.iter().map(|part| &**part).collect()),
+            Err(rejection) => Err(rejection.clone()),
+        };
+        Texts { payload, record: &self.raw, identity: Some(identity) }
+    }
+}
+
+/// What is done where there is no key.
+pub(crate) enum Missing {
     Reject(Rejection),
     RunUnprotected,
     Skip,

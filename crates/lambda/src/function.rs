@@ -8,8 +8,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    batch::{AfterFailure, Batch, Engine},
-    call::RecordId,
+    batch::{Batch, Engine},
     clock::{BoxFuture, Timestamp},
     failure::Failure,
     policy::Policy,
@@ -24,7 +23,7 @@ use crate::{
     error::{ConfigError, InvocationError},
     handler::{ErasedHandler, Handler, Typed},
     operation::{Operation, Prepared},
-    source::{Envelope, EventBridge, Sns, Source, Sqs},
+    source::{Event, Source, unwrap},
 };
 
 /// A Lambda function: a service to be given to `lambda_runtime::run` or `run_concurrent`.
@@ -75,35 +74,6 @@ impl FunctionBuilder {
         Self { engine, routes: Vec::new(), otherwise: None }
     }
 
-    /// Handles SQS messages: standard queues side by side, FIFO queues in the order of their
-    /// groups. The answer is a partial batch response: the event source mapping needs
-    /// `FunctionResponseTypes: [ReportBatchItemFailures]`.
-    pub fn sqs<T, H>(self, operation: Operation, handler: H) -> Self
-    where
-        T: DeserializeOwned + Send + 'static,
-        H: Handler<T>,
-    {
-        self.route(Box::new(Sqs), operation, handler)
-    }
-
-    /// Handles SNS notifications.
-    pub fn sns<T, H>(self, operation: Operation, handler: H) -> Self
-    where
-        T: DeserializeOwned + Send + 'static,
-        H: Handler<T>,
-    {
-        self.route(Box::new(Sns), operation, handler)
-    }
-
-    /// Handles EventBridge events; the payload is their `detail`.
-    pub fn event_bridge<T, H>(self, operation: Operation, handler: H) -> Self
-    where
-        T: DeserializeOwned + Send + 'static,
-        H: Handler<T>,
-    {
-        self.route(Box::new(EventBridge), operation, handler)
-    }
-
     /// Handles every other event, without protection against duplicates.
     pub fn otherwise<F, Fut, R, E>(mut self, handler: F) -> Self
     where
@@ -122,7 +92,12 @@ impl FunctionBuilder {
         self
     }
 
-    fn route<T, H>(mut self, source: Box<dyn Source>, operation: Operation, handler: H) -> Self
+    pub(crate) fn route<T, H>(
+        mut self,
+        source: Box<dyn Source>,
+        operation: Operation,
+        handler: H,
+    ) -> Self
     where
         T: DeserializeOwned + Send + 'static,
         H: Handler<T>,
@@ -133,7 +108,8 @@ impl FunctionBuilder {
     }
 
     /// Checks everything that can be checked before the first event, and builds the function.
-    /// Events go to the first source that recognises them.
+    /// Events go to the first source that recognises them, and to
+    /// [`invoke`](Self::invoke) only if no other does.
     ///
     /// # Errors
     /// Any mistake in an operation; two operations of one name; no source at all.
@@ -152,6 +128,8 @@ impl FunctionBuilder {
         if routes.is_empty() {
             return Err(ConfigError::NoSource);
         }
+        // What takes anything is asked last.
+        routes.sort_by_key(|route| route.source.takes_anything());
         let Self { engine, otherwise, .. } = self;
         Ok(Function(Arc::new(Inner { engine, routes, otherwise })))
     }
@@ -162,15 +140,13 @@ impl Inner {
         &self,
         event: LambdaEvent<Box<RawValue>>,
     ) -> Result<Box<RawValue>, InvocationError> {
-        let envelope = Envelope::read(&event.payload);
-        let route = envelope.as_ref().and_then(|envelope| {
-            self.routes.iter().find(|route| route.source.recognises(envelope, &route.operation))
-        });
-        match (route, envelope) {
-            (Some(route), Some(envelope)) => self.process(route, &envelope, &event.context).await,
-            (_, envelope) => {
-                let found = envelope
-                    .map_or_else(|| "it is no JSON object".to_owned(), |event| event.describe());
+        let LambdaEvent { payload, context } = &event;
+        let read = Event::read(payload, &context.request_id);
+        let mut routes = self.routes.iter();
+        match routes.find(|route| route.source.recognises(&read, &route.operation)) {
+            Some(route) => self.process(route, &read, context).await,
+            None => {
+                let found = read.describe();
                 self.other(event, found).await
             }
         }
@@ -179,10 +155,10 @@ impl Inner {
     async fn process(
         &self,
         route: &Route,
-        envelope: &Envelope<'_>,
+        event: &Event<'_>,
         context: &lambda_runtime::Context,
     ) -> Result<Box<RawValue>, InvocationError> {
-        let records = route.source.records(envelope);
+        let records = unwrap(route.source.records(event, &route.operation), &route.operation);
         let extraction =
             Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
         let deliveries = records
@@ -194,14 +170,13 @@ impl Inner {
         let batch = Batch {
             operation: &route.prepared.name,
             deliveries,
-            after_failure: AfterFailure::Group,
+            after_failure: route.operation.after_failure,
             policy: &route.policy,
             deadline: deadline(context),
             pace: &route.prepared.pace,
         };
         let outcomes = self.engine.run(batch).await;
-        let ids: Vec<RecordId> = records.iter().map(|record| record.id.clone()).collect();
-        route.source.respond(&ids, &outcomes)
+        route.source.respond(event, &records, &outcomes)
     }
 
     async fn other(

@@ -14,8 +14,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     error::{ConfigError, RunError},
-    function::{Function, FunctionBuilder},
-    handler::Handler,
+    function::FunctionBuilder,
     operation::Operation,
     run::{self, EventLayer, Run, Task},
 };
@@ -80,46 +79,6 @@ impl Idempotency {
     /// ```
     pub fn function(&self) -> FunctionBuilder {
         FunctionBuilder::new(self.engine.clone())
-    }
-
-    /// A function for the messages of an SQS queue.
-    ///
-    /// # Errors
-    /// A mistake in the operation.
-    pub fn sqs<T, H>(&self, operation: Operation, handler: H) -> Result<Function, ConfigError>
-    where
-        T: DeserializeOwned + Send + 'static,
-        H: Handler<T>,
-    {
-        self.function().sqs(operation, handler).build()
-    }
-
-    /// A function for the notifications of an SNS topic.
-    ///
-    /// # Errors
-    /// A mistake in the operation.
-    pub fn sns<T, H>(&self, operation: Operation, handler: H) -> Result<Function, ConfigError>
-    where
-        T: DeserializeOwned + Send + 'static,
-        H: Handler<T>,
-    {
-        self.function().sns(operation, handler).build()
-    }
-
-    /// A function for EventBridge events.
-    ///
-    /// # Errors
-    /// A mistake in the operation.
-    pub fn event_bridge<T, H>(
-        &self,
-        operation: Operation,
-        handler: H,
-    ) -> Result<Function, ConfigError>
-    where
-        T: DeserializeOwned + Send + 'static,
-        H: Handler<T>,
-    {
-        self.function().event_bridge(operation, handler).build()
     }
 
     /// A layer around a service of whole events, which returns the first result to later events of

@@ -38,25 +38,32 @@
 //! A panic of a handler fails its record alone; that needs unwinding, so do not build with
 //! `panic = "abort"`.
 
+mod bad_record;
 mod delivery;
 mod error;
 mod function;
 mod handler;
 mod idempotency;
+pub mod inspect;
 mod operation;
+mod records;
+mod routes;
 mod run;
 mod source;
 pub mod testing;
 
 pub use crate::{
+    bad_record::{BadRecord, OnBadRecord, Sink},
     error::{ConfigError, InvocationError, RunError},
     function::{Function, FunctionBuilder},
     handler::Handler,
     idempotency::Idempotency,
     operation::Operation,
+    records::{Envelope, Order},
     run::{EventLayer, EventService, Run},
 };
 pub use lambda_idempotency_core::{
+    batch::AfterFailure,
     call::{Call, RecordId},
     clock::{Clock, SystemClock, Timestamp},
     failure::Failure,

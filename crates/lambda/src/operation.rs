@@ -8,12 +8,16 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    batch::Pace,
+    batch::{AfterFailure, Pace},
     key::{Expression, KeyPath, View},
     policy::{Conflict, Lease, Policy},
 };
 
-use crate::error::ConfigError;
+use crate::{
+    bad_record::OnBadRecord,
+    error::ConfigError,
+    records::{Envelope, Order},
+};
 
 /// A piece of work that is done once per idempotency key.
 ///
@@ -43,8 +47,14 @@ pub struct Operation {
     fingerprint: Option<KeyPath>,
     policy: Policy,
     conflict: Option<Conflict>,
+    bad_record: OnBadRecord,
+    // Which records, and how they are taken from the event: see `records.rs`.
     pub(crate) origin: Option<String>,
     pub(crate) detail_type: Option<String>,
+    pub(crate) envelopes: Vec<Envelope>,
+    pub(crate) whole_record: bool,
+    pub(crate) order: Option<Order>,
+    pub(crate) after_failure: AfterFailure,
     prepared: Arc<OnceLock<Result<Arc<Prepared>, ConfigError>>>,
 }
 
@@ -61,6 +71,7 @@ pub(crate) struct Prepared {
     pub(crate) fingerprint: Option<Path>,
     pub(crate) policy: Policy,
     pub(crate) conflict: Option<Conflict>,
+    pub(crate) bad_record: OnBadRecord,
     pub(crate) pace: Pace,
 }
 
@@ -85,8 +96,13 @@ impl Operation {
             fingerprint: None,
             policy: Policy::default(),
             conflict: None,
+            bad_record: OnBadRecord::Fail,
             origin: None,
             detail_type: None,
+            envelopes: Vec::new(),
+            whole_record: false,
+            order: None,
+            after_failure: AfterFailure::Group,
             prepared: Arc::default(),
         }
     }
@@ -115,34 +131,6 @@ impl Operation {
     pub fn fingerprint(mut self, path: impl Into<KeyPath>) -> Self {
         self.fingerprint = Some(path.into());
         self.changed()
-    }
-
-    /// Only records from this queue, by name or ARN.
-    #[must_use]
-    pub fn from_queue(mut self, queue: impl Into<String>) -> Self {
-        self.origin = Some(queue.into());
-        self
-    }
-
-    /// Only records from this topic, by name or ARN.
-    #[must_use]
-    pub fn from_topic(mut self, topic: impl Into<String>) -> Self {
-        self.origin = Some(topic.into());
-        self
-    }
-
-    /// Only EventBridge events from this `source`.
-    #[must_use]
-    pub fn from_source(mut self, source: impl Into<String>) -> Self {
-        self.origin = Some(source.into());
-        self
-    }
-
-    /// Only EventBridge events of this `detail-type`.
-    #[must_use]
-    pub fn detail_type(mut self, detail_type: impl Into<String>) -> Self {
-        self.detail_type = Some(detail_type.into());
-        self
     }
 
     /// The operation's name.
@@ -194,6 +182,7 @@ impl Operation {
                 .transpose()?,
             policy: self.policy.clone(),
             conflict: self.conflict,
+            bad_record: self.bad_record.clone(),
             pace: Pace::default(),
         })
     }

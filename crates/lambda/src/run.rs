@@ -21,7 +21,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::{
-    delivery::Extraction,
+    delivery::{Extraction, Texts},
     error::{InvocationError, RunError},
     function::deadline,
     handler::decode,
@@ -73,7 +73,8 @@ where
         })
     });
     let extraction = Extraction { operation, tenant: task.tenant };
-    let work = extraction.work(task.payload, task.payload, None, |_| Ok(job));
+    let texts = Texts { payload: task.payload, record: task.payload, identity: None };
+    let work = extraction.work(texts, |_| Ok(job));
     if let Work::Reject(rejection) = work {
         return Err(RunError::Rejected(rejection));
     }

@@ -1,72 +1,117 @@
-//! EventBridge: one event an invocation, tried again if it returns an error.
+//! EventBridge: one event an invocation, or, from a custom bus, a list of them; tried again as a
+//! whole if it returns an error.
 //!
-//! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html>
+//! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html>,
+//! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus-target-lambda.html>
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{borrow::Cow, slice, sync::Arc};
 
 use lambda_idempotency_core::{
     call::RecordId,
     outcome::{Outcome, Rejection},
     policy::Conflict,
 };
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Envelope, Record, Source, all_or_error, text};
+use super::{
+    Event, Identity, Record, Source, WAIT,
+    event::{Member, id, object, text},
+    response::all_or_error,
+};
 use crate::{error::InvocationError, operation::Operation};
 
 pub(crate) struct EventBridge;
 
 const NAME: &str = "eventbridge";
 
+#[derive(Default, Deserialize)]
+struct BusEvent<'e> {
+    #[serde(borrow, default)]
+    id: Member<'e>,
+    #[serde(rename = "detail-type", borrow, default)]
+    detail_type: Member<'e>,
+    #[serde(borrow, default)]
+    source: Member<'e>,
+    #[serde(borrow, default)]
+    account: Member<'e>,
+    #[serde(borrow, default)]
+    region: Member<'e>,
+    #[serde(borrow, default)]
+    detail: Member<'e>,
+}
+
 impl Source for EventBridge {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    /// Lambda tries an asynchronous invocation twice more, perhaps both times inside the lease of a
-    /// call that died.
-    fn conflict(&self) -> Conflict {
-        Conflict::Wait { up_to: Duration::MAX }
-    }
-
-    fn recognises(&self, event: &Envelope<'_>, operation: &Operation) -> bool {
-        let is = |wanted: &Option<String>, found: Cow<'_, str>| {
-            wanted.as_ref().is_none_or(|wanted| *wanted == found)
-        };
-        match (text(event.detail_type), text(event.source)) {
-            (Some(detail_type), Some(source)) => {
-                is(&operation.detail_type, detail_type) && is(&operation.origin, source)
-            }
-            _ => false,
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "account, region, source, id",
+            catches: "retries by Lambda and by EventBridge, and replay from an archive within the \
+                      retention",
+            misses: "a publisher that puts an event twice",
         }
     }
 
-    fn records<'e>(&self, event: &Envelope<'e>) -> Vec<Record<'e>> {
-        let Some(raw) = event.raw else { return Vec::new() };
-        // An empty id would be the same for all.
-        let id = text(event.id).filter(|id| !id.is_empty());
-        let payload = match (&id, event.detail) {
-            (None, _) => Err(Rejection::NoPayload("id")),
-            (_, None) => Err(Rejection::NoPayload("detail")),
-            (_, Some(detail)) => Ok(Cow::Borrowed(detail.get())),
+    fn conflict(&self) -> Conflict {
+        WAIT
+    }
+
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        let is = |wanted: &Option<String>, found: Cow<'_, str>| {
+            wanted.as_ref().is_none_or(|wanted| *wanted == found)
         };
-        let [account, region, source, id] =
-            [text(event.account), text(event.region), text(event.source), id]
-                .map(Option::unwrap_or_default);
-        vec![Record {
-            id: RecordId::new(NAME, &*id).from_arn(Some(Arc::from(&*source))),
-            raw,
-            payload,
-            group: None,
-            identity: vec![Cow::Borrowed(NAME), account, region, source, id],
-        }]
+        // A list may mix events of several kinds; it is for the operation that takes them all.
+        let events = events(event);
+        !events.is_empty()
+            && events.iter().all(|event| {
+                let event: BusEvent<'_> = object(Some(event));
+                match (text(event.detail_type), text(event.source)) {
+                    (Some(detail_type), Some(source)) => {
+                        is(&operation.detail_type, detail_type) && is(&operation.origin, source)
+                    }
+                    _ => false,
+                }
+            })
+    }
+
+    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+        events(event).iter().copied().map(read).collect()
     }
 
     fn respond(
         &self,
-        records: &[RecordId],
+        _: &Event<'_>,
+        records: &[Record<'_>],
         outcomes: &[Outcome],
     ) -> Result<Box<RawValue>, InvocationError> {
         all_or_error(NAME, records, outcomes)
+    }
+}
+
+fn events<'a, 'e>(event: &'a Event<'e>) -> &'a [&'e RawValue] {
+    event.items.as_deref().unwrap_or_else(|| slice::from_ref(&event.raw))
+}
+
+/// An event as queues get it, if it is one.
+pub(super) fn in_envelope(raw: &RawValue) -> Option<Record<'_>> {
+    let event: BusEvent<'_> = object(Some(raw));
+    (event.detail_type.is_some() && event.source.is_some()).then(|| read(raw))
+}
+
+fn read(raw: &RawValue) -> Record<'_> {
+    let event: BusEvent<'_> = object(Some(raw));
+    let id = id(event.id);
+    let payload = event.detail.map(|detail| Cow::Borrowed(detail.get()));
+    let [account, region, source] =
+        [event.account, event.region, event.source].map(|part| text(part).unwrap_or_default());
+    let record = RecordId::new(NAME, id.as_deref().unwrap_or_default());
+    let record = record.from_arn(Some(Arc::from(&*source)));
+    let identity = id.map(|id| vec![Cow::Borrowed(NAME), account, region, source, id]);
+    Record {
+        identity: identity.ok_or(Rejection::NoIdentity("id")),
+        ..Record::new(record, raw, payload.ok_or(Rejection::NoPayload("detail")))
     }
 }

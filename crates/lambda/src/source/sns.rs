@@ -2,7 +2,7 @@
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html>
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc};
 
 use lambda_idempotency_core::{
     call::RecordId,
@@ -12,7 +12,11 @@ use lambda_idempotency_core::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Envelope, Member, Record, Source, all_or_error, delivers, object, text};
+use super::{
+    Event, Identity, Record, Source, WAIT,
+    event::{Member, id, object, text},
+    response::all_or_error,
+};
 use crate::{error::InvocationError, operation::Operation};
 
 pub(crate) struct Sns;
@@ -40,45 +44,56 @@ impl Source for Sns {
         NAME
     }
 
-    /// Its two retries may both fall inside the lease of a call that died.
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "topic ARN, MessageId",
+            catches: "retries by Lambda and by SNS",
+            misses: "a publisher that publishes twice",
+        }
+    }
+
     fn conflict(&self) -> Conflict {
-        Conflict::Wait { up_to: Duration::MAX }
+        WAIT
     }
 
-    fn recognises(&self, event: &Envelope<'_>, operation: &Operation) -> bool {
-        delivers("aws:sns", event, operation)
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        event.delivers("aws:sns", operation)
     }
 
-    fn records<'e>(&self, event: &Envelope<'e>) -> Vec<Record<'e>> {
-        event.records().unwrap_or_default().iter().copied().map(read).collect()
+    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+        let delivery = |raw| object::<Delivery<'_>>(Some(raw)).notification;
+        let records = event.records.iter().flatten();
+        records.map(|raw| read(raw, object(delivery(raw)))).collect()
     }
 
     fn respond(
         &self,
-        records: &[RecordId],
+        _: &Event<'_>,
+        records: &[Record<'_>],
         outcomes: &[Outcome],
     ) -> Result<Box<RawValue>, InvocationError> {
         all_or_error(NAME, records, outcomes)
     }
 }
 
-fn read(raw: &RawValue) -> Record<'_> {
-    let delivery: Delivery<'_> = object(Some(raw));
-    let notification: Notification<'_> = object(delivery.notification);
-    let topic = text(notification.topic).unwrap_or_default();
-    // An empty id would be the same for all.
-    let id = text(notification.id).filter(|id| !id.is_empty());
-    let payload = match (&id, text(notification.message)) {
-        (None, _) => Err(Rejection::NoPayload("Sns.MessageId")),
-        (_, None) => Err(Rejection::NoPayload("Sns.Message")),
-        (_, Some(message)) => Ok(message),
+/// A notification as queues get it, if it is one.
+pub(super) fn in_envelope(raw: &RawValue) -> Option<Record<'_>> {
+    let notification: Notification<'_> = object(Some(raw));
+    let Notification { id: Some(_), topic: Some(_), message: Some(_) } = notification else {
+        return None;
     };
-    let id = id.unwrap_or_default();
+    Some(read(raw, notification))
+}
+
+fn read<'e>(raw: &'e RawValue, notification: Notification<'e>) -> Record<'e> {
+    let topic = text(notification.topic).unwrap_or_default();
+    let id = id(notification.id);
+    let payload = text(notification.message).ok_or(Rejection::NoPayload("Sns.Message"));
+    let record = RecordId::new(NAME, id.as_deref().unwrap_or_default());
+    let record = record.from_arn(Some(Arc::from(&*topic)));
+    let identity = id.map(|id| vec![Cow::Borrowed(NAME), topic, id]);
     Record {
-        id: RecordId::new(NAME, &*id).from_arn(Some(Arc::from(&*topic))),
-        raw,
-        payload,
-        group: None,
-        identity: vec![Cow::Borrowed(NAME), topic, id],
+        identity: identity.ok_or(Rejection::NoIdentity("Sns.MessageId")),
+        ..Record::new(record, raw, payload)
     }
 }

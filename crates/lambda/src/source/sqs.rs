@@ -4,24 +4,24 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse};
 use lambda_idempotency_core::{
     call::RecordId,
     outcome::{Outcome, Rejection},
     policy::Conflict,
 };
 use serde::Deserialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
-use super::{Envelope, Member, Record, Source, all_or_error, delivers, object, text};
+use super::{
+    Event, Identity, Record, Source,
+    event::{Member, id, object, text},
+    response::{Item, all_or_error, partial},
+};
 use crate::{error::InvocationError, operation::Operation};
 
 pub(crate) struct Sqs;
 
 const NAME: &str = "sqs";
-
-/// What stands for an id that is missing; such a record can never be reported by id.
-const NO_ID: &str = "";
 
 #[derive(Default, Deserialize)]
 struct Message<'e> {
@@ -39,6 +39,8 @@ struct Message<'e> {
 struct Attributes<'e> {
     #[serde(rename = "MessageGroupId", borrow, default)]
     group: Member<'e>,
+    #[serde(rename = "ApproximateReceiveCount", borrow, default)]
+    receives: Member<'e>,
 }
 
 impl Source for Sqs {
@@ -46,63 +48,74 @@ impl Source for Sqs {
         NAME
     }
 
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "queue ARN, messageId",
+            catches: "redelivery of a message by its queue",
+            misses: "a producer that sends twice (on FIFO queues: later than its 5 minutes), and \
+                     redrive from a dead-letter queue, which gives new ids",
+        }
+    }
+
     fn conflict(&self) -> Conflict {
         Conflict::Retry
     }
 
-    fn recognises(&self, event: &Envelope<'_>, operation: &Operation) -> bool {
-        delivers("aws:sqs", event, operation)
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        event.delivers("aws:sqs", operation)
     }
 
-    fn records<'e>(&self, event: &Envelope<'e>) -> Vec<Record<'e>> {
-        event.records().unwrap_or_default().iter().copied().map(read).collect()
+    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+        event.records.iter().flatten().copied().map(read).collect()
     }
 
     fn respond(
         &self,
-        records: &[RecordId],
+        _: &Event<'_>,
+        records: &[Record<'_>],
         outcomes: &[Outcome],
     ) -> Result<Box<RawValue>, InvocationError> {
-        let returned = || records.iter().zip(outcomes).filter(|(_, o)| !o.is_acknowledged());
-        let lost = |outcome: &Outcome| matches!(outcome, Outcome::Unavailable(_));
-        // In a FIFO queue, the rest of a group whose head met the outage goes back with it.
-        let held_up = |outcome: &Outcome| lost(outcome) || matches!(outcome, Outcome::Returned(_));
-        let outage = outcomes.iter().any(lost) && outcomes.iter().all(held_up);
-        // A message without an id cannot be named in the answer, and an empty name would mean
-        // them all. With an outage of the store, an error makes the pollers slow down.
-        let unnamed = returned().any(|(record, _)| &*record.id == NO_ID);
-        if unnamed || outage {
-            return all_or_error(NAME, records, outcomes);
-        }
-        let mut response = SqsBatchResponse::default();
-        for (record, _) in returned() {
-            let mut failure = BatchItemFailure::default();
-            failure.item_identifier = record.id.to_string();
-            if !response.batch_item_failures.contains(&failure) {
-                response.batch_item_failures.push(failure);
-            }
-        }
-        to_raw_value(&response).map_err(|_| InvocationError::Json { what: "the answer to SQS" })
+        respond(records, outcomes)
     }
 }
 
-fn read(raw: &RawValue) -> Record<'_> {
+/// With an outage of the store, an error makes the pollers slow down.
+pub(super) fn respond(
+    records: &[Record<'_>],
+    outcomes: &[Outcome],
+) -> Result<Box<RawValue>, InvocationError> {
+    let lost = |outcome: &Outcome| matches!(outcome, Outcome::Unavailable(_));
+    // In a FIFO queue, the rest of a group whose head met the outage goes back with it.
+    let held_up = |outcome: &Outcome| lost(outcome) || matches!(outcome, Outcome::Returned(_));
+    if outcomes.iter().any(lost) && outcomes.iter().all(held_up) {
+        return all_or_error(NAME, records, outcomes);
+    }
+    partial(NAME, None, records, outcomes)
+}
+
+pub(super) fn read(raw: &RawValue) -> Record<'_> {
     let message: Message<'_> = object(Some(raw));
+    let attributes: Attributes<'_> = object(message.attributes);
     let queue = text(message.queue).unwrap_or_default();
-    let id = text(message.id).unwrap_or(Cow::Borrowed(NO_ID));
-    let payload = match (&*id, text(message.body)) {
-        (NO_ID, _) => Err(Rejection::NoPayload("messageId")),
+    let id = id(message.id);
+    let payload = match (&id, text(message.body)) {
+        // It could not be named in the answer.
+        (None, _) => Err(Rejection::NoPayload("messageId")),
         (_, None) => Err(Rejection::NoPayload("body")),
         (_, Some(body)) => Ok(body),
     };
     // Fair queues have groups too, but keep no order.
-    let ordered = queue.ends_with(".fifo");
-    let group = text(object::<Attributes<'_>>(message.attributes).group).filter(|_| ordered);
+    let group = text(attributes.group).filter(|_| queue.ends_with(".fifo"));
+    let receives = text(attributes.receives).and_then(|count| count.parse().ok());
+    let record = RecordId::new(NAME, id.as_deref().unwrap_or_default());
     Record {
-        id: RecordId::new(NAME, &*id).from_arn(Some(Arc::from(&*queue))),
-        raw,
-        payload,
+        identity: match &id {
+            Some(id) => Ok(vec![Cow::Borrowed(NAME), queue.clone(), id.clone()]),
+            None => Err(Rejection::NoIdentity("messageId")),
+        },
+        item: id.map(|id| Item::Message(id.into_owned())),
         group: group.map(|group| Arc::from(&*group)),
-        identity: vec![Cow::Borrowed(NAME), queue, id],
+        priority: receives.unwrap_or(0),
+        ..Record::new(record.from_arn(Some(Arc::from(&*queue))), raw, payload)
     }
 }

@@ -1,0 +1,175 @@
+//! Looking at an event without processing it: its records, their identities and their keys.
+//!
+//! For tools and tests. Unlike everything else in this crate it hands out payloads and raw keys, so
+//! mind where they go.
+//!
+//! ```
+//! use lambda_idempotency::{Operation, inspect};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let event = r#"{"Records":[{"messageId":"m-1","eventSource":"aws:sqs","body":"{\"id\":7}",
+//!     "eventSourceARN":"arn:aws:sqs:eu-west-1:111122223333:orders"}]}"#;
+//! let records = inspect::event(event, Some(&Operation::new("place-order").key("id")))?;
+//! let record = &records[0];
+//! assert_eq!((record.source, &*record.id), ("sqs", "m-1"));
+//! assert_eq!(record.payload.as_deref(), Ok(r#"{"id":7}"#));
+//! let identity = ["sqs", "arn:aws:sqs:eu-west-1:111122223333:orders", "m-1"];
+//! assert_eq!(record.identity.as_deref().unwrap(), identity);
+//! let key = record.key.as_ref().unwrap();
+//! assert_eq!(key.selected.as_deref(), Some("7"));
+//! assert!(key.key.as_ref().unwrap().as_str().starts_with("place-order#"));
+//! # Ok(())
+//! # }
+//! ```
+
+use std::borrow::Cow;
+
+use lambda_idempotency_core::{call::RecordId, key::Key, outcome::Rejection};
+use serde_json::value::RawValue;
+
+use crate::{
+    delivery::{Extraction, Missing},
+    error::ConfigError,
+    operation::{Operation, Prepared},
+    source::{self, Event, Source, unwrap},
+};
+
+/// A record of an event.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Record {
+    /// The source that the event is from: `sqs`, `sns`, `eventbridge`, ...
+    pub source: &'static str,
+    /// The record's id there, as logs show it; empty if it has none.
+    pub id: String,
+    /// The queue, topic, stream, ... that it is from.
+    pub arn: Option<String>,
+    /// The record as AWS delivers it: what `record("..")` expressions see.
+    pub raw: String,
+    /// What the handler is called with, and what expressions see; or why there is nothing.
+    pub payload: Result<String, Rejection>,
+    /// What the default key is made of; or what is missing for one.
+    pub identity: Result<Vec<String>, Rejection>,
+    /// What that is, in the source's terms.
+    pub identity_parts: &'static str,
+    /// Which duplicates the default key recognises.
+    pub catches: &'static str,
+    /// Which it does not.
+    pub misses: &'static str,
+    /// Its order group, where the source keeps an order.
+    pub group: Option<String>,
+    /// Its key under the operation, if there is one.
+    pub key: Option<RecordKey>,
+}
+
+/// The key of a record under an operation.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RecordKey {
+    /// The key as it stands in the store; or why there is none.
+    pub key: Result<Key, NoKey>,
+    /// What the operation's expression selects, as canonical JSON; `None` if the key is the default
+    /// one.
+    pub selected: Option<String>,
+}
+
+/// Why a record has no key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoKey {
+    /// The record is refused.
+    #[error(transparent)]
+    Refused(#[from] Rejection),
+    /// There is none in it; the operation's policy says to run the handler without protection.
+    #[error("no key; the operation says to run such records unprotected")]
+    Unprotected,
+    /// There is none in it; the operation's policy says to skip the record.
+    #[error("no key; the operation says to skip such records")]
+    Skipped,
+}
+
+/// Why an event cannot be inspected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InspectError {
+    /// The text is not JSON.
+    #[error("the event is not JSON (line {line}, column {column})")]
+    Json {
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+    },
+    /// The operation has a mistake.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// The records of an event, in its order. The event is held against every source in turn; what is of
+/// none is taken for a direct invocation, whose identity is that of the request and not of the event.
+///
+/// Without an operation, the records are as each source delivers them, without keys.
+///
+/// # Errors
+/// The text is not JSON; the operation has a mistake.
+pub fn event(event: &str, operation: Option<&Operation>) -> Result<Vec<Record>, InspectError> {
+    let raw: &RawValue = serde_json::from_str(event)
+        .map_err(|error| InspectError::Json { line: error.line(), column: error.column() })?;
+    let prepared = operation.map(Operation::prepared).transpose()?;
+    let plain = Operation::new("inspect");
+    let reading = operation.unwrap_or(&plain);
+    let event = Event::read(raw, "");
+    let Some(source) = source::ALL.iter().find(|source| source.recognises(&event, reading)) else {
+        return Ok(Vec::new());
+    };
+    let records = unwrap(source.records(&event, reading), reading);
+    Ok(records.iter().map(|record| inspect(*source, record, prepared.as_deref())).collect())
+}
+
+fn inspect(
+    source: &dyn Source,
+    record: &source::Record<'_>,
+    operation: Option<&Prepared>,
+) -> Record {
+    let note = source.identity();
+    let RecordId { id, arn, .. } = &record.id;
+    let owned = |parts: &Vec<Cow<'_, str>>| parts.iter().map(|part| part.to_string()).collect();
+    Record {
+        source: source.name(),
+        id: id.to_string(),
+        arn: arn.as_deref().map(ToOwned::to_owned),
+        raw: record.raw.to_string(),
+        payload: record.payload.as_ref().map(ToString::to_string).map_err(Clone::clone),
+        identity: record.identity.as_ref().map(owned).map_err(Clone::clone),
+        identity_parts: note.parts,
+        catches: note.catches,
+        misses: note.misses,
+        group: record.group.as_deref().map(ToOwned::to_owned),
+        key: operation.map(|operation| key(record, operation)),
+    }
+}
+
+fn key(record: &source::Record<'_>, operation: &Prepared) -> RecordKey {
+    let payload = match &record.payload {
+        Ok(payload) => payload,
+        Err(rejection) => {
+            return RecordKey { key: Err(rejection.clone().into()), selected: None };
+        }
+    };
+    let extraction = Extraction { operation, tenant: None };
+    match extraction.inspect(record.texts(payload)) {
+        Ok((key, selection)) => {
+            let selected = selection
+                .map(|selection| String::from_utf8_lossy(selection.canonical_bytes()).into_owned());
+            RecordKey { key: Ok(key), selected }
+        }
+        Err(missing) => {
+            let reason = match missing {
+                Missing::Reject(rejection) => NoKey::Refused(rejection),
+                Missing::RunUnprotected => NoKey::Unprotected,
+                Missing::Skip => NoKey::Skipped,
+            };
+            RecordKey { key: Err(reason), selected: None }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One method a source, on the builder of a function and, for functions of one source, on
+//! [`Idempotency`].
+
+use serde::de::DeserializeOwned;
+
+use crate::{
+    error::ConfigError,
+    function::{Function, FunctionBuilder},
+    handler::Handler,
+    idempotency::Idempotency,
+    operation::Operation,
+    source::{
+        ActiveMq, DynamoDb, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq, S3, Scheduler,
+        Sns, Sqs,
+    },
+};
+
+macro_rules! sources {
+    ($($(#[$doc:meta])* $name:ident => $source:expr;)*) => {
+        /// The sources. What each means for identity, order and failure is in its page under
+        /// `docs/sources`.
+        impl FunctionBuilder {
+            $(
+                $(#[$doc])*
+                pub fn $name<T, H>(self, operation: Operation, handler: H) -> Self
+                where
+                    T: DeserializeOwned + Send + 'static,
+                    H: Handler<T>,
+                {
+                    self.route(Box::new($source), operation, handler)
+                }
+            )*
+        }
+
+        /// Functions of one source.
+        impl Idempotency {
+            $(
+                #[doc = concat!(
+                    "A function for one source: [`", stringify!($name), "`](FunctionBuilder::",
+                    stringify!($name), ") alone."
+                )]
+                ///
+                /// # Errors
+                /// A mistake in the operation.
+                pub fn $name<T, H>(
+                    &self,
+                    operation: Operation,
+                    handler: H,
+                ) -> Result<Function, ConfigError>
+                where
+                    T: DeserializeOwned + Send + 'static,
+                    H: Handler<T>,
+                {
+                    self.function().$name(operation, handler).build()
+                }
+            )*
+        }
+    };
+}
+
+sources! {
+    /// Handles SQS messages: standard queues side by side, those that were received most often
+    /// first; FIFO queues in the order of their groups. The answer is a partial batch response: the
+    /// event source mapping needs `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    sqs => Sqs;
+
+    /// Handles SNS notifications.
+    sns => Sns;
+
+    /// Handles EventBridge events, alone or in the lists of a custom bus; the payload is their
+    /// `detail`.
+    event_bridge => EventBridge;
+
+    /// Handles records of a Kinesis stream, in the order of their partition keys. The payload is
+    /// their data as text. Needs `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    kinesis => Kinesis;
+
+    /// Handles the changes of a DynamoDB table, in the order of each item. The payload is the change
+    /// in plain JSON: `eventName`, `keys`, `newImage`, `oldImage`. Needs
+    /// `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    dynamodb_stream => DynamoDb;
+
+    /// Handles records of a Kafka topic, in the order of their partitions. The payload is their
+    /// value as text; `null` for a tombstone. Needs
+    /// `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    kafka => Kafka;
+
+    /// Handles S3 notifications; the payload is each of them, as it is delivered. A test event is
+    /// acknowledged.
+    s3 => S3;
+
+    /// Handles what EventBridge Scheduler invokes with; the payload is its whole input, which has to
+    /// name the schedule (`scheduleArn`) and the time (`scheduledTime`) by Scheduler's keywords.
+    scheduler => Scheduler;
+
+    /// Handles messages of an ActiveMQ broker; the payload is their data as text.
+    active_mq => ActiveMq;
+
+    /// Handles messages of a RabbitMQ broker; the payload is their data as text. Where the producer
+    /// sets no `messageId`, the operation needs a key.
+    rabbit_mq => RabbitMq;
+
+    /// Handles what comes through EventBridge Pipes from SQS, Kinesis, DynamoDB, Kafka, ActiveMQ or
+    /// RabbitMQ; payloads are those of the sources.
+    pipe => Pipe;
+
+    /// Handles every event that is of no other source of the function, wherever this stands among
+    /// them: asynchronous invocations with JSON of one's own. The payload is all of it.
+    invoke => Invoke;
+}

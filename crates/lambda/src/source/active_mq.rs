@@ -1,0 +1,94 @@
+//! ActiveMQ: a batch of messages, delivered again as a whole if the invocation returns an error.
+//!
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html>
+
+use std::{borrow::Cow, sync::Arc};
+
+use lambda_idempotency_core::{
+    call::RecordId,
+    outcome::{Outcome, Rejection},
+    policy::Conflict,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Event, Identity, Record, Source, WAIT, base64,
+    event::{Member, id, list, names, object, text},
+    response::all_or_error,
+};
+use crate::{error::InvocationError, operation::Operation};
+
+pub(crate) struct ActiveMq;
+
+const NAME: &str = "activemq";
+
+#[derive(Default, Deserialize)]
+struct Message<'e> {
+    #[serde(rename = "messageID", borrow, default)]
+    id: Member<'e>,
+    #[serde(borrow, default)]
+    destination: Member<'e>,
+    #[serde(borrow, default)]
+    data: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Destination<'e> {
+    #[serde(rename = "physicalName", borrow, default)]
+    name: Member<'e>,
+}
+
+impl Source for ActiveMq {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "broker ARN, destination, messageID",
+            catches: "redelivery of a message by its broker, always with its whole batch",
+            misses: "a producer that sends twice",
+        }
+    }
+
+    /// After a few redeliveries the broker gives a message up.
+    fn conflict(&self) -> Conflict {
+        WAIT
+    }
+
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        matches!(text(event.outside.event_source).as_deref(), Some("aws:amq" | "aws:mq"))
+            && list(event.outside.messages).is_some()
+            && names(operation.origin.as_deref(), text(event.outside.arn).as_deref())
+    }
+
+    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+        let broker = text(event.outside.arn).unwrap_or_default();
+        let messages = list(event.outside.messages).unwrap_or_default();
+        messages.into_iter().map(|raw| read(raw, &broker)).collect()
+    }
+
+    fn respond(
+        &self,
+        _: &Event<'_>,
+        records: &[Record<'_>],
+        outcomes: &[Outcome],
+    ) -> Result<Box<RawValue>, InvocationError> {
+        all_or_error(NAME, records, outcomes)
+    }
+}
+
+pub(super) fn read<'e>(raw: &'e RawValue, broker: &Cow<'e, str>) -> Record<'e> {
+    let message: Message<'_> = object(Some(raw));
+    let destination: Destination<'_> = object(message.destination);
+    let id = id(message.id);
+    let record = RecordId::new(NAME, id.as_deref().unwrap_or_default());
+    let record = record.from_arn(Some(Arc::from(&**broker)));
+    let destination = text(destination.name).unwrap_or_default();
+    let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), destination, id]);
+    Record {
+        identity: identity.ok_or(Rejection::NoIdentity("messageID")),
+        ..Record::new(record, raw, base64::text(text(message.data), "data"))
+    }
+}

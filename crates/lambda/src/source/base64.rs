@@ -1,0 +1,20 @@
+//! Bytes that a source delivers in base64.
+
+use std::borrow::Cow;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use lambda_idempotency_core::outcome::Rejection;
+
+/// The text whose bytes are given in base64, in the member of this name.
+pub(super) fn text<'e>(
+    base64: Option<Cow<'e, str>>,
+    member: &'static str,
+) -> Result<Cow<'e, str>, Rejection> {
+    let base64 = base64.ok_or(Rejection::NoPayload(member))?;
+    decode(&base64).map(Cow::Owned).ok_or(Rejection::NotText(member))
+}
+
+/// The text, if the bytes are text.
+pub(super) fn decode(base64: &str) -> Option<String> {
+    STANDARD.decode(base64).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+}

@@ -1,0 +1,143 @@
+//! DynamoDB streams: the changes of one shard, in order, answered with the checkpoint from which
+//! they have to come again.
+//!
+//! The payload is the change in plain JSON (see [`attributes`](super::attributes)):
+//! `{"eventName":"MODIFY","keys":{..},"newImage":{..},"oldImage":{..}}`, with `userIdentity` where a
+//! service made the change (an item's time to live ran out).
+//!
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html>
+
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+
+use lambda_idempotency_core::{
+    call::RecordId,
+    outcome::{Outcome, Rejection},
+    policy::Conflict,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Event, Identity, Record, Source, WAIT, attributes,
+    event::{Member, id, object, text},
+    response::{Item, partial},
+};
+use crate::{error::InvocationError, operation::Operation, records::Order};
+
+pub(crate) struct DynamoDb;
+
+const NAME: &str = "dynamodb";
+
+#[derive(Default, Deserialize)]
+struct Delivered<'e> {
+    #[serde(rename = "eventID", borrow, default)]
+    id: Member<'e>,
+    #[serde(rename = "eventName", borrow, default)]
+    name: Member<'e>,
+    #[serde(rename = "eventSourceARN", borrow, default)]
+    stream: Member<'e>,
+    #[serde(rename = "userIdentity", borrow, default)]
+    user: Member<'e>,
+    #[serde(borrow, default)]
+    dynamodb: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Change<'e> {
+    #[serde(rename = "Keys", borrow, default)]
+    keys: Member<'e>,
+    #[serde(rename = "NewImage", borrow, default)]
+    new: Member<'e>,
+    #[serde(rename = "OldImage", borrow, default)]
+    old: Member<'e>,
+    #[serde(rename = "SequenceNumber", borrow, default)]
+    sequence: Member<'e>,
+}
+
+impl Source for DynamoDb {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "stream ARN, eventID",
+            catches: "everything that Lambda delivers again: changes behind a checkpoint, halves of \
+                      a batch, whole batches",
+            misses: "a writer that writes the same change twice, where that changes the item",
+        }
+    }
+
+    /// The shard stands still meanwhile, and its retries may be limited.
+    fn conflict(&self) -> Conflict {
+        WAIT
+    }
+
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        event.delivers("aws:dynamodb", operation)
+    }
+
+    fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
+        event.records.iter().flatten().map(|raw| read(raw, operation)).collect()
+    }
+
+    /// A tumbling window's state goes back as it came: what handlers add up has its own place.
+    fn respond(
+        &self,
+        event: &Event<'_>,
+        records: &[Record<'_>],
+        outcomes: &[Outcome],
+    ) -> Result<Box<RawValue>, InvocationError> {
+        partial(NAME, event.window_state(), records, outcomes)
+    }
+}
+
+pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
+    let delivered: Delivered<'_> = object(Some(raw));
+    let change: Change<'_> = object(delivered.dynamodb);
+    let stream = text(delivered.stream).unwrap_or_default();
+    let sequence = id(change.sequence);
+    let group = match operation.order {
+        Some(Order::Shard) => String::new(),
+        _ => change.keys.map(item_key).unwrap_or_default(),
+    };
+    let payload = payload(&delivered, &change).map(Cow::Owned);
+    let record = RecordId::new(NAME, sequence.as_deref().unwrap_or_default());
+    let record = record.from_arn(Some(Arc::from(&*stream)));
+    let identity = id(delivered.id).map(|id| vec![Cow::Borrowed(NAME), stream, id]);
+    Record {
+        identity: identity.ok_or(Rejection::NoIdentity("eventID")),
+        item: sequence.map(|sequence| Item::Sequence(sequence.into_owned())),
+        group: Some(Arc::from(group)),
+        ..Record::new(record, raw, payload)
+    }
+}
+
+/// One text for one item, whatever the order and the spaces in which its key is written.
+fn item_key(keys: &RawValue) -> String {
+    type Keys<'e> = BTreeMap<String, BTreeMap<String, String>>;
+    let parsed: Option<Keys<'_>> = serde_json::from_str(keys.get()).ok();
+    parsed.map_or_else(|| keys.get().to_owned(), |keys| format!("{keys:?}"))
+}
+
+fn payload(delivered: &Delivered<'_>, change: &Change<'_>) -> Result<String, Rejection> {
+    if delivered.dynamodb.is_none() {
+        return Err(Rejection::NoPayload("dynamodb"));
+    }
+    let name = delivered.name.ok_or(Rejection::NoPayload("eventName"))?;
+    let mut payload = format!(r#"{{"eventName":{}"#, name.get());
+    for (name, found, image) in [
+        ("keys", "dynamodb.Keys in DynamoDB's JSON", change.keys),
+        ("newImage", "dynamodb.NewImage in DynamoDB's JSON", change.new),
+        ("oldImage", "dynamodb.OldImage in DynamoDB's JSON", change.old),
+    ] {
+        let Some(image) = image else { continue };
+        payload.push_str(&format!(r#","{name}":"#));
+        attributes::plain(image, &mut payload).ok_or(Rejection::NoPayload(found))?;
+    }
+    if let Some(user) = delivered.user {
+        payload.push_str(&format!(r#","userIdentity":{}"#, user.get()));
+    }
+    payload.push('}');
+    Ok(payload)
+}

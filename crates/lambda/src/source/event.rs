@@ -1,0 +1,243 @@
+//! The outside of an event: enough to tell where it is from.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::operation::Operation;
+
+/// The outermost members of an event.
+///
+/// Every member is taken as it comes: one of an unexpected type is as good as missing, and must not
+/// make the rest unreadable.
+pub(crate) struct Event<'e> {
+    /// All of it.
+    pub(super) raw: &'e RawValue,
+    /// The id of the request, which stays the same when Lambda tries an asynchronous one again.
+    pub(super) request_id: &'e str,
+    /// Its members, if it is an object.
+    pub(super) outside: Outside<'e>,
+    /// `Records`, if that is a list: read once for all that ask whose it is.
+    pub(super) records: Option<Vec<&'e RawValue>>,
+    /// Its items, if it is itself a list.
+    pub(super) items: Option<Vec<&'e RawValue>>,
+}
+
+/// A member of an object, of whatever type; `None` if it is missing or `null`.
+pub(super) type Member<'e> = Option<&'e RawValue>;
+
+#[derive(Default, Deserialize)]
+pub(super) struct Outside<'e> {
+    #[serde(rename = "Records", borrow, default)]
+    list: Member<'e>,
+    /// Kafka: lists of records by partition.
+    #[serde(borrow, default)]
+    pub(super) records: Member<'e>,
+    /// ActiveMQ: a list.
+    #[serde(borrow, default)]
+    pub(super) messages: Member<'e>,
+    /// RabbitMQ: lists by queue.
+    #[serde(rename = "rmqMessagesByQueue", borrow, default)]
+    pub(super) queues: Member<'e>,
+    /// Where it says so on the outside.
+    #[serde(rename = "eventSource", borrow, default)]
+    pub(super) event_source: Member<'e>,
+    #[serde(rename = "eventSourceArn", alias = "eventSourceARN", borrow, default)]
+    pub(super) arn: Member<'e>,
+    #[serde(rename = "bootstrapServers", borrow, default)]
+    pub(super) servers: Member<'e>,
+    #[serde(rename = "detail-type", borrow, default)]
+    pub(super) detail_type: Member<'e>,
+    #[serde(borrow, default)]
+    pub(super) source: Member<'e>,
+    #[serde(rename = "scheduleArn", borrow, default)]
+    pub(super) schedule: Member<'e>,
+    #[serde(rename = "scheduledTime", borrow, default)]
+    pub(super) scheduled: Member<'e>,
+    /// What a tumbling window carries along.
+    #[serde(borrow, default)]
+    pub(super) state: Member<'e>,
+    #[serde(borrow, default)]
+    pub(super) window: Member<'e>,
+    /// `s3:TestEvent`.
+    #[serde(rename = "Event", borrow, default)]
+    pub(super) event: Member<'e>,
+    #[serde(rename = "Bucket", borrow, default)]
+    pub(super) bucket: Member<'e>,
+}
+
+/// The members by which a record names its source.
+#[derive(Default, Deserialize)]
+struct Origin<'e> {
+    #[serde(rename = "eventSource", alias = "EventSource", borrow, default)]
+    source: Member<'e>,
+    #[serde(rename = "eventSourceARN", borrow, default)]
+    arn: Member<'e>,
+    #[serde(rename = "Sns", borrow, default)]
+    sns: Member<'e>,
+    #[serde(borrow, default)]
+    s3: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Topic<'e> {
+    #[serde(rename = "TopicArn", borrow, default)]
+    arn: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Notification<'e> {
+    #[serde(borrow, default)]
+    bucket: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Bucket<'e> {
+    #[serde(borrow, default)]
+    arn: Member<'e>,
+}
+
+impl<'e> Origin<'e> {
+    fn of(record: &'e RawValue) -> Self {
+        object(Some(record))
+    }
+
+    /// The queue, topic, stream or bucket.
+    fn arn(&self) -> Option<Cow<'e, str>> {
+        text(self.arn)
+            .or_else(|| text(object::<Topic<'_>>(self.sns).arn))
+            .or_else(|| text(object::<Bucket<'_>>(object::<Notification<'_>>(self.s3).bucket).arn))
+    }
+}
+
+impl<'e> Event<'e> {
+    /// Reads the outside of an event.
+    pub(crate) fn read(raw: &'e RawValue, request_id: &'e str) -> Self {
+        let outside: Outside<'e> = object(Some(raw));
+        Self { raw, request_id, records: list(outside.list), items: list(Some(raw)), outside }
+    }
+
+    /// Whether its `Records` are from this event source, and from where `operation` takes them.
+    ///
+    /// An empty batch says at most by its ARN whose it is (windows of streams do); without one it
+    /// may be anyone's: nothing tells, and nothing is to be done.
+    pub(super) fn delivers(&self, source: &str, operation: &Operation) -> bool {
+        let Some(records) = &self.records else { return false };
+        let wanted = operation.origin.as_deref();
+        match records.first().map(|first| Origin::of(first)) {
+            Some(first) => {
+                text(first.source).is_some_and(|found| found == source)
+                    && names(wanted, first.arn().as_deref())
+            }
+            None => text(self.outside.arn).is_none_or(|arn| {
+                let service = source.strip_prefix("aws:").unwrap_or(source);
+                arn.split(':').nth(2) == Some(service) && names(wanted, Some(&arn))
+            }),
+        }
+    }
+
+    /// What a tumbling window of a stream carries from call to call, if the event is of one.
+    pub(super) fn window_state(&self) -> Option<&'e RawValue> {
+        self.outside.window.and(self.outside.state)
+    }
+
+    /// What the event looks like, in a few words without any of its values but AWS's own.
+    pub(crate) fn describe(&self) -> String {
+        if !self.raw.get().starts_with('{') {
+            return "it is no JSON object".to_owned();
+        }
+        if let Some(records) = &self.records {
+            return match records.first().map(|first| Origin::of(first)) {
+                None => "an empty list of `Records`".to_owned(),
+                Some(origin) => match (text(origin.source), origin.arn()) {
+                    (Some(source), Some(arn)) => {
+                        format!("`Records` of event source {source:?} from {arn}")
+                    }
+                    (Some(source), None) => format!("`Records` of event source {source:?}"),
+                    (None, _) => "`Records` without an event source".to_owned(),
+                },
+            };
+        }
+        let outside = &self.outside;
+        if let Some(detail_type) = text(outside.detail_type) {
+            let source = text(outside.source).unwrap_or_default();
+            return format!("an EventBridge event {detail_type:?} from {source:?}");
+        }
+        match (text(outside.event_source), text(outside.arn)) {
+            (Some(source), Some(arn)) => format!("event source {source:?} from {arn}"),
+            (Some(source), None) => format!("event source {source:?}"),
+            (None, _) => {
+                "it has neither `Records` nor a `detail-type` nor an `eventSource`".to_owned()
+            }
+        }
+    }
+}
+
+/// A member that is a string, borrowed where it has no escapes.
+pub(super) fn text(member: Member<'_>) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Text<'e>(#[serde(borrow)] Cow<'e, str>);
+
+    serde_json::from_str::<Text<'_>>(member?.get()).ok().map(|text| text.0)
+}
+
+/// A member that is a string with something in it: an empty id would be the same for all.
+pub(super) fn id(member: Member<'_>) -> Option<Cow<'_, str>> {
+    text(member).filter(|id| !id.is_empty())
+}
+
+/// A member that is a list.
+pub(super) fn list(member: Member<'_>) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(member?.get()).ok()
+}
+
+/// A member that is an object; one without members if it is not.
+pub(super) fn object<'e, T: Deserialize<'e> + Default>(member: Member<'e>) -> T {
+    member.and_then(members).unwrap_or_default()
+}
+
+/// The members of an object. Not the items of an array, which `serde` would take for them in order.
+fn members<'e, T: Deserialize<'e>>(value: &'e RawValue) -> Option<T> {
+    if !value.get().starts_with('{') {
+        return None;
+    }
+    serde_json::from_str(value.get()).ok()
+}
+
+/// Whether an ARN is the wanted one, or is of a resource with the wanted name: `orders` in
+/// `arn:aws:sqs:eu-west-1:111122223333:orders`, `.../stream/orders` or `...:table/orders/stream/...`.
+pub(super) fn names(wanted: Option<&str>, arn: Option<&str>) -> bool {
+    let Some(wanted) = wanted else { return true };
+    arn.is_some_and(|arn| {
+        let resource = arn.splitn(6, ':').nth(5).unwrap_or(arn);
+        let mut parts = resource.split(['/', ':']);
+        let name = parts.nth(1);
+        arn == wanted || resource == wanted || name == Some(wanted)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_goes_by_its_arn_or_by_its_name() {
+        for (arn, name) in [
+            ("arn:aws:sqs:eu-west-1:111122223333:orders", "orders"),
+            ("arn:aws:s3:::orders", "orders"),
+            ("arn:aws:kinesis:eu-west-1:1:stream/orders", "orders"),
+            ("arn:aws:dynamodb:eu-west-1:1:table/orders/stream/2026-01-01T00:00:00.000", "orders"),
+            ("arn:aws:kafka:eu-west-1:1:cluster/orders/3f2a-4", "orders"),
+            ("arn:aws:mq:eu-west-1:1:broker:orders:b-1", "orders"),
+        ] {
+            assert!(names(Some(name), Some(arn)) && names(Some(arn), Some(arn)), "{arn}");
+            assert!(names(None, Some(arn)) && names(None, None));
+            for other in ["order", "my-orders", "orders-eu", "", "2026-01-01T00", "b-1", "1"] {
+                assert!(!names(Some(other), Some(arn)), "{other} {arn}");
+            }
+            assert!(!names(Some(name), None));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Direct invocation (`InvocationType: Event`): any JSON, tried again if the function returns an
+//! error.
+//!
+//! <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html>
+
+use std::borrow::Cow;
+
+use lambda_idempotency_core::{
+    call::RecordId,
+    outcome::{Outcome, Rejection},
+    policy::Conflict,
+};
+use serde_json::value::RawValue;
+
+use super::{Event, Identity, Record, Source, WAIT, response::all_or_error};
+use crate::{error::InvocationError, operation::Operation};
+
+pub(crate) struct Invoke;
+
+const NAME: &str = "invoke";
+
+impl Source for Invoke {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "the invocation's request id",
+            catches: "retries by Lambda of an asynchronous invocation",
+            misses: "a caller that invokes twice",
+        }
+    }
+
+    fn conflict(&self) -> Conflict {
+        WAIT
+    }
+
+    fn takes_anything(&self) -> bool {
+        true
+    }
+
+    fn recognises(&self, _: &Event<'_>, _: &Operation) -> bool {
+        true
+    }
+
+    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+        let id = event.request_id;
+        let identity = match id {
+            "" => Err(Rejection::NoIdentity("request id")),
+            id => Ok(vec![Cow::Borrowed(NAME), Cow::Borrowed(id)]),
+        };
+        let payload = Ok(Cow::Borrowed(event.raw.get()));
+        vec![Record { identity, ..Record::new(RecordId::new(NAME, id), event.raw, payload) }]
+    }
+
+    fn respond(
+        &self,
+        _: &Event<'_>,
+        records: &[Record<'_>],
+        outcomes: &[Outcome],
+    ) -> Result<Box<RawValue>, InvocationError> {
+        all_or_error(NAME, records, outcomes)
+    }
+}

@@ -1,0 +1,256 @@
+//! Kafka, Amazon's or one's own: records of one or more partitions, each in order, answered with a
+//! checkpoint for each partition.
+//!
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-kafka-configure.html>
+
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, sync::Arc};
+
+use lambda_idempotency_core::{
+    call::RecordId,
+    outcome::{Outcome, Rejection},
+    policy::Conflict,
+};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    Event, Identity, Record, Source, WAIT, base64,
+    event::{Member, list, names, object, text},
+    response::{Item, partial},
+};
+use crate::{error::InvocationError, operation::Operation, records::Order};
+
+pub(crate) struct Kafka;
+
+const NAME: &str = "kafka";
+
+#[derive(Default, Deserialize)]
+struct Delivered<'e> {
+    #[serde(borrow, default)]
+    topic: Member<'e>,
+    #[serde(borrow, default)]
+    partition: Member<'e>,
+    #[serde(borrow, default)]
+    offset: Member<'e>,
+    #[serde(borrow, default)]
+    timestamp: Member<'e>,
+    #[serde(rename = "timestampType", borrow, default)]
+    timestamp_type: Member<'e>,
+    #[serde(borrow, default)]
+    key: Member<'e>,
+    #[serde(borrow, default)]
+    value: Member<'e>,
+    #[serde(borrow, default)]
+    headers: Member<'e>,
+}
+
+impl Source for Kafka {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "cluster (its ARN, or its bootstrap servers), topic, partition, offset, timestamp",
+            catches: "everything that Lambda delivers again: records behind a checkpoint, halves of \
+                      a batch, whole batches; also a reset of offsets within the retention",
+            misses: "a producer that sends twice, mirrored topics, and other bootstrap servers for \
+                     the same cluster",
+        }
+    }
+
+    /// The partition stands still meanwhile, and its retries may be limited.
+    fn conflict(&self) -> Conflict {
+        WAIT
+    }
+
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        let source = text(event.outside.event_source);
+        let is_kafka = matches!(
+            source.as_deref(),
+            Some("aws:kafka" | "aws:SelfManagedKafka" | "SelfManagedKafka")
+        );
+        is_kafka
+            && partitions(event).is_some_and(|partitions| {
+                let wanted = operation.origin.as_deref();
+                names(wanted, text(event.outside.arn).as_deref())
+                    || partitions.keys().any(|partition| {
+                        partition.rsplit_once('-').map(|(topic, _)| topic) == wanted
+                    })
+            })
+    }
+
+    fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
+        let cluster = cluster(text(event.outside.arn), text(event.outside.servers));
+        let mut records = Vec::new();
+        for (partition, entries) in partitions(event).unwrap_or_default() {
+            let Some(entries) = list(Some(entries)) else {
+                // Whatever it holds must not be taken for done.
+                let id = RecordId::new(NAME, partition);
+                let payload = Err(Rejection::NoPayload("list of records in its partition"));
+                records.push(Record::new(id, entries, payload));
+                continue;
+            };
+            let entries = entries.into_iter();
+            records.extend(entries.map(|raw| read(raw, &cluster, Some(&partition), operation)));
+        }
+        records
+    }
+
+    fn respond(
+        &self,
+        _: &Event<'_>,
+        records: &[Record<'_>],
+        outcomes: &[Outcome],
+    ) -> Result<Box<RawValue>, InvocationError> {
+        partial(NAME, None, records, outcomes)
+    }
+}
+
+/// The lists of records, by topic and partition.
+fn partitions<'e>(event: &Event<'e>) -> Option<BTreeMap<String, &'e RawValue>> {
+    serde_json::from_str(event.outside.records?.get()).ok()
+}
+
+/// What names the cluster: its ARN, or the servers that it is reached by, in whatever order.
+pub(super) fn cluster<'e>(
+    arn: Option<Cow<'e, str>>,
+    servers: Option<Cow<'e, str>>,
+) -> Cow<'e, str> {
+    arn.unwrap_or_else(|| {
+        let servers = servers.unwrap_or_default();
+        let mut servers: Vec<_> = servers.split(',').map(str::trim).collect();
+        servers.sort_unstable();
+        Cow::Owned(servers.join(","))
+    })
+}
+
+/// Reads a record of the event's list for `partition`; pipes have no such lists.
+pub(super) fn read<'e>(
+    raw: &'e RawValue,
+    cluster: &Cow<'e, str>,
+    partition: Option<&str>,
+    operation: &Operation,
+) -> Record<'e> {
+    let delivered: Delivered<'_> = object(Some(raw));
+    let topic = text(delivered.topic).unwrap_or_default();
+    let number = |member: Member<'_>| member.and_then(|raw| raw.get().parse::<u64>().ok());
+    let offset = number(delivered.offset);
+    let partition = match (partition, number(delivered.partition)) {
+        (Some(partition), _) => partition.to_owned(),
+        (None, Some(partition)) => format!("{topic}-{partition}"),
+        (None, None) => topic.clone().into_owned(),
+    };
+    let decoded = Decoded::of(&delivered);
+    let payload = match (&decoded.value, delivered.value) {
+        // A tombstone: nothing is left of what had this key.
+        (_, None) => Ok(Cow::Borrowed("null")),
+        (Some(value), _) => Ok(Cow::Owned(value.clone())),
+        (None, Some(_)) => Err(Rejection::NotText("value")),
+    };
+    let group = match operation.order {
+        Some(Order::Key) => format!("{partition} {}", decoded.key),
+        _ => partition.clone(),
+    };
+    let id = offset.map_or_else(String::new, |offset| format!("{partition}@{offset}"));
+    let record = RecordId::new(NAME, id).from_arn(Some(Arc::from(&**cluster)));
+    Record {
+        raw: Cow::Owned(decoded.record(&delivered)),
+        identity: match offset {
+            // A topic that was made anew counts from 0 again; its records have other times.
+            Some(offset) => Ok(vec![
+                Cow::Borrowed(NAME),
+                cluster.clone(),
+                Cow::Owned(partition.clone()),
+                Cow::Owned(offset.to_string()),
+                delivered.timestamp.map(|time| Cow::Borrowed(time.get())).unwrap_or_default(),
+            ]),
+            None => Err(Rejection::NoIdentity("offset")),
+        },
+        item: offset.map(|offset| Item::Offset { partition, offset }),
+        group: Some(Arc::from(group)),
+        ..Record::new(record, raw, payload)
+    }
+}
+
+/// What is delivered in base64, or as lists of bytes.
+struct Decoded {
+    /// JSON: a text, `null`, or `{"base64":".."}` for what is none.
+    key: Value,
+    value: Option<String>,
+    headers: serde_json::Map<String, Value>,
+}
+
+impl Decoded {
+    fn of(delivered: &Delivered<'_>) -> Self {
+        let key = text(delivered.key).map_or(Value::Null, |key| text_or_bytes(&key));
+        let value = text(delivered.value).and_then(|value| base64::decode(&value));
+        Self { key, value, headers: headers(delivered.headers) }
+    }
+
+    /// The record as key expressions see it.
+    fn record(&self, delivered: &Delivered<'_>) -> String {
+        let mut record = String::from("{");
+        for (name, member) in [
+            ("topic", delivered.topic),
+            ("partition", delivered.partition),
+            ("offset", delivered.offset),
+            ("timestamp", delivered.timestamp),
+            ("timestampType", delivered.timestamp_type),
+        ] {
+            if let Some(member) = member {
+                // Writing to a string does not fail.
+                let _ = write!(record, r#""{name}":{},"#, member.get());
+            }
+        }
+        let value = match (&self.value, text(delivered.value)) {
+            (Some(text), _) => Value::String(text.clone()),
+            (None, Some(bytes)) => text_or_bytes(&bytes),
+            (None, None) => Value::Null,
+        };
+        let headers = Value::Object(self.headers.clone());
+        let _ = write!(record, r#""key":{},"value":{value},"headers":{headers}}}"#, self.key);
+        record
+    }
+}
+
+/// Text where the bytes are text; else an object, which no text is taken for.
+fn text_or_bytes(encoded: &str) -> Value {
+    match base64::decode(encoded) {
+        Some(text) => Value::String(text),
+        None => Value::Object([("base64".to_owned(), encoded.into())].into_iter().collect()),
+    }
+}
+
+/// Headers by name; a name that stands there several times has a list of its values, and what is no
+/// text stays a list of numbers.
+///
+/// They are delivered as lists of objects with a list of bytes each, and bytes above 127 as negative
+/// numbers.
+fn headers(delivered: Member<'_>) -> serde_json::Map<String, Value> {
+    let mut headers = serde_json::Map::new();
+    for entry in list(delivered).unwrap_or_default() {
+        let entry: BTreeMap<String, Vec<i16>> = object(Some(entry));
+        for (name, numbers) in entry {
+            let bytes = numbers.iter().map(|number| {
+                u8::try_from(*number).or_else(|_| i8::try_from(*number).map(i8::cast_unsigned))
+            });
+            let text = bytes.collect::<Result<_, _>>().ok().and_then(|b| String::from_utf8(b).ok());
+            let value = text.map_or_else(|| Value::from(numbers), Value::String);
+            match headers.get_mut(&name) {
+                None => drop(headers.insert(name, Value::Array(vec![value]))),
+                Some(Value::Array(values)) => values.push(value),
+                Some(_) => {}
+            }
+        }
+    }
+    for values in headers.values_mut() {
+        if let Value::Array(found) = values
+            && found.len() == 1
+            && let Some(value) = found.pop()
+        {
+            *values = value;
+        }
+    }
+    headers
+}

@@ -1,0 +1,105 @@
+//! Kinesis: the records of one shard, in order, answered with the checkpoint from which they have
+//! to come again.
+//!
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html>
+
+use std::{borrow::Cow, sync::Arc};
+
+use lambda_idempotency_core::{
+    call::RecordId,
+    outcome::{Outcome, Rejection},
+    policy::Conflict,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Event, Identity, Record, Source, WAIT, base64,
+    event::{Member, id, object, text},
+    response::{Item, partial},
+};
+use crate::{error::InvocationError, operation::Operation, records::Order};
+
+pub(crate) struct Kinesis;
+
+const NAME: &str = "kinesis";
+
+#[derive(Default, Deserialize)]
+struct Delivered<'e> {
+    /// Not in pipes, which have its members one level up.
+    #[serde(borrow, default)]
+    kinesis: Member<'e>,
+    #[serde(rename = "eventID", borrow, default)]
+    id: Member<'e>,
+    #[serde(rename = "eventSourceARN", borrow, default)]
+    stream: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Data<'e> {
+    #[serde(rename = "partitionKey", borrow, default)]
+    key: Member<'e>,
+    #[serde(rename = "sequenceNumber", borrow, default)]
+    sequence: Member<'e>,
+    #[serde(borrow, default)]
+    data: Member<'e>,
+}
+
+impl Source for Kinesis {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "stream ARN, eventID (shard and sequence number)",
+            catches: "everything that Lambda delivers again: records behind a checkpoint, halves of \
+                      a batch, whole batches",
+            misses: "a producer that puts a record again after a lost answer, which gives it a new \
+                     sequence number",
+        }
+    }
+
+    /// The shard stands still meanwhile, and its retries may be limited.
+    fn conflict(&self) -> Conflict {
+        WAIT
+    }
+
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        event.delivers("aws:kinesis", operation)
+    }
+
+    fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
+        event.records.iter().flatten().map(|raw| read(raw, operation)).collect()
+    }
+
+    /// A tumbling window's state goes back as it came: what handlers add up has its own place.
+    fn respond(
+        &self,
+        event: &Event<'_>,
+        records: &[Record<'_>],
+        outcomes: &[Outcome],
+    ) -> Result<Box<RawValue>, InvocationError> {
+        partial(NAME, event.window_state(), records, outcomes)
+    }
+}
+
+pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
+    let delivered: Delivered<'_> = object(Some(raw));
+    let data: Data<'_> = object(delivered.kinesis.or(Some(raw)));
+    let stream = text(delivered.stream).unwrap_or_default();
+    let sequence = id(data.sequence);
+    let group = match operation.order {
+        Some(Order::Shard) => Cow::Borrowed(""),
+        _ => text(data.key).unwrap_or_default(),
+    };
+    let record = RecordId::new(NAME, sequence.as_deref().unwrap_or_default());
+    let record = record.from_arn(Some(Arc::from(&*stream)));
+    let identity = id(delivered.id).map(|id| vec![Cow::Borrowed(NAME), stream, id]);
+    Record {
+        identity: identity.ok_or(Rejection::NoIdentity("eventID")),
+        item: sequence.map(|sequence| Item::Sequence(sequence.into_owned())),
+        group: Some(Arc::from(&*group)),
+        ..Record::new(record, raw, base64::text(text(data.data), "kinesis.data"))
+    }
+}

@@ -1,0 +1,110 @@
+//! RabbitMQ: a batch of messages, delivered again as a whole if the invocation returns an error.
+//!
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html>
+
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+
+use lambda_idempotency_core::{
+    call::RecordId,
+    outcome::{Outcome, Rejection},
+    policy::Conflict,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Event, Identity, Record, Source, WAIT, base64,
+    event::{Member, id, list, names, object, text},
+    response::all_or_error,
+};
+use crate::{error::InvocationError, operation::Operation};
+
+pub(crate) struct RabbitMq;
+
+const NAME: &str = "rabbitmq";
+
+#[derive(Default, Deserialize)]
+struct Message<'e> {
+    #[serde(rename = "basicProperties", borrow, default)]
+    properties: Member<'e>,
+    #[serde(borrow, default)]
+    data: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Properties<'e> {
+    #[serde(rename = "messageId", borrow, default)]
+    id: Member<'e>,
+}
+
+impl Source for RabbitMq {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "broker ARN, queue, basicProperties.messageId",
+            catches: "redelivery of a message by its broker, always with its whole batch",
+            misses: "everything where the producer sets no messageId: such a record is refused, and \
+                     needs a key; and a producer that sends twice with new ids",
+        }
+    }
+
+    /// The whole batch comes again at once.
+    fn conflict(&self) -> Conflict {
+        WAIT
+    }
+
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        text(event.outside.event_source).is_some_and(|source| source == "aws:rmq")
+            && queues(event).is_some()
+            && names(operation.origin.as_deref(), text(event.outside.arn).as_deref())
+    }
+
+    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+        let broker = text(event.outside.arn).unwrap_or_default();
+        let mut records = Vec::new();
+        for (queue, messages) in queues(event).unwrap_or_default() {
+            let Some(messages) = list(Some(messages)) else {
+                // Whatever it holds must not be taken for done.
+                let payload = Err(Rejection::NoPayload("list of messages in its queue"));
+                records.push(Record::new(RecordId::new(NAME, queue), messages, payload));
+                continue;
+            };
+            let messages = messages.into_iter();
+            records.extend(messages.map(|raw| read(raw, &broker, Cow::Owned(queue.clone()))));
+        }
+        records
+    }
+
+    fn respond(
+        &self,
+        _: &Event<'_>,
+        records: &[Record<'_>],
+        outcomes: &[Outcome],
+    ) -> Result<Box<RawValue>, InvocationError> {
+        all_or_error(NAME, records, outcomes)
+    }
+}
+
+/// The lists of messages, by queue and virtual host (`orders::/`).
+fn queues<'e>(event: &Event<'e>) -> Option<BTreeMap<String, &'e RawValue>> {
+    serde_json::from_str(event.outside.queues?.get()).ok()
+}
+
+pub(super) fn read<'e>(
+    raw: &'e RawValue,
+    broker: &Cow<'e, str>,
+    queue: Cow<'e, str>,
+) -> Record<'e> {
+    let message: Message<'_> = object(Some(raw));
+    let id = id(object::<Properties<'_>>(message.properties).id);
+    let record = RecordId::new(NAME, id.as_deref().unwrap_or_default());
+    let record = record.from_arn(Some(Arc::from(&**broker)));
+    let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), queue, id]);
+    Record {
+        identity: identity.ok_or(Rejection::NoIdentity("basicProperties.messageId")),
+        ..Record::new(record, raw, base64::text(text(message.data), "data"))
+    }
+}

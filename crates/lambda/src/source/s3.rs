@@ -1,0 +1,157 @@
+//! S3: an asynchronous invocation with notifications of objects, tried again as a whole if it
+//! returns an error.
+//!
+//! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
+
+use std::{borrow::Cow, sync::Arc};
+
+use lambda_idempotency_core::{
+    call::RecordId,
+    outcome::{Outcome, Rejection},
+    policy::Conflict,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Event, Identity, Record, Source, WAIT,
+    event::{Member, id, names, object, text},
+    response::all_or_error,
+};
+use crate::{error::InvocationError, operation::Operation};
+
+pub(crate) struct S3;
+
+const NAME: &str = "s3";
+
+/// What a bucket sends when its notifications are set up.
+const TEST: &str = "s3:TestEvent";
+
+#[derive(Default, Deserialize)]
+struct Notification<'e> {
+    #[serde(rename = "eventName", borrow, default)]
+    name: Member<'e>,
+    #[serde(rename = "eventTime", borrow, default)]
+    time: Member<'e>,
+    #[serde(rename = "responseElements", borrow, default)]
+    response: Member<'e>,
+    #[serde(borrow, default)]
+    s3: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Response<'e> {
+    #[serde(rename = "x-amz-request-id", borrow, default)]
+    request: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Place<'e> {
+    #[serde(borrow, default)]
+    bucket: Member<'e>,
+    #[serde(borrow, default)]
+    object: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Bucket<'e> {
+    #[serde(borrow, default)]
+    arn: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Object<'e> {
+    #[serde(borrow, default)]
+    key: Member<'e>,
+    #[serde(rename = "versionId", borrow, default)]
+    version: Member<'e>,
+    #[serde(rename = "eTag", borrow, default)]
+    tag: Member<'e>,
+    #[serde(borrow, default)]
+    sequencer: Member<'e>,
+}
+
+impl Source for S3 {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "bucket ARN, object key, versionId, eTag, eventName, sequencer (where there is \
+                    none: eventTime and request id)",
+            catches: "notifications that S3 sends twice, and retries by Lambda",
+            misses: "an object that is uploaded again, even with the same content",
+        }
+    }
+
+    fn conflict(&self) -> Conflict {
+        WAIT
+    }
+
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        event.delivers("aws:s3", operation)
+            || (is_test(event)
+                && names(operation.origin.as_deref(), text(event.outside.bucket).as_deref()))
+    }
+
+    /// A test event has none.
+    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+        event.records.iter().flatten().copied().map(read).collect()
+    }
+
+    fn respond(
+        &self,
+        _: &Event<'_>,
+        records: &[Record<'_>],
+        outcomes: &[Outcome],
+    ) -> Result<Box<RawValue>, InvocationError> {
+        all_or_error(NAME, records, outcomes)
+    }
+}
+
+fn is_test(event: &Event<'_>) -> bool {
+    text(event.outside.event).is_some_and(|event| event == TEST)
+}
+
+/// The notifications as queues and topics get them, if it is that; none in a test event.
+pub(super) fn in_envelope(raw: &RawValue) -> Option<Vec<Record<'_>>> {
+    let event = Event::read(raw, "");
+    match event.records {
+        Some(records) => Some(records.into_iter().map(read).collect()),
+        None => is_test(&event).then(Vec::new),
+    }
+}
+
+fn read(raw: &RawValue) -> Record<'_> {
+    let notification: Notification<'_> = object(Some(raw));
+    let place: Place<'_> = object(notification.s3);
+    let found: Object<'_> = object(place.object);
+    let bucket = id(object::<Bucket<'_>>(place.bucket).arn);
+    let [key, name] = [id(found.key), id(notification.name)];
+    let payload = match (&bucket, &key) {
+        (None, _) => Err(Rejection::NoPayload("s3.bucket.arn")),
+        (_, None) => Err(Rejection::NoPayload("s3.object.key")),
+        _ => Ok(Cow::Borrowed(raw.get())),
+    };
+    // Only what puts or deletes an object has a sequencer.
+    let moment = match (id(found.sequencer), id(notification.time)) {
+        (Some(sequencer), _) => Some(vec![sequencer]),
+        (None, Some(time)) => id(object::<Response<'_>>(notification.response).request)
+            .map(|request| vec![time, request]),
+        (None, None) => None,
+    };
+    let shown = found.sequencer.or(notification.time);
+    let record = RecordId::new(NAME, text(shown).unwrap_or_default());
+    let record = record.from_arn(bucket.as_deref().map(Arc::from));
+    let identity = match (bucket, key, name, moment) {
+        (Some(bucket), Some(key), Some(name), Some(moment)) => {
+            let [version, tag] =
+                [found.version, found.tag].map(|part| text(part).unwrap_or_default());
+            let parts = [Cow::Borrowed(NAME), bucket, key, version, tag, name];
+            Ok(parts.into_iter().chain(moment).collect())
+        }
+        _ => Err(Rejection::NoIdentity("bucket, object key, event name and sequencer")),
+    };
+    Record { identity, ..Record::new(record, raw, payload) }
+}

@@ -1,0 +1,81 @@
+//! EventBridge Scheduler: an asynchronous invocation with whatever the schedule's `Input` holds.
+//!
+//! For its events to be told from others, the input names the schedule and the time:
+//!
+//! ```json
+//! { "scheduleArn": "<aws.scheduler.schedule-arn>", "scheduledTime": "<aws.scheduler.scheduled-time>" }
+//! ```
+//!
+//! These two are the identity, and not `<aws.scheduler.execution-id>`, which AWS documents as one
+//! for each *attempted* invocation.
+//!
+//! <https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html>
+
+use std::{borrow::Cow, sync::Arc};
+
+use lambda_idempotency_core::{
+    call::RecordId,
+    outcome::{Outcome, Rejection},
+    policy::Conflict,
+};
+use serde_json::value::RawValue;
+
+use super::{
+    Event, Identity, Record, Source, WAIT,
+    event::{id, names},
+    response::all_or_error,
+};
+use crate::{error::InvocationError, operation::Operation};
+
+pub(crate) struct Scheduler;
+
+const NAME: &str = "scheduler";
+
+impl Source for Scheduler {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "scheduleArn, scheduledTime",
+            catches: "retries by Lambda and by Scheduler, and invocations that it makes twice",
+            misses: "another schedule with the same input",
+        }
+    }
+
+    fn conflict(&self) -> Conflict {
+        WAIT
+    }
+
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        let (Some(schedule), Some(_)) = (id(event.outside.schedule), id(event.outside.scheduled))
+        else {
+            return false;
+        };
+        let wanted = operation.origin.as_deref();
+        schedule.split(':').nth(2) == Some("scheduler")
+            && (names(wanted, Some(&schedule)) || schedule.rsplit('/').next() == wanted)
+    }
+
+    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+        let [schedule, time] = [event.outside.schedule, event.outside.scheduled].map(id);
+        let record = RecordId::new(NAME, time.as_deref().unwrap_or_default());
+        let record = record.from_arn(schedule.as_deref().map(Arc::from));
+        let identity = match (schedule, time) {
+            (Some(schedule), Some(time)) => Ok(vec![Cow::Borrowed(NAME), schedule, time]),
+            _ => Err(Rejection::NoIdentity("scheduleArn and scheduledTime")),
+        };
+        let payload = Ok(Cow::Borrowed(event.raw.get()));
+        vec![Record { identity, ..Record::new(record, event.raw, payload) }]
+    }
+
+    fn respond(
+        &self,
+        _: &Event<'_>,
+        records: &[Record<'_>],
+        outcomes: &[Outcome],
+    ) -> Result<Box<RawValue>, InvocationError> {
+        all_or_error(NAME, records, outcomes)
+    }
+}

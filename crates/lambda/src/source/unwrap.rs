@@ -1,0 +1,59 @@
+//! Records within records: a notification of S3 in one of SNS in a message of SQS.
+
+use std::borrow::Cow;
+
+use lambda_idempotency_core::outcome::Rejection;
+use serde_json::value::RawValue;
+
+use super::{Record, event_bridge, s3, sns};
+use crate::{operation::Operation, records::Envelope};
+
+/// Takes the envelopes off that `operation` names, outermost first.
+///
+/// The payload is then what is inside, and so is the identity: the inner id survives what gives the
+/// outer record a new one. Several records within one go back with it: each keeps the outer one's
+/// name, order and place. One without any (S3's test event) leaves nothing to do.
+pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec<Record<'e>> {
+    let mut records = records;
+    for envelope in &operation.envelopes {
+        records = records.into_iter().flat_map(|record| open(record, *envelope)).collect();
+    }
+    if operation.whole_record {
+        for record in &mut records {
+            if matches!(&record.payload, Ok(_) | Err(Rejection::NotText(_))) {
+                record.payload = Ok(record.raw.clone());
+            }
+        }
+    }
+    records
+}
+
+fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
+    let Ok(payload) = &record.payload else { return vec![record] };
+    let opened = serde_json::from_str::<&RawValue>(payload).ok().and_then(|raw| {
+        let inner = match envelope {
+            Envelope::Sns => vec![sns::in_envelope(raw)?],
+            Envelope::EventBridge => vec![event_bridge::in_envelope(raw)?],
+            Envelope::S3 => s3::in_envelope(raw)?,
+        };
+        Some(inner.into_iter().map(|inner| inside(&record, inner)).collect())
+    });
+    opened.unwrap_or_else(|| {
+        record.payload = Err(Rejection::Envelope(match envelope {
+            Envelope::Sns => "notification of SNS",
+            Envelope::EventBridge => "event of EventBridge",
+            Envelope::S3 => "notification of S3",
+        }));
+        vec![record]
+    })
+}
+
+/// The outer record with the inner one's payload and identity.
+fn inside<'e>(outer: &Record<'e>, inner: Record<'_>) -> Record<'e> {
+    let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+    Record {
+        payload: inner.payload.map(owned),
+        identity: inner.identity.map(|parts| parts.into_iter().map(owned).collect()),
+        ..outer.clone()
+    }
+}
