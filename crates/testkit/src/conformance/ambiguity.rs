@@ -2,6 +2,7 @@
 
 use lambda_idempotency_core::{
     admission::{Admission, Overtaken, Settled, Settlement, admit},
+    clock::Timestamp,
     record::Status,
     store::{Guard, Seen, Store, Verdict},
 };
@@ -59,6 +60,49 @@ pub async fn retried_release_is_done(store: &dyn Store) {
 pub async fn retried_renewal_is_done(store: &dyn Store) {
     let renew = Settlement::Renew { lease_until: now().plus(secs(900)) };
     retried_settlement_is_done(store, renew).await;
+}
+
+/// A renewal whose answer was lost was applied; the next one is longer, names the lease that it knew
+/// of, and misses. The record is its owner's all the same, and the longer lease is written over what
+/// is there. Were this taken for a lost lease, a handler would be stopped that nobody has replaced.
+pub async fn longer_renewal_after_a_lost_one_is_written(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let now = now();
+    let held = hold(&slot, &claim(token(), now), now).await;
+    let [lost, longer] =
+        [120, 240].map(|length| Settlement::Renew { lease_until: now.plus(secs(length)) });
+    let (guard, renewed) = held.write(&lost, now);
+    slot.accepts(guard, renewed.as_ref(), "applied, and nobody heard of it").await;
+    let (guard, record) = held.write(&longer, now);
+    let why = "the lease that the second renewal names is over";
+    slot.refuses(guard, record.as_ref(), renewed.as_ref(), why).await;
+    let Settled::Again { guard, record } = held.settled(&longer, renewed.as_ref(), now) else {
+        panic!("the record is still ours, and its lease shorter than was asked for")
+    };
+    slot.accepts(guard, Some(&record), "the longer renewal extends the one that was lost").await;
+    assert_eq!(record.lease_until, Some(now.plus(secs(240))));
+    assert_eq!(settle(&slot, &held, &complete("1"), now).await, Settled::Done, "it is still ours");
+}
+
+/// A store that is asked past the deadline may do nothing. What it says of that has to be true: what
+/// it calls applied is there, and what it says cannot have been applied is not.
+pub async fn past_the_deadline_it_tells_the_truth(store: &dyn Store) {
+    for count in [1, 3] {
+        let slots = Slot::several(store, count);
+        let record = in_progress(token());
+        let writes: Vec<_> =
+            slots.iter().map(|slot| slot.asks(Guard::Absent, Some(&record))).collect();
+        let verdicts = store.write(&writes, Timestamp::from_millis(1)).await;
+        assert_eq!(verdicts.len(), count, "one verdict for each write, whatever the time");
+        for (slot, verdict) in slots.iter().zip(verdicts) {
+            match verdict {
+                Verdict::Written => slot.holds(Some(&record), "it said that it wrote").await,
+                Verdict::Found(there) => panic!("nothing was there, and it found {there:?}"),
+                Verdict::Unknown(error) if error.may_have_applied() => {}
+                Verdict::Unknown(_) => slot.holds(None, "it said that it did not write").await,
+            }
+        }
+    }
 }
 
 async fn retried_settlement_is_done(store: &dyn Store, settlement: Settlement) {

@@ -221,6 +221,11 @@ fn refused_for_its_size(error: &lambda_idempotency_core::store::StoreError) {
         "a record that does not fit is `TooLarge`, so that nobody tries it again: {}",
         explain(error)
     );
+    assert!(
+        !error.may_have_applied(),
+        "what does not fit was not applied, and a store knows that: {}",
+        explain(error)
+    );
 }
 
 /// Reads answer in the order asked, with nothing for what is not there.

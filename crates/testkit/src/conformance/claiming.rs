@@ -1,7 +1,7 @@
 //! Getting a key: `Absent`, takeovers, and keys that are not each other's.
 
 use lambda_idempotency_core::{
-    admission::Admission,
+    admission::{Admission, Settlement},
     clock::Timestamp,
     record::{Fingerprint, Record, Status},
     store::{Guard, Seen, Store},
@@ -80,6 +80,7 @@ pub async fn takeover_replaces_every_field(store: &dyn Store) {
     old.last_owner = Some(token());
     old.failures = 3;
     old.vanished = 4;
+    old.fence = 5;
     old.lease_until = Some(now().minus(secs(60)));
     old.fingerprint = Some(Fingerprint::new("old-fingerprint"));
     old.outcome = Some("\"old\"".into());
@@ -97,6 +98,7 @@ pub async fn settling_replaces_every_field(store: &dyn Store) {
     let mut mine = in_progress(me);
     mine.failures = 2;
     mine.vanished = 1;
+    mine.fence = 5;
     mine.last_owner = Some(token());
     mine.fingerprint = Some(Fingerprint::new("f"));
     mine.error = Some("Declined".into());
@@ -123,6 +125,97 @@ pub async fn a_key_lives_through_the_protocol(store: &dyn Store) {
         Admission::Replay(Some("{\"charged\":true}".into())),
         "a completed key answers with its outcome"
     );
+}
+
+/// A record whose owner disappeared is taken over once its lease and the allowance are over, and
+/// tells the next owner that somebody vanished.
+pub async fn lapsed_record_is_taken_over(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let early = now();
+    let first = hold(&slot, &claim(token(), early), early).await;
+    let late = first.claim.lease_until.plus(secs(2));
+    let second = hold(&slot, &claim(token(), late), late).await;
+    slot.holds(Some(&second.record), "the new claim is what is there").await;
+    assert_eq!((second.failures(), second.vanished()), (0, 1), "its owner disappeared");
+}
+
+/// At the last instant of its lease a record is still its owner's, and at the last instant of its
+/// retention it still answers; for the allowance after that too. A store that rounds either of them
+/// down frees the key early.
+pub async fn at_its_last_instant_it_still_counts(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    let until = held.claim.lease_until.plus(held.claim.skew);
+    for at in [held.claim.lease_until, until] {
+        let answer = attempt(&slot, &claim(token(), at), at).await;
+        assert_eq!(answer, Admission::Busy { until }, "the lease is not over at its own instant");
+    }
+    let settled_at = now();
+    settle(&slot, &held, &complete("1"), settled_at).await;
+    let last = settled_at.plus(held.claim.retention);
+    for at in [last, last.plus(held.claim.skew)] {
+        let answer = attempt(&slot, &claim(token(), at), at).await;
+        assert_eq!(answer, Admission::Replay(Some("1".into())), "the retention is not over");
+    }
+}
+
+/// The retention begins with the completion, and not with the claim: an order that took an hour is
+/// answered for no shorter time than one that took a second.
+pub async fn completion_restarts_the_retention(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    let later = now().plus(secs(1800));
+    settle(&slot, &held, &complete("1"), later).await;
+    let done = slot.read().await.expect("the completion is there");
+    assert!(
+        done.expires_at >= later.plus(held.claim.retention),
+        "it counts from the completion on"
+    );
+}
+
+/// The fingerprint outlives the completion, so that another payload under the key is found out for
+/// as long as the key answers.
+pub async fn fingerprint_outlives_the_completion(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let with = |hash: &str| {
+        let mut claim = claim(token(), now());
+        claim.fingerprint = Some(Fingerprint::new(hash));
+        claim
+    };
+    let held = hold(&slot, &with("amount=1"), now()).await;
+    settle(&slot, &held, &complete("1"), now()).await;
+    let other = attempt(&slot, &with("amount=2"), now()).await;
+    assert_eq!(other, Admission::Mismatch, "the key was used with another payload");
+    let same = attempt(&slot, &with("amount=1"), now()).await;
+    assert_eq!(same, Admission::Replay(Some("1".into())), "the same payload has its answer");
+}
+
+/// A failure that is remembered is the answer to every later delivery, with all that was said of
+/// it, until it expires; then the key begins anew.
+pub async fn remembered_failure_is_the_answer_until_it_expires(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    let remember = Settlement::Remember { outcome: Some("{}".into()), error: "Declined".into() };
+    settle(&slot, &held, &remember, now()).await;
+    let answer = attempt(&slot, &claim(token(), now()), now().plus(secs(300))).await;
+    let error = Some("Declined".into());
+    assert_eq!(answer, Admission::Remembered { outcome: Some("{}".into()), error });
+    let later = now().plus(secs(7200));
+    let anew = hold(&slot, &claim(token(), later), later).await;
+    assert_eq!((anew.failures(), anew.vanished()), (0, 0), "what expired is no history");
+}
+
+/// A record that is gone when its takeover arrives (someone deleted it, or a sweep did) is claimed
+/// as if it had never been.
+pub async fn what_is_gone_at_its_takeover_is_claimed_anew(store: &dyn Store) {
+    let mut lapsed = in_progress(token());
+    lapsed.lease_until = Some(now().minus(secs(60)));
+    let slot = Slot::with(store, &lapsed).await;
+    slot.accepts(Guard::Seen(Seen::of(&lapsed)), None, "it is deleted by who read it").await;
+    let why = "the takeover of what is gone finds nothing";
+    slot.refuses(Guard::Seen(Seen::of(&lapsed)), Some(&in_progress(token())), None, why).await;
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    assert_eq!(held.vanished(), 0, "nothing is known of the one before");
 }
 
 /// A completed record that expired is claimed anew, with nothing of its past.

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use lambda_idempotency_core::{
-    admission::Admission,
+    admission::{Admission, Settled, Settlement},
     key::Key,
     record::Record,
     store::{Guard, Seen, Store, Verdict, Write},
@@ -13,7 +13,7 @@ use super::{
         Slot, completed, describe, explain, found, in_progress, now, read_all, same, secs, token,
         write_all,
     },
-    protocol::{attempt, claim},
+    protocol::{attempt, claim, hold, release, settle},
 };
 
 /// Of 16 claimants of one key one wins.
@@ -90,17 +90,22 @@ pub async fn settling_against_takeovers_has_one_winner(store: &dyn Store) {
         }
         // The owner comes neither first nor last.
         writes.swap(0, 3);
-        let calls = writes.iter().map(|write| write_all(store, std::slice::from_ref(write)));
-        let verdicts: Vec<_> = join_all(calls).await.into_iter().flatten().collect();
-        let written: Vec<_> = verdicts
-            .iter()
-            .zip(&writes)
-            .filter(|(verdict, _)| matches!(verdict, Verdict::Written))
-            .map(|(_, write)| write.record.as_ref())
-            .collect();
-        assert_eq!(written.len(), 1, "the owner or one successor, and nobody else");
-        slot.holds(written[0], "the one that was told so is there").await;
+        one_is_written(&slot, &writes).await;
     }
+}
+
+/// Writes of one key at once: one is written, and is what is there.
+async fn one_is_written(slot: &Slot<'_>, writes: &[Write]) {
+    let calls = writes.iter().map(|write| write_all(slot.store, std::slice::from_ref(write)));
+    let verdicts: Vec<_> = join_all(calls).await.into_iter().flatten().collect();
+    let written: Vec<_> = verdicts
+        .iter()
+        .zip(writes)
+        .filter(|(verdict, _)| matches!(verdict, Verdict::Written))
+        .map(|(_, write)| write.record.as_ref())
+        .collect();
+    assert_eq!(written.len(), 1, "the owner or one successor, and nobody else");
+    slot.holds(written[0], "the one that was told so is there").await;
 }
 
 /// Batches that overlap, in different orders: each key has one winner, each batch is told the
@@ -146,6 +151,55 @@ pub async fn overlapping_batches_have_one_winner_a_key(store: &dyn Store) {
             }
         }
         assert_eq!(winners, 1, "one winner a key; there is {}", describe(there.as_ref()));
+    }
+}
+
+/// Twelve workers share a key that fails for each of them: whoever gets it releases it. Every failure
+/// is counted, none twice; a store that loses one update among many loses a count.
+pub async fn every_failure_under_contention_is_counted(store: &dyn Store) {
+    const WORKERS: usize = 12;
+    let slot = Slot::fresh(store);
+    let slot = &slot;
+    let worker = || async move {
+        let now = now();
+        for _ in 0..10_000 {
+            let Admission::Won(held) = attempt(slot, &claim(token(), now), now).await else {
+                tokio::task::yield_now().await;
+                continue;
+            };
+            assert_eq!(settle(slot, &held, &release(), now).await, Settled::Done);
+            return held.failures();
+        }
+        panic!("a key that is released over and over is never free")
+    };
+    let mut counted = join_all((0..WORKERS).map(|_| worker())).await;
+    counted.sort_unstable();
+    assert!(
+        counted.iter().copied().eq((0..).take(WORKERS)),
+        "each owner knows of the failures before its own: {counted:?}"
+    );
+    let left = slot.read().await.map(|record| record.failures);
+    assert_eq!(left, Some(12), "all of them are counted");
+}
+
+/// An owner that renews while others, who have read its lease, take over: it keeps the key, or one of
+/// them has it. Never both.
+pub async fn renewing_against_takeovers_has_one_winner(store: &dyn Store) {
+    for _ in 0..8 {
+        let slot = Slot::fresh(store);
+        let early = now();
+        let held = hold(&slot, &claim(token(), early), early).await;
+        let late = held.claim.lease_until.plus(secs(5));
+        let renew = Settlement::Renew { lease_until: late.plus(secs(60)) };
+        let (guard, record) = held.write(&renew, late);
+        let mut writes = vec![slot.asks(guard, record.as_ref())];
+        for _ in 0..7 {
+            let next = in_progress(token());
+            writes.push(slot.asks(Guard::Seen(Seen::of(&held.record)), Some(&next)));
+        }
+        // The owner comes neither first nor last.
+        writes.swap(0, 3);
+        one_is_written(&slot, &writes).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who lost a key can change nothing.
 
 use lambda_idempotency_core::{
-    admission::{Admission, Held, Overtaken, Settled, Settlement},
+    admission::{Admission, Held, Overtaken, Settled, Settlement, admit},
     store::{Guard, Seen, Store},
 };
 
@@ -18,6 +18,18 @@ async fn overtaken(store: &dyn Store) -> (Slot<'_>, Held, Held) {
     let late = first.claim.lease_until.plus(secs(5));
     let second = hold(&slot, &claim(token(), late), late).await;
     (slot, first, second)
+}
+
+/// Each owner of a key has a higher fence than the one before, so that a system downstream which
+/// keeps the highest can turn away the late ones; also after a release, and where clocks step back.
+pub async fn each_owner_has_a_higher_fence(store: &dyn Store) {
+    let (slot, first, second) = overtaken(store).await;
+    assert!(second.record.fence > first.record.fence, "the successor's is higher");
+    assert_eq!(settle(&slot, &second, &release(), now()).await, Settled::Done);
+    let before = now().minus(secs(3600));
+    let third = hold(&slot, &claim(token(), before), before).await;
+    assert!(third.record.fence > second.record.fence, "by a clock that is an hour behind as well");
+    slot.holds(Some(&third.record), "and that is what is stored").await;
 }
 
 /// A completion that comes too late does not overwrite the successor, which is still at work.
@@ -60,6 +72,25 @@ pub async fn late_renewal_cannot_take_the_key_back(store: &dyn Store) {
         "a late renewal learns that the key is lost; got {settled:?}"
     );
     slot.holds(Some(&second.record), "the successor's record is untouched").await;
+}
+
+/// A takeover that was decided before the owner completed its key (late, but not too late) finds the
+/// completion: the work must not run again because somebody has read too early.
+pub async fn stale_takeover_cannot_reopen_a_completed_key(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let early = now();
+    let held = hold(&slot, &claim(token(), early), early).await;
+    let late = held.claim.lease_until.plus(secs(5));
+    let me = claim(token(), late);
+    let Admission::Try { guard, held: mine } = admit(&me, Some(&held.record), late) else {
+        panic!("the lease is over")
+    };
+    assert_eq!(settle(&slot, &held, &complete("1"), late).await, Settled::Done);
+    let done = slot.read().await;
+    let why = "what the takeover read is not there any more";
+    slot.refuses(guard, Some(&mine.record), done.as_ref(), why).await;
+    let answer = admit(&me, done.as_ref(), late);
+    assert_eq!(answer, Admission::Replay(Some("1".into())), "and there is the answer");
 }
 
 /// A failure that would be remembered, reported too late, does not replace the successor's

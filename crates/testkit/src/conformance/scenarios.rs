@@ -67,6 +67,12 @@ macro_rules! __scenarios {
                 takeover_replaces_every_field
                 settling_replaces_every_field
                 a_key_lives_through_the_protocol
+                lapsed_record_is_taken_over
+                at_its_last_instant_it_still_counts
+                completion_restarts_the_retention
+                fingerprint_outlives_the_completion
+                remembered_failure_is_the_answer_until_it_expires
+                what_is_gone_at_its_takeover_is_claimed_anew
                 expired_record_is_claimed_anew
                 record_without_a_lease_is_locked_until_it_expires
                 similar_keys_do_not_meet
@@ -74,11 +80,13 @@ macro_rules! __scenarios {
                 reads_see_the_latest_write
             }
             fencing {
+                each_owner_has_a_higher_fence
                 late_completion_cannot_overwrite_the_successor
                 late_failure_cannot_release_the_successor
                 late_put_back_cannot_delete_the_successor
                 late_renewal_cannot_take_the_key_back
                 late_failure_is_answered_with_the_successors_completion
+                stale_takeover_cannot_reopen_a_completed_key
                 successor_settles_undisturbed
                 rejected_duplicate_does_not_remove_the_owners_lock
                 completed_is_final_for_its_own_owner
@@ -94,6 +102,8 @@ macro_rules! __scenarios {
                 retried_remembering_is_done
                 retried_release_is_done
                 retried_renewal_is_done
+                longer_renewal_after_a_lost_one_is_written
+                past_the_deadline_it_tells_the_truth
                 retried_put_back_keeps_the_history
                 retried_delete_is_written
                 duplicate_of_a_claim_cannot_reopen_a_completed_key
@@ -157,6 +167,8 @@ macro_rules! __scenarios {
                 takeovers_of_a_lapsed_record_have_one_winner
                 claims_through_the_protocol_have_one_winner
                 settling_against_takeovers_has_one_winner
+                renewing_against_takeovers_has_one_winner
+                every_failure_under_contention_is_counted
                 overlapping_batches_have_one_winner_a_key
                 different_keys_at_once_all_win
             }

@@ -46,8 +46,10 @@ mutants! {
     MineTakesLastOwner: mine_misses_a_released_record retried_release_is_done;
     MineChecksTheLease: mine_holds_after_the_lease;
     MineCreates: mine_on_nothing_finds_nothing mixed_guards_have_their_own_verdicts;
-    SeenCreates: seen_on_nothing_finds_nothing;
+    SeenCreates: seen_on_nothing_finds_nothing what_is_gone_at_its_takeover_is_claimed_anew;
     SeenIgnoresStatus: seen_names_the_status;
+    SeenIgnoresAll: stale_takeover_cannot_reopen_a_completed_key seen_misses_its_own_successor
+        renewing_against_takeovers_has_one_winner longer_renewal_after_a_lost_one_is_written;
     SeenIgnoresOwner: seen_names_the_owner seen_tells_an_owner_from_none;
     SeenIgnoresLastOwner: seen_names_the_last_owner seen_tells_a_last_owner_from_none
         two_releases_within_a_second_are_told_apart delete_under_seen;
@@ -71,9 +73,16 @@ mutants! {
     ForgetsLastOwner: every_field_present each_optional_field_by_itself
         retried_put_back_keeps_the_history;
     ForgetsFailures: counters retried_put_back_keeps_the_history;
-    ForgetsVanished: counters claims_and_takeovers_in_one_batch;
+    ForgetsFence: counters each_owner_has_a_higher_fence;
+    FenceIn32Bits: counters every_field_present each_owner_has_a_higher_fence;
+    KeepsOldFence: each_owner_has_a_higher_fence takeover_replaces_every_field;
+    ForgetsVanished: counters claims_and_takeovers_in_one_batch lapsed_record_is_taken_over;
+    ExpiryKeptFromTheClaim: completion_restarts_the_retention;
+    ExpiryAMinuteEarly: at_its_last_instant_it_still_counts instants_keep_their_precision;
     ForgetsLease: each_optional_field_by_itself instants_keep_their_precision;
     ForgetsFingerprint: each_optional_field_by_itself unicode_text;
+    CompletionForgetsFingerprint: fingerprint_outlives_the_completion every_field_present;
+    FailureForgetsOutcome: remembered_failure_is_the_answer_until_it_expires every_field_present;
     ForgetsOutcome: each_optional_field_by_itself outcomes_byte_for_byte large_outcome
         expired_record_is_found_under_absent a_key_lives_through_the_protocol
         late_failure_is_answered_with_the_successors_completion;
@@ -87,6 +96,8 @@ mutants! {
     TooLargeIsCut: one_bad_member_harms_only_itself outcome_that_is_too_large_leaves_the_claim;
     TooLargeIsTransient: one_bad_member_harms_only_itself
         outcome_that_is_too_large_leaves_the_claim;
+    TooLargeIsInDoubt: one_bad_member_harms_only_itself
+        outcome_that_is_too_large_leaves_the_claim;
     TooLargeDeletes: outcome_that_is_too_large_leaves_the_claim;
     KeysFoldCase: similar_keys_do_not_meet;
     KeysTrimmed: similar_keys_do_not_meet;
@@ -94,7 +105,10 @@ mutants! {
     KeysCutAt255: long_keys_are_kept_whole;
     KeysArePrefixes: different_keys_at_once_all_win two_keys_at_once_are_settled_apart
         batch_of_60_is_written;
-    LooksThenWrites: sixteen_claimants_have_one_winner fifty_claimants_have_one_winner
+    LateWritesAreDenied: past_the_deadline_it_tells_the_truth;
+    LateWritesAreConfirmed: past_the_deadline_it_tells_the_truth;
+    LooksThenWrites: renewing_against_takeovers_has_one_winner
+        every_failure_under_contention_is_counted sixteen_claimants_have_one_winner fifty_claimants_have_one_winner
         takeovers_of_a_lapsed_record_have_one_winner claims_through_the_protocol_have_one_winner
         settling_against_takeovers_has_one_winner overlapping_batches_have_one_winner_a_key;
     RepeatIsWritten: retried_claim_meets_its_own_token retried_takeover_meets_its_own_token

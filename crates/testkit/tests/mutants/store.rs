@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     str::Chars,
     sync::Mutex,
+    time::Duration,
 };
 
 use lambda_idempotency_core::{
@@ -24,6 +25,7 @@ pub(crate) struct Mutant {
 }
 
 const LIMIT: usize = 400 * 1024;
+const MINUTE: Duration = Duration::from_secs(60);
 
 impl Mutant {
     pub(crate) fn new(bug: Bug) -> Self {
@@ -83,6 +85,7 @@ impl Mutant {
             Bug::SeenIgnoresLastOwner => there.last_owner = seen.last_owner,
             Bug::SeenIgnoresLease => there.lease_until = seen.lease_until,
             Bug::SeenIgnoresExpiry => there.expires_at = seen.expires_at,
+            Bug::SeenIgnoresAll => there = seen.clone(),
             // As in `owner = $1 OR $1 IS NULL`.
             Bug::SeenTakesNoneForAny => {
                 there.owner = seen.owner.and(there.owner);
@@ -117,6 +120,17 @@ impl Mutant {
             Bug::ForgetsOwner => kept.owner = None,
             Bug::ForgetsLastOwner => kept.last_owner = None,
             Bug::ForgetsFailures => kept.failures = 0,
+            Bug::ForgetsFence => kept.fence = 0,
+            Bug::FenceIn32Bits => kept.fence &= 0xffff_ffff,
+            Bug::KeepsOldFence => kept.fence = old.map_or(kept.fence, |old| old.fence),
+            Bug::ExpiryKeptFromTheClaim => {
+                kept.expires_at = old.map_or(kept.expires_at, |old| old.expires_at);
+            }
+            Bug::ExpiryAMinuteEarly => kept.expires_at = kept.expires_at.minus(MINUTE),
+            Bug::CompletionForgetsFingerprint if kept.status == Status::Completed => {
+                kept.fingerprint = None;
+            }
+            Bug::FailureForgetsOutcome if kept.status == Status::Failed => kept.outcome = None,
             Bug::ForgetsVanished => kept.vanished = 0,
             Bug::ForgetsLease => kept.lease_until = None,
             Bug::ForgetsFingerprint => kept.fingerprint = None,
@@ -155,7 +169,8 @@ impl Mutant {
             if self.bug == Bug::TooLargeDeletes {
                 self.records.lock().unwrap().remove(&name);
             }
-            return Verdict::Unknown(StoreError::new(kind, "too large"));
+            let in_doubt = self.bug == Bug::TooLargeIsInDoubt;
+            return Verdict::Unknown(StoreError::new(kind, "too large").in_doubt(in_doubt));
         }
         let found = self.records.lock().unwrap().get(&name).cloned();
         if self.bug == Bug::LooksThenWrites {
@@ -250,8 +265,23 @@ impl Mutant {
 }
 
 impl Store for Mutant {
-    fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
-        Box::pin(self.apply_all(writes))
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let late = SystemClock.now() > deadline;
+            if late && self.bug == Bug::LateWritesAreConfirmed {
+                return vec![Verdict::Written; writes.len()];
+            }
+            let verdicts = self.apply_all(writes).await;
+            if late && self.bug == Bug::LateWritesAreDenied {
+                let error = StoreError::new(StoreErrorKind::Unavailable, "late").in_doubt(false);
+                return vec![Verdict::Unknown(error); writes.len()];
+            }
+            verdicts
+        })
     }
 
     fn read<'a>(
