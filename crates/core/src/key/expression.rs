@@ -4,7 +4,7 @@ use std::fmt;
 
 use jmespath::{Context, ErrorReason, RuntimeError, ast::Ast};
 
-use super::{Document, canonical, functions, numeral::Side, parts, syntax};
+use super::{Document, canonical, dialect::Loss, functions, numeral::Side, parts, syntax};
 
 /// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with `json(text)`
 /// beside the standard functions.
@@ -84,6 +84,12 @@ pub enum SelectionError {
     /// An expression reference (`&name`), which is no value.
     #[error("it selects an expression reference, which is no value")]
     NotAValue,
+    /// Under a [`Dialect`](super::dialect::Dialect): distinct records could get this key.
+    #[error(
+        "{0}, so that distinct records could share its key; \
+         send what is exact, or choose `Dialect::accept_lossy`"
+    )]
+    Lossy(Loss),
     /// A function met a value it cannot take.
     #[error("it cannot be evaluated here: {reason} (at offset {offset})")]
     Evaluation {
@@ -101,12 +107,7 @@ impl Expression {
     /// # Errors
     /// The first thing that is wrong, with its offset.
     pub fn compile(text: &str) -> Result<Self, ExpressionError> {
-        let error = |offset: usize, reason| {
-            let expression: String = text.chars().take(syntax::LONGEST).collect();
-            // Found in bytes, shown in characters.
-            let offset = text.get(..offset).map_or(offset, |before| before.chars().count());
-            ExpressionError { expression, offset, reason }
-        };
+        let error = |offset, reason| ExpressionError::at(text, offset, reason);
         if text.trim().is_empty() {
             return Err(error(0, "it is empty; `@` stands for the whole payload".to_owned()));
         }
@@ -171,6 +172,14 @@ impl fmt::Debug for Expression {
 }
 
 impl ExpressionError {
+    /// `offset` in bytes.
+    pub(super) fn at(text: &str, offset: usize, reason: String) -> Self {
+        let expression: String = text.chars().take(syntax::LONGEST).collect();
+        // Found in bytes, shown in characters.
+        let offset = text.get(..offset).map_or(offset, |before| before.chars().count());
+        Self { expression, offset, reason }
+    }
+
     /// Where the error is: characters from the start of the expression.
     #[must_use]
     pub const fn offset(&self) -> usize {

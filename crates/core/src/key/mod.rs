@@ -26,6 +26,7 @@
 //! ```
 
 mod canonical;
+pub mod dialect;
 mod document;
 mod expression;
 mod functions;

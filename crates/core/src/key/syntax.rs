@@ -81,7 +81,7 @@ pub(super) fn settle(ast: &mut Ast, text: &str) -> Result<(), Mistake> {
 }
 
 /// The JSON of the literal that begins at `offset`; `None` if that is a raw string.
-fn literal(text: &str, offset: usize) -> Option<String> {
+pub(super) fn literal(text: &str, offset: usize) -> Option<String> {
     let inside = text.get(offset..)?.strip_prefix('`')?;
     let mut characters = inside.char_indices();
     while let Some((at, c)) = characters.next() {
@@ -123,7 +123,7 @@ pub(super) fn reads_text(ast: &Ast) -> bool {
     false
 }
 
-fn children(ast: &mut Ast) -> Vec<&mut Ast> {
+pub(super) fn children(ast: &mut Ast) -> Vec<&mut Ast> {
     match ast {
         Ast::Identity { .. }
         | Ast::Field { .. }

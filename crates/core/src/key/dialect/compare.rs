@@ -1,0 +1,126 @@
+//! Which values are equal, and which comes first, in each language.
+
+use std::cmp::Ordering;
+
+use jmespath::ast::Comparator;
+
+use super::{
+    Library,
+    value::{Kind, Members, Number, Value},
+};
+
+/// Why two values have no order.
+pub(super) enum Incomparable {
+    /// The comparison is `null`.
+    Null,
+    /// The comparison has no value.
+    Undefined,
+    /// The comparison is an error.
+    Raises,
+}
+
+/// `==` of an expression.
+pub(super) fn equal(library: Library, left: &Value, right: &Value) -> bool {
+    match (library, left, right) {
+        // Python takes `1 == True` for true, and jmespath.py corrects that, but not further inside.
+        (Library::Python, Value::Bool(_), Value::Number(_))
+        | (Library::Python, Value::Number(_), Value::Bool(_)) => false,
+        _ => same(library, left, right),
+    }
+}
+
+pub(super) fn same(library: Library, left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Undefined, Value::Undefined) | (Value::Null, Value::Null) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Number(a), Value::Number(b)) => numbers(a, b) == Some(Ordering::Equal),
+        (Value::Bool(flag), Value::Number(number)) | (Value::Number(number), Value::Bool(flag)) => {
+            let flag = Kind::Integer(if *flag { "1" } else { "0" }.into());
+            let flag = Number { kind: flag, exact: true };
+            library == Library::Python && numbers(&flag, number) == Some(Ordering::Equal)
+        }
+        (Value::String(a), Value::String(b)) => a == b,
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(library, a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => same_members(library, a, b),
+        _ => false,
+    }
+}
+
+fn same_members(library: Library, a: &Members, b: &Members) -> bool {
+    let in_b = |name| b.iter().find(|(other, _)| other == name).map(|(_, value)| value);
+    a.len() == b.len()
+        && a.iter().all(|(name, value)| in_b(name).is_some_and(|b| same(library, value, b)))
+}
+
+/// `<`, `<=`, `>`, `>=` of an expression; `None` where one side is not a number at all.
+pub(super) fn order(
+    library: Library,
+    left: &Value,
+    right: &Value,
+) -> Result<Option<Ordering>, Incomparable> {
+    match (left, right) {
+        (Value::Number(a), Value::Number(b)) => Ok(numbers(a, b)),
+        (Value::String(a), Value::String(b)) if library == Library::Python => Ok(Some(a.cmp(b))),
+        (Value::Number(_), Value::String(_)) | (Value::String(_), Value::Number(_))
+            if library == Library::Python =>
+        {
+            Err(Incomparable::Raises)
+        }
+        _ if library == Library::Python => Err(Incomparable::Null),
+        _ => Err(Incomparable::Undefined),
+    }
+}
+
+pub(super) fn holds(comparator: &Comparator, order: Option<Ordering>) -> bool {
+    let Some(order) = order else { return matches!(comparator, Comparator::NotEqual) };
+    match comparator {
+        Comparator::Equal => order.is_eq(),
+        Comparator::NotEqual => order.is_ne(),
+        Comparator::LessThan => order.is_lt(),
+        Comparator::LessThanEqual => order.is_le(),
+        Comparator::GreaterThan => order.is_gt(),
+        Comparator::GreaterThanEqual => order.is_ge(),
+    }
+}
+
+/// The exact order of two numbers, as Python has it; JavaScript has doubles only.
+pub(super) fn numbers(a: &Number, b: &Number) -> Option<Ordering> {
+    match (&a.kind, &b.kind) {
+        (Kind::Double(a), Kind::Double(b)) => a.partial_cmp(b),
+        (Kind::Integer(a), Kind::Integer(b)) => Some(integers(a, b)),
+        (Kind::Integer(a), Kind::Double(b)) => integer_and_double(a, *b),
+        (Kind::Double(a), Kind::Integer(b)) => integer_and_double(b, *a).map(Ordering::reverse),
+    }
+}
+
+fn integers(a: &str, b: &str) -> Ordering {
+    let by_size = |a: &str, b: &str| a.len().cmp(&b.len()).then_with(|| a.cmp(b));
+    match (a.strip_prefix('-'), b.strip_prefix('-')) {
+        (None, None) => by_size(a, b),
+        (Some(a), Some(b)) => by_size(b, a),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+    }
+}
+
+fn integer_and_double(integer: &str, double: f64) -> Option<Ordering> {
+    if double.is_nan() {
+        return None;
+    }
+    if double.is_infinite() {
+        return Some(if double > 0.0 { Ordering::Less } else { Ordering::Greater });
+    }
+    let whole = whole(double.trunc());
+    Some(integers(integer, &whole).then_with(|| {
+        // The double is as far on from its whole part as its fraction says.
+        0.0.partial_cmp(&double.fract()).unwrap_or(Ordering::Equal)
+    }))
+}
+
+/// The digits of a whole, finite double.
+pub(super) fn whole(double: f64) -> String {
+    let digits = format!("{double:.0}");
+    if digits == "-0" { "0".to_owned() } else { digits }
+}

@@ -1,0 +1,90 @@
+//! `powertools_base64` and `powertools_base64_gzip`.
+
+use std::io::Read as _;
+
+use base64::{
+    Engine as _,
+    alphabet::STANDARD,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use flate2::read::MultiGzDecoder;
+
+use super::{
+    Library, Loss, Losses,
+    value::{Text, Value},
+};
+
+/// Both libraries take no offence at bits beyond the last byte.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// No more than the largest payload of an event grows to, so that a small text fills no memory.
+const LARGEST: u64 = 64 << 20;
+
+pub(super) fn base64(library: Library, text: &Text) -> Option<Vec<u8>> {
+    let text = text.to_str()?;
+    let digits = match library {
+        Library::Python => python_digits(&text)?,
+        Library::TypeScript => {
+            let digits = text.trim_end_matches('=');
+            // In groups of four, padding included, of which there are at most two.
+            if text.encode_utf16().count() % 4 != 0 || text.len() - digits.len() > 2 {
+                return None;
+            }
+            digits.to_owned()
+        }
+    };
+    LENIENT.decode(digits).ok()
+}
+
+/// Python passes over what is no digit, stops at the padding of a group, and wants all groups whole.
+fn python_digits(text: &str) -> Option<String> {
+    let mut digits = String::with_capacity(text.len());
+    let mut pads = 0;
+    for c in text.chars() {
+        match c {
+            _ if !c.is_ascii() => return None,
+            '=' if digits.len() % 4 >= 2 => {
+                pads += 1;
+                if digits.len() % 4 + pads >= 4 {
+                    return Some(digits);
+                }
+            }
+            'A'..='Z' | 'a'..='z' | '0'..='9' | '+' | '/' => {
+                pads = 0;
+                digits.push(c);
+            }
+            _ => {}
+        }
+    }
+    digits.len().is_multiple_of(4).then_some(digits)
+}
+
+pub(super) fn gunzip(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut plain = Vec::new();
+    let size = MultiGzDecoder::new(bytes).take(LARGEST + 1).read_to_end(&mut plain).ok()?;
+    (size as u64 <= LARGEST).then_some(plain)
+}
+
+/// Python refuses what is no UTF-8; TypeScript replaces it, and in `powertools_base64` also passes
+/// over a byte order mark.
+pub(super) fn utf8(
+    library: Library,
+    bytes: &[u8],
+    skip_mark: bool,
+    losses: &Losses,
+) -> Option<Value> {
+    if library == Library::Python {
+        return std::str::from_utf8(bytes).ok().map(Value::text);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if matches!(text, std::borrow::Cow::Owned(_)) {
+        losses.note(Loss::Text);
+    }
+    let text = if skip_mark { text.strip_prefix('\u{FEFF}').unwrap_or(&text) } else { &text };
+    Some(Value::text(text))
+}

@@ -1,0 +1,80 @@
+//! How distinct records come to share a key, and whether these have.
+
+use std::cell::Cell;
+
+use super::value::{Kind, Members, Number, Value};
+
+/// How distinct records can get one key under a dialect. Says what is selected, not its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Loss {
+    /// A number that another one looks like: a double cannot hold it, or (TypeScript) is not the
+    /// only one that it could be.
+    #[error("it selects a number that the library cannot tell from others")]
+    Number,
+    /// An object with two members of one name, of which the last counts.
+    #[error("it selects from an object that names a member twice")]
+    RepeatedMember,
+    /// A member named `__proto__`, which TypeScript leaves out.
+    #[error("it selects a member `__proto__`, which the library leaves out")]
+    Prototype,
+    /// Something that is not there for JavaScript (`undefined`), and is left out or becomes `null`.
+    #[error("it selects something undefined, which the library leaves out")]
+    Undefined,
+    /// `0`, `false`, or a list or object of such, which TypeScript takes for missing.
+    #[error("it selects only what the library takes for missing")]
+    TakenForMissing,
+    /// Text that is not UTF-8, which TypeScript replaces.
+    #[error("it decodes bytes that are not UTF-8, which the library replaces")]
+    Text,
+    /// The record belongs to a tenant, and the library's keys do not.
+    #[error("the record has a tenant, which the library leaves out")]
+    Tenant,
+}
+
+/// The first loss that an evaluation met in what it looked at.
+#[derive(Default)]
+pub(super) struct Losses {
+    first: Cell<Option<Loss>>,
+}
+
+impl Losses {
+    pub(super) const fn first(&self) -> Option<Loss> {
+        self.first.get()
+    }
+
+    pub(super) fn note(&self, loss: Loss) {
+        if self.first.get().is_none() {
+            self.first.set(Some(loss));
+        }
+    }
+
+    pub(super) fn see_number(&self, number: &Number) {
+        let in_doubt = match number.kind {
+            Kind::Double(double) => !double.is_finite(),
+            Kind::Integer(_) => false,
+        };
+        if !number.exact || in_doubt {
+            self.note(Loss::Number);
+        }
+    }
+
+    pub(super) fn see_members(&self, members: &Members) {
+        if members.repeated {
+            self.note(Loss::RepeatedMember);
+        }
+    }
+
+    /// Everything in a value that something depends on.
+    pub(super) fn see(&self, value: &Value) {
+        match value {
+            Value::Number(number) => self.see_number(number),
+            Value::Array(items) => items.iter().for_each(|item| self.see(item)),
+            Value::Object(members) => {
+                self.see_members(members);
+                members.iter().for_each(|(_, value)| self.see(value));
+            }
+            Value::Undefined | Value::Null | Value::Bool(_) | Value::String(_) => {}
+        }
+    }
+}

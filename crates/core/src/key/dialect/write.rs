@@ -1,0 +1,182 @@
+//! A value as the text that each library hashes.
+
+use std::fmt::Write as _;
+
+use super::{
+    Library, Loss, Losses, digits,
+    value::{Kind, Members, Number, Text, Value},
+};
+
+/// How a value is laid out.
+#[derive(Clone, Copy)]
+pub(super) struct Layout {
+    library: Library,
+    separators: (&'static str, &'static str),
+    sorted: bool,
+}
+
+impl Layout {
+    /// What is hashed: `json.dumps(.., sort_keys=True)` or `JSON.stringify(deepSort(..))`.
+    pub(super) const fn hashed(library: Library) -> Self {
+        let separators = match library {
+            Library::Python => (", ", ": "),
+            Library::TypeScript => (",", ":"),
+        };
+        Self { library, separators, sorted: true }
+    }
+
+    /// What the function `to_string` gives.
+    pub(super) const fn to_string(library: Library) -> Self {
+        Self { library, separators: (",", ":"), sorted: false }
+    }
+}
+
+/// The text; `None` where JavaScript has none.
+pub(super) fn write(layout: Layout, value: &Value, losses: &Losses) -> Option<String> {
+    if matches!(value, Value::Undefined) {
+        return None;
+    }
+    let mut out = String::with_capacity(64);
+    Writer { layout, losses }.value(value, &mut out);
+    Some(out)
+}
+
+struct Writer<'l> {
+    layout: Layout,
+    losses: &'l Losses,
+}
+
+impl Writer<'_> {
+    fn value(&self, value: &Value, out: &mut String) {
+        match value {
+            Value::Undefined => {
+                self.losses.note(Loss::Undefined);
+                out.push_str("null");
+            }
+            Value::Null => out.push_str("null"),
+            Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Value::Number(number) => {
+                self.losses.see_number(number);
+                out.push_str(&number_text(self.layout.library, number));
+            }
+            Value::String(text) => self.string(text, out),
+            Value::Array(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        out.push_str(self.layout.separators.0);
+                    }
+                    self.value(item, out);
+                }
+                out.push(']');
+            }
+            Value::Object(members) => self.object(members, out),
+        }
+    }
+
+    fn object(&self, members: &Members, out: &mut String) {
+        self.losses.see_members(members);
+        let mut entries: Vec<&(Text, Value)> = members.iter().collect();
+        if self.layout.sorted {
+            match self.layout.library {
+                Library::Python => entries.sort_by(|a, b| a.0.cmp(&b.0)),
+                Library::TypeScript => return self.deep_sorted(entries, out),
+            }
+        }
+        self.members(entries.into_iter(), out);
+    }
+
+    /// Puts the members into a new object, one by one, by their names in lower case: names that
+    /// differ in case only keep their order, and `__proto__` sets no member.
+    fn deep_sorted(&self, mut entries: Vec<&(Text, Value)>, out: &mut String) {
+        let given = entries.len();
+        entries.retain(|(name, _)| !name.is("__proto__"));
+        if entries.len() < given {
+            self.losses.note(Loss::Prototype);
+        }
+        entries.sort_by_cached_key(|(name, _)| lower_case(name));
+        let sorted = entries.into_iter().cloned().collect();
+        self.members(Members::new(self.layout.library, sorted).iter(), out);
+    }
+
+    fn members<'v>(&self, entries: impl Iterator<Item = &'v (Text, Value)>, out: &mut String) {
+        out.push('{');
+        let mut first = true;
+        for (name, value) in entries {
+            if matches!(value, Value::Undefined) {
+                self.losses.note(Loss::Undefined);
+                continue;
+            }
+            if !std::mem::take(&mut first) {
+                out.push_str(self.layout.separators.0);
+            }
+            self.string(name, out);
+            out.push_str(self.layout.separators.1);
+            self.value(value, out);
+        }
+        out.push('}');
+    }
+
+    fn string(&self, text: &Text, out: &mut String) {
+        out.push('"');
+        for &code in text.0.iter() {
+            let escape = match code {
+                0x22 => Some('"'),
+                0x5C => Some('\\'),
+                0x08 => Some('b'),
+                0x0C => Some('f'),
+                0x0A => Some('n'),
+                0x0D => Some('r'),
+                0x09 => Some('t'),
+                _ => None,
+            };
+            if let Some(escape) = escape {
+                out.extend(['\\', escape]);
+                continue;
+            }
+            let literal = match (self.layout.library, char::from_u32(code)) {
+                (_, Some(c)) if c < ' ' => None,
+                (Library::Python, Some(c)) if c > '~' => None,
+                (_, c) => c,
+            };
+            match literal {
+                Some(c) => out.push(c),
+                None => escape_units(code, out),
+            }
+        }
+        out.push('"');
+    }
+}
+
+/// `\uXXXX` for each unit of UTF-16.
+fn escape_units(code: u32, out: &mut String) {
+    for unit in Text([code].into()).units() {
+        // Writing to a string does not fail.
+        let _ = write!(out, "\\u{unit:04x}");
+    }
+}
+
+pub(super) fn number_text(library: Library, number: &Number) -> String {
+    match (&number.kind, library) {
+        (Kind::Integer(text), _) => text.to_string(),
+        (Kind::Double(double), Library::Python) => digits::python(*double),
+        (Kind::Double(double), Library::TypeScript) => digits::javascript(*double),
+    }
+}
+
+/// `toLowerCase`, which half surrogates pass through, as units of UTF-16, which JavaScript compares.
+fn lower_case(name: &Text) -> Vec<u16> {
+    let mut units = Vec::with_capacity(name.0.len());
+    let mut whole = String::new();
+    for &code in name.0.iter() {
+        match char::from_u32(code) {
+            Some(c) => whole.push(c),
+            None => {
+                units.extend(std::mem::take(&mut whole).to_lowercase().encode_utf16());
+                units.extend(Text([code].into()).units());
+            }
+        }
+    }
+    units.extend(whole.to_lowercase().encode_utf16());
+    units
+}
