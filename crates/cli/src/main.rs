@@ -1,7 +1,9 @@
-//! `lambda-idempotency`: run a function locally.
+//! `lambda-idempotency`: run a function locally, let everything go wrong.
 //!
 //! One file or folder a subcommand: its arguments, what it does, how it shows the result.
 
+mod arguments;
+mod chaos;
 mod failure;
 mod invoke;
 
@@ -20,6 +22,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Invoke(invoke::Arguments),
+    Chaos(chaos::Arguments),
 }
 
 #[tokio::main]
@@ -27,6 +30,7 @@ async fn main() -> ExitCode {
     let command = async {
         match Cli::parse().command {
             Command::Invoke(arguments) => invoke::run(arguments).await,
+            Command::Chaos(arguments) => chaos::run(arguments).await,
         }
     };
     // What is dropped here takes its child processes with it.

@@ -45,7 +45,8 @@ pub use cargo::Build;
 pub use dynamodb::{Apply, DynamoDb, Fault, FaultId, Faults, Front, Gate, Table, Usage};
 pub use error::{Error, InvalidEvent};
 pub use function::{
-    FunctionConfig, InFlight, Invocation, InvocationResult, Outcome, OutputLine, RecordLine, Stream,
+    FunctionConfig, InFlight, Invocation, InvocationResult, Outcome, OutputLine, RecordLine, Signal,
+    Stream,
 };
 pub use local::{Local, LocalBuilder};
 pub use source::{

@@ -13,7 +13,7 @@ use crate::function::{OnOutput, Pool, new_id};
 use crate::source::{Event, Queue, record_ids, report};
 use crate::{
     AsyncConfig, DeadLetter, DeliveryReport, DynamoDb, Error, Fate, FunctionConfig, InFlight,
-    Invocation, InvocationReport, OutputLine, Source, SqsConfig, Table, parse_event,
+    Invocation, InvocationReport, OutputLine, Signal, Source, SqsConfig, Table, parse_event,
 };
 
 type OnInvocation = Arc<dyn Fn(&InvocationReport) + Send + Sync>;
@@ -284,6 +284,21 @@ impl Local {
     /// Kills the processes of all running invocations, and says how many.
     pub fn kill_in_flight(&self) -> usize {
         self.in_flight().iter().filter(|running| self.kill(&running.request_id)).count()
+    }
+
+    /// Sends a signal to a process, by its id ([`InFlight::pid`]): one that has an invocation, or one that missed its
+    /// deadline and was left running ([`FunctionConfig::outlives_timeout`]).
+    ///
+    /// A process that is stopped misses its deadline. To let it go on afterwards, past its lease, it has to be left
+    /// running. False if there is no such process (any more), and on systems that are not Unix.
+    pub fn signal(&self, pid: u32, signal: Signal) -> bool {
+        self.pool.signal(pid, signal)
+    }
+
+    /// Whether a process missed its deadline and was left running ([`FunctionConfig::outlives_timeout`]). It gets no
+    /// more work.
+    pub fn is_left_running(&self, pid: u32) -> bool {
+        self.pool.is_stray(pid)
     }
 
     /// The embedded database.

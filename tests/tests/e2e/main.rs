@@ -10,6 +10,7 @@ mod support;
 
 mod asynchronous;
 mod bad_input;
+mod chaos;
 mod costs;
 mod deaths;
 mod duplicates;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use lambda_idempotency_local::Table;
 
+use crate::arguments::{duration, variable};
+
 /// Deliver events to a real function on this machine: no AWS account, no Docker
 ///
 /// Builds the function, starts it with a Lambda Runtime API and an embedded DynamoDB, and delivers each event file as AWS
@@ -115,30 +117,8 @@ impl Arguments {
     }
 }
 
-/// `2`, `0.5`, `1.5s`, `500ms`, `2m`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = match text.strip_prefix(digits).unwrap_or_default() {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        unit => return Err(format!("`{unit}` is not a unit of time: use ms, s, m or h")),
-    };
-    let count: f64 = digits.parse().map_err(|_| format!("`{digits}` is not a number"))?;
-    Duration::try_from_secs_f64(count * unit).map_err(|error| error.to_string())
-}
-
 fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "must be a number from 1".to_owned())
-}
-
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("must be NAME=VALUE".to_owned()),
-    }
 }
 
 fn table(text: &str) -> Result<Table, String> {
@@ -158,29 +138,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read() {
-        for (text, millis) in
-            [("2", 2000), ("0.5", 500), ("1.5s", 1500), ("500ms", 500), ("2m", 120_000)]
-        {
-            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
-        }
-        for text in ["", "s", "2 weeks", "-1", "1e99"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
     fn tables_are_read() {
         assert_eq!(table("claims:id:exp"), Ok(Table::new("claims", "id").ttl("exp")));
         for text in ["claims", "claims:", ":id", "a:id", "claims:id:exp:more"] {
             assert!(table(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn variables_are_read() {
-        assert_eq!(variable("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
-        assert!(variable("=b").is_err());
-        assert!(variable("A").is_err());
     }
 }

@@ -186,7 +186,11 @@ impl Faults {
             rule.seen += 1;
             if rule.seen > fault.skip && rule.struck < fault.times {
                 rule.struck += 1;
-                return Some(fault.action.clone());
+                let (action, times) = (fault.action.clone(), fault.times);
+                if rule.struck == times {
+                    rule.fault = None; // spent
+                }
+                return Some(action);
             }
         }
         None

@@ -22,6 +22,7 @@ pub struct FunctionConfig {
     pub(crate) init_timeout: Duration,
     pub(crate) memory_mb: u32,
     pub(crate) env: BTreeMap<String, String>,
+    pub(crate) env_each: BTreeMap<String, Vec<String>>,
     pub(crate) outlives_timeout: bool,
 }
 
@@ -40,6 +41,7 @@ impl FunctionConfig {
             init_timeout: Duration::from_secs(10),
             memory_mb: 256,
             env: BTreeMap::new(),
+            env_each: BTreeMap::new(),
             outlives_timeout: false,
         }
     }
@@ -88,6 +90,18 @@ impl FunctionConfig {
         self
     }
 
+    /// An environment variable in which the processes differ: the first one started gets the first value, and so on,
+    /// around and around.
+    #[must_use]
+    pub fn env_each<V: Into<String>>(
+        mut self,
+        name: impl Into<String>,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        self.env_each.insert(name.into(), values.into_iter().map(Into::into).collect());
+        self
+    }
+
     /// Leaves a process that missed its deadline running, beside its own retry, as Lambda Managed Instances do.
     ///
     /// The invocation still counts as timed out; the next one gets a fresh process.
@@ -101,8 +115,13 @@ impl FunctionConfig {
         format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{}", self.name)
     }
 
-    /// What Lambda would put into the environment, then what the user asked for.
-    pub(crate) fn environment(&self, runtime_api: &str, dynamodb: &str) -> Vec<(String, String)> {
+    /// What Lambda would put into the environment of the `nth` process, from 0, then what the user asked for.
+    pub(crate) fn environment(
+        &self,
+        runtime_api: &str,
+        dynamodb: &str,
+        nth: usize,
+    ) -> Vec<(String, String)> {
         let memory = self.memory_mb.to_string();
         let log_group = format!("/aws/lambda/{}", self.name);
         let lambda = [
@@ -136,7 +155,10 @@ impl FunctionConfig {
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
         let user = self.env.iter().map(|(name, value)| (name.clone(), value.clone()));
-        system.chain(lambda).chain(user).collect()
+        let own = self.env_each.iter().filter_map(|(name, values)| {
+            Some((name.clone(), values.get(nth.checked_rem(values.len())?)?.clone()))
+        });
+        system.chain(lambda).chain(user).chain(own).collect()
     }
 }
 
@@ -151,9 +173,18 @@ mod tests {
     fn the_users_variables_come_last_and_win() {
         let config = FunctionConfig::new("/x/orders").env("AWS_REGION", "eu-west-1");
         let environment: BTreeMap<_, _> =
-            config.environment("127.0.0.1:1", "http://127.0.0.1:2").into_iter().collect();
+            config.environment("127.0.0.1:1", "http://127.0.0.1:2", 0).into_iter().collect();
         assert_eq!(environment["AWS_REGION"], "eu-west-1");
         assert_eq!(environment["AWS_LAMBDA_FUNCTION_NAME"], "orders");
         assert_eq!(environment["AWS_ENDPOINT_URL_DYNAMODB"], "http://127.0.0.1:2");
+    }
+    #[test]
+    fn processes_may_differ() {
+        let config = FunctionConfig::new("/x/orders").env_each("SKEW", ["0", "7"]);
+        let skew = |nth| {
+            let environment = config.environment("127.0.0.1:1", "http://127.0.0.1:2", nth);
+            environment.into_iter().collect::<BTreeMap<_, _>>()["SKEW"].clone()
+        };
+        assert_eq!([0, 1, 2].map(skew), ["0", "7", "0"]);
     }
 }

@@ -7,6 +7,7 @@ mod pool;
 mod process;
 mod record_line;
 mod runtime_api;
+mod signal;
 
 pub use config::FunctionConfig;
 pub use invocation::{Invocation, InvocationResult};
@@ -15,3 +16,4 @@ pub use output::{OutputLine, Stream};
 pub use pool::InFlight;
 pub(crate) use pool::{Pool, new_id};
 pub use record_line::{Outcome, RecordLine};
+pub use signal::Signal;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::output::OnOutput;
 use super::process::Process;
+use super::signal::{self, Signal};
 use super::{FunctionConfig, Invocation, InvocationResult};
 use crate::{DynamoDb, Error};
 
@@ -20,6 +22,8 @@ pub(crate) struct Pool {
     on_output: OnOutput,
     slots: Semaphore,
     concurrency: usize,
+    /// How many processes were started.
+    started: AtomicUsize,
     /// Processes that wait for work; the one used last comes first.
     idle: Mutex<Vec<Process>>,
     /// Processes that missed their deadline and were left running.
@@ -54,6 +58,7 @@ impl Pool {
             on_output,
             slots: Semaphore::new(concurrency),
             concurrency,
+            started: AtomicUsize::new(0),
             idle: Mutex::default(),
             stray: Mutex::default(),
             busy: Mutex::default(),
@@ -89,7 +94,9 @@ impl Pool {
         };
         match invocation.result {
             InvocationResult::TimedOut if self.config.outlives_timeout => {
-                lock(&self.stray).push(process)
+                let mut stray = lock(&self.stray);
+                stray.retain_mut(Process::is_alive);
+                stray.push(process);
             }
             InvocationResult::TimedOut | InvocationResult::Exited { .. } => drop(process),
             _ => lock(&self.idle).push(process),
@@ -111,7 +118,9 @@ impl Pool {
             }
         }
         let front = self.dynamodb.front().await?;
-        let mut process = Process::start(&self.config, front, Arc::clone(&self.on_output)).await?;
+        let nth = self.started.fetch_add(1, Ordering::Relaxed);
+        let on_output = Arc::clone(&self.on_output);
+        let mut process = Process::start(&self.config, front, on_output, nth).await?;
         registered.set(process.pid(), kill);
         let ready = process.ready(&self.config, kill).await?;
         Ok((process, ready))
@@ -130,6 +139,18 @@ impl Pool {
             busy.kill.notify_one();
             true
         })
+    }
+
+    /// Sends a signal to a process that has an invocation, or missed its deadline and was left running.
+    pub(crate) fn signal(&self, pid: u32, signal: Signal) -> bool {
+        // Both lists hold processes that nobody has waited for: their ids cannot be others' yet.
+        let busy = lock(&self.busy).values().any(|busy| busy.pid == pid);
+        (busy || self.is_stray(pid)) && signal::send(pid, signal)
+    }
+
+    /// Whether the process missed its deadline and was left running.
+    pub(crate) fn is_stray(&self, pid: u32) -> bool {
+        lock(&self.stray).iter().any(|process| process.pid() == pid)
     }
 
     /// Kills every process and waits until it is gone; takes no more work.

@@ -36,12 +36,13 @@ impl Process {
         config: &FunctionConfig,
         front: Front,
         on_output: OnOutput,
+        nth: usize,
     ) -> Result<Self, Error> {
         let api = RuntimeApi::start().await?;
         let failed = |source| Error::Start { path: config.binary.clone(), source };
         let mut child = Command::new(&config.binary)
             .env_clear()
-            .envs(config.environment(&api.address(), &front.url()))
+            .envs(config.environment(&api.address(), &front.url(), nth))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,0 +1,200 @@
+//! The judgement: whether what happened is what the documentation admits.
+//!
+//! A second effect is admitted only with a cause, and the cause has to be seen on the execution
+//! itself: its process was killed before it told of a completion, it was stopped by us, it missed its
+//! deadline, or it said that its completion was lost. Of the executions of an order that had an
+//! effect, one at most may lack such a cause.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use lambda_idempotency_local::Outcome;
+use serde_json::Value;
+
+use crate::{
+    history::{Attempt, End, History, Offence, OrderHistory},
+    report::{Cause, Violation},
+    schedule::{self, Schedule},
+};
+
+/// What the audit found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) effects: u64,
+    pub(crate) doubled: BTreeMap<Cause, u64>,
+    pub(crate) violations: Vec<Violation>,
+}
+
+/// Judges what happened, given the store's records in the end and the messages that are left.
+pub(crate) fn audit(
+    schedule: &Schedule,
+    history: &History,
+    rows: &[Value],
+    left: usize,
+) -> Findings {
+    let mut findings = Findings::default();
+    for (offence, what) in &history.offences {
+        findings.violate(*offence, what.clone(), Vec::new());
+    }
+    if left > 0 {
+        let what = format!("{left} message(s) neither acknowledged nor dead-lettered");
+        findings.violate(Offence::Stuck, what, Vec::new());
+    }
+    for (number, order) in &history.orders {
+        findings.effects += order.effects;
+        effects(&mut findings, history, *number, order);
+    }
+    store(&mut findings, schedule, history, rows);
+    findings
+}
+
+fn effects(findings: &mut Findings, history: &History, number: usize, order: &OrderHistory) {
+    let trace = || trace(history, order);
+    let attempts = || order.attempts.iter().filter_map(|index| history.attempts.get(*index));
+    let name = schedule::id(number);
+    let causes: Vec<Option<Cause>> = attempts()
+        .flat_map(|attempt| attempt.effects.iter().map(|_| cause(history, attempt)))
+        .collect();
+    let mut doubled = causes.len().saturating_sub(1);
+    for cause in causes.iter().flatten().take(doubled) {
+        *findings.doubled.entry(*cause).or_default() += 1;
+        doubled -= 1;
+    }
+    if doubled > 0 {
+        let what = format!("{name}: placed {} times, {doubled} without a cause", causes.len());
+        findings.violate_times(Offence::Doubled, doubled as u64, what, trace());
+    }
+    if let Some(attempt) = attempts().find(|attempt| attempt.effects.len() > 1) {
+        let what = format!("{name}: two effects of one execution in process {}", attempt.pid);
+        findings.violate(Offence::Ledger, what, trace());
+    }
+    // One that was held up between its claim and its start may start late: its claim is older.
+    let ran_again = |attempt: &Attempt| {
+        order.completed.is_some_and(|done| {
+            let older = attempt.fence < done.fence && late(history, attempt).is_some();
+            attempt.started > done.known && !older
+        })
+    };
+    if attempts().any(ran_again) {
+        findings.violate(Offence::RanAgain, format!("{name}: ran again when done"), trace());
+    }
+    let mut fences: Vec<u64> = attempts()
+        .filter(|attempt| !attempt.effects.is_empty())
+        .map(|attempt| attempt.fence)
+        .collect();
+    fences.sort_unstable();
+    if fences.windows(2).any(|pair| pair.first() == pair.last()) {
+        findings.violate(Offence::Fence, format!("{name}: two executions, one fence"), trace());
+    }
+}
+
+/// Why the key may not have been completed by this execution, though it had its effect.
+fn cause(history: &History, attempt: &Attempt) -> Option<Cause> {
+    let invocation = history.invocations.get(attempt.invocation?)?;
+    match (invocation.told.get(&attempt.message), &invocation.end) {
+        (Some(Outcome::CompletionLost), _) => Some(Cause::CompletionLost),
+        (Some(Outcome::TimedOut), _) => Some(Cause::Cancelled),
+        // It lost its lease: only who was held up may.
+        (Some(Outcome::Fenced | Outcome::Superseded), _) => late(history, attempt),
+        (Some(_), _) => None,
+        (None, End::Killed) => Some(Cause::Killed),
+        (None, End::TimedOut) => late(history, attempt),
+        (None, End::Answered | End::Crashed) => None,
+    }
+}
+
+/// Why this execution may have gone on when its lease was over.
+fn late(history: &History, attempt: &Attempt) -> Option<Cause> {
+    let invocation = history.invocations.get(attempt.invocation?)?;
+    match (invocation.stopped, invocation.overran) {
+        (true, _) => Some(Cause::Stopped),
+        (_, true) => Some(Cause::Overran),
+        _ => None,
+    }
+}
+
+/// In the end every order that was sent is completed, or remembered if it fails for good; and the
+/// store knows of no other keys.
+fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: &[Value]) {
+    let text = |row: &Value, name: &str| {
+        row.get(name).and_then(|value| value.get("S")).and_then(Value::as_str).map(str::to_owned)
+    };
+    let mut records: HashMap<String, String> = HashMap::new();
+    for row in rows {
+        let id = text(row, "id").unwrap_or_default();
+        let hash = id.rsplit('#').next().unwrap_or_default().to_owned();
+        records.insert(hash, text(row, "status").unwrap_or_default());
+    }
+    let hashes: HashSet<&String> =
+        history.orders.values().flat_map(|order| &order.hashes).collect();
+    let mut keys = HashMap::new();
+    for (number, order) in schedule.orders.iter().enumerate() {
+        let name = schedule::id(number);
+        let Some(known) = history.orders.get(&number) else {
+            findings.violate(Offence::Store, format!("{name}: nothing is known of it"), Vec::new());
+            continue;
+        };
+        let trace = || trace(history, known);
+        let mut own = known.hashes.iter();
+        let (Some(hash), None) = (own.next(), own.next()) else {
+            let what = format!("{name}: has {} keys", known.hashes.len());
+            findings.violate(Offence::Store, what, trace());
+            continue;
+        };
+        if let Some(other) = keys.insert(hash, number) {
+            let what = format!("{name}: has the key of {}", schedule::id(other));
+            findings.violate(Offence::Store, what, trace());
+        }
+        let expected = if order.is_doomed() { "FAILED" } else { "COMPLETED" };
+        match records.get(hash).map(String::as_str) {
+            Some(status) if status == expected => {}
+            Some("INPROGRESS") => {
+                findings.violate(Offence::Stuck, format!("{name}: is still held"), trace());
+            }
+            found => {
+                let found = found.unwrap_or("no record");
+                let what = format!("{name}: {found} in the store instead of {expected}");
+                findings.violate(Offence::Store, what, trace());
+            }
+        }
+    }
+    let nobody = records.keys().filter(|hash| !hashes.contains(hash)).count();
+    if nobody > 0 {
+        let what = format!("{nobody} record(s) of keys that nobody told of");
+        findings.violate(Offence::Store, what, Vec::new());
+    }
+}
+
+/// The executions of an order, in words.
+fn trace(history: &History, order: &OrderHistory) -> Vec<String> {
+    let attempts = order.attempts.iter().filter_map(|index| history.attempts.get(*index));
+    let line = |attempt: &Attempt| {
+        let invocation = attempt.invocation.and_then(|index| history.invocations.get(index));
+        let end = invocation.map_or_else(
+            || "its invocation is unknown".to_owned(),
+            |ended| {
+                let told = ended.told.get(&attempt.message).map_or("nothing", Outcome::as_str);
+                let stopped = if ended.stopped { ", stopped" } else { "" };
+                format!("{:?}{stopped}, told {told}", ended.end)
+            },
+        );
+        let Attempt { message, pid, fence, started, effects, .. } = attempt;
+        format!(
+            "{message} in process {pid}: fence {fence}, start {started}, effects {effects:?}, {end}"
+        )
+    };
+    attempts.map(line).collect()
+}
+
+impl Findings {
+    fn violate(&mut self, offence: Offence, what: String, trace: Vec<String>) {
+        self.violate_times(offence, 1, what, trace);
+    }
+
+    fn violate_times(&mut self, offence: Offence, times: u64, what: String, trace: Vec<String>) {
+        self.violations.push(Violation { offence, times, what, trace });
+    }
+}
+
+#[cfg(test)]
+#[path = "audit_tests.rs"]
+mod tests;

@@ -1,0 +1,245 @@
+use std::{collections::BTreeSet, time::Duration};
+
+use lambda_idempotency_local::{Fate, Invocation, InvocationResult, RecordLine, Usage};
+use serde_json::json;
+
+use super::*;
+use crate::{
+    FaultKind, Settings,
+    ledger::{Line, Step},
+    plan::Plan,
+};
+
+/// One order, delivered as often as a test likes.
+struct World {
+    schedule: Schedule,
+    history: History,
+    rows: Vec<Value>,
+}
+
+impl World {
+    fn new() -> Self {
+        let faults = BTreeSet::<FaultKind>::new();
+        let settings = Settings { deliveries: 1, faults, ..Settings::new("orders") };
+        let schedule = Schedule::new(&settings);
+        assert_eq!(schedule.orders.len(), 1);
+        let rows = vec![json!({ "id": { "S": "place#aa" }, "status": { "S": "COMPLETED" } })];
+        Self { schedule, history: History::default(), rows }
+    }
+
+    fn line(&mut self, step: Step, message: &str, pid: u32, fence: u64) {
+        let (order, message) = ("o-0".to_owned(), message.to_owned());
+        self.history.line(&Line { step, order, message, pid, fence });
+    }
+
+    /// A handler starts and has its effect.
+    fn run(&mut self, message: &str, pid: u32, fence: u64) {
+        self.line(Step::Start, message, pid, fence);
+        self.line(Step::Effect, message, pid, fence);
+    }
+
+    /// The invocation of that ends, having told this of the message.
+    fn end(&mut self, message: &str, pid: u32, end: End, told: &str, fate: Fate) {
+        self.end_with(message, pid, (end, false, false), ("aa", told), fate);
+    }
+
+    fn end_with(
+        &mut self,
+        message: &str,
+        pid: u32,
+        (end, stopped, overran): (End, bool, bool),
+        (hash, told): (&str, &str),
+        fate: Fate,
+    ) {
+        let line = json!({
+            "message": "record settled", "record": message, "key_hash": hash, "outcome": told,
+        });
+        let records: Vec<_> = RecordLine::parse(&line.to_string())
+            .into_iter()
+            .filter(|line| !line.outcome.as_str().is_empty())
+            .collect();
+        let invocation = Invocation {
+            request_id: "r".to_owned(),
+            pid,
+            result: InvocationResult::Response(Value::Null),
+            duration: Duration::ZERO,
+            records,
+            dynamodb: Usage::default(),
+        };
+        self.history.ended(&invocation, end, stopped, overran);
+        let doomed = self.schedule.orders[0].is_doomed();
+        self.history.delivered(message, doomed, fate);
+    }
+
+    fn offences(&self) -> Vec<Offence> {
+        self.audit().violations.iter().map(|violation| violation.offence).collect()
+    }
+
+    fn audit(&self) -> Findings {
+        audit(&self.schedule, &self.history, &self.rows, 0)
+    }
+}
+
+const NOTHING: &str = "";
+
+#[test]
+fn once_is_right_and_a_replay_is_no_effect() {
+    let mut world = World::new();
+    world.run("m-0-0", 1, 5);
+    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+    world.end("m-0-1", 2, End::Answered, "replayed", Fate::Done);
+    let findings = world.audit();
+    assert_eq!((findings.effects, findings.doubled.len()), (1, 0));
+    assert_eq!(world.offences(), []);
+}
+
+#[test]
+fn twice_without_a_cause_is_seen() {
+    for told in ["executed", "unprotected", "failed", "coalesced", "fenced", "superseded"] {
+        let mut world = World::new();
+        world.run("m-0-0", 1, 5);
+        world.run("m-0-1", 2, 6);
+        world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+        world.end("m-0-1", 2, End::Answered, told, Fate::Done);
+        assert_eq!(world.offences(), [Offence::Doubled], "{told}");
+    }
+}
+
+#[test]
+fn twice_with_a_cause_is_counted_under_it() {
+    let causes = [
+        (End::Killed, false, false, NOTHING, Cause::Killed),
+        (End::TimedOut, true, true, NOTHING, Cause::Stopped),
+        (End::TimedOut, false, true, NOTHING, Cause::Overran),
+        (End::Answered, true, false, "fenced", Cause::Stopped),
+        (End::Answered, false, true, "superseded", Cause::Overran),
+        (End::Answered, false, false, "timed_out", Cause::Cancelled),
+        (End::Answered, false, false, "completion_lost", Cause::CompletionLost),
+    ];
+    for (end, stopped, overran, told, cause) in causes {
+        let mut world = World::new();
+        world.run("m-0-0", 1, 5);
+        world.end_with("m-0-0", 1, (end, stopped, overran), ("aa", told), Fate::Returned);
+        world.run("m-0-0", 2, 6);
+        world.end("m-0-0", 2, End::Answered, "executed", Fate::Done);
+        assert_eq!(world.audit().doubled.into_iter().collect::<Vec<_>>(), [(cause, 1)]);
+        assert_eq!(world.offences(), [], "{cause}");
+    }
+}
+
+/// A death explains one effect too many, not two.
+#[test]
+fn a_cause_explains_its_own_effect_only() {
+    let mut world = World::new();
+    world.run("m-0-0", 1, 5);
+    world.end("m-0-0", 1, End::Killed, NOTHING, Fate::Returned);
+    world.run("m-0-0", 2, 6);
+    world.run("m-0-1", 3, 7);
+    world.end("m-0-0", 2, End::Answered, "executed", Fate::Done);
+    world.end("m-0-1", 3, End::Answered, "executed", Fate::Done);
+    let findings = world.audit();
+    assert_eq!(findings.doubled.get(&Cause::Killed), Some(&1));
+    assert_eq!(world.offences(), [Offence::Doubled]);
+}
+
+/// Killed or not: what is completed is not started again.
+#[test]
+fn a_start_after_a_completion_is_seen_whatever_becomes_of_it() {
+    let mut world = World::new();
+    world.run("m-0-0", 1, 5);
+    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+    world.run("m-0-1", 2, 6);
+    world.end("m-0-1", 2, End::Killed, NOTHING, Fate::Returned);
+    assert_eq!(world.offences(), [Offence::RanAgain]);
+}
+
+#[test]
+fn who_was_stopped_between_claim_and_start_may_start_late() {
+    for (fence, offences) in [(4, &[][..]), (6, &[Offence::RanAgain])] {
+        let mut world = World::new();
+        world.run("m-0-0", 1, 5);
+        world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+        world.run("m-0-1", 2, fence);
+        world.end_with("m-0-1", 2, (End::TimedOut, true, true), ("aa", NOTHING), Fate::Returned);
+        assert_eq!(world.offences(), offences, "fence {fence}");
+    }
+}
+
+#[test]
+fn a_message_done_before_its_effect_is_lost() {
+    let mut world = World::new();
+    world.line(Step::Start, "m-0-0", 1, 5);
+    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+    world.line(Step::Effect, "m-0-0", 1, 5);
+    assert_eq!(world.offences(), [Offence::Lost]);
+}
+
+#[test]
+fn what_fails_for_good_may_not_be_done_and_nothing_else_dead_lettered() {
+    let mut world = World::new();
+    world.schedule.orders[0].plan = Plan::Doomed;
+    world.rows[0]["status"]["S"] = json!("FAILED");
+    world.end("m-0-0", 1, End::Answered, "remembered", Fate::DeadLettered);
+    assert_eq!(world.offences(), []);
+    world.end("m-0-1", 1, End::Answered, "replayed", Fate::Done);
+    assert_eq!(world.offences(), [Offence::Lost]);
+
+    let mut world = World::new();
+    world.run("m-0-0", 1, 5);
+    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+    world.end("m-0-1", 1, End::Answered, "busy", Fate::DeadLettered);
+    assert_eq!(world.offences(), [Offence::DeadLettered]);
+}
+
+#[test]
+fn the_store_has_to_agree() {
+    let rows = |status: &str| json!({ "id": { "S": "place#aa" }, "status": { "S": status } });
+    let other = json!({ "id": { "S": "place#bb" }, "status": { "S": "COMPLETED" } });
+    let cases = [
+        (vec![], Offence::Store),
+        (vec![rows("FAILED")], Offence::Store),
+        (vec![rows("INPROGRESS")], Offence::Stuck),
+        (vec![rows("COMPLETED"), other], Offence::Store),
+    ];
+    for (rows, offence) in cases {
+        let mut world = World::new();
+        world.run("m-0-0", 1, 5);
+        world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+        world.rows = rows;
+        assert_eq!(world.offences(), [offence], "{:?}", world.rows);
+    }
+}
+
+#[test]
+fn what_is_left_is_stuck() {
+    let mut world = World::new();
+    world.run("m-0-0", 1, 5);
+    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+    let findings = audit(&world.schedule, &world.history, &world.rows, 1);
+    assert_eq!(findings.violations[0].offence, Offence::Stuck);
+}
+
+#[test]
+fn two_keys_of_one_order_two_effects_of_one_fence_and_a_crash_are_seen() {
+    let mut world = World::new();
+    world.run("m-0-0", 1, 5);
+    world.end("m-0-0", 1, End::Crashed, NOTHING, Fate::Returned);
+    world.run("m-0-0", 2, 5);
+    world.end_with("m-0-0", 2, (End::Killed, false, false), ("bb", "executed"), Fate::Returned);
+    world.end("m-0-0", 3, End::Answered, "replayed", Fate::Done);
+    let offences = [Offence::Crashed, Offence::Doubled, Offence::Fence, Offence::Store];
+    assert_eq!(world.offences(), offences);
+}
+
+#[test]
+fn the_trace_tells_the_story() {
+    let mut world = World::new();
+    world.run("m-0-0", 1, 5);
+    world.run("m-0-1", 2, 6);
+    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+    world.end("m-0-1", 2, End::Answered, "executed", Fate::Done);
+    let findings = world.audit();
+    let trace = &findings.violations[0].trace;
+    assert_eq!(trace.len(), 2);
+    assert!(trace[1].starts_with("m-0-1 in process 2: fence 6"), "{trace:?}");
+}

@@ -1,0 +1,308 @@
+//! Making it happen: the queues, the processes and the ledger, in one loop.
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use lambda_idempotency_local::{
+    Batch, FunctionConfig, Invocation, InvocationResult, Local, Queue, SqsConfig, Table,
+};
+use serde_json::Value;
+
+use crate::{
+    Error, Report, Settings,
+    audit::audit,
+    history::{End, History, order_of},
+    ledger::Ledger,
+    plan::{Plan, standstill},
+    schedule::{Message, Schedule},
+    strike::Strikes,
+};
+
+const CLAIMS: &str = "idempotency";
+/// How often the ledger is looked at.
+const TICK: Duration = Duration::from_millis(5);
+/// How many messages are in the queues at a time, visible or not.
+const WINDOW: usize = 2000;
+/// A process that was killed needs a new one; a machine may be slow to start it.
+const INIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often a message of an order that fails for good is received.
+const DOOMED_RECEIVES: u32 = 3;
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Messages that are acknowledged or dead-lettered.
+    pub settled: usize,
+    /// All messages.
+    pub total: usize,
+}
+
+/// Runs until every message is acknowledged or dead-lettered, or nothing moves any more; then audits
+/// what happened.
+///
+/// # Errors
+/// The run could not be made; what the function did wrong is in the report.
+pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Report, Error> {
+    let begun = Instant::now();
+    let schedule = Schedule::new(settings);
+    let ledger = Ledger::create()?;
+    let local = start(settings, &schedule, &ledger).await?;
+    let mut rig = Rig::new(settings, &schedule, &local, ledger);
+    rig.drain(&progress).await?;
+    let probes = rig.probe()?;
+    if probes > 0 {
+        rig.drain(&progress).await?;
+    }
+    let rows = local.dynamodb().items(CLAIMS)?;
+    let left = rig.left();
+    let findings = audit(&schedule, &rig.history, &rows, left);
+    let counts = rig.strikes.counts(&local);
+    let usage = local.dynamodb().usage();
+    let report = Report::new(settings, &schedule, &rig.history, findings, counts)
+        .with_cost(&usage, begun.elapsed())
+        .with_end(probes, left);
+    drop(rig);
+    local.shutdown().await;
+    Ok(report)
+}
+
+async fn start(settings: &Settings, schedule: &Schedule, ledger: &Ledger) -> Result<Local, Error> {
+    let mut function = FunctionConfig::new(&settings.binary)
+        .name("orders")
+        .timeout(settings.timeout)
+        .init_timeout(INIT_TIMEOUT)
+        // Who is stopped must be able to go on; the rig kills the others itself.
+        .outlives_timeout(true)
+        .env("IDEMPOTENCY_TABLE", CLAIMS)
+        .env("ORDERS_TABLE", "orders")
+        .env("ORDERS_REHEARSAL", "1")
+        .env("ORDERS_LEDGER", ledger.path().to_string_lossy())
+        .env_each("ORDERS_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
+    for (name, value) in &settings.env {
+        function = function.env(name, value);
+    }
+    let local = Local::builder(function)
+        .table(Table::new(CLAIMS, "id").ttl("expiration"))
+        .sandboxes(settings.processes);
+    Ok(local.start().await?)
+}
+
+struct Rig<'a> {
+    settings: &'a Settings,
+    schedule: &'a Schedule,
+    local: &'a Local,
+    ledger: Ledger,
+    history: History,
+    strikes: Strikes,
+    /// One for the orders that can be placed, patient; and one for those that cannot.
+    queues: [Queue; 2],
+    sent: usize,
+    begun: usize,
+    struck: HashSet<usize>,
+    /// When a message was last finished.
+    moved: Instant,
+}
+
+impl<'a> Rig<'a> {
+    fn new(
+        settings: &'a Settings,
+        schedule: &'a Schedule,
+        local: &'a Local,
+        ledger: Ledger,
+    ) -> Self {
+        let queue = |max_receive_count| {
+            let visibility = Some(settings.visibility);
+            let config = SqsConfig { visibility, max_receive_count, ..SqsConfig::default() };
+            Queue::new(config, settings.timeout)
+        };
+        Self {
+            settings,
+            schedule,
+            local,
+            ledger,
+            history: History::default(),
+            strikes: Strikes::default(),
+            queues: [queue(u32::MAX), queue(DOOMED_RECEIVES)],
+            sent: 0,
+            begun: 0,
+            struck: HashSet::new(),
+            moved: Instant::now(),
+        }
+    }
+
+    /// Delivers until nothing is left, or nothing moves.
+    async fn drain(&mut self, progress: &impl Fn(Progress)) -> Result<(), Error> {
+        self.moved = Instant::now();
+        let local = self.local;
+        let mut running = FuturesUnordered::new();
+        let mut turn = 0_usize;
+        loop {
+            self.feed();
+            while running.len() < self.settings.processes
+                && let Some((which, batch)) = self.receive(&mut turn)
+            {
+                running.push(async move {
+                    let invocation = local.invoke(batch.event()).await;
+                    (which, batch, invocation)
+                });
+            }
+            let idle = running.is_empty() && self.left() == 0 && self.strikes.is_over();
+            if idle || self.moved.elapsed() > self.settings.patience {
+                return Ok(());
+            }
+            tokio::select! {
+                Some((which, batch, invocation)) = running.next() => {
+                    self.ended(which, &batch, &invocation?)?;
+                    progress(Progress {
+                        settled: self.history.settled.len(),
+                        total: self.schedule.messages.len(),
+                    });
+                }
+                () = tokio::time::sleep(TICK) => self.tick()?,
+            }
+        }
+    }
+
+    /// Messages that are sent or to be sent, and neither acknowledged nor dead-lettered.
+    fn left(&self) -> usize {
+        let queued: usize = self.queues.iter().map(Queue::len).sum();
+        queued + self.schedule.messages.len().saturating_sub(self.sent)
+    }
+
+    /// Sends what fits into the window.
+    fn feed(&mut self) {
+        while self.queues.iter().map(Queue::len).sum::<usize>() < WINDOW
+            && let Some(message) = self.schedule.messages.get(self.sent)
+        {
+            self.sent += 1;
+            self.send(message);
+        }
+    }
+
+    fn send(&mut self, message: &Message) {
+        let doomed = self.is_doomed(message.order);
+        if let Some(queue) = self.queues.get_mut(usize::from(doomed)) {
+            queue.send(message.record(), Instant::now(), epoch_ms());
+        }
+    }
+
+    fn is_doomed(&self, order: usize) -> bool {
+        self.schedule.orders.get(order).is_some_and(|order| order.is_doomed())
+    }
+
+    /// A batch of one of the queues, in turn.
+    fn receive(&mut self, turn: &mut usize) -> Option<(usize, Batch)> {
+        for _ in 0..self.queues.len() {
+            let which = *turn % self.queues.len();
+            *turn += 1;
+            let batch = self.queues.get_mut(which)?.receive(Instant::now(), epoch_ms());
+            if let Some(batch) = batch {
+                self.befall(batch.messages().filter(|(_, receives)| *receives == 1).count());
+                return Some((which, batch));
+            }
+        }
+        None
+    }
+
+    /// The store's weather goes by how many messages have been received.
+    fn befall(&mut self, fresh: usize) {
+        let (before, now) = (self.begun, self.begun + fresh);
+        self.begun = now;
+        let due = self.schedule.weather.iter();
+        for episode in due.filter(|episode| (before..now).contains(&episode.at)) {
+            self.strikes.befall(self.local, CLAIMS, episode);
+        }
+    }
+
+    fn tick(&mut self) -> Result<(), Error> {
+        self.read()?;
+        for pid in self.strikes.tick(self.local) {
+            self.read()?;
+            self.history.gone(pid);
+        }
+        Ok(())
+    }
+
+    /// Reads the ledger, and strikes where the plan says so.
+    fn read(&mut self) -> Result<(), Error> {
+        for line in self.ledger.read()? {
+            let Some((order, true)) = self.history.line(&line) else { continue };
+            let plan = self.schedule.orders.get(order).map(|order| &order.plan);
+            if let Some(Plan::Struck { at, blow, .. }) = plan
+                && *at == line.step
+                && self.struck.insert(order)
+            {
+                self.strikes.strike(self.local, line.pid, *blow, standstill(self.settings));
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, which: usize, batch: &Batch, invocation: &Invocation) -> Result<(), Error> {
+        // Before anything else may start: what the process did is this invocation's.
+        self.read()?;
+        let pid = invocation.pid;
+        let stopped = self.strikes.was_stopped(pid);
+        let end = match invocation.result {
+            InvocationResult::TimedOut => {
+                self.strikes.overran(pid, self.may_run_on(batch));
+                End::TimedOut
+            }
+            InvocationResult::Exited { .. } if self.strikes.was_killed(pid) => End::Killed,
+            InvocationResult::Exited { .. } => End::Crashed,
+            _ => End::Answered,
+        };
+        let overran = end == End::TimedOut || invocation.duration > self.settings.timeout;
+        self.history.ended(invocation, end, stopped, overran);
+        let before = self.history.settled.len();
+        if let Some(queue) = self.queues.get_mut(which) {
+            let fates = queue.settle(batch, &invocation.result);
+            for ((id, _), fate) in batch.messages().zip(fates) {
+                self.history.delivered(id.unwrap_or_default(), which == 1, fate);
+            }
+        }
+        if self.history.settled.len() > before {
+            self.moved = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Whether an order of this batch wants its process to run on past the deadline.
+    fn may_run_on(&self, batch: &Batch) -> bool {
+        let orders = batch.messages().filter_map(|(id, _)| order_of(id?));
+        let mut plans = orders.filter_map(|order| Some(&self.schedule.orders.get(order)?.plan));
+        plans.any(|plan| matches!(plan, Plan::Overrun { left_running: true, .. }))
+    }
+
+    /// Sends one more copy of each order whose key is held in the end, as after a completion that
+    /// was lost. If keys can get stuck, these are.
+    fn probe(&mut self) -> Result<usize, Error> {
+        self.local.dynamodb().faults().clear();
+        let held: HashSet<String> = self
+            .local
+            .dynamodb()
+            .items(CLAIMS)?
+            .iter()
+            .filter(|row| row.pointer("/status/S").and_then(Value::as_str) == Some("INPROGRESS"))
+            .filter_map(|row| row.pointer("/id/S")?.as_str()?.rsplit('#').next().map(str::to_owned))
+            .collect();
+        let open = self
+            .history
+            .orders
+            .iter()
+            .filter(|(_, order)| order.hashes.iter().any(|hash| held.contains(hash)));
+        let open: Vec<_> = open.filter_map(|(order, _)| self.schedule.probe(*order)).collect();
+        for message in &open {
+            self.send(message);
+        }
+        Ok(open.len())
+    }
+}
+
+fn epoch_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,95 @@
+//! What can go wrong, by name.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Serialize, Serializer};
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// A kind of fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum FaultKind {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl FaultKind {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its name.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+faults! {
+    /// `SIGKILL`, before the effect or between the effect and its completion.
+    Kill = "kill",
+    /// `SIGSTOP`, before the effect or after it, until the lease is over and a successor may have
+    /// taken the key; then the process goes on.
+    Stop = "stop",
+    /// A handler that takes longer than its invocation may, before its effect or after it: awaiting,
+    /// so that the engine can drop it, or holding the thread, so that nothing can.
+    Timeout = "timeout",
+    /// A handler that returns an error a few times.
+    Fail = "fail",
+    /// A handler that panics.
+    Panic = "panic",
+    /// A handler that fails for good: every copy has to end in the dead-letter queue.
+    DeadLetter = "dead-letter",
+    /// The store throttles: whole requests, and single members of a batch.
+    Throttle = "throttle",
+    /// The store answers 500, before the write is applied or after it.
+    Error = "error",
+    /// The store's connection closes, before the write is applied or after it.
+    Drop = "drop",
+    /// The store takes its time, and applies the write all the same.
+    Slow = "slow",
+    /// The store is out of reach for a while, in the end beyond the deadline of an invocation.
+    Outage = "outage",
+    /// The processes' clocks differ, within the allowance.
+    Skew = "skew",
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for FaultKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.as_str()).collect();
+            format!("`{name}` is no kind of fault: use {}", names.join(", "))
+        })
+    }
+}
+
+impl Serialize for FaultKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for kind in FaultKind::ALL {
+            assert_eq!(kind.as_str().parse(), Ok(*kind));
+        }
+        let error = "flood".parse::<FaultKind>().unwrap_err();
+        assert!(error.contains("`flood`") && error.contains("outage"), "{error}");
+    }
+}

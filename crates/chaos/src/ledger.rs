@@ -1,0 +1,123 @@
+//! The effect ledger: what the function's processes say they did, in their own hand.
+//!
+//! A process appends a line when a handler starts, and a line that *is* the effect. Both are system
+//! calls that have happened or not; what was written is there whatever became of the process. The
+//! lines of all processes stand in one file, so their order is the order in which things happened.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use crate::Error;
+
+/// How far a handler has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Step {
+    Start,
+    Effect,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) step: Step,
+    pub(crate) order: String,
+    pub(crate) message: String,
+    pub(crate) pid: u32,
+    pub(crate) fence: u64,
+}
+
+/// A ledger that is being written, read from its beginning. Deleted when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    path: PathBuf,
+    file: File,
+    /// A line whose end has not been read.
+    rest: Vec<u8>,
+}
+
+impl Ledger {
+    /// A new, empty one.
+    pub(crate) fn create() -> Result<Self, Error> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let name = format!("lambda-idempotency-{}-{serial}.ledger", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let opened = File::options().read(true).write(true).create_new(true).open(&path);
+        let file = opened.map_err(|source| Error::Ledger { path: path.clone(), source })?;
+        Ok(Self { path, file, rest: Vec::new() })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was written since the last time.
+    pub(crate) fn read(&mut self) -> Result<Vec<Line>, Error> {
+        let failed = |source| Error::Ledger { path: self.path.clone(), source };
+        self.file.read_to_end(&mut self.rest).map_err(failed)?;
+        let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let read: Vec<u8> = self.rest.drain(..whole).collect();
+        let text = String::from_utf8_lossy(&read);
+        text.lines()
+            .map(|line| parse(line).ok_or_else(|| Error::LedgerLine(line.to_owned())))
+            .collect()
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        // It is in a directory for such files; there is nobody to tell.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn parse(line: &str) -> Option<Line> {
+    let mut words = line.split(' ');
+    let step = match words.next()? {
+        "start" => Step::Start,
+        "effect" => Step::Effect,
+        _ => return None,
+    };
+    let (order, message) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let (pid, fence) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    words.next().is_none().then_some(Line { step, order, message, pid, fence })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_when_it_is_whole() {
+        let mut ledger = Ledger::create().unwrap();
+        let mut process = File::options().append(true).open(ledger.path()).unwrap();
+        process.write_all(b"start o-1 m-1-0 42 7\neffect o-1 m-1").unwrap();
+        let line = Line {
+            step: Step::Start,
+            order: "o-1".to_owned(),
+            message: "m-1-0".to_owned(),
+            pid: 42,
+            fence: 7,
+        };
+        assert_eq!(ledger.read().unwrap(), std::slice::from_ref(&line));
+        assert_eq!(ledger.read().unwrap(), []);
+        process.write_all(b"-0 42 7\n").unwrap();
+        assert_eq!(ledger.read().unwrap(), [Line { step: Step::Effect, ..line }]);
+        let path = ledger.path().to_owned();
+        drop(ledger);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_line_that_makes_no_sense_is_an_error() {
+        for line in ["", "stop o-1 m 1 2", "start o-1 m 1", "start o-1 m x 2", "start o m 1 2 3"] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What came out: the ledger of the run, for people and for programs.
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use lambda_idempotency_local::{Fate, Outcome, Usage};
+use serde::Serialize;
+
+use crate::{FaultKind, Offence, Settings, audit::Findings, history::History, schedule::Schedule};
+
+/// A cause for a second effect that the documentation admits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// Its process was killed between the effect and the completion.
+    Killed,
+    /// Its process was stopped past its lease, and went on.
+    Stopped,
+    /// The handler was dropped at the deadline, between the effect and the completion.
+    Cancelled,
+    /// The invocation missed its deadline: its process was killed between the effect and the
+    /// completion, or ran on beside its own retry.
+    Overran,
+    /// The completion could not be recorded until the deadline; the function said so.
+    CompletionLost,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Killed => "killed between effect and completion",
+            Self::Stopped => "stopped past the lease, then went on",
+            Self::Cancelled => "dropped at the deadline after the effect",
+            Self::Overran => "missed the deadline after the effect",
+            Self::CompletionLost => "completion lost, and told",
+        })
+    }
+}
+
+/// Something that no run may show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// What kind of thing.
+    pub offence: Offence,
+    /// How often it shows here.
+    pub times: u64,
+    /// Where, in words.
+    pub what: String,
+    /// The executions of the order, if it is about one.
+    pub trace: Vec<String>,
+}
+
+/// The ledger of a run.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// The digest of the schedule, in hexadecimal digits: the same for the same settings.
+    pub schedule: String,
+    /// Processes at a time.
+    pub processes: usize,
+    /// The faults that were asked for.
+    pub faults: Vec<FaultKind>,
+    /// Messages sent.
+    pub messages: usize,
+    /// Messages sent once more in the end, for keys that were held then.
+    pub probes: usize,
+    /// Distinct keys among them.
+    pub keys: usize,
+    /// Deliveries: each message once, and what came back again.
+    pub deliveries: u64,
+    /// Invocations.
+    pub invocations: usize,
+    /// Deliveries by what the function said of them, or what became of the process that had them.
+    pub outcomes: BTreeMap<String, u64>,
+    /// Messages acknowledged.
+    pub acknowledged: usize,
+    /// Messages dead-lettered.
+    pub dead_lettered: usize,
+    /// Deliveries that went back to the queue.
+    pub returned: u64,
+    /// Messages neither acknowledged nor dead-lettered in the end.
+    pub left: usize,
+    /// Handlers started.
+    pub executions: usize,
+    /// Effects.
+    pub effects: u64,
+    /// Effects beyond the first of their key, by the cause that admits them.
+    pub doubled: BTreeMap<Cause, u64>,
+    /// How often each fault struck: processes hit, deadlines missed, requests spoilt.
+    pub struck: BTreeMap<FaultKind, u64>,
+    /// What no run may show.
+    pub violations: Vec<Violation>,
+    /// Requests to the store.
+    pub requests: u64,
+    /// Write units that they consumed.
+    pub write_units: f64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+impl Report {
+    pub(crate) fn new(
+        settings: &Settings,
+        schedule: &Schedule,
+        history: &History,
+        findings: Findings,
+        struck: BTreeMap<FaultKind, u64>,
+    ) -> Self {
+        let settled = |fate| history.settled.values().filter(|settled| **settled == fate).count();
+        let outcomes = history.outcomes.iter();
+        Self {
+            seed: settings.seed,
+            schedule: format!("{:016x}", schedule.digest()),
+            processes: settings.processes,
+            faults: settings.faults.iter().copied().collect(),
+            messages: schedule.messages.len(),
+            probes: 0,
+            keys: schedule.orders.len(),
+            deliveries: history.deliveries,
+            invocations: history.invocations.len(),
+            outcomes: outcomes.map(|(outcome, n)| (outcome.as_str().to_owned(), *n)).collect(),
+            acknowledged: settled(Fate::Done),
+            dead_lettered: settled(Fate::DeadLettered),
+            returned: history.returned,
+            left: 0,
+            executions: history.attempts.len(),
+            effects: findings.effects,
+            doubled: findings.doubled,
+            struck,
+            violations: findings.violations,
+            requests: 0,
+            write_units: 0.0,
+            seconds: 0.0,
+        }
+    }
+
+    pub(crate) fn with_cost(mut self, usage: &Usage, took: Duration) -> Self {
+        self.requests = usage.requests();
+        self.write_units = usage.write_units;
+        self.seconds = took.as_secs_f64();
+        self
+    }
+
+    pub(crate) fn with_end(mut self, probes: usize, left: usize) -> Self {
+        self.probes = probes;
+        self.left = left;
+        self
+    }
+
+    /// How often an offence shows.
+    #[must_use]
+    pub fn count(&self, offence: Offence) -> u64 {
+        let of = self.violations.iter().filter(|violation| violation.offence == offence);
+        of.map(|violation| violation.times).sum()
+    }
+
+    /// Deliveries with this outcome.
+    #[must_use]
+    pub fn outcome(&self, outcome: &Outcome) -> u64 {
+        self.outcomes.get(outcome.as_str()).copied().unwrap_or_default()
+    }
+}
+
+/// How many violations are shown in full.
+const SHOWN: usize = 10;
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let row = |f: &mut fmt::Formatter<'_>, indent: usize, name: &str, count: u64| {
+            writeln!(f, "{:indent$}{name:<width$}{count:>9}", "", width = 44 - indent)
+        };
+        writeln!(
+            f,
+            "seed {}, schedule {}, {} processes",
+            self.seed, self.schedule, self.processes
+        )?;
+        let faults: Vec<_> = self.faults.iter().map(|kind| kind.as_str()).collect();
+        writeln!(f, "faults: {}\n", faults.join(", "))?;
+        row(f, 0, "messages sent", self.messages as u64)?;
+        row(f, 0, "sent once more, for keys held in the end", self.probes as u64)?;
+        row(f, 0, "distinct keys", self.keys as u64)?;
+        row(f, 0, "deliveries", self.deliveries)?;
+        for (outcome, count) in &self.outcomes {
+            row(f, 2, outcome, *count)?;
+        }
+        row(f, 0, "messages acknowledged", self.acknowledged as u64)?;
+        row(f, 0, "messages dead-lettered, as scripted", self.dead_lettered as u64)?;
+        row(f, 0, "deliveries returned to the queue", self.returned)?;
+        row(f, 0, "handlers started", self.executions as u64)?;
+        row(f, 0, "effects", self.effects)?;
+        row(f, 0, "doubled, with an admitted cause", self.doubled.values().sum())?;
+        for (cause, count) in &self.doubled {
+            row(f, 2, &cause.to_string(), *count)?;
+        }
+        writeln!(f, "\nfaults that struck")?;
+        for (kind, count) in &self.struck {
+            row(f, 2, kind.as_str(), *count)?;
+        }
+        writeln!(f)?;
+        row(f, 0, "lost", self.count(Offence::Lost))?;
+        row(f, 0, "stuck", self.count(Offence::Stuck))?;
+        row(f, 0, "doubled without a cause", self.count(Offence::Doubled))?;
+        let all: u64 = self.violations.iter().map(|violation| violation.times).sum();
+        row(f, 0, "violations, all kinds", all)?;
+        for violation in self.violations.iter().take(SHOWN) {
+            writeln!(f, "  {:?}: {}", violation.offence, violation.what)?;
+            for line in &violation.trace {
+                writeln!(f, "      {line}")?;
+            }
+        }
+        if self.violations.len() > SHOWN {
+            writeln!(f, "  and {} more", self.violations.len() - SHOWN)?;
+        }
+        write!(
+            f,
+            "\n{} invocations, {} store requests, {:.0} write units, {:.1} s",
+            self.invocations, self.requests, self.write_units, self.seconds
+        )
+    }
+}

@@ -1,0 +1,222 @@
+//! What is going to happen, all of it decided before anything runs.
+//!
+//! A schedule follows from the settings alone: which orders, how many copies of each and in which
+//! place of the stream, what each order's handler does, where a signal strikes, when the store
+//! misbehaves and how. What does *not* follow is the interleaving: which process gets which batch,
+//! and what a request meets.
+
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
+use lambda_idempotency_local::Apply;
+use serde_json::{Value, json};
+
+use crate::{FaultKind, Settings, plan::Plan, random::Random, weather::Episode};
+
+/// By how much a process's clock may be off: two of them differ by less than the second that the
+/// engine allows for.
+const MOST_SKEW_MS: u64 = 450;
+/// The first faulty order, and the distance to the next, until each kind has occurred once.
+const FIRST: usize = 3;
+const STRIDE: usize = 4;
+
+/// A schedule.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Schedule {
+    pub(crate) orders: Vec<Order>,
+    /// In the order in which they are sent.
+    pub(crate) messages: Vec<Message>,
+    pub(crate) weather: Vec<Episode>,
+    /// How far the clock of each process is off, in milliseconds.
+    pub(crate) skews: Vec<i64>,
+}
+
+/// An order: an idempotency key, and what happens to its first execution.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Order {
+    pub(crate) plan: Plan,
+    /// Further members of the payload: the script that the function follows.
+    script: String,
+}
+
+/// A copy of an order.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Message {
+    pub(crate) id: String,
+    pub(crate) order: usize,
+    body: String,
+}
+
+impl Schedule {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let mut random = Random::new(settings.seed);
+        let mut forced = Plan::all(settings).into_iter();
+        let mut orders: Vec<Order> = Vec::new();
+        let mut placed: Vec<(u64, Message)> = Vec::new();
+        while placed.len() < settings.deliveries {
+            let number = orders.len();
+            let is_forced = number >= FIRST && (number - FIRST).is_multiple_of(STRIDE);
+            let plan = match if is_forced { forced.next() } else { None } {
+                Some(plan) => plan,
+                None => Plan::random(settings, &mut random),
+            };
+            let script = plan.script(settings, &mut random).to_string();
+            let order = Order { plan, script };
+            let copies = copies(&mut random).min(settings.deliveries - placed.len());
+            let base = placed.len() as u64;
+            for copy in 0..copies {
+                let distance = if copy == 0 { 0 } else { distance(&mut random) };
+                let note = if random.one_in(10) { copy } else { 0 };
+                let body = order.body(number, note);
+                let message = Message { id: format!("m-{number}-{copy}"), order: number, body };
+                placed.push((base + distance, message));
+            }
+            orders.push(order);
+        }
+        placed.sort_by_key(|(place, _)| *place);
+        let skews = if settings.has(FaultKind::Skew) {
+            let mut skew = || random.between(0, 2 * MOST_SKEW_MS) as i64 - MOST_SKEW_MS as i64;
+            vec![0, MOST_SKEW_MS as i64, -(MOST_SKEW_MS as i64), skew(), skew()]
+        } else {
+            vec![0]
+        };
+        let messages = placed.into_iter().map(|(_, message)| message).collect();
+        let weather = Episode::all(settings, &mut random);
+        Self { orders, messages, weather, skews }
+    }
+
+    /// Equal schedules have equal digests.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// A further copy of an order.
+    pub(crate) fn probe(&self, order: usize) -> Option<Message> {
+        let body = self.orders.get(order)?.body(order, 0);
+        Some(Message { id: format!("p-{order}"), order, body })
+    }
+}
+
+impl Order {
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.plan == Plan::Doomed
+    }
+
+    fn body(&self, number: usize, note: usize) -> String {
+        let quantity = if self.is_doomed() { 0 } else { 1 };
+        let mut body = json!({
+            "orderId": id(number), "customer": "c-17", "sku": "mug-blue", "quantity": quantity,
+            "note": note,
+        });
+        if let (Value::Object(body), Ok(Value::Object(script))) =
+            (&mut body, serde_json::from_str(&self.script))
+        {
+            body.extend(script);
+        }
+        body.to_string()
+    }
+}
+
+/// The id of an order.
+pub(crate) fn id(order: usize) -> String {
+    format!("o-{order}")
+}
+
+/// The order with this id.
+pub(crate) fn number(id: &str) -> Option<usize> {
+    id.strip_prefix("o-")?.parse().ok()
+}
+
+impl Message {
+    /// The message as its queue has it.
+    pub(crate) fn record(&self) -> Value {
+        json!({
+            "messageId": self.id,
+            "body": self.body,
+            "attributes": {},
+            "messageAttributes": {},
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:orders",
+            "awsRegion": "us-east-1",
+        })
+    }
+}
+
+/// Of most orders there are few copies, of some many.
+fn copies(random: &mut Random) -> usize {
+    match random.between(1, 20) {
+        1..=7 => 1,
+        8..=13 => 2,
+        14..=16 => 3,
+        17..=19 => usize::try_from(random.between(4, 6)).unwrap_or(4),
+        _ => 12,
+    }
+}
+
+/// How far behind the first a copy is sent: into the same batch, into one that another process has
+/// at the same time, or long after.
+fn distance(random: &mut Random) -> u64 {
+    match random.between(1, 5) {
+        1 | 2 => random.between(0, 6),
+        3 | 4 => random.between(7, 60),
+        _ => random.between(61, 2000),
+    }
+}
+
+/// Before or after the write is applied.
+pub(crate) fn apply(after: bool) -> Apply {
+    if after { Apply::After } else { Apply::Before }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::weather::Trouble;
+
+    fn schedule(seed: u64, faults: &[FaultKind]) -> Schedule {
+        let faults = faults.iter().copied().collect();
+        Schedule::new(&Settings { seed, faults, ..Settings::new("orders") })
+    }
+
+    #[test]
+    fn a_seed_is_a_schedule() {
+        let digest = |seed| schedule(seed, FaultKind::ALL).digest();
+        assert_eq!(digest(7), digest(7));
+        assert_ne!(digest(7), digest(8));
+    }
+
+    #[test]
+    fn every_fault_occurs_and_every_message_once() {
+        let schedule = schedule(1, FaultKind::ALL);
+        let plans: BTreeSet<_> = schedule.orders.iter().map(|order| &order.plan).collect();
+        for plan in Plan::all(&Settings::new("orders")) {
+            assert!(plans.contains(&plan), "{plan:?}");
+        }
+        let troubles: BTreeSet<_> = schedule.weather.iter().map(Episode::kind).collect();
+        assert_eq!(troubles.len(), 5, "{troubles:?}");
+        let ids: BTreeSet<_> = schedule.messages.iter().map(|message| &message.id).collect();
+        assert_eq!((ids.len(), schedule.messages.len()), (2000, 2000));
+        assert!(schedule.skews.iter().all(|skew| skew.unsigned_abs() <= MOST_SKEW_MS));
+    }
+
+    #[test]
+    fn an_outage_beyond_the_deadline_is_among_them() {
+        let schedule = schedule(1, &[FaultKind::Outage]);
+        let longest = schedule.weather.iter().filter_map(|episode| match episode.trouble {
+            Trouble::Outage { ms } => Some(ms),
+            _ => None,
+        });
+        assert!(longest.max() > Some(2000));
+    }
+
+    #[test]
+    fn without_faults_there_are_only_duplicates() {
+        let schedule = schedule(1, &[]);
+        assert!(schedule.weather.is_empty() && schedule.skews == [0]);
+        assert!(schedule.orders.iter().all(|order| order.plan == Plan::Plain));
+        assert!(schedule.orders.len() < 1000);
+    }
+}

@@ -1,0 +1,59 @@
+//! What a run is made of.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::FaultKind;
+
+/// The settings of a run. Two runs with the same settings have the same schedule.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The orders function, built.
+    pub binary: PathBuf,
+    /// How many messages are sent. Each is delivered at least once.
+    pub deliveries: usize,
+    /// Everything that is left to chance in the schedule follows from this.
+    pub seed: u64,
+    /// How many processes serve the queue at a time, besides those that were left behind.
+    pub processes: usize,
+    /// What goes wrong.
+    pub faults: BTreeSet<FaultKind>,
+    /// The function's timeout: short, because a lease lasts as long and one second more.
+    pub timeout: Duration,
+    /// How long a received message stays invisible: shorter than the timeout, which AWS would not
+    /// allow, so that messages come back while they are still being worked on.
+    pub visibility: Duration,
+    /// What is left when nothing has been acknowledged or dead-lettered for this long is stuck.
+    pub patience: Duration,
+    /// Further environment variables of the function.
+    pub env: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// Two thousand deliveries to four processes, with every fault.
+    #[must_use]
+    pub fn new(binary: impl AsRef<Path>) -> Self {
+        Self {
+            binary: binary.as_ref().to_path_buf(),
+            deliveries: 2000,
+            seed: 1,
+            processes: 4,
+            faults: FaultKind::ALL.iter().copied().collect(),
+            timeout: Duration::from_secs(2),
+            visibility: Duration::from_millis(1500),
+            patience: Duration::from_secs(120),
+            env: Vec::new(),
+        }
+    }
+
+    pub(crate) fn has(&self, kind: FaultKind) -> bool {
+        self.faults.contains(&kind)
+    }
+
+    pub(crate) fn timeout_ms(&self) -> u64 {
+        u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,109 @@
+//! When the store misbehaves, and how.
+
+use std::time::Duration;
+
+use lambda_idempotency_local::Fault;
+
+use crate::{FaultKind, Settings, random::Random, schedule::apply};
+
+/// How many messages are sent between two episodes, on the average.
+const PERIOD: u64 = 60;
+
+/// Something that befalls the store.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Episode {
+    /// It begins when so many messages have been sent.
+    pub(crate) at: usize,
+    pub(crate) trouble: Trouble,
+}
+
+/// What befalls it: so many requests, or all for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Trouble {
+    Throttle { times: u64 },
+    ThrottleMembers { members: Vec<usize>, times: u64 },
+    Error { after: bool, times: u64 },
+    Drop { after: bool, times: u64 },
+    Slow { ms: u64, times: u64 },
+    Outage { ms: u64 },
+}
+
+impl Episode {
+    /// The episodes of a run. Each kind occurs once before chance decides, and long outages are rare.
+    pub(crate) fn all(settings: &Settings, random: &mut Random) -> Vec<Self> {
+        let beyond = Trouble::Outage { ms: settings.timeout_ms() + settings.timeout_ms() / 2 };
+        let kinds: Vec<FaultKind> =
+            settings.faults.iter().copied().filter(|kind| concerns_store(*kind)).collect();
+        let mut forced = kinds.iter();
+        let mut episodes = Vec::new();
+        let mut at = PERIOD / 2;
+        while at < settings.deliveries as u64 && !kinds.is_empty() {
+            let trouble = match forced.next() {
+                Some(FaultKind::Outage) => beyond.clone(),
+                Some(kind) => Trouble::random(*kind, random),
+                None => match random.pick(&kinds) {
+                    Some(FaultKind::Outage) if random.one_in(40) => beyond.clone(),
+                    Some(kind) => Trouble::random(*kind, random),
+                    None => break,
+                },
+            };
+            episodes.push(Self { at: usize::try_from(at).unwrap_or(usize::MAX), trouble });
+            at += random.between(1, 2 * PERIOD);
+        }
+        episodes
+    }
+
+    pub(crate) const fn kind(&self) -> FaultKind {
+        match self.trouble {
+            Trouble::Throttle { .. } | Trouble::ThrottleMembers { .. } => FaultKind::Throttle,
+            Trouble::Error { .. } => FaultKind::Error,
+            Trouble::Drop { .. } => FaultKind::Drop,
+            Trouble::Slow { .. } => FaultKind::Slow,
+            Trouble::Outage { .. } => FaultKind::Outage,
+        }
+    }
+
+    /// What to put in force, and for how long if it is not over by itself.
+    pub(crate) fn fault(&self) -> (Fault, Option<Duration>) {
+        let (fault, times) = match &self.trouble {
+            Trouble::Throttle { times } => (Fault::throttled(), times),
+            Trouble::ThrottleMembers { members, times } => {
+                (Fault::throttle_members(members.iter().copied()), times)
+            }
+            Trouble::Error { after, times } => (Fault::internal_error(apply(*after)), times),
+            Trouble::Drop { after, times } => (Fault::hang_up(apply(*after)), times),
+            Trouble::Slow { ms, times } => (Fault::delay(Duration::from_millis(*ms)), times),
+            Trouble::Outage { ms } => {
+                return (Fault::unavailable(), Some(Duration::from_millis(*ms)));
+            }
+        };
+        (fault.times(*times), None)
+    }
+}
+
+impl Trouble {
+    fn random(kind: FaultKind, random: &mut Random) -> Self {
+        let times = random.between(1, 6);
+        let after = random.one_in(2);
+        match kind {
+            FaultKind::Throttle if random.one_in(2) => {
+                let members = (0..10).filter(|_| random.one_in(3)).collect();
+                Self::ThrottleMembers { members, times }
+            }
+            FaultKind::Throttle => Self::Throttle { times },
+            FaultKind::Error => Self::Error { after, times },
+            FaultKind::Drop => Self::Drop { after, times },
+            // The store gives up an attempt after a second, and tries again; the write still lands.
+            FaultKind::Slow => {
+                let ms = if random.one_in(4) { 1200 } else { random.between(20, 400) };
+                Self::Slow { ms, times }
+            }
+            _ => Self::Outage { ms: random.between(20, 200) },
+        }
+    }
+}
+
+const fn concerns_store(kind: FaultKind) -> bool {
+    use FaultKind::{Drop, Error, Outage, Slow, Throttle};
+    matches!(kind, Throttle | Error | Drop | Slow | Outage)
+}

@@ -1,0 +1,50 @@
+//! Values that several subcommands take.
+
+use std::time::Duration;
+
+/// `2`, `0.5`, `1.5s`, `500ms`, `2m`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match text.strip_prefix(digits).unwrap_or_default() {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        unit => return Err(format!("`{unit}` is not a unit of time: use ms, s, m or h")),
+    };
+    let count: f64 = digits.parse().map_err(|_| format!("`{digits}` is not a number"))?;
+    Duration::try_from_secs_f64(count * unit).map_err(|error| error.to_string())
+}
+
+/// `NAME=VALUE`.
+pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("must be NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read() {
+        for (text, millis) in
+            [("2", 2000), ("0.5", 500), ("1.5s", 1500), ("500ms", 500), ("2m", 120_000)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "s", "2 weeks", "-1", "1e99"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn variables_are_read() {
+        assert_eq!(variable("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
+        assert!(variable("=b").is_err());
+        assert!(variable("A").is_err());
+    }
+}

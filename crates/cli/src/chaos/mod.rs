@@ -1,0 +1,66 @@
+//! `lambda-idempotency chaos`: everything goes wrong, and the books are audited.
+
+mod arguments;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lambda_idempotency_chaos::{Report, Settings};
+use lambda_idempotency_local::Build;
+
+use crate::failure::Failure;
+pub(crate) use arguments::Arguments;
+
+/// Runs the command: 0 if no run shows a violation, 1 if one does.
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let mut settings = arguments.settings(binary(&arguments).await?);
+    let until = Instant::now() + Duration::from_secs(arguments.minutes.saturating_mul(60));
+    let mut violated = false;
+    loop {
+        let report = watch(&settings, arguments.json).await?;
+        violated |= !report.violations.is_empty();
+        let text = if arguments.json {
+            serde_json::to_string_pretty(&report)?
+        } else {
+            format!("{report}\n")
+        };
+        // Nobody may be listening any more (`| head`).
+        let _ = writeln!(std::io::stdout(), "{text}");
+        if Instant::now() >= until {
+            return Ok(if violated { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        }
+        settings.seed = settings.seed.wrapping_add(1);
+    }
+}
+
+/// Runs once, behind a progress bar.
+async fn watch(settings: &Settings, hidden: bool) -> Result<Report, Failure> {
+    let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(settings.deliveries as u64), target);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} messages  {elapsed}") {
+        bar.set_style(style);
+    }
+    let report = lambda_idempotency_chaos::run(settings, |progress| {
+        bar.set_position(progress.settled as u64);
+    })
+    .await;
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+/// The function's binary: the one given, or the package's, built now.
+async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
+    if let Some(binary) = &arguments.binary {
+        return Ok(binary.clone());
+    }
+    let build = Build::package(&arguments.package).release(!cfg!(debug_assertions)).quiet(false);
+    build.run().await.map_err(|error| {
+        Failure::from(error).remedy(
+            "Run this in the workspace that has the orders function,\n  \
+             or give its binary, built already, with `--binary PATH`.",
+        )
+    })
+}

@@ -1,0 +1,62 @@
+//! The chaos rig, in short: everything goes wrong at once, and the books are audited. And the audit
+//! itself is put to the test, with functions that are broken.
+//!
+//! `docs/chaos.md` has a long run.
+
+use std::collections::BTreeSet;
+
+use lambda_idempotency_chaos::{FaultKind, Offence, Report, Settings, run};
+use lambda_idempotency_local::Outcome;
+
+fn settings(deliveries: usize, faults: &[FaultKind]) -> Settings {
+    let mut settings = Settings::new(env!("CARGO_BIN_EXE_orders-under-test"));
+    settings.deliveries = deliveries;
+    settings.faults = faults.iter().copied().collect();
+    settings
+}
+
+async fn broken(variable: &str, value: &str) -> Report {
+    let mut settings = settings(300, &[]);
+    settings.env.push((variable.to_owned(), value.to_owned()));
+    run(&settings, |_| {}).await.unwrap()
+}
+
+#[tokio::test]
+async fn whatever_goes_wrong_nothing_is_lost_stuck_or_doubled_without_a_cause() {
+    let report = run(&settings(1500, FaultKind::ALL), |_| {}).await.unwrap();
+    assert!(report.violations.is_empty(), "{report}");
+    assert_eq!(report.acknowledged + report.dead_lettered, report.messages + report.probes);
+    assert!(report.dead_lettered > 0, "{report}");
+    // It was not an easy one.
+    let struck: BTreeSet<_> = report.struck.keys().copied().collect();
+    use FaultKind::{Drop, Error, Kill, Outage, Slow, Stop, Throttle, Timeout};
+    for kind in [Kill, Stop, Timeout, Throttle, Error, Drop, Slow, Outage] {
+        assert!(struck.contains(&kind), "no {kind}: {report}");
+    }
+    for outcome in [Outcome::Executed, Outcome::Replayed, Outcome::Coalesced, Outcome::Failed] {
+        assert!(report.outcome(&outcome) > 0, "no {outcome}: {report}");
+    }
+    assert!(report.executions > report.keys, "{report}");
+}
+
+#[tokio::test]
+async fn duplicates_alone_double_nothing() {
+    let report = run(&settings(1000, &[]), |_| {}).await.unwrap();
+    assert!(report.violations.is_empty() && report.doubled.is_empty(), "{report}");
+    assert_eq!(report.effects, report.keys as u64, "{report}");
+}
+
+#[tokio::test]
+async fn a_function_without_protection_is_found_out() {
+    let report = broken("ORDERS_REHEARSAL_UNPROTECTED", "1").await;
+    let doubled = report.count(Offence::Doubled);
+    assert!(doubled > 0 && doubled == report.effects - report.keys as u64, "{report}");
+}
+
+/// A key that does not cover what the producer sends twice.
+#[tokio::test]
+async fn a_key_that_misses_duplicates_is_found_out() {
+    let report = broken("ORDERS_SQS_KEY", "record:messageId").await;
+    assert!(report.count(Offence::Doubled) > 0, "{report}");
+    assert!(report.count(Offence::RanAgain) > 0, "{report}");
+}
