@@ -56,7 +56,7 @@ use loss::Losses;
 use value::Value;
 use write::Layout;
 
-use super::{DocumentError, ExpressionError, Key, SelectionError, syntax};
+use super::{DocumentError, ExpressionError, Key, Selection, SelectionError, syntax};
 use crate::record::Fingerprint;
 
 /// How another library makes its keys; see the [module](self).
@@ -178,21 +178,26 @@ impl Dialect {
         document: &DialectDocument,
         expression: Option<&DialectExpression>,
     ) -> Result<Key, SelectionError> {
-        let text = self.hashed_text(document, expression)?;
-        Ok(Key::from_text(format!("{}#{}", self.prefix, self.digest(&text))))
+        self.select(document, expression).map(|selection| self.key_of(&selection))
     }
 
-    /// The text whose hash is in the [`key`](Self::key): the raw key, not for logs.
+    /// The key of what was [selected](Self::select).
+    #[must_use]
+    pub fn key_of(&self, selection: &Selection) -> Key {
+        Key::from_text(format!("{}#{}", self.prefix, self.digest(selection.canonical_bytes())))
+    }
+
+    /// What `expression` selects, as the text whose hash is in the [`key`](Self::key).
     ///
     /// # Errors
     /// As [`key`](Self::key).
-    pub fn hashed_text(
+    pub fn select(
         &self,
         document: &DialectDocument,
         expression: Option<&DialectExpression>,
-    ) -> Result<String, SelectionError> {
+    ) -> Result<Selection, SelectionError> {
         let losses = Losses::default();
-        let selected = select(document, expression, &losses)?;
+        let selected = evaluate(document, expression, &losses)?;
         if is_nothing(&selected) && (self.library == Library::Python || expression.is_some()) {
             return Err(SelectionError::Missing);
         }
@@ -208,7 +213,7 @@ impl Dialect {
         if !self.accept_lossy {
             parts::check(expression.map(|expression| &expression.ast), &selected)?;
         }
-        self.text(&selected, &losses)
+        self.text(&selected, &losses).map(|text| Selection(text.into_bytes()))
     }
 
     /// The fingerprint of what `expression` selects: `payload_validation_jmespath` or
@@ -223,11 +228,11 @@ impl Dialect {
         expression: &DialectExpression,
     ) -> Result<Fingerprint, SelectionError> {
         let losses = Losses::default();
-        let selected = select(document, Some(expression), &losses)?;
+        let selected = evaluate(document, Some(expression), &losses)?;
         if !self.accept_lossy {
             parts::check(Some(&expression.ast), &selected)?;
         }
-        self.text(&selected, &losses).map(|text| Fingerprint::new(self.digest(&text)))
+        self.text(&selected, &losses).map(|text| Fingerprint::new(self.digest(text.as_bytes())))
     }
 
     /// A handler's result, as JSON text, in the form in which the library keeps it: for Python that
@@ -252,8 +257,8 @@ impl Dialect {
         }
     }
 
-    fn digest(&self, text: &str) -> String {
-        let digest = self.hash.digest(text.as_bytes());
+    fn digest(&self, bytes: &[u8]) -> String {
+        let digest = self.hash.digest(bytes);
         match self.library {
             Library::Python => digest.iter().fold(String::new(), |mut hex, byte| {
                 // Writing to a string does not fail.
@@ -265,7 +270,7 @@ impl Dialect {
     }
 }
 
-fn select(
+fn evaluate(
     document: &DialectDocument,
     expression: Option<&DialectExpression>,
     losses: &Losses,
