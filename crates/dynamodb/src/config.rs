@@ -130,6 +130,7 @@ impl Builder {
             attempt_timeout: ATTEMPT_TIMEOUT,
             backoff: BACKOFF,
             partiql: true,
+            sdk_logs: false,
             clock: Arc::new(SystemClock),
         };
         Self { client, config }
@@ -160,6 +161,14 @@ impl Builder {
     /// policy template of AWS SAM grants. Costs a request for each record.
     pub fn without_partiql(mut self) -> Self {
         self.config.partiql = false;
+        self
+    }
+
+    /// Lets the AWS SDK log and trace what it does for the store, which it otherwise may not: at the
+    /// level `TRACE` it writes whole requests and responses, with keys and results in them. For a
+    /// closer look at a table without real data.
+    pub fn with_sdk_logs(mut self) -> Self {
+        self.config.sdk_logs = true;
         self
     }
 
@@ -201,6 +210,7 @@ pub(crate) struct Config {
     pub(crate) attempt_timeout: Duration,
     pub(crate) backoff: (Duration, Duration),
     pub(crate) partiql: bool,
+    pub(crate) sdk_logs: bool,
     pub(crate) clock: Arc<dyn Clock>,
 }
 

@@ -49,6 +49,13 @@
 //! A write in a batch leaves attributes alone that are none of [`Attributes`]; a single one removes
 //! them. Do not keep anything of your own in these items.
 //!
+//! # What is logged
+//!
+//! Nothing of a key or a record, at any level. The AWS SDK writes whole requests and responses at the
+//! level `TRACE`, so the store keeps it silent; [`Builder::with_sdk_logs`] lets it speak. That holds
+//! for requests of the store: where a function uses the SDK itself, filter its lines
+//! (`aws_smithy_runtime=warn,aws_sdk_dynamodb=warn`).
+//!
 //! # Sharing a table with Powertools
 //!
 //! Names and meanings of the attributes are those of [Powertools for AWS Lambda][powertools]

@@ -12,6 +12,7 @@ use std::{
 
 use futures_util::future::{Either, select};
 use lambda_idempotency_core::clock::{Clock, Timestamp};
+use tracing::{Dispatch, dispatcher::get_default, instrument::WithSubscriber};
 
 use crate::config::Config;
 
@@ -25,6 +26,8 @@ pub(crate) struct Budget<'a> {
     deadline: Timestamp,
     /// What the next attempt may take, in milliseconds.
     patience: AtomicU64,
+    /// The SDK's own lines show requests, and with them what is in a record.
+    sdk_logs: bool,
 }
 
 /// The answer to a request did not come in time; it may yet take effect.
@@ -34,7 +37,8 @@ pub(crate) struct TimedOut(pub(crate) Duration);
 impl<'a> Budget<'a> {
     pub(crate) fn new(config: &'a Config, deadline: Timestamp) -> Self {
         let patience = u64::try_from(config.attempt_timeout.as_millis()).unwrap_or(u64::MAX);
-        Self { clock: &*config.clock, deadline, patience: AtomicU64::new(patience) }
+        let patience = AtomicU64::new(patience);
+        Self { clock: &*config.clock, deadline, patience, sdk_logs: config.sdk_logs }
     }
 
     /// What is left before the deadline.
@@ -47,7 +51,8 @@ impl<'a> Budget<'a> {
     pub(crate) async fn attempt<F: Future>(&self, request: F) -> Result<F::Output, TimedOut> {
         let patience = self.patience.load(Ordering::Relaxed);
         let limit = Duration::from_millis(patience).min(self.left());
-        match select(pin!(request), self.clock.sleep(limit)).await {
+        let log = if self.sdk_logs { get_default(Clone::clone) } else { Dispatch::none() };
+        match select(pin!(request.with_subscriber(log)), self.clock.sleep(limit)).await {
             Either::Left((answer, _)) => Ok(answer),
             Either::Right(((), _)) => {
                 self.patience.fetch_max(patience.saturating_mul(2), Ordering::Relaxed);
@@ -112,7 +117,8 @@ mod tests {
     }
 
     fn budget(clock: &Stepped, millis: u64) -> Budget<'_> {
-        Budget { clock, deadline: Timestamp::from_millis(millis), patience: AtomicU64::new(1000) }
+        let deadline = Timestamp::from_millis(millis);
+        Budget { clock, deadline, patience: AtomicU64::new(1000), sdk_logs: false }
     }
 
     #[tokio::test]

@@ -1,0 +1,185 @@
+//! Nothing of a key or a record is logged or shown, at any level, by the store or by the SDK for it.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use lambda_idempotency_core::{
+    key::Key,
+    record::{Fingerprint, Record},
+    store::{Guard, Seen, Store, Verdict, Write},
+};
+use lambda_idempotency_dynamodb::{Builder, DynamoDbStore};
+use serde_json::json;
+use support::{Fault, Fixture, claimed, completed, soon};
+use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
+
+const SECRET: &str = "s3cr3t";
+
+/// All that is logged, and all that is shown.
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Captured {
+    /// From here on, on this thread, at every level. The embedded server says what it is sent.
+    fn start(&self) -> tracing::subscriber::DefaultGuard {
+        let everything = EnvFilter::new("trace,dynoxide=off");
+        let subscriber = tracing_subscriber::fmt()
+            .with_env_filter(everything)
+            .with_ansi(false)
+            .with_writer(self.clone())
+            .finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+
+    fn leak(&self) -> Option<String> {
+        self.text().lines().find(|line| line.contains(SECRET)).map(ToOwned::to_owned)
+    }
+}
+
+impl io::Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Captured {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+fn key(n: usize) -> Key {
+    Key::from_text(format!("{SECRET}#{n}"))
+}
+
+/// A record with a secret wherever there is room.
+fn secret(by: u128) -> Record {
+    let mut record = completed(by, &format!("\"{SECRET}\""));
+    record.fingerprint = Some(Fingerprint::new(SECRET));
+    record.error = Some(SECRET.into());
+    record
+}
+
+/// Every request there is, with every fault; those of statements if there are any.
+async fn everything(
+    fixture: &Fixture,
+    store: &DynamoDbStore,
+    statements: bool,
+    captured: &Captured,
+) {
+    let mut faults: Vec<fn() -> Vec<Fault>> = vec![
+        Vec::new,
+        || vec![Fault::LoseAnswer],
+        || vec![Fault::Status(500)],
+        || vec![Fault::error("ThrottlingException")],
+        || (0..4).map(|_| Fault::error("AccessDeniedException")).collect(),
+        || (0..4).map(|_| Fault::error("ValidationException")).collect(),
+        || {
+            let quoting = format!("The value '{SECRET}' of {SECRET} is \"{SECRET}\"");
+            let answer = json!({"__type": "SerializationException", "message": quoting});
+            (0..4).map(|_| Fault::Instead(400, answer.clone())).collect()
+        },
+    ];
+    for count in [1, 3] {
+        if statements && count > 1 {
+            faults.push(|| vec![Fault::Refuse(vec![0, 1], "ThrottlingError")]);
+            faults.push(|| vec![Fault::Refuse(vec![0], "ValidationError")]);
+        }
+        for faults in &faults {
+            let all = |guard: fn(Record) -> Guard, record: Option<Record>| -> Vec<Write> {
+                let write =
+                    |n| Write { key: key(n), guard: guard(secret(1)), record: record.clone() };
+                (0..count).map(write).collect()
+            };
+            let keys: Vec<Key> = (0..count).map(key).collect();
+            let calls = [
+                all(|_| Guard::Absent, Some(secret(1))),
+                all(|_| Guard::Absent, Some(claimed(2))),
+                all(|seen| Guard::Seen(Seen::of(&seen)), Some(secret(1))),
+                all(|_| Guard::Mine(support::owner(1)), Some(secret(1))),
+                all(|seen| Guard::Seen(Seen::of(&seen)), None),
+            ];
+            for writes in calls {
+                fixture.wire.fault(faults());
+                for verdict in store.write(&writes, soon()).await {
+                    if let Verdict::Unknown(error) = verdict {
+                        show(captured, &error);
+                    }
+                }
+                for read in store.read(&keys, soon()).await {
+                    if let Err(error) = read {
+                        show(captured, &error);
+                    }
+                }
+                fixture.wire.heal();
+            }
+        }
+    }
+    fixture.put(&json!({"id": {"S": key(7).as_str()}, "status": {"S": SECRET}}));
+    for read in store.read(&[key(7)], soon()).await {
+        show(captured, &read.unwrap_err());
+    }
+}
+
+fn show(captured: &Captured, error: &(dyn std::error::Error + 'static)) {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        captured.0.lock().unwrap().extend(format!("{error}\n{error:?}\n{error:#?}\n").bytes());
+        next = error.source();
+    }
+}
+
+type Make = fn(Builder) -> Builder;
+
+async fn captured(statements: bool, make: Make) -> Captured {
+    let fixture = Fixture::start().await;
+    let captured = Captured::default();
+    let guard = captured.start();
+    let store = make(fixture.builder()).build().unwrap();
+    everything(&fixture, &store, statements, &captured).await;
+    captured.0.lock().unwrap().extend(format!("{store:?} {store:#?}\n").bytes());
+    drop(guard);
+    captured
+}
+
+#[tokio::test]
+async fn no_line_and_no_error_shows_what_is_in_a_record() {
+    let ways: [(bool, Make); 2] = [(true, |builder| builder), (false, Builder::without_partiql)];
+    for (statements, make) in ways {
+        let captured = captured(statements, make).await;
+        assert_eq!(captured.leak(), None);
+        let text = captured.text();
+        for proof in ["writing again", "was refused", "attribute `status`", "dynamodb:PutItem"] {
+            assert!(text.contains(proof), "it would not have been seen: {proof}");
+        }
+    }
+}
+
+/// So the test before can fail. And it is as documented: `TRACE` alone, and one target to filter.
+#[tokio::test]
+async fn the_sdk_would_show_it_at_trace() {
+    let captured = captured(true, Builder::with_sdk_logs).await;
+    assert!(captured.leak().is_some());
+    for line in captured.text().lines().filter(|line| line.contains(SECRET)) {
+        let level = line.split_whitespace().nth(1);
+        let sdk = line.contains(" aws_smithy_runtime::");
+        assert!(level == Some("TRACE") && sdk, "{line}");
+    }
+}
