@@ -8,6 +8,7 @@
 //! | [`memory`] | a store in memory |
 //! | [`key`] | from an event to its key |
 //! | [`batch`] | the engine: claim, run, settle, for a whole batch |
+//! | [`process`] | what invocations of one process share |
 //! | [`policy`], [`call`], [`failure`], [`outcome`] | what users choose, are told, say and get |
 //! | [`clock`], [`observe`] | time and reports, as parameters |
 
@@ -21,5 +22,6 @@ pub mod memory;
 pub mod observe;
 pub mod outcome;
 pub mod policy;
+pub mod process;
 pub mod record;
 pub mod store;

@@ -1,0 +1,42 @@
+//! The bounds of what is remembered hold at every instant.
+
+use std::sync::Arc;
+
+use shuttle::thread::{spawn, yield_now};
+
+use crate::{
+    clock::Timestamp,
+    key::Key,
+    process::{Cache, Completed},
+    protocol::Protocol,
+    record::{Record, Status},
+};
+
+const NOW: Timestamp = Timestamp::from_secs(1_000);
+
+/// Two invocations remember keys, a third looks whenever it likes.
+pub(crate) fn bounds_hold<P: Protocol>() {
+    let bytes = 1_300; // two entries, and no third
+    let completed = Arc::new(Completed::new(Cache::new().entries(2).bytes(bytes)));
+    let record = Arc::new(Record::new(Status::Completed, NOW));
+    let writers = [["a", "b"], ["c", "a"]].map(|keys| {
+        let (completed, record) = (Arc::clone(&completed), Arc::clone(&record));
+        spawn(move || {
+            for key in keys.map(Key::from_text) {
+                P::keep(&completed, &key, &record, NOW);
+                if let Some(found) = completed.get(&key, NOW) {
+                    assert_eq!(found, record);
+                }
+            }
+        })
+    });
+    for _ in 0..4 {
+        let (entries, used) = completed.extent();
+        assert!(entries <= 2 && used <= bytes, "{entries} entries, {used} bytes");
+        yield_now();
+    }
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    assert_eq!(completed.extent().0, 2);
+}
