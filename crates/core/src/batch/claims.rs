@@ -7,7 +7,7 @@ use crate::{
     clock::{Clock, Timestamp},
     key::Key,
     record::{Json, Record},
-    store::{Store, StoreError, StoreErrorKind, Verdict, Write, each, unanswered},
+    store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write, each, unanswered},
 };
 
 /// How often a record may change under a claimant before it gives up.
@@ -43,6 +43,30 @@ pub(super) enum Claimed {
     Unavailable(StoreError),
 }
 
+impl Claimed {
+    /// What is known without a write; otherwise what to write.
+    #[expect(clippy::result_large_err, reason = "no error, and the usual case: not worth a box")]
+    pub(super) fn of(admission: Admission) -> Result<Self, (Guard, Held)> {
+        Ok(match admission {
+            Admission::Try { guard, held } => return Err((guard, held)),
+            Admission::Won(held) => Self::Held(Box::new(held)),
+            Admission::Replay(outcome) => Self::Replay(outcome),
+            Admission::Remembered { error, .. } => Self::Remembered { error },
+            Admission::Mismatch => Self::Mismatch,
+            Admission::Busy { until } => Self::Busy { until },
+        })
+    }
+}
+
+/// The answer for one key.
+pub(super) struct Answer {
+    /// The record's place in the batch.
+    pub(super) at: usize,
+    pub(super) claimed: Claimed,
+    /// The record that says so, if one was seen.
+    pub(super) seen: Option<Record>,
+}
+
 /// Claims all that is wanted, until `deadline`; puts back what is in doubt then, until `last`.
 pub(super) async fn claim(
     store: Arc<dyn Store>,
@@ -50,7 +74,7 @@ pub(super) async fn claim(
     wanted: Vec<Wanted>,
     deadline: Timestamp,
     last: Timestamp,
-) -> Vec<(usize, Claimed)> {
+) -> Vec<Answer> {
     let mut claiming = Claiming { done: Vec::with_capacity(wanted.len()), in_doubt: Vec::new() };
     let (look, mut open): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|w| w.look_first);
     let mut open: Vec<_> = open.drain(..).map(|wanted| (wanted, None)).collect();
@@ -86,13 +110,13 @@ pub(super) async fn claim(
 }
 
 struct Claiming {
-    done: Vec<(usize, Claimed)>,
+    done: Vec<Answer>,
     in_doubt: Vec<Write>,
 }
 
 impl Claiming {
     fn finish(&mut self, wanted: &Wanted, claimed: Claimed) {
-        self.done.push((wanted.at, claimed));
+        self.done.push(Answer { at: wanted.at, claimed, seen: None });
     }
 
     /// One write for each open claim; returns those that met something to decide about.
@@ -107,22 +131,16 @@ impl Claiming {
         let mut tries = Vec::with_capacity(open.len());
         let mut writes = Vec::with_capacity(open.len());
         for (wanted, seen) in open {
-            match admit(&wanted.claim, seen.as_ref(), now) {
-                Admission::Try { held, .. } if held.vanished() > 0 && !wanted.from_vanished => {
+            match Claimed::of(admit(&wanted.claim, seen.as_ref(), now)) {
+                Ok(claimed) => self.done.push(Answer { at: wanted.at, claimed, seen }),
+                Err((_, held)) if held.vanished() > 0 && !wanted.from_vanished => {
                     self.finish(&wanted, Claimed::Suspect);
                 }
-                Admission::Try { guard, held } => {
+                Err((guard, held)) => {
                     let record = Some(held.record.clone());
                     writes.push(Write { key: wanted.key.clone(), guard, record });
                     tries.push((wanted, held));
                 }
-                Admission::Won(held) => self.finish(&wanted, Claimed::Held(Box::new(held))),
-                Admission::Replay(outcome) => self.finish(&wanted, Claimed::Replay(outcome)),
-                Admission::Remembered { error, .. } => {
-                    self.finish(&wanted, Claimed::Remembered { error });
-                }
-                Admission::Mismatch => self.finish(&wanted, Claimed::Mismatch),
-                Admission::Busy { until } => self.finish(&wanted, Claimed::Busy { until }),
             }
         }
         if writes.is_empty() {

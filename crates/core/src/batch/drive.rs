@@ -10,22 +10,22 @@ use std::{
 
 use futures_util::{
     FutureExt as _, StreamExt as _,
-    future::{Aborted, abortable},
+    future::{self, Aborted, abortable},
     stream::FuturesUnordered,
 };
 
 use super::{
     AfterFailure, Batch, Engine, Pace, Returned,
     budget::Budget,
-    claims::{self, Claimed, Wanted},
+    claims::{self, Answer, Claimed, Wanted},
     entry::{Entry, Stage},
     guarded::Guarded,
     heartbeat::{Heartbeat, Renewal},
     plan::Plan,
     settles::{Settle, Settles},
+    sharing::{Boarded, Landed},
 };
 use crate::{
-    admission::Claim,
     call::{Call, History},
     clock::{BoxFuture, Timestamp},
     failure::Failure,
@@ -60,9 +60,11 @@ pub(super) struct Drive<'a> {
     /// Busy elsewhere; to be looked at again.
     pub(super) asleep: Vec<Asleep>,
     pub(super) settles: Settles,
-    claiming: FuturesUnordered<BoxFuture<'static, Vec<(usize, Claimed)>>>,
+    claiming: FuturesUnordered<BoxFuture<'static, Vec<Answer>>>,
     /// How many keys are in `claiming`.
     claims: usize,
+    /// Other invocations of this process that have the key of one that is asleep.
+    pub(super) following: FuturesUnordered<BoxFuture<'static, Landed>>,
     running: FuturesUnordered<BoxFuture<'a, Finished>>,
     pub(super) heartbeat: Heartbeat,
     timer: Option<(Timestamp, BoxFuture<'static, ()>)>,
@@ -89,7 +91,8 @@ type Finished = (usize, Result<Result<Returned, Failure>, Aborted>);
 enum Event {
     Finished(Finished),
     Renewed(Vec<(Renewal, Verdict)>),
-    Claimed(Vec<(usize, Claimed)>),
+    Claimed(Vec<Answer>),
+    Landed(Landed),
     Settled(Vec<(Settle, Verdict)>),
     Tick,
 }
@@ -115,6 +118,7 @@ impl<'a> Drive<'a> {
             settles: Settles::default(),
             claiming: FuturesUnordered::new(),
             claims: 0,
+            following: FuturesUnordered::new(),
             running: FuturesUnordered::new(),
             heartbeat: Heartbeat::default(),
             timer: None,
@@ -145,12 +149,15 @@ impl<'a> Drive<'a> {
                 }
                 Event::Claimed(claims) => {
                     self.claims = self.claims.saturating_sub(claims.len());
-                    for (at, claimed) in claims {
+                    for Answer { at, claimed, seen } in claims {
+                        self.learn(at, seen);
                         self.claimed(at, claimed);
                     }
                 }
+                Event::Landed((at, record)) => self.landed(at, record),
                 Event::Settled(settled) => {
                     for (settle, verdict) in settled {
+                        self.learn(settle.at, settle.left(&verdict));
                         self.settled(settle, verdict);
                     }
                 }
@@ -204,7 +211,7 @@ impl<'a> Drive<'a> {
         if self.alone.is_none() {
             self.claim_ready(now);
         }
-        if self.is_idle()
+        while self.is_idle()
             && let Some(at) = self.suspects.pop_front()
         {
             if self.may_start(now) {
@@ -242,46 +249,50 @@ impl<'a> Drive<'a> {
                 self.finish(at, Outcome::Returned(NotStarted::Deadline));
             }
         }
-        let room = CLAIM_AHEAD.saturating_sub(self.claims + self.ready.len());
-        // Of many, not one at a time as room comes free.
-        if self.to_claim.is_empty() || room < self.to_claim.len().min(CLAIM_AHEAD / 2) {
-            return;
+        // Again, because those who follow another invocation take no room.
+        while !self.to_claim.is_empty() {
+            let room = CLAIM_AHEAD.saturating_sub(self.claims + self.ready.len());
+            // Of many, not one at a time as room comes free.
+            if room < self.to_claim.len().min(CLAIM_AHEAD / 2) {
+                return;
+            }
+            let next = self.to_claim.drain(..room.min(self.to_claim.len())).collect();
+            self.claim(next, now);
         }
-        let next = self.to_claim.drain(..room.min(self.to_claim.len())).collect();
-        self.claim(next, now);
     }
 
     fn claim(&mut self, records: Vec<usize>, now: Timestamp) {
-        let lease_until = self.lease_until(now);
         let mut wanted = Vec::with_capacity(records.len());
+        let mut known = Vec::new();
         for at in records {
             let alone = self.alone == Some(at);
-            let (retention, skew) = (self.policy.retention, self.policy.skew);
-            let entry = self.entry(at);
-            let Some(key) = entry.key.clone() else { continue };
-            let owner = match Owner::random() {
-                Ok(owner) => owner,
-                Err(error) => {
-                    let error = StoreError::new(StoreErrorKind::Unavailable, error.to_string());
-                    self.finish(at, Outcome::Unavailable(error));
-                    continue;
+            let Some(key) = self.entry(at).key.clone() else { continue };
+            match (self.board(at, &key, now), Owner::random()) {
+                (Boarded::Follows, _) => continue,
+                (Boarded::Knows(claimed), _) => known.push(Answer { at, claimed, seen: None }),
+                (Boarded::Leads, Ok(owner)) => {
+                    let claim = self.claim_by(owner, at, now);
+                    let look_first = alone || self.entry(at).looks > 0;
+                    wanted.push(Wanted { at, key, claim, look_first, from_vanished: alone });
                 }
-            };
-            entry.stage = Stage::Claiming;
-            let fingerprint = entry.fingerprint.clone();
-            wanted.push(Wanted {
-                at,
-                key,
-                claim: Claim { owner, lease_until, retention, skew, fingerprint },
-                look_first: alone || entry.looks > 0,
-                from_vanished: alone,
-            });
+                (Boarded::Leads, Err(error)) => {
+                    let error = StoreError::new(StoreErrorKind::Unavailable, error.to_string());
+                    let claimed = Claimed::Unavailable(error);
+                    known.push(Answer { at, claimed, seen: None });
+                }
+            }
+            self.entry(at).stage = Stage::Claiming;
         }
-        self.claims += wanted.len();
-        let deadline = self.budget.claim_deadline(now);
-        let last = self.budget.doubt_deadline(deadline);
-        let (store, clock) = (Arc::clone(&self.engine.store), Arc::clone(&self.engine.clock));
-        self.claiming.push(Box::pin(claims::claim(store, clock, wanted, deadline, last)));
+        self.claims += wanted.len() + known.len();
+        if !known.is_empty() {
+            self.claiming.push(Box::pin(future::ready(known)));
+        }
+        if !wanted.is_empty() {
+            let deadline = self.budget.claim_deadline(now);
+            let last = self.budget.doubt_deadline(deadline);
+            let (store, clock) = (Arc::clone(&self.engine.store), Arc::clone(&self.engine.clock));
+            self.claiming.push(Box::pin(claims::claim(store, clock, wanted, deadline, last)));
+        }
     }
 
     fn start(&mut self, at: usize, now: Timestamp) {
@@ -329,6 +340,9 @@ impl<'a> Drive<'a> {
         }
         if let Poll::Ready(Some(claims)) = self.claiming.poll_next_unpin(context) {
             return Poll::Ready(Event::Claimed(claims));
+        }
+        if let Poll::Ready(Some(landed)) = self.following.poll_next_unpin(context) {
+            return Poll::Ready(Event::Landed(landed));
         }
         if let Poll::Ready(renewals) = self.heartbeat.poll(context) {
             return Poll::Ready(Event::Renewed(renewals));

@@ -11,6 +11,7 @@ use crate::{
     clock::Timestamp,
     key::Key,
     outcome::{NotStarted, Outcome, Rejection},
+    process::Lead,
     record::Fingerprint,
     store::StoreError,
 };
@@ -28,6 +29,8 @@ pub(super) struct Entry<'a> {
     /// While it runs.
     pub(super) handler: Option<AbortHandle>,
     pub(super) stage: Stage,
+    /// From its claim to its outcome.
+    pub(super) lead: Option<Lead>,
     pub(super) held: Option<Box<Held>>,
     /// Why it runs without a claim.
     pub(super) outage: Option<StoreError>,
@@ -71,6 +74,7 @@ impl<'a> Entry<'a> {
             job: None,
             handler: None,
             stage: Stage::Waiting,
+            lead: None,
             held: None,
             outage: None,
             preset: None,

@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 impl Drive<'_> {
     /// When a claim made now ends, renewed or not.
-    fn ceiling(&self, now: Timestamp) -> Timestamp {
+    pub(super) fn ceiling(&self, now: Timestamp) -> Timestamp {
         let end = self.budget.end();
         end.map_or(now.plus(self.policy.fallback_lease), |end| end.plus(self.policy.grace))
     }

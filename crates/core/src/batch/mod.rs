@@ -18,6 +18,9 @@
 //! * A key whose last owner disappeared is claimed last, and runs alone: it may be what kills the
 //!   process.
 //!
+//! * A key that another invocation of this process works on is not asked for in the store; one that
+//!   this process saw completed a short while ago is answered from memory ([`process`](crate::process)).
+//!
 //! Nothing is spawned: everything runs inside the future of [`Engine::run`], and ends with it.
 
 mod answers;
@@ -30,6 +33,7 @@ mod heartbeat;
 mod leases;
 mod plan;
 mod settles;
+mod sharing;
 mod turns;
 
 pub use budget::Pace;
@@ -44,6 +48,7 @@ use crate::{
     observe::{Observer, TracingObserver},
     outcome::{Outcome, Rejection},
     policy::Policy,
+    process::{Cache, Completed, Flights},
     record::{Fingerprint, Json},
     store::Store,
 };
@@ -54,6 +59,8 @@ pub struct Engine {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
+    flights: Arc<Flights>,
+    completed: Arc<Completed>,
 }
 
 /// A handler with its decoded payload, ready to be called once.
@@ -143,6 +150,8 @@ impl Engine {
             store: Arc::new(store),
             clock: Arc::new(SystemClock),
             observer: Arc::new(TracingObserver),
+            flights: Arc::default(),
+            completed: Arc::new(Completed::new(Cache::new())),
         }
     }
 
@@ -157,6 +166,14 @@ impl Engine {
     #[must_use]
     pub fn with_observer(mut self, observer: impl Observer) -> Self {
         self.observer = Arc::new(observer);
+        self
+    }
+
+    /// Remembers completed keys within these bounds, or not at all ([`Cache::off`]). Clones made
+    /// before go on with what they have.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Cache) -> Self {
+        self.completed = Arc::new(Completed::new(cache));
         self
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Settle {
     pub(super) settlement: Settlement,
     /// What to write instead of the settlement's own write.
     pub(super) instead: Option<(Guard, Record)>,
+    /// What the write on its way puts there.
+    pub(super) record: Option<Record>,
     /// The delivery's outcome if this succeeds.
     pub(super) outcome: Outcome,
     /// Not before this instant.
@@ -41,6 +43,15 @@ impl Settle {
             None => self.held.write(&self.settlement, now),
         };
         Write { key: self.key.clone(), guard, record }
+    }
+
+    /// The record that is in the store now, as far as `verdict` tells.
+    pub(super) fn left(&self, verdict: &Verdict) -> Option<Record> {
+        match verdict {
+            Verdict::Written => self.record.clone(),
+            Verdict::Found(found) => found.clone(),
+            Verdict::Unknown(_) => None,
+        }
     }
 }
 
@@ -74,9 +85,12 @@ impl Settles {
         if self.call.is_some() {
             return;
         }
-        let due: Vec<Settle> = self.waiting.extract_if(.., |settle| settle.due <= now).collect();
+        let mut due: Vec<Settle> = self.waiting.extract_if(.., |settle| settle.due <= now).collect();
         let Some(deadline) = due.iter().map(|settle| settle.until).min() else { return };
         let writes: Vec<Write> = due.iter().map(|settle| settle.write(now)).collect();
+        for (settle, write) in due.iter_mut().zip(&writes) {
+            settle.record.clone_from(&write.record);
+        }
         let store = Arc::clone(store);
         self.sent = due;
         self.call = Some(Box::pin(async move { store.write(&writes, deadline).await }));

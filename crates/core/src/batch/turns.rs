@@ -86,7 +86,9 @@ impl Drive<'_> {
                 if let Some(entry) = self.entries.get(at) {
                     self.report(entry, &outcome);
                 }
-                self.entry(at).outcome = Some(outcome);
+                let entry = self.entry(at);
+                entry.outcome = Some(outcome);
+                entry.lead = None;
                 self.open -= 1;
                 next.extend(self.plan.leave(at));
             }
@@ -134,7 +136,10 @@ impl Drive<'_> {
             Claimed::Busy { until } => self.busy(at, until),
             Claimed::Suspect => match self.closed {
                 Some(why) => self.finish(at, Outcome::Returned(why)),
-                None => self.suspects.push_back(at),
+                None => {
+                    self.entry(at).lead = None;
+                    self.suspects.push_back(at);
+                }
             },
             Claimed::Unavailable(error) if self.runs_without(&error) => {
                 let entry = self.entry(at);
@@ -248,6 +253,7 @@ impl Drive<'_> {
             held,
             settlement,
             instead: None,
+            record: None,
             outcome,
             due,
             until,

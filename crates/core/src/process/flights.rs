@@ -125,10 +125,9 @@ pub(crate) struct Lead {
 }
 
 impl Lead {
-    /// What the followers are to be told: the record that is in the store now, or `None` if they
-    /// have to look for themselves.
-    pub(crate) fn learn(&mut self, record: Option<Arc<Record>>) {
-        self.known = record;
+    /// What the followers are to be told: the record that was last seen in the store.
+    pub(crate) fn learn(&mut self, record: Arc<Record>) {
+        self.known = Some(record);
     }
 }
 

@@ -54,7 +54,7 @@ fn followers_are_told_what_the_leader_learnt() {
     let mut first = lead(&flights, "a", NOW);
     let followers = [follow(&flights, "a", NOW), follow(&flights, "a", NOW)];
     let record = Arc::new(Record::new(Status::Completed, END));
-    first.learn(Some(Arc::clone(&record)));
+    first.learn(Arc::clone(&record));
     drop(first);
     for follower in followers {
         assert_eq!(follower.landed().now_or_never(), Some(Some(Arc::clone(&record))));

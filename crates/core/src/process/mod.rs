@@ -29,4 +29,4 @@ mod flights_tests;
 
 pub use cache::Cache;
 pub(crate) use completed::Completed;
-pub(crate) use flights::{Boarding, Flights, Lead};
+pub(crate) use flights::{Boarding, Flights, Follow, Lead};

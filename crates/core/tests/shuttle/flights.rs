@@ -64,14 +64,13 @@ impl World {
     }
 
     async fn work<P: Protocol>(&self, mut lead: Guard<P>, record: Option<Arc<Record>>) {
-        let _working = Working::new(&self.working);
+        let working = Working::new(&self.working);
         self.asked.fetch_add(1, Ordering::SeqCst);
         yield_now().await;
         if let Some(record) = record {
             lead.learn(record);
         }
-        yield_now().await;
-        drop(_working);
+        drop(working);
         lead.end();
     }
 }

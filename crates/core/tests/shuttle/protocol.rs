@@ -45,7 +45,7 @@ impl<P: Protocol> Guard<P> {
     }
 
     pub(crate) fn learn(&mut self, record: Arc<Record>) {
-        self.lead.as_mut().unwrap().learn(Some(record));
+        self.lead.as_mut().unwrap().learn(record);
     }
 
     pub(crate) fn end(mut self) {
