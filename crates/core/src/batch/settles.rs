@@ -85,7 +85,8 @@ impl Settles {
         if self.call.is_some() {
             return;
         }
-        let mut due: Vec<Settle> = self.waiting.extract_if(.., |settle| settle.due <= now).collect();
+        let mut due: Vec<Settle> =
+            self.waiting.extract_if(.., |settle| settle.due <= now).collect();
         let Some(deadline) = due.iter().map(|settle| settle.until).min() else { return };
         let writes: Vec<Write> = due.iter().map(|settle| settle.write(now)).collect();
         for (settle, write) in due.iter_mut().zip(&writes) {

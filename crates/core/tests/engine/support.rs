@@ -139,7 +139,16 @@ impl World {
 
     /// The same, with another store.
     pub(crate) async fn invoke_on(&self, store: impl Store, records: Vec<Rec>) -> Vec<Outcome> {
-        let engine = Engine::new(store).with_clock(self.clock.clone());
+        self.invoke_by(&Engine::new(store).with_clock(self.clock.clone()), records).await
+    }
+
+    /// An engine, as the invocations of one process share it.
+    pub(crate) fn engine(&self) -> Engine {
+        Engine::new(self.store.clone()).with_clock(self.clock.clone())
+    }
+
+    /// One invocation of the process that has this engine.
+    pub(crate) async fn invoke_by(&self, engine: &Engine, records: Vec<Rec>) -> Vec<Outcome> {
         let pace = Pace::default();
         let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
         let deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
@@ -173,6 +182,11 @@ impl World {
                 job,
             },
         }
+    }
+
+    /// How many requests were made of the store.
+    pub(crate) fn requests(&self) -> usize {
+        self.store.write_calls() + self.store.read_calls()
     }
 
     /// What the store holds for a label.
