@@ -46,12 +46,8 @@ impl Drive<'_> {
                 Boarding::Follows(follow) => return self.follow(at, follow, now),
             }
         }
-        let Some(record) = engine.completed.get(key, now) else { return Boarded::Leads };
-        let Some(claimed) = self.judge(at, &record, now) else { return Boarded::Leads };
-        if let Some(lead) = &mut self.entry(at).lead {
-            lead.learn(record);
-        }
-        Boarded::Knows(claimed)
+        let known = engine.completed.get(key, now);
+        known.and_then(|record| self.judge(at, &record, now)).map_or(Boarded::Leads, Boarded::Knows)
     }
 
     /// Lies down until the leader is through, for as long as the policy allows.

@@ -4,10 +4,10 @@
 //! and a duplicate may then run beside its original, in the same memory. Asking the store about it
 //! would work, and cost a request for each look; this module answers from memory instead:
 //!
-//! * [`Flights`]: of the invocations that want a key, one claims it in the store; the others wait for
+//! * *Flights*: of the invocations that want a key, one claims it in the store; the others wait for
 //!   what it learns.
-//! * [`Completed`]: keys that were seen completed answer their duplicates for a short while. This one
-//!   helps every warm process, concurrent or not.
+//! * *Completed keys*: what was seen completed answers its duplicates for a short while, within the
+//!   bounds of a [`Cache`]. This helps every warm process, concurrent or not.
 //!
 //! Neither decides anything. A claim is still one conditional write that may lose; what memory holds
 //! is a record that was in the store, and it is judged by [`admission`](crate::admission) as if it
