@@ -21,6 +21,8 @@ use crate::{
 pub(crate) struct Findings {
     pub(crate) effects: u64,
     pub(crate) doubled: BTreeMap<Cause, u64>,
+    /// Effects that came after one with a higher fence.
+    pub(crate) stale: u64,
     pub(crate) violations: Vec<Violation>,
 }
 
@@ -63,6 +65,7 @@ fn effects(findings: &mut Findings, history: &History, number: usize, order: &Or
         let what = format!("{name}: placed {} times, {doubled} without a cause", causes.len());
         findings.violate_times(Offence::Doubled, doubled as u64, what, trace());
     }
+    findings.stale += stale(attempts());
     if let Some(attempt) = attempts().find(|attempt| attempt.effects.len() > 1) {
         let what = format!("{name}: two effects of one execution in process {}", attempt.pid);
         findings.violate(Offence::Ledger, what, trace());
@@ -85,6 +88,18 @@ fn effects(findings: &mut Findings, history: &History, number: usize, order: &Or
     if fences.windows(2).any(|pair| pair.first() == pair.last()) {
         findings.violate(Offence::Fence, format!("{name}: two executions, one fence"), trace());
     }
+}
+
+/// How many effects came after one with a higher fence: a system that compares fences refuses those.
+fn stale<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> u64 {
+    let effects = attempts.flat_map(|a| a.effects.iter().map(|at| (*at, a.fence)));
+    let in_time: BTreeMap<u64, u64> = effects.collect();
+    let (mut highest, mut stale) = (0, 0);
+    for fence in in_time.into_values() {
+        stale += u64::from(fence < highest);
+        highest = highest.max(fence);
+    }
+    stale
 }
 
 /// Why the key may not have been completed by this execution, though it had its effect.

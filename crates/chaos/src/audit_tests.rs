@@ -165,6 +165,20 @@ fn who_was_stopped_between_claim_and_start_may_start_late() {
     }
 }
 
+/// What a fence is for: the late one is behind.
+#[test]
+fn an_effect_behind_a_higher_fence_is_stale() {
+    let mut world = World::new();
+    world.line(Step::Start, "m-0-0", 1, 5);
+    world.run("m-0-0", 2, 6);
+    world.line(Step::Effect, "m-0-0", 1, 5);
+    world.end_with("m-0-0", 1, (End::TimedOut, true, true), ("aa", NOTHING), Fate::Returned);
+    world.end("m-0-0", 2, End::Answered, "executed", Fate::Done);
+    let findings = world.audit();
+    assert_eq!((findings.stale, findings.effects), (1, 2));
+    assert_eq!(world.offences(), []);
+}
+
 #[test]
 fn a_message_done_before_its_effect_is_lost() {
     let mut world = World::new();

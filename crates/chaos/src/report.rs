@@ -29,7 +29,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Killed => "killed between effect and completion",
-            Self::Stopped => "stopped past the lease, then went on",
+            Self::Stopped => "stopped past the lease",
             Self::Cancelled => "dropped at the deadline after the effect",
             Self::Overran => "missed the deadline after the effect",
             Self::CompletionLost => "completion lost, and told",
@@ -88,6 +88,9 @@ pub struct Report {
     pub effects: u64,
     /// Effects beyond the first of their key, by the cause that admits them.
     pub doubled: BTreeMap<Cause, u64>,
+    /// Those among them that came after an effect with a higher fence: a system that compares
+    /// `Call::fence()` would have refused them.
+    pub stale: u64,
     /// How often each fault struck: processes hit, deadlines missed, requests spoilt.
     pub struck: BTreeMap<FaultKind, u64>,
     /// What no run may show.
@@ -128,6 +131,7 @@ impl Report {
             executions: history.attempts.len(),
             effects: findings.effects,
             doubled: findings.doubled,
+            stale: findings.stale,
             struck,
             violations: findings.violations,
             requests: 0,
@@ -194,6 +198,7 @@ impl fmt::Display for Report {
         for (cause, count) in &self.doubled {
             row(f, 2, &cause.to_string(), *count)?;
         }
+        row(f, 2, "of these, a fence would refuse", self.stale)?;
         writeln!(f, "\nfaults that struck")?;
         for (kind, count) in &self.struck {
             row(f, 2, kind.as_str(), *count)?;

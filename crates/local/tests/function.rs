@@ -7,7 +7,7 @@ mod common;
 use std::time::Duration;
 
 use common::{LONG, local, scripted};
-use lambda_idempotency_local::{InvocationResult, Local, Outcome};
+use lambda_idempotency_local::{InvocationResult, Local, Outcome, Signal};
 use serde_json::json;
 
 #[tokio::test]
@@ -64,6 +64,33 @@ async fn one_that_outlives_its_deadline_runs_on_beside_the_next() {
     assert!(common::is_running(late.pid), "it was killed");
     local.shutdown().await;
     assert!(!common::is_running(late.pid), "it outlived the shutdown");
+}
+
+#[tokio::test]
+async fn one_that_is_stopped_misses_its_deadline_and_can_go_on() {
+    let function = scripted().await.timeout(Duration::from_secs(1)).outlives_timeout(true);
+    let local = local(function).await;
+    let pid = local.invoke(&json!({})).await.unwrap().pid;
+    assert!(!local.signal(pid, Signal::Stop), "it has no invocation");
+    let stop = async {
+        // When it is sure to have its event.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(local.signal(pid, Signal::Stop));
+    };
+    let event = json!({ "do": "sleep" });
+    let (invocation, ()) = tokio::join!(local.invoke(&event), stop);
+    let invocation = invocation.unwrap();
+    assert_eq!((invocation.result, invocation.pid), (InvocationResult::TimedOut, pid));
+    assert!(local.is_left_running(pid));
+    common::reaches_state(pid, 'T').await;
+    assert!(local.signal(pid, Signal::Continue));
+    common::reaches_state(pid, 'S').await;
+    assert!(local.signal(pid, Signal::Kill));
+    common::reaches_state(pid, 'Z').await;
+    // The next one that is left running sweeps away what has ended.
+    let next = local.invoke(&event).await.unwrap().pid;
+    assert_eq!((local.is_left_running(pid), local.is_left_running(next)), (false, true));
+    assert!(!local.signal(pid, Signal::Kill), "its id may be another's now");
 }
 
 #[tokio::test]

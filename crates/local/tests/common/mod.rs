@@ -35,8 +35,17 @@ pub(crate) async fn local(function: FunctionConfig) -> Local {
 
 /// Whether a process exists and is more than a name on the list of the dead.
 pub(crate) fn is_running(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')')
-        .next()
-        .is_some_and(|rest| !rest.trim_start().is_empty() && !rest.trim_start().starts_with('Z'))
+    state(pid).is_some_and(|state| state != 'Z')
+}
+
+/// Waits until a process runs (`R`), sleeps (`S`), is stopped (`T`) or dead (`Z`).
+pub(crate) async fn reaches_state(pid: u32, wanted: char) {
+    while state(pid) != Some(wanted) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.trim_start().chars().next()
 }
