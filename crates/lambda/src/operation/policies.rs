@@ -9,6 +9,7 @@ use lambda_idempotency_core::policy::{
 };
 
 use super::Operation;
+use crate::bad_record::OnBadRecord;
 
 impl Operation {
     /// How long a completed record answers later deliveries. Default: 24 hours.
@@ -19,7 +20,7 @@ impl Operation {
     }
 
     /// What becomes of a delivery whose key is held elsewhere. Default: what suits the source,
-    /// [`Conflict::Retry`] for queues, [`Conflict::Wait`] for SNS and EventBridge.
+    /// [`Conflict::Retry`] for SQS, [`Conflict::Wait`] for everything else.
     #[must_use]
     pub fn on_conflict(mut self, conflict: Conflict) -> Self {
         self.conflict = Some(conflict);
@@ -30,6 +31,14 @@ impl Operation {
     #[must_use]
     pub fn on_missing_key(mut self, missing_key: MissingKey) -> Self {
         self.policy.missing_key = missing_key;
+        self.changed()
+    }
+
+    /// What becomes of a record that cannot be processed as it is: it cannot be read, has no key, or
+    /// does not fit the handler's type. Default: it fails, and goes back to its source.
+    #[must_use]
+    pub fn on_bad_record(mut self, bad_record: OnBadRecord) -> Self {
+        self.bad_record = bad_record;
         self.changed()
     }
 

@@ -1,6 +1,6 @@
 //! SQS: FIFO queues keep the order of their groups; standard queues have none.
 
-use lambda_idempotency::Operation;
+use lambda_idempotency::{AfterFailure, Operation};
 use serde_json::Value;
 
 use crate::support::{FIFO, QUEUE, World, batch, diagnostic, grouped, order, sample, without};
@@ -86,4 +86,41 @@ async fn an_outage_fails_the_invocation_of_a_fifo_queue_too() {
     assert_eq!(kind, "Idempotency.RecordsReturned");
     assert!(text.contains("5 of 5 sqs"), "{text}");
     assert_eq!(world.ledger.total(), 0);
+}
+
+/// With one handler at a time, nothing of any group is started after a failure.
+#[tokio::test]
+async fn a_failure_can_stop_the_whole_batch() {
+    let world = World::new();
+    let operation = by_id().after_failure(AfterFailure::Batch).concurrency(1);
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let event = batch([
+        grouped(order("m-1", "a1", ""), FIFO, "a"),
+        grouped(order("m-2", "b1", "fail"), FIFO, "b"),
+        grouped(order("m-3", "c1", ""), FIFO, "c"),
+        grouped(order("m-4", "a2", ""), FIFO, "a"),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, ["m-2", "m-3", "m-4"]);
+    world.ledger.assert_each_once(["a1"]);
+}
+
+/// What was received most often is closest to the dead-letter queue.
+#[tokio::test]
+async fn a_standard_queue_starts_what_was_received_most_often() {
+    let world = World::new();
+    let started = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = std::sync::Arc::clone(&started);
+    let handler = move |order: Value, _| {
+        log.lock().unwrap().push(order["id"].as_str().unwrap().to_owned());
+        std::future::ready(Ok::<_, std::io::Error>(()))
+    };
+    let function = world.idempotency().sqs(by_id().concurrency(1), handler).unwrap();
+    let mut records = Vec::new();
+    for (id, receives) in [("a", "1"), ("b", "3"), ("c", "2"), ("d", "many")] {
+        let mut record = order(&format!("m-{id}"), id, "");
+        record["attributes"]["ApproximateReceiveCount"] = receives.into();
+        records.push(record);
+    }
+    assert!(world.returned(&function, &batch(records)).await.is_empty());
+    assert_eq!(*started.lock().unwrap(), ["b", "c", "a", "d"]);
 }

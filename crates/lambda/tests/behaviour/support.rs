@@ -71,6 +71,18 @@ impl World {
         }
     }
 
+    /// A handler of any JSON, which notes it as it is written.
+    pub(crate) fn raw_handler(
+        &self,
+    ) -> impl Fn(Box<RawValue>, Call) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static
+    {
+        let ledger = self.ledger.clone();
+        move |json, _| {
+            ledger.record(json.get(), "");
+            Box::pin(async { Ok(()) })
+        }
+    }
+
     /// A context whose invocation ends in 30 seconds.
     pub(crate) fn context(&self) -> Context {
         let mut context = Context::default();

@@ -1,0 +1,161 @@
+//! ActiveMQ and RabbitMQ: whole batches come again, and what was done is not done twice.
+
+use lambda_idempotency::{MissingKey, Operation, record};
+use serde_json::{Value, json};
+
+use crate::{
+    support::{World, diagnostic},
+    support_streams::base64,
+};
+
+const BROKER: &str = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
+
+fn active(messages: impl IntoIterator<Item = (&'static str, &'static str, &'static str)>) -> Value {
+    let messages = messages.into_iter().map(|(message, id, fate)| {
+        json!({
+            "messageID": message, "messageType": "jms/text-message", "redelivered": false,
+            "data": base64(json!({ "id": id, "do": fate }).to_string()),
+            "destination": { "physicalName": "orders" }, "properties": null,
+        })
+    });
+    let messages: Vec<Value> = messages.collect();
+    json!({ "eventSource": "aws:mq", "eventSourceArn": BROKER, "messages": messages })
+}
+
+fn rabbit(messages: impl IntoIterator<Item = (Value, &'static str, &'static str)>) -> Value {
+    let messages = messages.into_iter().map(|(message, id, fate)| {
+        json!({
+            "basicProperties": { "messageId": message, "correlationId": id, "headers": {} },
+            "redelivered": false,
+            "data": base64(json!({ "id": id, "do": fate }).to_string()),
+        })
+    });
+    let messages: Vec<Value> = messages.collect();
+    let queues = json!({ "orders::/": messages });
+    json!({ "eventSource": "aws:rmq", "eventSourceArn": BROKER, "rmqMessagesByQueue": queues })
+}
+
+#[tokio::test]
+async fn a_batch_comes_again_whole_and_what_is_done_stays_done() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let active_mq = idempotency.active_mq(Operation::new("a"), world.handler()).unwrap();
+    let rabbit_mq = idempotency.rabbit_mq(Operation::new("b"), world.handler()).unwrap();
+    for (function, event, ids) in [
+        (
+            &active_mq,
+            active([("1", "a", ""), ("2", "b", "fail once"), ("3", "c", "")]),
+            ["a", "b", "c"],
+        ),
+        (
+            &rabbit_mq,
+            rabbit([("1".into(), "x", ""), ("2".into(), "y", "fail once"), ("3".into(), "z", "")]),
+            ["x", "y", "z"],
+        ),
+    ] {
+        let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.RecordsReturned");
+        assert!(text.contains("1 of 3") && text.contains("record 2"), "{text}");
+        assert_eq!(world.ledger.executed(ids[0]) + world.ledger.executed(ids[2]), 2);
+        assert_eq!(world.invoke(function, &event).await.unwrap(), Value::Null);
+        for id in ids {
+            world.ledger.assert_once(id);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_known_by_its_id_in_its_queue() {
+    let world = World::new();
+    let function = world.idempotency().rabbit_mq(Operation::new("b"), world.handler()).unwrap();
+    let event = rabbit([("1".into(), "x", "")]);
+    let mut other_queue = event.clone();
+    let list = other_queue["rmqMessagesByQueue"]["orders::/"].take();
+    other_queue["rmqMessagesByQueue"] = json!({ "refunds::/": list });
+    let mut other_broker = event.clone();
+    other_broker["eventSourceArn"] = format!("{BROKER}2").into();
+    for event in [&event, &other_queue, &other_broker, &event, &other_queue] {
+        world.invoke(&function, event).await.unwrap();
+    }
+    assert_eq!(world.ledger.executed("x"), 3);
+}
+
+/// RabbitMQ sets no id by itself. To take the payload for one would answer one order with another.
+#[tokio::test]
+async fn a_message_without_an_id_needs_a_key() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let plain = idempotency.rabbit_mq(Operation::new("a"), world.handler()).unwrap();
+    for id in [Value::Null, json!(""), json!(7)] {
+        let event = rabbit([(id, "x", "")]);
+        let (kind, text) = diagnostic(world.invoke(&plain, &event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.RecordsReturned");
+        assert!(text.contains("basicProperties.messageId") && text.contains(".key("), "{text}");
+    }
+    assert_eq!(world.ledger.total(), 0);
+    for operation in [
+        Operation::new("b").key("id"),
+        Operation::new("c").key(record("basicProperties.correlationId")),
+    ] {
+        let function = idempotency.rabbit_mq(operation, world.handler()).unwrap();
+        for _ in 0..2 {
+            let event = rabbit([(Value::Null, "y", "")]);
+            assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
+        }
+    }
+    assert_eq!(world.ledger.executed("y"), 2, "once for each operation");
+    for (name, policy, executed) in
+        [("d", MissingKey::RunUnprotected, 2), ("e", MissingKey::Skip, 0)]
+    {
+        let operation = Operation::new(name).on_missing_key(policy);
+        let function = idempotency.rabbit_mq(operation, world.handler()).unwrap();
+        for _ in 0..2 {
+            world.invoke(&function, &rabbit([(Value::Null, name, "")])).await.unwrap();
+        }
+        assert_eq!(world.ledger.executed(name), executed, "the policy for missing keys holds");
+    }
+}
+
+#[tokio::test]
+async fn bad_messages_fail_and_say_why() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let active_mq = idempotency.active_mq(Operation::new("a"), world.handler()).unwrap();
+    let rabbit_mq = idempotency.rabbit_mq(Operation::new("b"), world.handler()).unwrap();
+    for (data, expected) in [
+        (json!(base64([0xff])), "whole_record"),
+        (json!("no base64!"), "whole_record"),
+        (json!(null), "the record has no data"),
+        (json!(7), "the record has no data"),
+    ] {
+        let mut bad = active([("1", "x", "")]);
+        bad["messages"][0]["data"] = data.clone();
+        let (_, text) = diagnostic(world.invoke(&active_mq, &bad).await.unwrap_err());
+        assert!(text.contains(expected), "{text}");
+        let mut bad = rabbit([("1".into(), "x", "")]);
+        bad["rmqMessagesByQueue"]["orders::/"][0]["data"] = data;
+        let (_, text) = diagnostic(world.invoke(&rabbit_mq, &bad).await.unwrap_err());
+        assert!(text.contains(expected), "{text}");
+    }
+    let mut odd = rabbit([]);
+    odd["rmqMessagesByQueue"]["orders::/"] = "no list".into();
+    assert!(world.invoke(&rabbit_mq, &odd).await.is_err());
+    assert_eq!(world.ledger.total(), 0);
+    assert_eq!(world.invoke(&rabbit_mq, &rabbit([])).await.unwrap(), Value::Null);
+    assert_eq!(world.invoke(&active_mq, &active([])).await.unwrap(), Value::Null);
+}
+
+#[tokio::test]
+async fn a_broker_can_be_chosen() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    for (broker, taken) in [("shop", true), (BROKER, true), ("other", false), ("b-1", false)] {
+        let operation = Operation::new("a").from_broker(broker);
+        let active_mq = idempotency.active_mq(operation.clone(), world.handler()).unwrap();
+        let rabbit_mq = idempotency.rabbit_mq(operation, world.handler()).unwrap();
+        let event = active([("1", "x", "")]);
+        assert_eq!(world.invoke(&active_mq, &event).await.is_ok(), taken, "{broker}");
+        let event = rabbit([("1".into(), "y", "")]);
+        assert_eq!(world.invoke(&rabbit_mq, &event).await.is_ok(), taken, "{broker}");
+    }
+}

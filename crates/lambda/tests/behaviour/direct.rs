@@ -1,0 +1,114 @@
+//! Scheduler and direct invocations: events of the user's own shape.
+
+use lambda_idempotency::Operation;
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, diagnostic, order, serve};
+
+const SCHEDULE: &str = "arn:aws:scheduler:eu-west-1:111122223333:schedule/default/nightly";
+
+fn scheduled(schedule: &str, time: &str, attempt: &str) -> Value {
+    json!({
+        "scheduleArn": schedule, "scheduledTime": time, "executionId": format!("x-{attempt}"),
+        "attempt": attempt, "id": "report",
+    })
+}
+
+/// An attempt has its own execution id, and is the same occasion all the same.
+#[tokio::test]
+async fn an_occasion_of_a_schedule_is_known_by_its_time() {
+    let world = World::new();
+    let function = world.idempotency().scheduler(Operation::new("a"), world.handler()).unwrap();
+    for (time, attempt, executed) in [
+        ("2026-01-01T00:00:00Z", "1", 1),
+        ("2026-01-01T00:00:00Z", "2", 1),
+        ("2026-01-02T00:00:00Z", "1", 2),
+    ] {
+        let event = scheduled(SCHEDULE, time, attempt);
+        assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
+        assert_eq!(world.ledger.executed("report"), executed, "{time} {attempt}");
+    }
+    let other = scheduled(&SCHEDULE.replace("nightly", "daily"), "2026-01-01T00:00:00Z", "1");
+    world.invoke(&function, &other).await.unwrap();
+    assert_eq!(world.ledger.executed("report"), 3, "another schedule");
+}
+
+#[tokio::test]
+async fn a_schedule_can_be_chosen_and_has_to_name_itself() {
+    let world = World::new();
+    let named = |name: &str| {
+        let operation = Operation::new("a").from_schedule(name);
+        world.idempotency().scheduler(operation, world.handler()).unwrap()
+    };
+    let event = scheduled(SCHEDULE, "2026-01-01T00:00:00Z", "1");
+    assert!(world.invoke(&named("nightly"), &event).await.is_ok());
+    assert!(world.invoke(&named(SCHEDULE), &event).await.is_ok());
+    assert!(world.invoke(&named("daily"), &event).await.is_err());
+    let any = world.idempotency().scheduler(Operation::new("a"), world.handler()).unwrap();
+    for (member, value) in [
+        ("scheduleArn", json!("")),
+        ("scheduleArn", json!("arn:aws:sqs:eu-west-1:1:orders")),
+        ("scheduledTime", Value::Null),
+        ("scheduledTime", json!("")),
+    ] {
+        let mut event = event.clone();
+        event[member] = value;
+        let (kind, _) = diagnostic(world.invoke(&any, &event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.UnknownEvent");
+    }
+}
+
+/// Lambda keeps the request id when it tries an asynchronous invocation again.
+#[tokio::test]
+async fn a_retry_of_a_direct_invocation_is_known_by_its_request() {
+    let world = World::new();
+    let function = world.idempotency().invoke(Operation::new("a"), world.handler()).unwrap();
+    let event = json!({ "id": "x" }).to_string();
+    for (request, executed) in [("r-1", 1), ("r-1", 1), ("r-2", 2)] {
+        let mut context = world.context();
+        context.request_id = request.to_owned();
+        world.clock.drive(serve(function.clone(), &event, context)).await.unwrap();
+        assert_eq!(world.ledger.executed("x"), executed);
+    }
+    let mut nameless = world.context();
+    nameless.request_id.clear();
+    let refused = world.clock.drive(serve(function, &event, nameless)).await.unwrap_err();
+    assert!(diagnostic(refused).1.contains("request id"));
+}
+
+#[tokio::test]
+async fn a_direct_invocation_may_hold_any_json() {
+    let world = World::new();
+    let by_all = Operation::new("a").key("@");
+    let function = world.idempotency().invoke(by_all, world.raw_handler()).unwrap();
+    for event in [r#""text""#, "7", "[1,2]", r#"{"a":1}"#, "true"] {
+        for _ in 0..2 {
+            assert_eq!(world.invoke_raw(&function, event).await.unwrap(), Value::Null);
+        }
+        world.ledger.assert_once(event);
+    }
+    let failing = world.idempotency().invoke(Operation::new("b"), world.handler()).unwrap();
+    let (kind, text) =
+        diagnostic(world.invoke(&failing, &json!({ "do": "fail" })).await.unwrap_err());
+    assert_eq!(kind, "Idempotency.RecordsReturned");
+    assert!(text.contains("invoke record request-1"), "{text}");
+}
+
+/// It takes what no other source does, wherever it stands.
+#[tokio::test]
+async fn a_direct_invocation_is_asked_last() {
+    let world = World::new();
+    let function = world
+        .idempotency()
+        .function()
+        .invoke(Operation::new("any").key("@"), world.raw_handler())
+        .sqs(Operation::new("place").key("id"), world.handler())
+        .scheduler(Operation::new("report"), world.handler())
+        .build()
+        .unwrap();
+    let answer = world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
+    assert_eq!(answer, json!({ "batchItemFailures": [] }));
+    world.invoke(&function, &scheduled(SCHEDULE, "2026-01-01T00:00:00Z", "1")).await.unwrap();
+    world.invoke_raw(&function, "[7]").await.unwrap();
+    world.ledger.assert_each_once(["a", "report", "[7]"]);
+}

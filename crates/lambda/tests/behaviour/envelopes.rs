@@ -1,0 +1,188 @@
+//! Records within records: the payload is what is inside, and the identity survives the outside.
+
+use lambda_idempotency::{Envelope, Operation, record};
+use serde_json::{Value, json};
+
+use crate::support::{
+    FIFO, TOPIC, World, batch, bus_event, diagnostic, grouped, ids, notification, sample, with_body,
+};
+
+/// An SNS notification as a queue gets it.
+fn announced(id: &str, message: &Value) -> String {
+    let message = message.to_string();
+    json!({
+        "Type": "Notification", "MessageId": id, "TopicArn": TOPIC, "Message": message,
+        "Timestamp": "2026-01-01T00:00:00.000Z",
+    })
+    .to_string()
+}
+
+fn uploaded(keys: &[&str]) -> Value {
+    batch(keys.iter().map(|key| {
+        json!({
+            "eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "eventTime": "t",
+            "s3": {
+                "bucket": { "name": "uploads", "arn": "arn:aws:s3:::uploads" },
+                "object": { "key": key, "eTag": "d41d", "sequencer": "01" },
+            },
+        })
+    }))
+}
+
+/// A redrive, or a second delivery to the queue, gives the message a new id; the notification's own
+/// stays.
+#[tokio::test]
+async fn the_inner_id_survives_a_redrive() {
+    let world = World::new();
+    let inside = Operation::new("a").envelope(Envelope::Sns);
+    let function = world.idempotency().sqs(inside, world.handler()).unwrap();
+    for (message, notification, executed) in
+        [("m-1", "n-1", 1), ("m-2", "n-1", 1), ("m-3", "n-2", 2)]
+    {
+        let body = announced(notification, &json!({ "id": "x" }));
+        let answer = world.invoke(&function, &batch([with_body(message, &body)])).await.unwrap();
+        assert!(ids(&answer).is_empty());
+        assert_eq!(world.ledger.executed("x"), executed, "{message}");
+    }
+    // The same notification without the detour is the same work.
+    let direct = world.idempotency().sns(Operation::new("a"), world.handler()).unwrap();
+    world.invoke(&direct, &notification("n-1", r#"{"id":"x"}"#)).await.unwrap();
+    assert_eq!(world.ledger.executed("x"), 2);
+}
+
+#[tokio::test]
+async fn an_event_in_a_message_is_known_by_its_own_id() {
+    let world = World::new();
+    let inside = Operation::new("a").envelope(Envelope::EventBridge);
+    let function = world.idempotency().sqs(inside, world.handler()).unwrap();
+    let body = bus_event("e-1", "Placed", &json!({ "id": "x" })).to_string();
+    for message in ["m-1", "m-2"] {
+        world.invoke(&function, &batch([with_body(message, &body)])).await.unwrap();
+    }
+    world.ledger.assert_once("x");
+}
+
+/// Keys and handlers see what is innermost; the record around it all is still there.
+#[tokio::test]
+async fn a_payload_three_deep() {
+    let world = World::new();
+    let inside = |name| Operation::new(name).envelope(Envelope::Sns).envelope(Envelope::S3);
+    let body = |id: &str, keys: &[&str]| announced(id, &uploaded(keys));
+    let handler = std::sync::Arc::new(world.handler());
+    let by_object =
+        move |record: Value, call| handler(json!({ "id": record["s3"]["object"]["key"] }), call);
+    for (operation, first, second) in
+        [(inside("identity"), "a", "b"), (inside("key").key("s3.object.key"), "c", "d")]
+    {
+        let function = world.idempotency().sqs(operation, by_object.clone()).unwrap();
+        for message in ["m-1", "m-2"] {
+            let one = with_body(message, &body(message, &[first]));
+            let other = with_body("m-3", &body("n-3", &[second]));
+            assert!(world.returned(&function, &batch([one, other])).await.is_empty());
+        }
+        world.ledger.assert_once(first);
+        world.ledger.assert_once(second);
+    }
+    let by_message = inside("outside").key(record("messageId"));
+    let function = world.idempotency().sqs(by_message, by_object).unwrap();
+    for message in ["m-1", "m-2"] {
+        let event = batch([with_body(message, &body("n-1", &["e"]))]);
+        world.invoke(&function, &event).await.unwrap();
+    }
+    assert_eq!(world.ledger.executed("e"), 2);
+}
+
+/// Several objects in one message go back with it, and only what failed is done again.
+#[tokio::test]
+async fn several_records_in_one_message_come_and_go_together() {
+    let world = World::new();
+    let handler = world.handler();
+    let fails_once = move |record: Value, call| {
+        let key = &record["s3"]["object"]["key"];
+        let fate = if key == "b" { "fail once" } else { "" };
+        handler(json!({ "id": key, "do": fate }), call)
+    };
+    let inside = Operation::new("a").envelope(Envelope::S3);
+    let function = world.idempotency().sqs(inside, fails_once).unwrap();
+    let event = batch([
+        with_body("m-1", &uploaded(&["a", "b", "c"]).to_string()),
+        with_body("m-2", &uploaded(&["d"]).to_string()),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    world.ledger.assert_each_once(["a", "c", "d"]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    world.ledger.assert_each_once(["a", "b", "c", "d"]);
+}
+
+/// A queue gets one when the bucket's notifications are set up.
+#[tokio::test]
+async fn a_test_event_in_a_message_is_acknowledged() {
+    let world = World::new();
+    let inside = Operation::new("a").envelope(Envelope::S3);
+    let function = world.idempotency().sqs(inside, world.handler()).unwrap();
+    let test = r#"{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":"uploads"}"#;
+    assert!(world.returned(&function, &batch([with_body("m-1", test)])).await.is_empty());
+    assert_eq!(world.ledger.total(), 0);
+}
+
+/// Nothing is guessed: what is not in its envelope is refused, and what is in one without the
+/// operation saying so is a payload like any other.
+#[tokio::test]
+async fn an_envelope_is_said_and_not_guessed() {
+    let world = World::new();
+    for (name, envelope, expected) in [
+        ("a", Envelope::Sns, "notification of SNS"),
+        ("b", Envelope::EventBridge, "event of EventBridge"),
+        ("c", Envelope::S3, "notification of S3"),
+    ] {
+        let inside = Operation::new(name).envelope(envelope);
+        let sqs = world.idempotency().sqs(inside.clone(), world.handler()).unwrap();
+        let sns = world.idempotency().sns(inside, world.handler()).unwrap();
+        for body in [r#"{"id":"x"}"#, "no JSON", "[]", "7", r#"{"MessageId":"n","TopicArn":null}"#]
+        {
+            let answer = world.invoke(&sqs, &batch([with_body("m-1", body)])).await.unwrap();
+            assert_eq!(ids(&answer), ["m-1"], "{name} {body}");
+            let (_, text) =
+                diagnostic(world.invoke(&sns, &notification("n-1", body)).await.unwrap_err());
+            assert!(text.contains(expected) && text.contains(".envelope("), "{text}");
+        }
+    }
+    assert_eq!(world.ledger.total(), 0);
+    let plain = world.idempotency().sqs(Operation::new("d"), world.raw_handler()).unwrap();
+    let body = announced("n-1", &json!({ "id": "x" }));
+    for message in ["m-1", "m-2"] {
+        world.invoke(&plain, &batch([with_body(message, &body)])).await.unwrap();
+    }
+    assert_eq!(world.ledger.executed(&body), 2);
+}
+
+#[tokio::test]
+async fn a_message_keeps_its_order_and_its_name() {
+    let world = World::new();
+    let inside = Operation::new("a").envelope(Envelope::Sns);
+    let function = world.idempotency().sqs(inside, world.handler()).unwrap();
+    let message = |id: &str, order: &str, fate: &str| {
+        let body = announced(id, &json!({ "id": order, "do": fate }));
+        grouped(with_body(id, &body), FIFO, "g")
+    };
+    let event = batch([message("m-1", "a", "fail"), message("m-2", "b", "")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
+    assert_eq!(world.ledger.total(), 0);
+}
+
+#[tokio::test]
+async fn the_samples_of_envelopes() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let sns = Operation::new("sns").envelope(Envelope::Sns).key("username");
+    let sns = idempotency.sqs(sns, world.raw_handler()).unwrap();
+    let s3 =
+        idempotency.sqs(Operation::new("s3").envelope(Envelope::S3), world.raw_handler()).unwrap();
+    for (function, name) in [(&sns, "snsSqsEvent"), (&sns, "snsSqsFifoEvent"), (&s3, "s3SqsEvent")]
+    {
+        let answer = world.invoke_raw(function, &sample(name)).await.unwrap();
+        assert!(ids(&answer).is_empty(), "{name}");
+    }
+    world.ledger.assert_once(r#"{"message": "hello world", "username": "lessa"}"#);
+    assert_eq!(world.ledger.total(), 2, "two notifications with one user name, one upload");
+}

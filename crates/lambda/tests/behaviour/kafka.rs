@@ -1,0 +1,239 @@
+//! Kafka: several partitions in one event, each in order and with a checkpoint of its own.
+
+use lambda_idempotency::{Function, Operation, Order, record};
+use serde_json::{Value, json};
+
+use crate::{
+    support::{World, diagnostic},
+    support_streams::{CLUSTER, base64, message, topic},
+};
+
+fn indexed(world: &World, operation: Operation) -> Function {
+    world.idempotency().kafka(operation, world.handler()).unwrap()
+}
+
+/// The partial batch response names objects, and nothing else.
+fn failures(expected: &[(&str, u64)]) -> Value {
+    let named = expected.iter().map(|(partition, offset)| {
+        json!({ "itemIdentifier": { "partition": partition, "offset": offset } })
+    });
+    json!({ "batchItemFailures": named.collect::<Vec<_>>() })
+}
+
+fn by_offset() -> Operation {
+    Operation::new("index")
+}
+
+fn partitions() -> Value {
+    topic([
+        message(0, 15, "a15", ""),
+        message(0, 16, "a16", "fail once"),
+        message(0, 17, "a17", ""),
+        message(1, 7, "b7", ""),
+        message(1, 8, "b8", ""),
+        message(10, 3, "c3", "fail once"),
+    ])
+}
+
+#[tokio::test]
+async fn each_partition_has_its_checkpoint() {
+    let world = World::new();
+    let function = indexed(&world, by_offset());
+    let answer = world.invoke(&function, &partitions()).await.unwrap();
+    assert_eq!(answer, failures(&[("orders-0", 16), ("orders-10", 3)]));
+    world.ledger.assert_each_once(["a15", "b7", "b8"]);
+    world.ledger.assert_never("a17");
+    assert_eq!(world.invoke(&function, &partitions()).await.unwrap(), failures(&[]));
+    world.ledger.assert_each_once(["a15", "a16", "a17", "b7", "b8", "c3"]);
+}
+
+#[tokio::test]
+async fn with_order_by_key_the_rest_of_the_partition_goes_on() {
+    let world = World::new();
+    let function = indexed(&world, by_offset().order(Order::Key));
+    let mut same_key = message(0, 18, "a18", "");
+    same_key["key"] = base64("a16").into();
+    let mut event = partitions();
+    event["records"]["orders-0"].as_array_mut().unwrap().push(same_key);
+    let answer = world.invoke(&function, &event).await.unwrap();
+    assert_eq!(answer, failures(&[("orders-0", 16), ("orders-10", 3)]));
+    world.ledger.assert_each_once(["a15", "a17", "b7", "b8"]);
+    world.ledger.assert_never("a18");
+}
+
+/// Without keys there is nothing to tell which records belong together.
+#[tokio::test]
+async fn records_without_a_key_keep_the_order_of_their_partition() {
+    let world = World::new();
+    let function = indexed(&world, by_offset().order(Order::Key));
+    let mut records = [message(0, 1, "1", "fail"), message(0, 2, "2", ""), message(1, 1, "3", "")];
+    for record in &mut records {
+        record["key"] = Value::Null;
+    }
+    let answer = world.invoke(&function, &topic(records)).await.unwrap();
+    assert_eq!(answer, failures(&[("orders-0", 1)]));
+    world.ledger.assert_each_once(["3"]);
+    assert_eq!(world.ledger.total(), 1);
+}
+
+/// The same offset is the same record, unless the topic was deleted and made anew.
+#[tokio::test]
+async fn a_topic_made_anew_has_new_records_at_old_offsets() {
+    let world = World::new();
+    let function = indexed(&world, by_offset());
+    let first = message(0, 1, "x", "");
+    let mut anew = message(0, 1, "x", "");
+    anew["timestamp"] = 1_700_000_000_000_u64.into();
+    for record in [&first, &anew, &first, &anew] {
+        world.invoke(&function, &topic([record.clone()])).await.unwrap();
+    }
+    assert_eq!(world.ledger.executed("x"), 2);
+}
+
+#[tokio::test]
+async fn clusters_topics_and_partitions_do_not_share_identities() {
+    let world = World::new();
+    let function = indexed(&world, by_offset());
+    let mut elsewhere = topic([message(0, 1, "x", "")]);
+    elsewhere["eventSourceArn"] = format!("{CLUSTER}5").into();
+    let mut own = elsewhere.clone();
+    own["eventSource"] = "SelfManagedKafka".into();
+    own.as_object_mut().unwrap().remove("eventSourceArn");
+    let mut reordered = own.clone();
+    reordered["bootstrapServers"] = "b-1.shop:9092,b-2.shop:9092".into();
+    let mut another_topic = topic([message(0, 1, "x", "")]);
+    let list = another_topic["records"]["orders-0"].take();
+    another_topic["records"] = json!({ "refunds-0": list });
+    let here = topic([message(0, 1, "x", ""), message(1, 1, "x", "")]);
+    for event in [&here, &elsewhere, &own, &reordered, &another_topic, &here, &elsewhere] {
+        assert_eq!(world.invoke(&function, event).await.unwrap(), failures(&[]));
+    }
+    assert_eq!(world.ledger.executed("x"), 5);
+}
+
+#[tokio::test]
+async fn a_tombstone_is_null_and_not_bad() {
+    let world = World::new();
+    let ledger = world.ledger.clone();
+    let handler = move |order: Option<Value>, _| {
+        ledger.record(if order.is_none() { "deleted" } else { "there" }, "");
+        async { Ok::<_, std::io::Error>(()) }
+    };
+    let by_key = Operation::new("compact").key(record("[key, offset]"));
+    let function = world.idempotency().kafka(by_key, handler).unwrap();
+    let mut tombstone = message(0, 1, "x", "");
+    tombstone["value"] = Value::Null;
+    let event = topic([tombstone, message(0, 2, "x", "")]);
+    assert_eq!(world.invoke(&function, &event).await.unwrap(), failures(&[]));
+    world.ledger.assert_each_once(["deleted", "there"]);
+}
+
+#[tokio::test]
+async fn bad_records_are_checkpoints() {
+    let world = World::new();
+    let function = indexed(&world, Operation::new("index").key("id"));
+    for value in [json!(base64("no JSON")), json!(base64([0xff])), json!("no base64!"), json!(7)] {
+        let mut bad = message(0, 2, "x", "");
+        bad["value"] = value;
+        let event =
+            topic([message(0, 1, "a", ""), bad, message(0, 3, "c", ""), message(1, 2, "b", "")]);
+        assert_eq!(world.invoke(&function, &event).await.unwrap(), failures(&[("orders-0", 2)]));
+    }
+    world.ledger.assert_each_once(["a", "b"]);
+    assert_eq!(world.ledger.total(), 2);
+}
+
+#[tokio::test]
+async fn what_cannot_be_named_fails_the_invocation() {
+    let world = World::new();
+    let function = indexed(&world, Operation::new("index").key("id"));
+    for offset in [Value::Null, json!("2"), json!(-2), json!(1.5)] {
+        let mut nameless = message(0, 2, "x", "fail");
+        nameless["offset"] = offset;
+        let event = topic([message(1, 1, "a", ""), nameless]);
+        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.RecordsReturned");
+        assert!(text.contains("1 of 2 kafka"), "{text}");
+    }
+    let mut event = topic([message(1, 1, "a", "")]);
+    event["records"]["orders-0"] = json!("no list");
+    let (_, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+    assert!(text.contains("kafka record orders-0") && text.contains("1 of 2"), "{text}");
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn an_event_without_records_is_done_and_one_without_partitions_is_none() {
+    let world = World::new();
+    let function = indexed(&world, by_offset());
+    assert_eq!(world.invoke(&function, &topic([])).await.unwrap(), failures(&[]));
+    let mut event = topic([]);
+    for records in [Value::Null, json!([]), json!("orders")] {
+        event["records"] = records;
+        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.UnknownEvent");
+        assert!(text.contains("aws:kafka"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_or_a_topic_can_be_chosen() {
+    let world = World::new();
+    for (operation, taken) in [
+        (by_offset().from_topic("orders"), true),
+        (by_offset().from_topic("order"), false),
+        (by_offset().from_broker("shop"), true),
+        (by_offset().from_broker(CLUSTER), true),
+        (by_offset().from_broker("other"), false),
+    ] {
+        let function = indexed(&world, operation);
+        let answer = world.invoke(&function, &topic([message(0, 1, "x", "")])).await;
+        assert_eq!(answer.is_ok(), taken);
+    }
+}
+
+/// Keys and handlers can use what stands around the value, as text.
+#[tokio::test]
+async fn headers_and_keys_are_text() {
+    let world = World::new();
+    let mut event = message(0, 1, "k", "");
+    let bytes = |text: &str| -> Vec<i64> {
+        // As Java writes them.
+        text.bytes().map(|byte| i64::from(byte.cast_signed())).collect()
+    };
+    event["headers"] = json!([
+        { "trace-id": bytes("größe") }, { "to": bytes("a") }, { "to": bytes("b") },
+        { "hash": [-1, 254] }, { "odd": [1000] },
+    ]);
+    event["value"] = base64("v").into();
+    let function = world
+        .idempotency()
+        .kafka(Operation::new("whole").whole_record(), world.raw_handler())
+        .unwrap();
+    world.invoke(&function, &topic([event.clone()])).await.unwrap();
+    world.ledger.assert_once(
+        r#"{"topic":"orders","partition":0,"offset":1,"timestamp":1545084650988,"timestampType":"CREATE_TIME","key":"k","value":"v","headers":{"hash":[-1,254],"odd":[1000],"to":["a","b"],"trace-id":"größe"}}"#,
+    );
+
+    let by_header = Operation::new("by-header").key(record("headers.\"trace-id\""));
+    let function = world.idempotency().kafka(by_header, world.text_handler()).unwrap();
+    for offset in [1, 2] {
+        event["offset"] = offset.into();
+        world.invoke(&function, &topic([event.clone()])).await.unwrap();
+    }
+    world.ledger.assert_once("v");
+}
+
+/// Bytes that are no text are not mistaken for the text that writes them down.
+#[tokio::test]
+async fn bytes_are_told_from_text() {
+    let world = World::new();
+    let by_key = Operation::new("by-key").key(record("key"));
+    let function = world.idempotency().kafka(by_key, world.handler()).unwrap();
+    let mut bytes = message(0, 1, "x", "");
+    bytes["key"] = base64([0xff, 0xfe]).into();
+    let mut text = message(0, 2, "x", "");
+    text["key"] = base64(base64([0xff, 0xfe])).into();
+    assert_eq!(world.invoke(&function, &topic([bytes, text])).await.unwrap(), failures(&[]));
+    assert_eq!(world.ledger.executed("x"), 2);
+}

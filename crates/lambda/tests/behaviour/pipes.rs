@@ -1,0 +1,134 @@
+//! EventBridge Pipes: bare lists of records, answered as their own source would be.
+
+use lambda_idempotency::{Function, Operation};
+use serde_json::{Value, json};
+
+use crate::{
+    support::{FIFO, World, diagnostic, grouped, order},
+    support_streams::{CLUSTER, change, message, put, sequence, topic},
+};
+
+fn piped(world: &World) -> Function {
+    world.idempotency().pipe(Operation::new("a"), world.handler()).unwrap()
+}
+
+/// In a pipe, what is in `kinesis` stands beside the rest.
+fn flat(mut record: Value) -> Value {
+    let data = record.as_object_mut().unwrap().remove("kinesis").unwrap();
+    record.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
+    record
+}
+
+/// In a pipe, what stands around a broker's messages stands in each of them.
+fn from_broker(mut record: Value, source: &str, arn: &str) -> Value {
+    record["eventSource"] = source.into();
+    record["eventSourceArn"] = arn.into();
+    record
+}
+
+#[tokio::test]
+async fn messages_are_named_one_by_one() {
+    let world = World::new();
+    let list = json!([order("m-1", "a", ""), order("m-2", "b", "fail"), order("m-3", "c", "")]);
+    assert_eq!(world.returned(&piped(&world), &list).await, ["m-2"]);
+    world.ledger.assert_each_once(["a", "c"]);
+}
+
+#[tokio::test]
+async fn a_fifo_queue_keeps_its_order() {
+    let world = World::new();
+    let list = json!([
+        grouped(order("m-1", "a", "fail"), FIFO, "g"),
+        grouped(order("m-2", "b", ""), FIFO, "g"),
+        grouped(order("m-3", "c", ""), FIFO, "h"),
+    ]);
+    assert_eq!(world.returned(&piped(&world), &list).await, ["m-1", "m-2"]);
+    world.ledger.assert_each_once(["c"]);
+}
+
+#[tokio::test]
+async fn streams_have_a_checkpoint() {
+    let world = World::new();
+    let list = json!([
+        flat(put(1, "a", "a1", "")),
+        flat(put(2, "b", "b1", "fail")),
+        flat(put(3, "b", "b2", "")),
+        flat(put(4, "c", "c1", "fail")),
+    ]);
+    assert_eq!(world.returned(&piped(&world), &list).await, [sequence(2)]);
+    world.ledger.assert_each_once(["a1"]);
+    let handler = world.handler();
+    let image = move |change: Value, call| handler(change["newImage"].clone(), call);
+    let function = world.idempotency().pipe(Operation::new("b"), image).unwrap();
+    let list = json!([change(1, "x", "x1", "fail"), change(2, "y", "y1", "")]);
+    assert_eq!(world.returned(&function, &list).await, [sequence(1)]);
+    world.ledger.assert_each_once(["a1", "y1"]);
+}
+
+/// Pipes take no partial answer for these: all of it comes again, and what is done stays done.
+#[tokio::test]
+async fn topics_and_brokers_have_all_or_nothing() {
+    let world = World::new();
+    let function = piped(&world);
+    let kafka = |record| from_broker(record, "aws:kafka", CLUSTER);
+    let list = json!([kafka(message(0, 1, "a", "")), kafka(message(1, 1, "b", "fail once"))]);
+    assert!(world.invoke(&function, &list).await.is_err());
+    world.ledger.assert_each_once(["a"]);
+    assert_eq!(world.invoke(&function, &list).await.unwrap(), Value::Null);
+
+    let data = |id: &str| crate::support_streams::base64(json!({ "id": id }).to_string());
+    let arn = "arn:aws:mq:eu-west-1:1:broker:shop:b-1";
+    let active =
+        json!([from_broker(json!({ "messageID": "1", "data": data("c") }), "aws:amq", arn)]);
+    let rabbit = json!({ "basicProperties": { "messageId": "1" }, "data": data("d"),
+        "eventSourceKey": "orders::/" });
+    let rabbit = json!([from_broker(rabbit, "aws:rmq", arn)]);
+    for list in [active.clone(), active, rabbit.clone(), rabbit] {
+        assert_eq!(world.invoke(&function, &list).await.unwrap(), Value::Null);
+    }
+    world.ledger.assert_each_once(["a", "b", "c", "d"]);
+}
+
+/// A record is the same work, through a pipe or not.
+#[tokio::test]
+async fn a_record_has_one_identity_on_every_way() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let pipe = piped(&world);
+    let kinesis = idempotency.kinesis(Operation::new("a"), world.handler()).unwrap();
+    world.invoke(&kinesis, &json!({ "Records": [put(1, "k", "x", "")] })).await.unwrap();
+    world.invoke(&pipe, &json!([flat(put(1, "k", "x", ""))])).await.unwrap();
+    let kafka = idempotency.kafka(Operation::new("a"), world.handler()).unwrap();
+    world.invoke(&kafka, &topic([message(0, 1, "y", "")])).await.unwrap();
+    let list = json!([from_broker(message(0, 1, "y", ""), "aws:kafka", CLUSTER)]);
+    world.invoke(&pipe, &list).await.unwrap();
+    world.ledger.assert_each_once(["x", "y"]);
+}
+
+#[tokio::test]
+async fn what_is_no_record_of_a_pipe() {
+    let world = World::new();
+    let function = piped(&world);
+    let empty = world.invoke(&function, &json!([])).await.unwrap();
+    assert_eq!(empty, json!({ "batchItemFailures": [] }));
+    for list in [json!([7]), json!([{ "id": "a" }]), json!([{ "eventSource": "aws:ec2" }])] {
+        let (kind, _) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.UnknownEvent", "{list}");
+    }
+    // Once the first is known, no other is taken for done.
+    let list = json!([order("m-1", "a", ""), { "id": "b" }]);
+    let (_, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
+    assert!(text.contains("pipe record no. 2 of the batch"), "{text}");
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn a_pipe_can_be_chosen_by_its_source() {
+    let world = World::new();
+    for (queue, taken) in [("orders", true), ("other", false)] {
+        let operation = Operation::new("a").from_queue(queue);
+        let function = world.idempotency().pipe(operation, world.handler()).unwrap();
+        let answer = world.invoke(&function, &json!([order("m-1", "a", "")])).await;
+        assert_eq!(answer.is_ok(), taken);
+    }
+}

@@ -1,0 +1,80 @@
+//! Every sample of an event in AWS's own shape, through the wrapper, twice.
+//!
+//! `events/expected.txt` says for each what its records are, their identities, how often the handler
+//! is called for the two deliveries together, and what Lambda is told the second time.
+
+use std::fmt::Write as _;
+
+use lambda_idempotency::{Call, Function, Operation, inspect};
+use serde_json::Value;
+
+use crate::support::{World, diagnostic};
+
+/// A function for everything but what could be anything.
+fn everything(world: &World) -> Function {
+    let ledger = world.ledger.clone();
+    let handler = move |_: Value, call: Call| {
+        ledger.record(call.record().to_string(), "");
+        std::future::ready(Ok::<_, std::io::Error>(()))
+    };
+    world
+        .idempotency()
+        .function()
+        .sqs(Operation::new("sqs"), handler.clone())
+        .sns(Operation::new("sns"), handler.clone())
+        .s3(Operation::new("s3"), handler.clone())
+        .kinesis(Operation::new("kinesis"), handler.clone())
+        .dynamodb_stream(Operation::new("dynamodb"), handler.clone())
+        .kafka(Operation::new("kafka"), handler.clone())
+        .active_mq(Operation::new("activemq"), handler.clone())
+        .rabbit_mq(Operation::new("rabbitmq"), handler.clone())
+        .event_bridge(Operation::new("eventbridge"), handler.clone())
+        .pipe(Operation::new("pipe"), handler.clone())
+        .scheduler(Operation::new("scheduler"), handler)
+        .build()
+        .unwrap()
+}
+
+fn samples() -> Vec<(String, String)> {
+    let mut samples = Vec::new();
+    for folder in ["", "aws_lambda_events", "own"] {
+        let path = format!("{}/tests/events/{folder}", env!("CARGO_MANIFEST_DIR"));
+        for entry in std::fs::read_dir(&path).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                let event = std::fs::read_to_string(&path).unwrap();
+                samples.push((format!("{folder}/{name}").replacen("//", "/", 1), event));
+            }
+        }
+    }
+    samples.sort();
+    samples
+}
+
+#[tokio::test]
+async fn every_sample_is_read_as_expected() {
+    let mut found = String::new();
+    for (name, event) in samples() {
+        writeln!(found, "{}", name.trim_start_matches('/')).unwrap();
+        for record in inspect::event(&event, None).unwrap() {
+            let identity = match &record.identity {
+                Ok(parts) => parts.join(" | "),
+                Err(refused) => refused.to_string(),
+            };
+            writeln!(found, "  {}: {identity}", record.source).unwrap();
+        }
+        let world = World::new();
+        let function = everything(&world);
+        let _ = world.invoke_raw(&function, &event).await;
+        let answer = match world.invoke_raw(&function, &event).await {
+            Ok(answer) => answer.to_string(),
+            Err(error) => diagnostic(error).0,
+        };
+        writeln!(found, "  {} called, {answer}", world.ledger.total()).unwrap();
+    }
+    let path = format!("{}/tests/events/expected.txt", env!("CARGO_MANIFEST_DIR"));
+    let expected = std::fs::read_to_string(path).unwrap();
+    let differences: Vec<_> = found.lines().zip(expected.lines()).filter(|(a, b)| a != b).collect();
+    assert!(found == expected, "{differences:#?}\n{found}");
+}

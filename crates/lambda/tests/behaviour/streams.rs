@@ -1,0 +1,292 @@
+//! Kinesis and DynamoDB streams: order by key, and a checkpoint for what has to come again.
+
+use std::time::Duration;
+
+use lambda_idempotency::{AfterFailure, Function, Operation, Order, record};
+use lambda_idempotency_core::clock::Clock as _;
+use lambda_idempotency_testkit::crashing::drop_after;
+use serde_json::{Value, json};
+
+use crate::{
+    support::{World, batch, diagnostic, ids, serve, without},
+    support_streams::{change, put, sequence, with_data},
+};
+
+fn index() -> Operation {
+    Operation::new("index")
+}
+
+/// Both kinds of stream, with a handler that does what its payload says.
+fn streams(
+    world: &World,
+    operation: &Operation,
+) -> [(Function, fn(u32, &str, &str, &str) -> Value); 2] {
+    let handler = world.handler();
+    let image = move |change: Value, call| handler(change["newImage"].clone(), call);
+    let idempotency = world.idempotency();
+    [
+        (idempotency.kinesis(operation.clone(), world.handler()).unwrap(), put),
+        (idempotency.dynamodb_stream(operation.clone(), image).unwrap(), change),
+    ]
+}
+
+#[tokio::test]
+async fn a_shard_without_failures_is_done() {
+    let world = World::new();
+    for (function, record) in streams(&world, &index()) {
+        let event = batch((1..=3).map(|n| record(n, "k", &format!("o-{n}"), "")));
+        let before = world.ledger.total();
+        for _ in 0..2 {
+            let answer = world.invoke(&function, &event).await.unwrap();
+            assert_eq!(answer, json!({ "batchItemFailures": [] }));
+        }
+        assert_eq!(world.ledger.total(), before + 3);
+    }
+}
+
+/// Each key keeps its order and the others go on; the checkpoint is the first that failed.
+#[tokio::test]
+async fn the_checkpoint_is_the_first_failure_and_other_keys_go_on() {
+    for at in [0, 1] {
+        let world = World::new();
+        let (function, record) = &streams(&world, &index())[at];
+        let event = batch([
+            record(1, "a", "a1", ""),
+            record(2, "b", "b1", "fail once"),
+            record(3, "a", "a2", "fail once"),
+            record(4, "b", "b2", ""),
+            record(5, "c", "c1", ""),
+            record(6, "a", "a3", ""),
+        ]);
+        assert_eq!(world.returned(function, &event).await, [sequence(2)]);
+        world.ledger.assert_each_once(["a1", "c1"]);
+        assert_eq!(world.ledger.total(), 2, "nothing of a key is started after its failure");
+
+        // Lambda delivers again from the checkpoint on; what was done is answered from the store.
+        let rest = batch(event["Records"].as_array().unwrap()[1..].iter().cloned());
+        assert!(world.returned(function, &rest).await.is_empty());
+        world.ledger.assert_each_once(["a1", "a2", "a3", "b1", "b2", "c1"]);
+    }
+}
+
+#[tokio::test]
+async fn a_whole_shard_can_be_kept_in_order() {
+    for at in [0, 1] {
+        let world = World::new();
+        let (function, record) = &streams(&world, &index().order(Order::Shard))[at];
+        let event = batch([
+            record(1, "a", "a1", ""),
+            record(2, "b", "b1", "fail"),
+            record(3, "c", "c1", ""),
+        ]);
+        assert_eq!(world.returned(function, &event).await, [sequence(2)]);
+        world.ledger.assert_each_once(["a1"]);
+        assert_eq!(world.ledger.total(), 1);
+    }
+}
+
+/// Keys go side by side: a record that waits does not keep the next key waiting.
+#[tokio::test]
+async fn keys_go_side_by_side_and_a_shard_does_not() {
+    for (order, most) in [(Order::Key, 2), (Order::Shard, 1)] {
+        let world = World::new();
+        let ledger = world.ledger.clone();
+        let running = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let handler = move |_: Value, _| {
+            let (ledger, running) = (ledger.clone(), running.clone());
+            async move {
+                let now = running.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
+                tokio::task::yield_now().await;
+                running.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+                ledger.record(format!("{now} at once"), "");
+                Ok::<_, std::io::Error>(())
+            }
+        };
+        let function = world.idempotency().kinesis(index().order(order), handler).unwrap();
+        world.invoke(&function, &batch([put(1, "a", "", ""), put(2, "b", "", "")])).await.unwrap();
+        assert_eq!(world.ledger.executed("2 at once") > 0, most == 2, "{order:?}");
+    }
+}
+
+#[tokio::test]
+async fn half_a_batch_and_the_whole_of_it_are_the_same_work() {
+    let world = World::new();
+    let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
+    let records: Vec<Value> = (1..=4).map(|n| put(n, "k", &format!("o-{n}"), "")).collect();
+    for part in [&records[..], &records[..2], &records[2..], &records[1..3]] {
+        assert!(world.returned(&function, &batch(part.iter().cloned())).await.is_empty());
+    }
+    world.ledger.assert_each_once(["o-1", "o-2", "o-3", "o-4"]);
+}
+
+/// Should the numbers contradict the order, both are named: the source takes the lower one.
+#[tokio::test]
+async fn nothing_is_lost_if_numbers_contradict_the_order() {
+    let world = World::new();
+    let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
+    let event = batch([
+        put(20, "a", "1", "fail"),
+        put(30, "b", "2", "fail"),
+        put(3, "c", "3", "fail"),
+        put(10, "d", "4", "fail"),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, [sequence(20), sequence(3)]);
+}
+
+#[tokio::test]
+async fn a_bad_record_is_a_checkpoint_and_the_others_are_processed() {
+    let world = World::new();
+    let function = world.idempotency().kinesis(index().key("id"), world.handler()).unwrap();
+    let mut no_data = put(3, "c", "", "");
+    no_data["kinesis"].as_object_mut().unwrap().remove("data");
+    for bad in [
+        with_data(3, "c", "no JSON"),
+        with_data(3, "c", [0xff, 0xfe]),
+        with_data(3, "c", r#"{"id":null}"#),
+        with_data(3, "c", "[]"),
+        no_data,
+    ] {
+        let event = batch([put(2, "a", "a", ""), bad, put(4, "b", "b", "")]);
+        assert_eq!(world.returned(&function, &event).await, [sequence(3)]);
+    }
+    world.ledger.assert_each_once(["a", "b"]);
+}
+
+/// It could not be named in the answer, and would be taken for done.
+#[tokio::test]
+async fn a_failure_without_a_sequence_number_fails_the_invocation() {
+    let world = World::new();
+    for (function, record) in streams(&world, &index().key(record("eventID"))) {
+        let mut nameless = record(2, "b", "b", "fail");
+        for part in ["kinesis", "dynamodb"] {
+            if let Some(part) = nameless[part].as_object_mut() {
+                part.remove("sequenceNumber");
+                part.insert("SequenceNumber".to_owned(), "".into());
+            }
+        }
+        let event = batch([record(1, "a", "a", ""), nameless.clone(), record(3, "c", "c", "")]);
+        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.RecordsReturned");
+        assert!(text.contains("1 of 3") && text.contains("no. 2 of the batch"), "{text}");
+        nameless["eventID"] = "another".into();
+        for part in ["kinesis", "dynamodb"] {
+            if !nameless[part].is_null() {
+                let fixed = record(2, "b", "b", "");
+                nameless[part]["data"] = fixed[part]["data"].clone();
+                nameless[part]["NewImage"] = fixed[part]["NewImage"].clone();
+            }
+        }
+        let answer = world.invoke(&function, &batch([nameless])).await.unwrap();
+        assert_eq!(answer, json!({ "batchItemFailures": [] }), "what is done needs no name");
+    }
+}
+
+#[tokio::test]
+async fn a_record_without_an_event_id_needs_a_key() {
+    let world = World::new();
+    let event = batch([without(put(1, "a", "a", ""), "eventID")]);
+    let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
+    assert_eq!(world.returned(&function, &event).await, [sequence(1)]);
+    assert_eq!(world.ledger.total(), 0);
+    let keyed = Operation::new("keyed").key("id");
+    let function = world.idempotency().kinesis(keyed, world.handler()).unwrap();
+    assert!(world.returned(&function, &event).await.is_empty());
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn records_that_are_no_records_go_back() {
+    let world = World::new();
+    let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
+    for bad in [json!(7), json!(null), json!({ "kinesis": 7 }), json!([put(1, "a", "a", "")])] {
+        let event = batch([put(1, "a", "a", ""), bad]);
+        let (_, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+        assert!(text.contains("no. 2 of the batch") && text.contains("kinesis.data"), "{text}");
+    }
+    world.ledger.assert_once("a");
+}
+
+/// A shard stands still until it is answered, so a lease that is in the way is waited out.
+#[tokio::test]
+async fn they_wait_for_the_end_of_a_lease() {
+    for at in [0, 1] {
+        let world = World::new();
+        let (function, record) = &streams(&world, &index())[at];
+        let killed = batch([record(1, "a", "a", "sleep")]).to_string();
+        assert!(drop_after(1, serve(function.clone(), &killed, world.context())).await.is_none());
+        world.clock.advance(Duration::from_secs(15));
+        let before = world.clock.now();
+        assert!(world.returned(function, &batch([record(1, "a", "a", "")])).await.is_empty());
+        assert!(world.clock.now() > before.plus(Duration::from_secs(15)));
+        world.ledger.assert_once("a");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_can_stop_the_batch() {
+    let world = World::new();
+    let operation = index().after_failure(AfterFailure::Batch).concurrency(1);
+    let function = world.idempotency().kinesis(operation, world.handler()).unwrap();
+    let event = batch([put(1, "a", "a", ""), put(2, "b", "b", "fail"), put(3, "c", "c", "")]);
+    assert_eq!(world.returned(&function, &event).await, [sequence(2)]);
+    world.ledger.assert_each_once(["a"]);
+    assert_eq!(world.ledger.total(), 1);
+}
+
+/// A change is handed over in plain JSON, with every digit of its numbers.
+#[tokio::test]
+async fn a_change_is_plain_json() {
+    let world = World::new();
+    let function = world.idempotency().dynamodb_stream(index(), world.raw_handler()).unwrap();
+    let mut event = change(1, "a", "x", "");
+    event["dynamodb"]["NewImage"] = json!({
+        "n": { "N": "12345678901234567890.5" }, "l": { "L": [{ "BOOL": true }, { "NULL": true }] },
+    });
+    event["userIdentity"] = json!({ "principalId": "dynamodb.amazonaws.com", "type": "Service" });
+    assert!(world.returned(&function, &batch([event.clone()])).await.is_empty());
+    world.ledger.assert_once(
+        r#"{"eventName":"MODIFY","keys":{"n":1,"pk":"a"},"newImage":{"l":[true,null],"n":12345678901234567890.5},"userIdentity":{"principalId":"dynamodb.amazonaws.com","type":"Service"}}"#,
+    );
+
+    event["eventID"] = "e-2".into();
+    event["dynamodb"]["NewImage"]["l"] = json!({ "L": 7 });
+    assert_eq!(world.returned(&function, &batch([event])).await, [sequence(1)]);
+    assert_eq!(world.ledger.total(), 1, "an image that is none is not half handed over");
+}
+
+#[tokio::test]
+async fn keys_see_the_plain_change_or_the_raw_one() {
+    let world = World::new();
+    for (name, operation) in [
+        ("plain", Operation::new("plain").key("[keys.pk, newImage.id]")),
+        ("raw", Operation::new("raw").key(record("dynamodb.NewImage.id.S"))),
+    ] {
+        let ledger = world.ledger.clone();
+        let handler = move |_: Value, _| {
+            ledger.record(name, "");
+            async { Ok::<_, std::io::Error>(()) }
+        };
+        let function = world.idempotency().dynamodb_stream(operation, handler).unwrap();
+        for number in [1, 2] {
+            world.invoke(&function, &batch([change(number, "a", "x", "")])).await.unwrap();
+        }
+        world.ledger.assert_once(name);
+    }
+}
+
+/// The key of an item is one, in whatever order and with whatever spaces it is written.
+#[tokio::test]
+async fn an_item_is_one_however_its_key_is_written() {
+    let world = World::new();
+    let (function, _) = &streams(&world, &index())[1];
+    let first = change(1, "a", "a1", "fail").to_string();
+    let second = change(2, "a", "a2", "").to_string().replace(
+        r#""Keys":{"n":{"N":"1"},"pk":{"S":"a"}}"#,
+        r#""Keys":{ "pk" : {"S":"a"}, "n":{"N": "1"}}"#,
+    );
+    let event = format!(r#"{{"Records":[{first},{second}]}}"#);
+    assert!(event.contains(r#""pk" : "#), "{event}");
+    let answer = world.invoke_raw(function, &event).await.unwrap();
+    assert_eq!(ids(&answer), [sequence(1)]);
+    world.ledger.assert_never("a2");
+}

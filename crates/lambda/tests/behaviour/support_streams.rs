@@ -1,0 +1,95 @@
+//! Events of streams and topics.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+pub(crate) const STREAM: &str = "arn:aws:kinesis:eu-west-1:111122223333:stream/orders";
+pub(crate) const TABLE_STREAM: &str =
+    "arn:aws:dynamodb:eu-west-1:111122223333:table/orders/stream/2026-01-01T00:00:00.000";
+pub(crate) const CLUSTER: &str = "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/3f2a-4";
+
+pub(crate) fn base64(text: impl AsRef<[u8]>) -> String {
+    STANDARD.encode(text)
+}
+
+/// A Kinesis record with this number, whose data is an order with this id, to be treated so.
+pub(crate) fn put(number: u32, key: &str, id: &str, fate: &str) -> Value {
+    with_data(number, key, json!({ "id": id, "do": fate }).to_string())
+}
+
+pub(crate) fn with_data(number: u32, key: &str, data: impl AsRef<[u8]>) -> Value {
+    json!({
+        "kinesis": {
+            "kinesisSchemaVersion": "1.0",
+            "partitionKey": key,
+            "sequenceNumber": sequence(number),
+            "data": base64(data),
+            "approximateArrivalTimestamp": 1545084650.987,
+        },
+        "eventSource": "aws:kinesis",
+        "eventVersion": "1.0",
+        "eventID": format!("shardId-000000000006:{}", sequence(number)),
+        "eventName": "aws:kinesis:record",
+        "invokeIdentityArn": "arn:aws:iam::111122223333:role/orders",
+        "awsRegion": "eu-west-1",
+        "eventSourceARN": STREAM,
+    })
+}
+
+/// Longer than any integer, as they are.
+pub(crate) fn sequence(number: u32) -> String {
+    format!("4959033827149025660855969253836157109592157598913{number:07}")
+}
+
+/// A change of the item with this key, which is now an order with this id.
+pub(crate) fn change(number: u32, item: &str, id: &str, fate: &str) -> Value {
+    json!({
+        "eventID": format!("e-{number}"),
+        "eventName": "MODIFY",
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": "eu-west-1",
+        "dynamodb": {
+            "ApproximateCreationDateTime": 1480642020,
+            "Keys": { "pk": { "S": item }, "n": { "N": "1" } },
+            "NewImage": {
+                "pk": { "S": item }, "n": { "N": "1" }, "id": { "S": id }, "do": { "S": fate },
+            },
+            "SequenceNumber": sequence(number),
+            "SizeBytes": 54,
+            "StreamViewType": "NEW_IMAGE",
+        },
+        "eventSourceARN": TABLE_STREAM,
+    })
+}
+
+/// A Kafka record whose value is an order with this id, to be treated so.
+pub(crate) fn message(partition: u32, offset: u64, id: &str, fate: &str) -> Value {
+    let value = json!({ "id": id, "do": fate }).to_string();
+    json!({
+        "topic": "orders",
+        "partition": partition,
+        "offset": offset,
+        "timestamp": 1_545_084_650_987_u64 + offset,
+        "timestampType": "CREATE_TIME",
+        "key": base64(id),
+        "value": base64(value),
+        "headers": [],
+    })
+}
+
+/// An event of Amazon's Kafka with these records in its partitions.
+pub(crate) fn topic(records: impl IntoIterator<Item = Value>) -> Value {
+    let mut partitions = serde_json::Map::new();
+    for record in records {
+        let partition = format!("orders-{}", record["partition"]);
+        let list = partitions.entry(partition).or_insert_with(|| json!([]));
+        list.as_array_mut().unwrap().push(record);
+    }
+    json!({
+        "eventSource": "aws:kafka",
+        "eventSourceArn": CLUSTER,
+        "bootstrapServers": "b-2.shop:9092,b-1.shop:9092",
+        "records": partitions,
+    })
+}
