@@ -130,7 +130,10 @@ impl Strikes {
     pub(crate) fn counts(&self, local: &Local) -> BTreeMap<FaultKind, u64> {
         let mut counts = self.counts.clone();
         for (kind, id) in &self.episodes {
-            *counts.entry(*kind).or_default() += local.dynamodb().faults().struck(*id);
+            let struck = local.dynamodb().faults().struck(*id);
+            if struck > 0 {
+                *counts.entry(*kind).or_default() += struck;
+            }
         }
         counts
     }
