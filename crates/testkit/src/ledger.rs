@@ -41,6 +41,8 @@ pub struct Entry {
     pub executions: Vec<String>,
     /// How often the source was told that it is done, and forgot it.
     pub acknowledged: usize,
+    /// How often the source gave it up: it is in the dead-letter queue.
+    pub dead_lettered: usize,
 }
 
 impl Entry {
@@ -73,6 +75,11 @@ impl Ledger {
         self.lock().entry(label.into()).or_default().acknowledged += 1;
     }
 
+    /// The source has given `label` up, and put it aside for a person to look at.
+    pub fn dead_lettered(&self, label: impl Into<String>) {
+        self.lock().entry(label.into()).or_default().dead_lettered += 1;
+    }
+
     /// What is known of `label`.
     #[must_use]
     pub fn entry(&self, label: &str) -> Entry {
@@ -103,10 +110,12 @@ impl Ledger {
         self.labels(Entry::is_lost)
     }
 
-    /// What was delivered and not acknowledged: its source will deliver it again.
+    /// What was delivered, and neither acknowledged nor given up: its source will deliver it again.
     #[must_use]
     pub fn outstanding(&self) -> Vec<String> {
-        self.labels(|entry| entry.delivered > 0 && entry.acknowledged == 0)
+        self.labels(|entry| {
+            entry.delivered > 0 && entry.acknowledged == 0 && entry.dead_lettered == 0
+        })
     }
 
     /// Which of `expected` were never executed, in the order given.
@@ -179,7 +188,7 @@ impl fmt::Display for Ledger {
         let width = entries.keys().map(|label| label.chars().count()).max().unwrap_or(0).max(5);
         write!(f, "{:<width$}  delivered  executed  acknowledged", "label")?;
         for (label, entry) in entries.iter() {
-            let Entry { delivered, executions, acknowledged } = entry;
+            let Entry { delivered, executions, acknowledged, dead_lettered } = entry;
             let executed = executions.len();
             write!(f, "\n{label:<width$}  {delivered:>9}  {executed:>8}  {acknowledged:>12}")?;
             if executed > 1 {
@@ -187,6 +196,9 @@ impl fmt::Display for Ledger {
             }
             if entry.is_lost() {
                 write!(f, "  LOST")?;
+            }
+            if *dead_lettered > 0 {
+                write!(f, "  DEAD-LETTERED")?;
             }
         }
         Ok(())
@@ -206,9 +218,10 @@ mod tests {
     #[test]
     fn doubled_and_lost_are_found() {
         let ledger = Ledger::new();
-        for label in ["a", "b", "c"] {
+        for label in ["a", "b", "c", "d"] {
             ledger.delivered(label);
         }
+        ledger.dead_lettered("d");
         ledger.record("a", 1);
         ledger.record("a", 2);
         ledger.acknowledged("a");
@@ -222,7 +235,8 @@ mod tests {
             "label  delivered  executed  acknowledged\n\
              a              1         2             1  DOUBLED: 1, 2\n\
              b              1         0             1  LOST\n\
-             c              1         0             0"
+             c              1         0             0\n\
+             d              1         0             0  DEAD-LETTERED"
         );
     }
 

@@ -5,7 +5,6 @@
 mod claiming;
 mod coalescing;
 mod conflict;
-mod crashing;
 mod deadline;
 mod handles;
 mod in_process;

@@ -4,7 +4,11 @@
 //! future after its first poll, after its second, and so on, until it lives to its end.
 //!
 //! Put a [`FaultyStore::yielding`](crate::faults::FaultyStore::yielding) underneath: a store in
-//! memory answers at once, and only what waits can be dropped.
+//! memory answers at once, and only what waits can be dropped. Or an [`Adrift`], whose writes may
+//! land when their sender is long gone.
+//!
+//! In simulated time, drive what is dropped, not the other way round:
+//! `clock.drive(drop_after(polls, victim))`.
 //!
 //! ```
 //! use lambda_idempotency_testkit::crashing::{crash_points, drop_after};
@@ -28,10 +32,14 @@
 //! # }
 //! ```
 
+mod adrift;
+
 use std::{
     future::{Future, poll_fn},
     task::Poll,
 };
+
+pub use adrift::{Adrift, Fate};
 
 /// More awaits than any one test has.
 const TOO_MANY: usize = 10_000;

@@ -1,0 +1,32 @@
+//! A crash at every await.
+//!
+//! The real engine, over a store that can stop its caller before, between and behind its writes,
+//! calls handlers that stop at each of theirs. What is left is delivered again as each kind of source
+//! does it, until that has forgotten everything. Then nothing is lost, nothing doubled except where a
+//! worker stopped between an effect and its record, nothing out of order, nothing stuck.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `message`, `source` | what is delivered, and how it comes again |
+//! | `stop` | where and how a worker stops |
+//! | `worker`, `store` | one invocation, and what it writes to |
+//! | `log` | the checks |
+//! | `story`, `sweep` | from the first delivery to the last; with every stop, pairs of them, samples |
+//! | `queues`, `streams`, `wholes`, `choices` | the stories |
+//! | `caught` | that the checks find what is wrong |
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
+
+mod caught;
+mod choices;
+mod log;
+mod message;
+mod queues;
+mod source;
+mod stop;
+mod store;
+mod story;
+mod streams;
+mod sweep;
+mod wholes;
+mod worker;

@@ -1,0 +1,176 @@
+//! Every place to stop at, every pair of them, and samples where those are too many.
+
+use std::{fmt, time::Duration};
+
+use lambda_idempotency_testkit::crashing::{Fate, crash_points};
+
+use crate::{
+    stop::Stop,
+    story::{Story, Told},
+};
+
+/// What becomes of writes on their way: never applied; before the successor's first look; behind
+/// it, and so on.
+const FATES: [Fate; 5] =
+    [Fate::After(0), Fate::After(1), Fate::After(2), Fate::After(4), Fate::Lost];
+
+/// What was tried, and what came of it.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) stories: usize,
+    /// Awaits at which the first invocation was dropped.
+    pub(crate) points: usize,
+    pub(crate) stops: u32,
+    pub(crate) adrift: usize,
+    pub(crate) doubled: usize,
+    pub(crate) warned: usize,
+    most: usize,
+    longest: Duration,
+    /// With the stops that lead there.
+    pub(crate) violations: Vec<(Vec<Stop>, String)>,
+    /// How the first of them came about.
+    notes: Vec<String>,
+}
+
+impl Tally {
+    async fn tell(&mut self, story: &Story, stops: &[Stop]) -> Told {
+        let told = story.tell(stops).await;
+        self.stories += 1;
+        self.stops += told.stops;
+        self.adrift += usize::from(told.adrift > 0);
+        self.doubled += told.doubled;
+        self.warned += told.warned;
+        self.most = self.most.max(told.deliveries);
+        self.longest = self.longest.max(told.took);
+        if !told.violations.is_empty() && self.violations.is_empty() {
+            self.notes = Story { noted: true, ..story.clone() }.tell(stops).await.notes;
+        }
+        self.violations.extend(told.violations.iter().map(|what| (stops.to_vec(), what.clone())));
+        told
+    }
+
+    /// Tells `story` with a drop at every poll of the invocation after `before`, and every fate of
+    /// what it had sent. Returns at how many polls.
+    async fn drop_everywhere(&mut self, story: &Story, before: &[Stop], fates: &[Fate]) -> usize {
+        let dropped = |stop: &&Stop| matches!(stop, Stop::Dropped(..));
+        let dropped_before = before.iter().filter(dropped).count();
+        crash_points(async |polls| {
+            for fate in fates {
+                let stops = [before, &[Stop::Dropped(polls, *fate)]].concat();
+                let told = self.tell(story, &stops).await;
+                if told.dropped <= dropped_before {
+                    return true;
+                }
+                // Nothing was on its way: no fate makes a difference.
+                if told.adrift == 0 {
+                    break;
+                }
+            }
+            false
+        })
+        .await
+    }
+
+    /// The same with a halt of each of its handlers, at each of their awaits.
+    async fn halt_everywhere(&mut self, story: &Story) {
+        for stop in Stop::of_handlers(story.messages.len()) {
+            self.tell(story, &[stop]).await;
+        }
+    }
+
+    /// Asserts that nothing was wrong, and that enough was tried to say so.
+    #[track_caller]
+    pub(crate) fn assert_sound(&self) {
+        if let Some((stops, what)) = self.violations.first() {
+            let (all, notes) = (self.violations.len(), self.notes.join("\n"));
+            panic!("{what}, and {all} violations in all; it went so, by {stops:?}:\n{notes}");
+        }
+        assert!(self.stops > 0 && self.doubled > 0 && self.warned > 0 && self.adrift > 0, "{self}");
+        println!("{self}");
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { stories, points, stops, adrift, doubled, warned, most, longest, .. } = self;
+        write!(
+            f,
+            "{stories} stories, {points} points, {stops} stops, {adrift} with writes adrift, \
+             {doubled} effects doubled, {warned} calls warned; at most {most} deliveries and \
+             {longest:?} after the last stop"
+        )
+    }
+}
+
+impl Story {
+    /// One stop, everywhere.
+    pub(crate) async fn everywhere(&self) -> Tally {
+        let mut tally = Tally::default();
+        let clean = tally.tell(self, &[]).await;
+        if clean.doubled + clean.warned > 0 {
+            tally.violations.push((Vec::new(), "doubled or warned without a stop".to_owned()));
+        }
+        tally.points = tally.drop_everywhere(self, &[], &FATES).await;
+        tally.halt_everywhere(self).await;
+        tally
+    }
+
+    /// Two stops, everywhere: in one invocation, and in that which takes over.
+    pub(crate) async fn in_pairs(&self) -> Tally {
+        let mut tally = Tally::default();
+        let fates = [Fate::After(1), Fate::Lost];
+        let mut first = Vec::new();
+        tally.points = crash_points(async |polls| {
+            for fate in fates {
+                let stop = Stop::Dropped(polls, fate);
+                let told = tally.tell(self, &[stop]).await;
+                if told.dropped == 0 {
+                    return true;
+                }
+                first.push(stop);
+                if told.adrift == 0 {
+                    break;
+                }
+            }
+            false
+        })
+        .await;
+        first.extend(Stop::of_handlers(1));
+        for stop in first {
+            tally.drop_everywhere(self, &[stop], &fates).await;
+        }
+        tally
+    }
+
+    /// Stories with three stops each, chosen by `seed`.
+    pub(crate) async fn sampled(&self, stories: usize, seed: u64) -> Tally {
+        let mut tally = Tally::default();
+        let mut dice = Dice(seed);
+        let halts = Stop::of_handlers(self.messages.len());
+        let points = tally.drop_everywhere(self, &[], &[Fate::Lost]).await;
+        tally.points = points;
+        for _ in 0..stories {
+            let stops: Vec<Stop> = (0..3)
+                .map(|_| match dice.roll(8) {
+                    0 => halts[dice.roll(halts.len())],
+                    _ => Stop::Dropped(dice.roll(points), FATES[dice.roll(FATES.len())]),
+                })
+                .collect();
+            tally.tell(self, &stops).await;
+        }
+        tally
+    }
+}
+
+/// SplitMix64.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) >> 33).unwrap() % sides
+    }
+}

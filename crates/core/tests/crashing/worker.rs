@@ -1,0 +1,142 @@
+//! One invocation: the real engine, handlers that follow their script, and the stop that strikes it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lambda_idempotency_core::{
+    batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
+    call::{Call, RecordId},
+    clock::Clock,
+    failure::Failure,
+    observe::{Observer, Report},
+    policy::Policy,
+    record::Fingerprint,
+};
+use lambda_idempotency_testkit::{
+    clock::ManualClock,
+    crashing::{Adrift, Fate, drop_after},
+};
+
+use crate::{
+    log::{Log, Running},
+    message::Message,
+    source::Answer,
+    stop::{Halt, Pause, Stop, Way},
+    store::Watched,
+};
+
+pub(crate) struct Worker<'w> {
+    /// The number of the invocation.
+    pub(crate) invocation: usize,
+    pub(crate) clock: &'w ManualClock,
+    pub(crate) store: &'w Adrift<Watched>,
+    pub(crate) log: &'w Log,
+    pub(crate) policy: &'w Policy,
+    pub(crate) after_failure: AfterFailure,
+    pub(crate) timeout: std::time::Duration,
+    pub(crate) ordered: bool,
+    pub(crate) stop: Stop,
+}
+
+/// What the handlers of an invocation share.
+struct Handlers<'w> {
+    worker: &'w Worker<'w>,
+    calls: AtomicUsize,
+}
+
+impl Worker<'_> {
+    /// Takes a batch.
+    pub(crate) async fn invoke(&self, batch: &[Message]) -> Answer {
+        let observer = Watcher { log: self.log.clone(), invocation: self.invocation };
+        let engine =
+            Engine::new(self.store.clone()).with_clock(self.clock.clone()).with_observer(observer);
+        let handlers = Handlers { worker: self, calls: AtomicUsize::new(0) };
+        let pace = Pace::default();
+        let deliveries = batch.iter().map(|message| handlers.delivery(message)).collect();
+        let running = engine.run(Batch {
+            operation: "op",
+            deliveries,
+            after_failure: self.after_failure,
+            policy: self.policy,
+            deadline: Some(self.clock.now().plus(self.timeout)),
+            pace: &pace,
+        });
+        let outcomes = match self.stop {
+            Stop::Dropped(polls, fate) => {
+                self.store.fate(fate);
+                let outcomes = drop_after(polls, running).await;
+                self.store.fate(Fate::Lost);
+                outcomes
+            }
+            Stop::Never | Stop::Handler(_) => Some(running.await),
+        };
+        let Some(outcomes) = outcomes else {
+            self.log.died(self.invocation);
+            return Answer::Died;
+        };
+        let acknowledged: Vec<bool> = outcomes.iter().map(|o| o.is_acknowledged()).collect();
+        self.log.answered(batch, &acknowledged);
+        Answer::Acknowledged(acknowledged)
+    }
+}
+
+impl<'w> Handlers<'w> {
+    fn delivery<'d>(&'d self, message: &'d Message) -> Delivery<'d> {
+        let job: Job<'d> = Box::new(move |call| {
+            Box::pin(async move { self.handle(message, call).await.map(|()| Returned::Nothing) })
+        });
+        Delivery {
+            record: RecordId::new("test", message.id.to_string()),
+            group: message.group.filter(|_| self.worker.ordered).map(Into::into),
+            priority: message.receives,
+            work: Work::Keyed {
+                key: message.key(),
+                fingerprint: message.fingerprint.map(Fingerprint::new),
+                payload: message.payload,
+                job,
+            },
+        }
+    }
+
+    async fn handle(&self, message: &Message, call: Call) -> Result<(), Failure> {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
+        let running = self.worker.log.started(self.worker.invocation, message, &call);
+        if !message.takes.is_zero() {
+            self.worker.clock.sleep(message.takes).await;
+        }
+        self.pause(&running, number, Pause::BeforeTheEffect).await;
+        if call.failures() < message.fails {
+            let failure = if message.for_good { Failure::remember } else { Failure::retry };
+            return Err(failure("scripted"));
+        }
+        running.effect();
+        self.pause(&running, number, Pause::AfterTheEffect).await;
+        Ok(())
+    }
+
+    async fn pause(&self, running: &Running, call: usize, pause: Pause) {
+        tokio::task::yield_now().await;
+        let Stop::Handler(halt) = self.worker.stop else { return };
+        for way in [Way::Hangs, Way::Panics] {
+            if halt == (Halt { call, pause, way }) {
+                running.stops(way == Way::Hangs);
+                match way {
+                    Way::Hangs => std::future::pending().await,
+                    // Without the message of the panic hook.
+                    Way::Panics => std::panic::resume_unwind(Box::new("scripted")),
+                }
+            }
+        }
+    }
+}
+
+/// Tells the log what the engine decides.
+struct Watcher {
+    log: Log,
+    invocation: usize,
+}
+
+impl Observer for Watcher {
+    fn settled(&self, report: &Report<'_>) {
+        self.log.settled(self.invocation, report.record.id.parse().unwrap(), report.outcome);
+    }
+}

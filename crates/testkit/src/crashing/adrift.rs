@@ -1,0 +1,255 @@
+//! Writes that outlive whoever sent them.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    record::Record,
+    store::{Store, StoreError, Verdict, Write},
+};
+
+/// What becomes of the writes that are on their way when their sender stops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fate {
+    /// They never arrive.
+    #[default]
+    Lost,
+    /// They arrive after so many further calls of the store: with 0 before whatever comes next, with
+    /// 1 behind the successor's first look, which has then seen the record as it was before.
+    After(usize),
+}
+
+/// A store over a network that goes on delivering when the sender is gone.
+///
+/// Each call waits once before each of its writes and once before its answer, so that
+/// [`drop_after`](super::drop_after) can stop its caller with all, some or none of a batch applied.
+/// What was not applied then is adrift: its [`Fate`] says whether and when it lands. The store
+/// underneath has to answer at once, as one in memory does. Clones are the same store.
+///
+/// ```
+/// use lambda_idempotency_core::{
+///     clock::Timestamp, key::Key, memory::MemoryStore, record::{Record, Status},
+///     store::{Guard, Store, Write},
+/// };
+/// use lambda_idempotency_testkit::crashing::{Adrift, Fate, drop_after};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let store = Adrift::new(MemoryStore::new());
+/// store.fate(Fate::After(1));
+/// let claim = Write {
+///     key: Key::from_text("order-1"),
+///     guard: Guard::Absent,
+///     record: Some(Record::new(Status::InProgress, Timestamp::from_secs(60))),
+/// };
+/// let deadline = Timestamp::from_secs(1);
+/// assert!(drop_after(1, store.write(&[claim.clone()], deadline)).await.is_none());
+/// assert_eq!((store.inner().len(), store.adrift()), (0, 1));
+///
+/// let found = store.read(std::slice::from_ref(&claim.key), deadline).await;
+/// assert!(matches!(found[..], [Ok(None)]), "the successor sees nothing,");
+/// store.read(&[claim.key], deadline).await;
+/// assert_eq!(store.inner().len(), 1, "and then it is there");
+/// # }
+/// ```
+pub struct Adrift<S> {
+    shared: Arc<Shared<S>>,
+}
+
+struct Shared<S> {
+    inner: S,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    fate: Fate,
+    /// In the order they were sent, each with the number of calls that come before it.
+    adrift: VecDeque<(usize, Write)>,
+}
+
+impl<S: Store> Adrift<S> {
+    /// Wraps `inner`; what is adrift is [`Fate::Lost`].
+    #[must_use]
+    pub fn new(inner: S) -> Self {
+        Self { shared: Arc::new(Shared { inner, state: Mutex::default() }) }
+    }
+
+    /// The store underneath.
+    #[must_use]
+    pub fn inner(&self) -> &S {
+        &self.shared.inner
+    }
+
+    /// Decides about the writes of senders that stop from now on.
+    pub fn fate(&self, fate: Fate) {
+        self.lock().fate = fate;
+    }
+
+    /// How many writes are still to land.
+    #[must_use]
+    pub fn adrift(&self) -> usize {
+        self.lock().adrift.len()
+    }
+
+    /// Lets all that is adrift land now.
+    pub async fn land(&self) {
+        let landing: Vec<_> = self.lock().adrift.drain(..).collect();
+        for (_, write) in landing {
+            self.shared.inner.write(&[write], Timestamp::from_millis(u64::MAX)).await;
+        }
+    }
+
+    /// One more call: lands what is due before it.
+    async fn arrive(&self) {
+        let mut due = Vec::new();
+        self.lock().adrift.retain_mut(|(calls, write)| {
+            if *calls == 0 {
+                due.push(write.clone());
+                return false;
+            }
+            *calls -= 1;
+            true
+        });
+        for write in due {
+            self.shared.inner.write(&[write], Timestamp::from_millis(u64::MAX)).await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The writes of one call that have not been applied; adrift when its caller is gone.
+struct Voyage<'a, S: Store> {
+    store: &'a Adrift<S>,
+    left: VecDeque<Write>,
+}
+
+impl<S: Store> Drop for Voyage<'_, S> {
+    fn drop(&mut self) {
+        let mut state = self.store.lock();
+        if let Fate::After(calls) = state.fate {
+            state.adrift.extend(self.left.drain(..).map(|write| (calls, write)));
+        }
+    }
+}
+
+impl<S: Store> Store for Adrift<S> {
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        let left = writes.iter().cloned().collect();
+        Box::pin(async move {
+            let mut voyage = Voyage { store: self, left };
+            let mut verdicts = Vec::with_capacity(writes.len());
+            tokio::task::yield_now().await;
+            self.arrive().await;
+            while let Some(write) = voyage.left.pop_front() {
+                verdicts.extend(self.shared.inner.write(&[write], deadline).await);
+                tokio::task::yield_now().await;
+            }
+            verdicts
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            self.arrive().await;
+            let answers = self.shared.inner.read(keys, deadline).await;
+            tokio::task::yield_now().await;
+            answers
+        })
+    }
+}
+
+impl<S> Clone for Adrift<S> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Adrift<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_struct("Adrift")
+            .field("inner", &self.shared.inner)
+            .field("fate", &state.fate)
+            .field("adrift", &state.adrift.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lambda_idempotency_core::{memory::MemoryStore, record::Status, store::Guard};
+
+    use super::*;
+    use crate::crashing::{crash_points, drop_after};
+
+    const LATER: Timestamp = Timestamp::from_secs(60);
+
+    fn claims() -> Vec<Write> {
+        ["a", "b", "c"]
+            .map(|key| Write {
+                key: Key::from_text(key),
+                guard: Guard::Absent,
+                record: Some(Record::new(Status::InProgress, LATER)),
+            })
+            .into()
+    }
+
+    #[tokio::test]
+    async fn a_batch_is_stopped_between_any_two_of_its_writes() {
+        let mut applied = Vec::new();
+        crash_points(async |polls| {
+            let store = Adrift::new(MemoryStore::new());
+            let claims = claims();
+            let ended = drop_after(polls, store.write(&claims, LATER)).await.is_some();
+            applied.push(store.inner().len());
+            assert_eq!(store.adrift(), 0, "lost, unless something else is said");
+            ended
+        })
+        .await;
+        assert_eq!(applied, [0, 0, 1, 2, 3, 3]);
+    }
+
+    #[tokio::test]
+    async fn what_is_adrift_lands_when_it_is_due_and_under_its_own_guard() {
+        let store = Adrift::new(MemoryStore::new());
+        store.fate(Fate::After(1));
+        let claims = claims();
+        assert!(drop_after(2, store.write(&claims, LATER)).await.is_none());
+        assert_eq!((store.inner().len(), store.adrift()), (1, 2));
+        let b = Key::from_text("b");
+        store.inner().insert(b.clone(), Record::new(Status::Completed, LATER));
+        store.read(std::slice::from_ref(&b), LATER).await;
+        assert_eq!((store.inner().len(), store.adrift()), (2, 2));
+        let found = store.read(&[b], LATER).await;
+        assert_eq!((store.inner().len(), store.adrift()), (3, 0));
+        assert!(matches!(&found[..], [Ok(Some(found))] if found.status == Status::Completed));
+    }
+
+    #[tokio::test]
+    async fn all_can_be_landed_at_once() {
+        let store = Adrift::new(MemoryStore::new());
+        store.fate(Fate::After(usize::MAX));
+        let claims = claims();
+        drop(drop_after(1, store.write(&claims, LATER)).await);
+        store.land().await;
+        assert_eq!((store.inner().len(), store.adrift()), (3, 0));
+    }
+}
