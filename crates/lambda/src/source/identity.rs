@@ -11,3 +11,20 @@ pub(crate) struct Identity {
     /// Which it does not: those need a key from the payload.
     pub(crate) misses: &'static str,
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::source::ALL;
+
+    /// The table that users read is this data.
+    #[test]
+    fn the_documented_defaults_are_these() {
+        let page = include_str!("../../../../docs/sources/README.md");
+        for source in ALL {
+            let note = source.identity();
+            let [parts, catches, misses] = [note.parts, note.catches, note.misses];
+            let row = format!("| `{}` | {parts} | {catches} | {misses} |", source.name());
+            assert!(page.contains(&row), "docs/sources/README.md lacks this row:\n{row}");
+        }
+    }
+}

@@ -40,8 +40,10 @@ impl Aside {
     }
 }
 
+type IsExpected = fn(&Rejection) -> bool;
+
 /// Each of these is bad in its own way, with what is said of it.
-fn bad() -> Vec<(Value, fn(&Rejection) -> bool)> {
+fn bad() -> Vec<(Value, IsExpected)> {
     vec![
         (with_data(2, "a", "no JSON"), |why| matches!(why, Rejection::Payload(_))),
         (with_data(3, "a", r#"{"id":null}"#), |why| matches!(why, Rejection::Key { .. })),

@@ -16,11 +16,11 @@ fn index() -> Operation {
     Operation::new("index")
 }
 
+/// Makes a record of a number, its key, an order's id and its fate.
+type MakeRecord = fn(u32, &str, &str, &str) -> Value;
+
 /// Both kinds of stream, with a handler that does what its payload says.
-fn streams(
-    world: &World,
-    operation: &Operation,
-) -> [(Function, fn(u32, &str, &str, &str) -> Value); 2] {
+fn streams(world: &World, operation: &Operation) -> [(Function, MakeRecord); 2] {
     let handler = world.handler();
     let image = move |change: Value, call| handler(change["newImage"].clone(), call);
     let idempotency = world.idempotency();

@@ -1,0 +1,93 @@
+//! Hands each event source a sample event, twice: the second delivery calls no handler.
+//!
+//! ```console
+//! $ cargo run -p lambda-idempotency --example sources            # all of them
+//! $ cargo run -p lambda-idempotency --example sources kafka      # one
+//! ```
+
+use lambda_idempotency::{
+    Call, ConfigError, Envelope, Failure, Function, Idempotency, MemoryStore, Operation, testing,
+};
+use serde_json::Value;
+
+type Example = (&'static str, &'static str, fn(&Idempotency) -> Result<Function, ConfigError>);
+
+/// A source, a sample event of it, and a function that handles it.
+const EXAMPLES: &[Example] = &[
+    ("sqs", include_str!("../tests/events/sqsEvent.json"), |idempotency| {
+        idempotency.sqs(Operation::new("place-order"), show)
+    }),
+    ("sqs-fifo", include_str!("../tests/events/own/sqsFifoGroups.json"), |idempotency| {
+        idempotency.sqs(Operation::new("place-order").key("orderId"), show)
+    }),
+    ("sns-in-sqs", include_str!("../tests/events/snsSqsEvent.json"), |idempotency| {
+        idempotency.sqs(Operation::new("greet").envelope(Envelope::Sns), show)
+    }),
+    ("s3-in-sqs", include_str!("../tests/events/s3SqsEvent.json"), |idempotency| {
+        idempotency.sqs(Operation::new("index").envelope(Envelope::S3), show)
+    }),
+    ("sns", include_str!("../tests/events/snsEvent.json"), |idempotency| {
+        idempotency.sns(Operation::new("greet"), show)
+    }),
+    ("event-bridge", include_str!("../tests/events/eventBridgeEvent.json"), |idempotency| {
+        idempotency.event_bridge(Operation::new("watch").key("[instance_id, state]"), show)
+    }),
+    ("custom-bus", include_str!("../tests/events/own/customBus.json"), |idempotency| {
+        idempotency.event_bridge(Operation::new("place-order").key("orderId"), show)
+    }),
+    ("scheduler", include_str!("../tests/events/own/scheduler.json"), |idempotency| {
+        idempotency.scheduler(Operation::new("report").from_schedule("nightly"), show)
+    }),
+    ("pipe", include_str!("../tests/events/own/pipeKinesis.json"), |idempotency| {
+        idempotency.pipe(Operation::new("index"), show)
+    }),
+    ("kinesis", include_str!("../tests/events/kinesisStreamEvent.json"), |idempotency| {
+        idempotency.kinesis(Operation::new("index"), show)
+    }),
+    ("kinesis-window", include_str!("../tests/events/own/kinesisWindow.json"), |idempotency| {
+        idempotency.kinesis(Operation::new("index"), show)
+    }),
+    ("dynamodb-stream", include_str!("../tests/events/dynamoStreamEvent.json"), |idempotency| {
+        idempotency.dynamodb_stream(Operation::new("index"), show)
+    }),
+    ("kafka", include_str!("../tests/events/own/kafkaPartitions.json"), |idempotency| {
+        idempotency.kafka(Operation::new("index"), show)
+    }),
+    ("s3", include_str!("../tests/events/s3Event.json"), |idempotency| {
+        idempotency.s3(Operation::new("index"), show)
+    }),
+    ("active-mq", include_str!("../tests/events/activeMQEvent.json"), |idempotency| {
+        // Its messages have one id, and one holds bytes: by their data, as records.
+        idempotency.active_mq(Operation::new("index").whole_record().key("data"), show)
+    }),
+    ("rabbit-mq", include_str!("../tests/events/rabbitMQEvent.json"), |idempotency| {
+        // Its producer sets no message id.
+        idempotency.rabbit_mq(Operation::new("index").key("data"), show)
+    }),
+    ("invoke", r#"{"paymentId":"p-1","amount":5}"#, |idempotency| {
+        idempotency.invoke(Operation::new("charge").key("paymentId"), show)
+    }),
+];
+
+/// Stands for the work that is to be done once.
+async fn show(payload: Value, call: Call) -> Result<(), Failure> {
+    println!("  handler: {} with {payload}", call.record());
+    Ok(())
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let only = std::env::args().nth(1);
+    for (source, event, function) in EXAMPLES {
+        if only.as_deref().is_some_and(|only| only != *source) {
+            continue;
+        }
+        println!("{source}");
+        let event: Value = serde_json::from_str(event)?;
+        let function = function(&Idempotency::new(MemoryStore::new()))?;
+        for _ in 0..2 {
+            println!("  answer:  {}", testing::invoke(&function, &event).await?);
+        }
+    }
+    Ok(())
+}
