@@ -109,6 +109,17 @@ impl Idempotency {
         EventLayer::new(self.engine.clone(), operation)
     }
 
+    /// A layer around a service of HTTP requests, which answers a request that comes again with the
+    /// first response; see [`http`](crate::http). The key is in the `Idempotency-Key` header, unless
+    /// the operation names an expression, which then sees the body.
+    ///
+    /// # Errors
+    /// A mistake in the operation.
+    #[cfg(feature = "http")]
+    pub fn http(&self, operation: &Operation) -> Result<crate::http::HttpLayer, ConfigError> {
+        crate::http::HttpLayer::new(self.engine.clone(), operation)
+    }
+
     /// Calls `function` once per key of `payload`; later calls with that key get its result.
     ///
     /// `deadline` is when the caller stops waiting, if that is known: the end of the invocation

@@ -43,6 +43,8 @@ mod delivery;
 mod error;
 mod function;
 mod handler;
+#[cfg(feature = "http")]
+pub mod http;
 mod idempotency;
 pub mod inspect;
 mod operation;
@@ -80,3 +82,7 @@ pub use lambda_idempotency_dynamodb::DynamoDbStore;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}
+
+#[cfg(all(doctest, feature = "http"))]
+#[doc = include_str!("../../../docs/sources/http.md")]
+mod http_page {}

@@ -1,0 +1,133 @@
+//! Responses as the store keeps them.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use lambda_http::{
+    Body,
+    http::{HeaderName, HeaderValue, Response, StatusCode},
+};
+use serde::{Deserialize, Serialize};
+
+/// The header that tells a replay from the first answer.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// A response, with nothing left out.
+#[derive(Deserialize, Serialize)]
+struct Kept {
+    status: u16,
+    /// Each byte of a value is a character here: values need not be UTF-8.
+    headers: Vec<(String, String)>,
+    body: KeptBody,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum KeptBody {
+    Empty,
+    Text(String),
+    Base64(String),
+}
+
+/// The response as JSON text; `None` if it cannot be told.
+pub(super) fn to_json(response: &Response<Body>) -> Option<String> {
+    let headers = response.headers().iter().map(|(name, value)| {
+        (name.to_string(), value.as_bytes().iter().copied().map(char::from).collect())
+    });
+    let body = match response.body() {
+        Body::Empty => KeptBody::Empty,
+        Body::Text(text) => KeptBody::Text(text.clone()),
+        Body::Binary(bytes) => KeptBody::Base64(BASE64_STANDARD.encode(bytes)),
+        _ => return None,
+    };
+    let status = response.status().as_u16();
+    serde_json::to_string(&Kept { status, headers: headers.collect(), body }).ok()
+}
+
+/// The response again, marked as a replay; `None` if the text is no response.
+pub(super) fn replay(json: &str) -> Option<Response<Body>> {
+    let kept: Kept = serde_json::from_str(json).ok()?;
+    let mut response = Response::new(match kept.body {
+        KeptBody::Empty => Body::Empty,
+        KeptBody::Text(text) => Body::Text(text),
+        KeptBody::Base64(text) => Body::Binary(BASE64_STANDARD.decode(text).ok()?),
+    });
+    *response.status_mut() = StatusCode::from_u16(kept.status).ok()?;
+    for (name, value) in kept.headers {
+        let bytes: Vec<u8> = value.chars().map(u8::try_from).collect::<Result<_, _>>().ok()?;
+        let name: HeaderName = name.parse().ok()?;
+        response.headers_mut().append(name, HeaderValue::from_bytes(&bytes).ok()?);
+    }
+    response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    Some(response)
+}
+
+/// Whether the response answers later requests, if the user does not say: all that come of the
+/// work, whatever their status, and none of those with which a handler turns a request away before
+/// it begins. Those can be tried again with the same key.
+pub(super) fn comes_of_the_work(status: StatusCode) -> bool {
+    !matches!(
+        status,
+        StatusCode::BAD_REQUEST
+            | StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN
+            | StatusCode::NOT_FOUND
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::NOT_ACCEPTABLE
+            | StatusCode::REQUEST_TIMEOUT
+            | StatusCode::CONFLICT
+            | StatusCode::PRECONDITION_FAILED
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::UNSUPPORTED_MEDIA_TYPE
+            | StatusCode::UNPROCESSABLE_ENTITY
+            | StatusCode::TOO_EARLY
+            | StatusCode::PRECONDITION_REQUIRED
+            | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(body: Body) -> Response<Body> {
+        Response::builder()
+            .status(201)
+            .header("content-type", "application/json")
+            .header("set-cookie", "a=1")
+            .header("set-cookie", "b=2")
+            .header("x-odd", HeaderValue::from_bytes(&[0xe9, 0xff]).unwrap())
+            .body(body)
+            .unwrap()
+    }
+
+    #[test]
+    fn status_headers_and_body_come_back_byte_for_byte() {
+        for body in
+            [Body::Empty, Body::Text("{\"ok\":\"é\"}".into()), Body::Binary(vec![0, 255, 10])]
+        {
+            let first = response(body);
+            let mut again = replay(&to_json(&first).unwrap()).unwrap();
+            assert_eq!(again.headers_mut().remove(REPLAYED).unwrap(), "true");
+            assert_eq!(again.status(), first.status());
+            assert_eq!(again.headers(), first.headers());
+            assert_eq!(again.body(), first.body());
+        }
+    }
+
+    #[test]
+    fn what_is_no_response_is_not_replayed() {
+        for text in ["", "null", "{}", r#"{"status":99999,"headers":[],"body":"empty"}"#] {
+            assert!(replay(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_turns_a_request_away_is_not_kept() {
+        for (status, kept) in [(200, true), (201, true), (402, true), (500, true), (503, true)] {
+            assert_eq!(comes_of_the_work(StatusCode::from_u16(status).unwrap()), kept, "{status}");
+        }
+        for status in [400, 401, 404, 409, 422, 429] {
+            assert!(!comes_of_the_work(StatusCode::from_u16(status).unwrap()), "{status}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! One request on its way: key, claim, handler, response.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+
+use lambda_http::{
+    Body, IntoResponse, Request, RequestExt as _,
+    http::{Response, StatusCode},
+};
+use lambda_idempotency_core::{
+    batch::{AfterFailure, Batch, Delivery, Job, Returned, Work},
+    call::RecordId,
+    clock::BoxFuture,
+    failure::Failure,
+    key::Digest,
+    outcome::Outcome,
+    policy::MissingKey,
+    record::Fingerprint,
+};
+use tower_service::Service;
+
+use super::{
+    Settings,
+    caller::route,
+    header,
+    kept::{replay, to_json},
+    problem::Problem,
+};
+use crate::{
+    delivery::{Extraction, Texts},
+    error::{InvocationError, RunError},
+    function::deadline,
+};
+
+/// A service that handles each request once per key, and answers later ones with the first
+/// response.
+#[derive(Clone)]
+pub struct HttpService<S> {
+    inner: S,
+    settings: Arc<Settings>,
+}
+
+/// What the handler answered, on its way past the engine.
+type Slot = Arc<Mutex<Option<Response<Body>>>>;
+
+/// A response that is not kept, as the engine is told of it.
+#[derive(Debug, thiserror::Error)]
+#[error("the response {0} releases its key")]
+struct NotKept(StatusCode);
+
+impl<S> HttpService<S> {
+    pub(super) const fn new(inner: S, settings: Arc<Settings>) -> Self {
+        Self { inner, settings }
+    }
+}
+
+impl<S> Service<Request> for HttpService<S>
+where
+    S: Service<Request> + Clone + Send + 'static,
+    S::Response: IntoResponse + Send,
+    S::Error: Into<Failure> + Send,
+    S::Future: Send,
+{
+    type Response = Response<Body>;
+    type Error = InvocationError;
+    type Future = BoxFuture<'static, Result<Response<Body>, InvocationError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), InvocationError>> {
+        self.inner.poll_ready(context).map_err(|error| failed(error.into()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        // The one that was polled ready is the one to call.
+        let ready = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, ready);
+        let settings = Arc::clone(&self.settings);
+        Box::pin(async move {
+            if !settings.methods.contains(request.method()) {
+                let response = inner.call(request).await.map_err(|error| failed(error.into()))?;
+                return Ok(response.into_response().await);
+            }
+            settings.answer(inner, request).await
+        })
+    }
+}
+
+fn failed(failure: Failure) -> InvocationError {
+    InvocationError::Run(RunError::Failed(failure))
+}
+
+impl Settings {
+    async fn answer<S>(&self, inner: S, request: Request) -> Result<Response<Body>, InvocationError>
+    where
+        S: Service<Request> + Send + 'static,
+        S::Response: IntoResponse + Send,
+        S::Error: Into<Failure> + Send,
+        S::Future: Send,
+    {
+        let context = request.lambda_context_ref();
+        let deadline = context.and_then(deadline);
+        let id = context.map_or("", |context| context.request_id.as_str());
+        let record = RecordId::new("http", id);
+        let asked = match self.asked(&request) {
+            Ok(asked) => asked,
+            Err(problem) => return Ok(problem.into_response()),
+        };
+        // A copy, since the handler gets the request; only where an expression looks into it.
+        let looks = self.operation.key.is_some() || self.operation.fingerprint.is_some();
+        let body = if looks { request.body().clone() } else { Body::Empty };
+        let body = std::str::from_utf8(&body).unwrap_or_default();
+        let slot = Slot::default();
+        let work = self.work(&asked, body, self.job(inner, request, &slot));
+        let mut policy = self.operation.policy.clone();
+        policy.conflict = self.operation.conflict.unwrap_or(policy.conflict);
+        let batch = Batch {
+            operation: &self.operation.name,
+            deliveries: vec![Delivery { record, group: None, priority: 0, work }],
+            after_failure: AfterFailure::Group,
+            policy: &policy,
+            deadline,
+            pace: &self.operation.pace,
+        };
+        let outcome = self.engine.run(batch).await.pop();
+        let response = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.respond(outcome, response)
+    }
+
+    /// The handler's call. Its response goes past the engine, which is told what to keep of it.
+    fn job<'j, S>(&self, mut inner: S, request: Request, slot: &Slot) -> Job<'j>
+    where
+        S: Service<Request> + Send + 'static,
+        S::Response: IntoResponse + Send,
+        S::Error: Into<Failure> + Send,
+        S::Future: Send,
+    {
+        let (slot, keeps) = (Arc::clone(slot), Arc::clone(&self.keeps));
+        Box::new(move |_| {
+            Box::pin(async move {
+                let response = inner.call(request).await.map_err(Into::into)?;
+                let response = response.into_response().await;
+                let status = response.status();
+                let kept = keeps(status).then(|| to_json(&response));
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
+                match kept {
+                    None => Err(Failure::retry(NotKept(status))),
+                    Some(json) => {
+                        Ok(json
+                            .map_or(Returned::Unserializable, |json| Returned::Value(json.into())))
+                    }
+                }
+            })
+        })
+    }
+
+    /// What the request asks for, and in whose name.
+    fn asked(&self, request: &Request) -> Result<Asked, Problem> {
+        let key = header::key(request.headers(), &self.header).map_err(|error| {
+            let detail = format!("The header `{}` cannot be read: {error}.", self.header);
+            Problem::key("The idempotency key cannot be read", detail)
+        })?;
+        if key.is_none()
+            && self.operation.key.is_none()
+            && self.operation.policy.missing_key != MissingKey::RunUnprotected
+        {
+            let detail = format!(
+                "Send the header `{}` with a value of your own for each request, such as a UUID, and \
+                 the same value when you send the request again.",
+                self.header
+            );
+            return Err(Problem::key("The request has no idempotency key", detail));
+        }
+        let mut scope = Digest::new(b"lambda-idempotency http scope 1");
+        let tenant = request.lambda_context_ref().and_then(|c| c.tenant_id.as_deref());
+        let caller = (self.caller)(request);
+        for part in [tenant, caller.as_deref()] {
+            scope.part(if part.is_some() { b"1" } else { b"0" });
+            scope.part(part.unwrap_or_default().as_bytes());
+        }
+        scope.part(request.method().as_str().as_bytes());
+        scope.part(route(request).as_bytes());
+        let mut fingerprint = Digest::new(b"lambda-idempotency http fingerprint 1");
+        fingerprint.part(request.uri().path().as_bytes());
+        fingerprint.part(request.uri().query().unwrap_or_default().as_bytes());
+        fingerprint.part(request.body());
+        Ok(Asked { key, scope: scope.hex(), fingerprint: Fingerprint::new(fingerprint.hex()) })
+    }
+
+    fn work<'w>(&self, asked: &'w Asked, body: &'w str, job: Job<'w>) -> Work<'w> {
+        let identity = asked.key.as_deref().map(|key| Ok(vec!["http", key]));
+        if identity.is_none() && self.operation.key.is_none() {
+            return Work::Unprotected { job };
+        }
+        let extraction = Extraction { operation: &self.operation, tenant: Some(&asked.scope) };
+        let texts = Texts { payload: body, record: body, identity };
+        let mut work = extraction.work(texts, |_| Ok(job));
+        if let Work::Keyed { fingerprint, .. } = &mut work {
+            fingerprint.get_or_insert_with(|| asked.fingerprint.clone());
+        }
+        work
+    }
+
+    fn respond(
+        &self,
+        outcome: Option<Outcome>,
+        response: Option<Response<Body>>,
+    ) -> Result<Response<Body>, InvocationError> {
+        let Some(outcome) = outcome else { return Err(RunError::OutOfTime.into()) };
+        if let Some(problem) = Problem::of(&outcome, self.engine.clock().now()) {
+            return Ok(problem.into_response());
+        }
+        match (outcome, response) {
+            (
+                Outcome::Replayed { outcome }
+                | Outcome::Superseded { outcome }
+                | Outcome::Coalesced { outcome },
+                _,
+            ) => {
+                let again = outcome.as_deref().and_then(replay);
+                Ok(again.unwrap_or_else(|| Problem::lost().into_response()))
+            }
+            (_, Some(response)) => Ok(response),
+            (Outcome::Failed { failure, .. }, None) => Err(failed(failure)),
+            (_, None) => Err(RunError::ResultLost("is not known").into()),
+        }
+    }
+}
+
+/// A request's key, and what it counts for.
+struct Asked {
+    key: Option<String>,
+    scope: String,
+    fingerprint: Fingerprint,
+}

@@ -1,0 +1,113 @@
+//! Real events, as API Gateway, function URLs and load balancers send them, in and out.
+
+use lambda_http::{
+    Adapter,
+    request::LambdaRequest,
+    tower::{Layer as _, ServiceExt as _, service_fn},
+};
+use lambda_runtime::{Context, LambdaEvent};
+use serde_json::{Value, json};
+
+use crate::support::{World, charges};
+
+/// Sends an event the way Lambda does, and returns what Lambda would get.
+async fn invoke(world: &World, event: &Value) -> Value {
+    let request: LambdaRequest = serde_json::from_value(event.clone()).unwrap();
+    let handler = {
+        let world = world.clone();
+        service_fn(move |request| world.handle(request))
+    };
+    let service = world.layer(&charges()).layer(handler);
+    let event = LambdaEvent::new(request, Context::default());
+    serde_json::to_value(Adapter::from(service).oneshot(event).await.unwrap()).unwrap()
+}
+
+/// Whether the response carries a header, wherever its source wants it.
+fn carries(response: &Value, name: &str) -> bool {
+    ["headers", "multiValueHeaders"].iter().any(|place| response[place].get(name).is_some())
+}
+
+async fn is_deduplicated(mut event: Value) {
+    let world = World::new();
+    for place in ["headers", "multiValueHeaders"] {
+        if event[place].is_object() {
+            let value = if place == "headers" { json!("\"k-1\"") } else { json!(["\"k-1\""]) };
+            event[place]["Idempotency-Key"] = value;
+        }
+    }
+    let first = invoke(&world, &event).await;
+    assert_eq!(first["statusCode"], 201, "{first}");
+    assert_eq!(first["body"], "charge 1");
+    assert!(!carries(&first, "idempotency-replayed"));
+    let again = invoke(&world, &event).await;
+    assert_eq!((&again["statusCode"], &again["body"]), (&first["statusCode"], &first["body"]));
+    assert!(carries(&again, "idempotency-replayed"), "{again}");
+    assert_eq!(world.calls(), 1);
+    if let Some(headers) = event["headers"].as_object_mut() {
+        headers.remove("Idempotency-Key");
+    }
+    if let Some(headers) = event["multiValueHeaders"].as_object_mut() {
+        headers.remove("Idempotency-Key");
+    }
+    let refused = invoke(&world, &event).await;
+    assert_eq!(refused["statusCode"], 400);
+}
+
+#[tokio::test]
+async fn rest_apis() {
+    is_deduplicated(json!({
+        "resource": "/charges", "path": "/charges", "httpMethod": "POST",
+        "headers": { "Host": "api.example.com", "Content-Type": "text/plain" },
+        "multiValueHeaders": { "Host": ["api.example.com"], "Content-Type": ["text/plain"] },
+        "queryStringParameters": null, "multiValueQueryStringParameters": null,
+        "pathParameters": null, "stageVariables": null,
+        "requestContext": {
+            "accountId": "111122223333", "resourceId": "abc", "stage": "prod",
+            "requestId": "r-1", "identity": { "sourceIp": "192.0.2.1" },
+            "resourcePath": "/charges", "httpMethod": "POST", "apiId": "api",
+        },
+        "body": "EUR 5.00", "isBase64Encoded": false,
+    }))
+    .await;
+}
+
+/// An HTTP API, and a function URL, which sends the same form.
+fn version_2(domain: &str, route: &str) -> Value {
+    json!({
+        "version": "2.0", "routeKey": route, "rawPath": "/charges", "rawQueryString": "",
+        "headers": { "content-type": "text/plain", "host": domain },
+        "requestContext": {
+            "accountId": "111122223333", "apiId": "api", "domainName": domain,
+            "domainPrefix": "api", "requestId": "r-1", "routeKey": route, "stage": "$default",
+            "time": "12/Mar/2026:19:03:58 +0000", "timeEpoch": 1_773_342_238_000_i64,
+            "http": {
+                "method": "POST", "path": "/charges", "protocol": "HTTP/1.1",
+                "sourceIp": "192.0.2.1", "userAgent": "test",
+            },
+        },
+        "body": "RVVSIDUuMDA=", "isBase64Encoded": true,
+    })
+}
+
+#[tokio::test]
+async fn http_apis() {
+    is_deduplicated(version_2("api.example.com", "POST /charges")).await;
+}
+
+#[tokio::test]
+async fn function_urls() {
+    is_deduplicated(version_2("abc.lambda-url.eu-west-1.on.aws", "$default")).await;
+}
+
+#[tokio::test]
+async fn load_balancers() {
+    is_deduplicated(json!({
+        "requestContext": { "elb": {
+            "targetGroupArn": "arn:aws:elasticloadbalancing:eu-west-1:111122223333:targetgroup/a/b",
+        } },
+        "httpMethod": "POST", "path": "/charges", "queryStringParameters": {},
+        "headers": { "host": "lb.example.com", "content-type": "text/plain" },
+        "body": "EUR 5.00", "isBase64Encoded": false,
+    }))
+    .await;
+}

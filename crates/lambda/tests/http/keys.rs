@@ -1,0 +1,87 @@
+//! Where the key comes from, and what is said when there is none.
+
+use lambda_http::http::{HeaderName, Method};
+use lambda_idempotency::{MissingKey, Operation};
+
+use crate::support::{World, charges, post, request};
+
+#[tokio::test]
+async fn a_request_without_a_key_is_told_what_to_send() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    for method in [Method::POST, Method::PATCH] {
+        let answer = world.answer(&layer, request(method, "/charges", None, "s3cr3t")).await;
+        assert_eq!((answer.status, answer.kind()), (400, "key"));
+        assert!(answer.body.contains("idempotency-key") && !answer.body.contains("s3cr3t"));
+    }
+    assert_eq!(world.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_header_that_cannot_be_read_is_refused_without_being_quoted() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    for value in ["", "\"s3cr3t", "s3cr3t s3cr3t", &"s3cr3t".repeat(50)] {
+        let answer = world.answer(&layer, post(value, "")).await;
+        assert_eq!((answer.status, answer.kind()), (400, "key"), "{value}");
+        assert!(!answer.body.contains("s3cr3t"), "{}", answer.body);
+    }
+    assert_eq!(world.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_quoted_key_and_a_bare_one_are_the_same() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    world.answer(&layer, post("\"k-1\"", "")).await;
+    assert!(world.answer(&layer, post("k-1", "")).await.replayed);
+}
+
+#[tokio::test]
+async fn a_key_can_be_left_out_where_the_user_says_so() {
+    let world = World::new();
+    let layer = world.layer(&charges().on_missing_key(MissingKey::RunUnprotected));
+    for _ in 0..2 {
+        let answer = world.answer(&layer, request(Method::POST, "/charges", None, "")).await;
+        assert_eq!((answer.status, answer.replayed), (201, false));
+    }
+    world.answer(&layer, post("k-1", "")).await;
+    assert!(world.answer(&layer, post("k-1", "")).await.replayed, "with one it is protected");
+}
+
+#[tokio::test]
+async fn the_key_can_be_in_another_header() {
+    let world = World::new();
+    let layer = world.layer(&charges()).header(HeaderName::from_static("x-request-id"));
+    let asked = || {
+        let mut request = request(Method::POST, "/charges", None, "");
+        request.headers_mut().insert("x-request-id", "r-1".parse().unwrap());
+        request
+    };
+    world.answer(&layer, asked()).await;
+    assert!(world.answer(&layer, asked()).await.replayed);
+    assert_eq!(world.answer(&layer, post("k-1", "")).await.status, 400);
+}
+
+#[tokio::test]
+async fn the_key_can_be_in_the_body() {
+    let world = World::new();
+    let layer = world.layer(&Operation::new("charges").key("payment.id"));
+    let asked = |body: &str| request(Method::POST, "/charges", None, body);
+    world.answer(&layer, asked(r#"{"payment":{"id":"p-1"}}"#)).await;
+    assert!(world.answer(&layer, asked(r#"{"payment":{"id":"p-1"}}"#)).await.replayed);
+    let changed = world.answer(&layer, asked(r#"{"payment":{"id":"p-1"},"x":1}"#)).await;
+    assert_eq!(changed.status, 422, "the whole body is compared");
+    for body in ["{}", "not JSON"] {
+        assert_eq!(world.answer(&layer, asked(body)).await.status, 400, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn only_what_the_fingerprint_names_is_compared() {
+    let world = World::new();
+    let layer = world.layer(&charges().fingerprint("amount"));
+    world.answer(&layer, post("k-1", r#"{"amount":5,"sent":1}"#)).await;
+    assert!(world.answer(&layer, post("k-1", r#"{"amount":5,"sent":2}"#)).await.replayed);
+    assert_eq!(world.answer(&layer, post("k-1", r#"{"amount":6,"sent":1}"#)).await.status, 422);
+}

@@ -1,0 +1,9 @@
+//! HTTP requests and their `Idempotency-Key`, by scenario.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod callers;
+mod events;
+mod keys;
+mod responses;
+mod support;

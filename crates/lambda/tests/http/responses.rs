@@ -1,0 +1,166 @@
+//! What clients get: the response, the same again, or a problem.
+
+use lambda_http::{
+    http::Method,
+    tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
+};
+use lambda_idempotency::{InvocationError, RunError, StoreErrorKind};
+use lambda_idempotency_testkit::faults::{Fault, GuardKind};
+use lambda_runtime::Diagnostic;
+
+use crate::support::{World, charges, post, request};
+
+#[tokio::test]
+async fn the_same_request_gets_the_same_response_marked_as_a_replay() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    let first = world.answer(&layer, post("k-1", "EUR 5.00 202")).await;
+    assert_eq!((first.status, first.replayed, first.charge.as_deref()), (202, false, Some("1")));
+    let again = world.answer(&layer, post("k-1", "EUR 5.00 202")).await;
+    assert_eq!((again.status, again.replayed, again.charge.as_deref()), (202, true, Some("1")));
+    assert_eq!(again.body, first.body);
+    assert_eq!(world.calls(), 1);
+    let other = world.answer(&layer, post("k-2", "EUR 5.00 202")).await;
+    assert_eq!(other.charge.as_deref(), Some("2"));
+}
+
+#[tokio::test]
+async fn a_second_one_during_the_first_is_told_to_come_back() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    let during = world.clone();
+    let first = {
+        let world = world.clone();
+        layer
+            .layer(service_fn(move |request| {
+                let (world, layer) = (during.clone(), during.layer(&charges()));
+                async move {
+                    let handler = {
+                        let world = world.clone();
+                        service_fn(move |request| world.handle(request))
+                    };
+                    let second = layer.layer(handler).oneshot(post("k-1", "")).await.unwrap();
+                    assert_eq!(second.status(), 409);
+                    let seconds: u64 =
+                        second.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+                    assert!(seconds > 1, "until the lease ends: {seconds}");
+                    world.handle(request).await
+                }
+            }))
+            .call(post("k-1", ""))
+    };
+    assert_eq!(first.await.unwrap().status(), 201);
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
+async fn another_request_with_the_same_key_is_a_mismatch() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    world.answer(&layer, post("k-1", "EUR 5.00")).await;
+    for other in [
+        post("k-1", "EUR 6.00"),
+        post("k-1", ""),
+        request(Method::POST, "/charges?dry=1", Some("k-1"), "EUR 5.00"),
+    ] {
+        let answer = world.answer(&layer, other).await;
+        assert_eq!((answer.status, answer.kind()), (422, "mismatch"));
+    }
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_request_that_is_turned_away_can_be_corrected_and_sent_again() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    for status in [400, 401, 404, 409, 422, 429] {
+        let answer = world.answer(&layer, post("k-1", &status.to_string())).await;
+        assert_eq!((answer.status, answer.problem), (status, None), "the handler's own response");
+    }
+    assert_eq!(world.calls(), 6);
+    assert_eq!(world.answer(&layer, post("k-1", "corrected")).await.status, 201);
+    assert!(world.answer(&layer, post("k-1", "corrected")).await.replayed);
+}
+
+#[tokio::test]
+async fn an_error_of_the_server_is_kept_unless_the_user_says_otherwise() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    for replayed in [false, true] {
+        let answer = world.answer(&layer, post("k-1", "500")).await;
+        assert_eq!((answer.status, answer.replayed), (500, replayed));
+    }
+    let layer = layer.keep(|status| status.is_success());
+    for _ in 0..2 {
+        let answer = world.answer(&layer, post("k-2", "503")).await;
+        assert_eq!((answer.status, answer.replayed), (503, false));
+    }
+    assert_eq!(world.calls(), 3);
+}
+
+#[tokio::test]
+async fn a_handler_that_fails_fails_the_invocation_and_can_be_tried_again() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    for calls in [1, 2] {
+        let error = world.send(&layer, post("k-1", "burn")).await.unwrap_err();
+        assert!(matches!(error, InvocationError::Run(RunError::Failed(_))), "{error:?}");
+        assert_eq!(Diagnostic::from(error).error_type, "Idempotency.HandlerFailed");
+        assert_eq!(world.calls(), calls);
+    }
+}
+
+#[tokio::test]
+async fn without_the_store_nothing_is_processed() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    world.store.outage();
+    let answer = world.answer(&layer, post("k-1", "")).await;
+    assert_eq!((answer.status, answer.kind()), (503, "unavailable"));
+    assert_eq!((answer.retry_after, world.calls()), (Some(1), 0));
+}
+
+#[tokio::test]
+async fn a_response_that_cannot_be_recorded_is_sent_all_the_same() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    let refused = Fault::refuse(StoreErrorKind::Unavailable).guarded_by(GuardKind::Mine).always();
+    world.store.inject(refused);
+    assert_eq!(world.answer(&layer, post("k-1", "")).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_response_too_large_to_keep_is_sent_once_and_never_made_again() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    assert_eq!(world.answer(&layer, post("k-1", "huge")).await.status, 201);
+    let again = world.answer(&layer, post("k-1", "huge")).await;
+    assert_eq!((again.status, again.kind()), (409, "response-lost"));
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
+async fn who_is_not_finished_in_time_is_told_so() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    let answer = world.answer(&layer, post("k-1", "sleep")).await;
+    assert_eq!((answer.status, answer.kind()), (504, "timed-out"));
+    assert_eq!(world.answer(&layer, post("k-2", "wait")).await.status, 201);
+}
+
+#[tokio::test]
+async fn methods_that_are_idempotent_by_themselves_pass_by() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    for method in [Method::GET, Method::PUT, Method::DELETE, Method::OPTIONS] {
+        for _ in 0..2 {
+            let passing = request(method.clone(), "/charges", Some("k-1"), "");
+            assert!(!world.answer(&layer, passing).await.replayed);
+        }
+    }
+    assert_eq!((world.calls(), world.store.write_calls()), (8, 0));
+    let layer = layer.methods([Method::PUT]);
+    world.answer(&layer, request(Method::PUT, "/charges", Some("k-1"), "")).await;
+    let again = world.answer(&layer, request(Method::PUT, "/charges", Some("k-1"), "")).await;
+    assert!(again.replayed);
+}
