@@ -67,9 +67,12 @@ struct Settings {
     operation: Arc<Prepared>,
     header: HeaderName,
     methods: Vec<Method>,
-    keeps: Arc<dyn Fn(StatusCode) -> bool + Send + Sync>,
-    caller: Arc<dyn Fn(&Request) -> Option<String> + Send + Sync>,
+    keeps: Arc<Keeps>,
+    caller: Arc<Caller>,
 }
+
+type Keeps = dyn Fn(StatusCode) -> bool + Send + Sync;
+type Caller = dyn Fn(&Request) -> Option<String> + Send + Sync;
 
 impl HttpLayer {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, ConfigError> {

@@ -29,26 +29,22 @@ async fn a_second_one_during_the_first_is_told_to_come_back() {
     let world = World::new();
     let layer = world.layer(&charges());
     let during = world.clone();
-    let first = {
-        let world = world.clone();
-        layer
-            .layer(service_fn(move |request| {
-                let (world, layer) = (during.clone(), during.layer(&charges()));
-                async move {
-                    let handler = {
-                        let world = world.clone();
-                        service_fn(move |request| world.handle(request))
-                    };
-                    let second = layer.layer(handler).oneshot(post("k-1", "")).await.unwrap();
-                    assert_eq!(second.status(), 409);
-                    let seconds: u64 =
-                        second.headers()["retry-after"].to_str().unwrap().parse().unwrap();
-                    assert!(seconds > 1, "until the lease ends: {seconds}");
-                    world.handle(request).await
-                }
-            }))
-            .call(post("k-1", ""))
-    };
+    let mut service = layer.layer(service_fn(move |request| {
+        let world = during.clone();
+        async move {
+            let second = {
+                let world = world.clone();
+                service_fn(move |request| world.handle(request))
+            };
+            let second = world.layer(&charges()).layer(second).oneshot(post("k-1", ""));
+            let second = second.await.unwrap();
+            assert_eq!(second.status(), 409);
+            let seconds = second.headers()["retry-after"].to_str().unwrap();
+            assert!(seconds.parse::<u64>().unwrap() > 1, "until the lease ends: {seconds}");
+            world.handle(request).await
+        }
+    }));
+    let first = service.ready().await.unwrap().call(post("k-1", ""));
     assert_eq!(first.await.unwrap().status(), 201);
     assert_eq!(world.calls(), 1);
 }
