@@ -74,6 +74,7 @@ pub use lambda_idempotency_core::{
     observe::{Observer, Report, Silent, TracingObserver},
     outcome::{Kept, NotStarted, Outcome, Rejection},
     policy::{Conflict, Lease, MissingKey, OnFailure, OnOutage, OnTimeout, Remembered},
+    process::Cache,
     store::{Store, StoreError, StoreErrorKind},
 };
 #[cfg(feature = "dynamodb")]
