@@ -3,15 +3,51 @@
 //! Not RFC 8785: that folds integers above 2^53 into one another, which would drop events. Here
 //! members are sorted by the bytes of their names, there is no white space, integers stand as they
 //! are, doubles as shortest digits with an exponent (so `1` and `1.0` differ), and strings with
-//! only `"`, `\` and control characters escaped. The form is frozen: it is part of key scheme 1.
+//! only `"`, `\` and control characters escaped. An optional part that is missing is `~`, which no
+//! value begins with. The form is frozen: it is part of key scheme 1.
+
+use std::io::Write;
 
 use jmespath::Variable;
 use serde_json::Number;
 
-use super::SelectionError;
+use super::{SelectionError, document::MOST_BYTES, parts::Optional};
 
 /// From here on, neighbouring integers share a double.
 const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
+
+/// Stands for an optional part that is missing.
+pub(super) const MISSING: u8 = b'~';
+
+/// Appends the canonical bytes of a list of parts, of which some may be missing.
+pub(super) fn write_parts(
+    value: &Variable,
+    optional: &Optional,
+    out: &mut Vec<u8>,
+) -> Result<(), SelectionError> {
+    let write_part = |part: &Variable, is_optional: bool, out: &mut Vec<u8>| match part {
+        Variable::Null if is_optional => {
+            out.push(MISSING);
+            Ok(())
+        }
+        part => write(part, out),
+    };
+    match value {
+        Variable::Array(items) => {
+            write_list(items.iter().enumerate(), (b'[', b']'), out, |(place, item), out| {
+                write_part(item, optional.places.contains(&place), out)
+            })
+        }
+        Variable::Object(members) => {
+            write_list(members.iter(), (b'{', b'}'), out, |(name, member), out| {
+                write_string(name, out);
+                out.push(b':');
+                write_part(member, optional.names.contains(name), out)
+            })
+        }
+        value => write(value, out),
+    }
+}
 
 /// Appends the canonical bytes of `value`.
 pub(super) fn write(value: &Variable, out: &mut Vec<u8>) -> Result<(), SelectionError> {
@@ -34,7 +70,8 @@ pub(super) fn write(value: &Variable, out: &mut Vec<u8>) -> Result<(), Selection
         }
         Variable::Expref(_) => return Err(SelectionError::NotAValue),
     }
-    Ok(())
+    // An expression can list one value many times over.
+    if out.len() > MOST_BYTES { Err(SelectionError::TooLong) } else { Ok(()) }
 }
 
 fn write_list<T>(
@@ -55,30 +92,37 @@ fn write_list<T>(
 }
 
 fn write_number(number: &Number, out: &mut Vec<u8>) -> Result<(), SelectionError> {
-    if let Some(integer) = number.as_u64() {
-        out.extend(integer.to_string().bytes());
+    // Writing to a vector does not fail.
+    let _ = if let Some(integer) = number.as_u64() {
+        write!(out, "{integer}")
     } else if let Some(integer) = number.as_i64() {
-        out.extend(integer.to_string().bytes());
+        write!(out, "{integer}")
     } else {
         match number.as_f64() {
             Some(double) if double.is_finite() && double.abs() < EXACT_LIMIT => {
-                out.extend(format!("{double:e}").bytes());
+                write!(out, "{double:e}")
             }
             _ => return Err(SelectionError::InexactNumber),
         }
-    }
+    };
     Ok(())
 }
 
 fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend([b'\\', byte]),
-            0..0x20 => out.extend(format!("\\u{byte:04x}").bytes()),
-            _ => out.push(byte),
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
+        // These are bytes of ASCII, so that both halves are text.
+        let (plain, after) = rest.split_at(at);
+        let (special, after) = after.split_at(1);
+        out.extend(plain.bytes());
+        match special {
+            "\"" | "\\" => out.extend(b"\\".iter().copied().chain(special.bytes())),
+            control => control.bytes().for_each(|byte| drop(write!(out, "\\u{byte:04x}"))),
         }
+        rest = after;
     }
+    out.extend(rest.bytes());
     out.push(b'"');
 }
 

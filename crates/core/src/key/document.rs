@@ -9,9 +9,13 @@ use std::fmt;
 use jmespath::{Rcvar, Variable};
 
 use super::{
-    numeral::{self, Side},
+    numeral::Side,
     reading::{RESERVED, Reading},
+    reads::{Node, Reads},
 };
+
+/// Larger than any event that Lambda delivers (6 MB).
+pub(super) const MOST_BYTES: usize = 8 << 20;
 
 /// A parsed JSON text.
 #[derive(Clone)]
@@ -20,6 +24,8 @@ pub struct Document {
     below: Rcvar,
     /// Where they are a little larger, if there are any.
     above: Option<Rcvar>,
+    /// What of the text was read; `None` if all of it.
+    reads: Option<Reads>,
 }
 
 /// Why a text is not a [`Document`]. Says where, never what stands there.
@@ -47,6 +53,12 @@ pub enum DocumentError {
         /// Column, from 1.
         column: usize,
     },
+    /// More than 8 MiB, which no event of Lambda is.
+    #[error("it has {bytes} bytes, more than the {MOST_BYTES} that are read")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
     /// A member name that `serde_json` keeps for itself.
     #[error("a member name that begins with `{RESERVED}` is reserved")]
     ReservedMember,
@@ -57,30 +69,50 @@ impl Document {
     ///
     /// # Errors
     /// Not JSON; an object with two members of one name; a reserved member name; a number that is
-    /// larger than any double.
+    /// larger than any double; more than 8 MiB.
     pub fn parse(json: &str) -> Result<Self, DocumentError> {
+        Self::reading(json, &Node::All)
+    }
+
+    /// Parses `json` and keeps what some expressions look at; only those can be applied to it.
+    ///
+    /// The rest is skipped: it is not copied, and must only look like JSON. What is skipped may
+    /// name a member twice or hold a number of any size, since the key does not depend on it.
+    ///
+    /// # Errors
+    /// Not JSON; what is looked at is named twice in its object or is a number that is larger than
+    /// any double; a reserved member name; more than 8 MiB.
+    pub fn read(json: &str, reads: &Reads) -> Result<Self, DocumentError> {
+        let document = Self::reading(json, &reads.0)?;
+        let reads = if *reads.0 == Node::All { None } else { Some(reads.clone()) };
+        Ok(Self { reads, ..document })
+    }
+
+    pub(super) fn reading(json: &str, wanted: &Node) -> Result<Self, DocumentError> {
+        if json.len() > MOST_BYTES {
+            return Err(DocumentError::TooLong { bytes: json.len() });
+        }
         if json.contains(RESERVED) {
             return Err(DocumentError::ReservedMember);
         }
-        let reading = Reading::default();
-        let value = reading.run(json)?;
-        if !reading.saw_double() {
-            return Ok(Self { below: value, above: None });
-        }
-        // Rare enough to be worth a second look: was each of them written exactly?
-        let bounds = numeral::bounds(json);
-        let exact = bounds.iter().flatten().all(|bounds| bounds.is_exact());
-        let on = |side| Reading::on(side, &bounds).run(json);
-        Ok(Self {
-            below: on(Side::Below)?,
-            above: if exact { None } else { Some(on(Side::Above)?) },
-        })
+        let reading = Reading::new(json, Side::Below);
+        let below = reading.run(wanted)?;
+        // Rare, and worth a second look.
+        let above = (reading.met_inexact())
+            .then(|| Reading::new(json, Side::Above).run(wanted))
+            .transpose()?;
+        Ok(Self { below, above, reads: None })
     }
 
     /// A document that is one JSON string.
     #[must_use]
     pub fn string(text: impl Into<String>) -> Self {
-        Self { below: Rcvar::new(Variable::String(text.into())), above: None }
+        Self { below: Rcvar::new(Variable::String(text.into())), above: None, reads: None }
+    }
+
+    /// Whether it holds all that is looked at.
+    pub(super) fn has(&self, wanted: &Node) -> bool {
+        self.reads.as_ref().is_none_or(|reads| reads.0.covers(wanted))
     }
 
     /// Whether a double holds each of its numbers exactly.

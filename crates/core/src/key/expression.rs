@@ -1,13 +1,22 @@
 //! JMESPath expressions: checked when a function starts, evaluated for each record.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use jmespath::{Context, ErrorReason, RuntimeError, ast::Ast};
+use jmespath::{Context, ErrorReason, Rcvar, Runtime, RuntimeError, ast::Ast};
+use serde_json::Value;
 
-use super::{Document, canonical, dialect::Loss, functions, numeral::Side, parts, syntax};
+use super::{
+    Document, Functions, Warning, canonical,
+    dialect::Loss,
+    evaluation, functions,
+    numeral::Side,
+    parts::{self, Optional},
+    reads::Looks,
+    syntax, warning,
+};
 
-/// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with `json(text)`
-/// beside the standard functions.
+/// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with the
+/// [`Functions`] that read text beside the standard ones.
 ///
 /// Projections drop what is `null`, as the specification says: `items[*].id` is the same for
 /// `[{"id":1},{}]` and `[{"id":1}]`. Comparisons in filters (`[?id == `9`]`) are those of doubles;
@@ -23,8 +32,10 @@ use super::{Document, canonical, dialect::Loss, functions, numeral::Side, parts,
 pub struct Expression {
     text: String,
     ast: Ast,
-    /// Whether it reads numbers from text, which may not be exact even where the document is.
-    reads_text: bool,
+    runtime: Arc<Runtime>,
+    optional: Optional,
+    warnings: Vec<Warning>,
+    pub(super) looks: Looks,
 }
 
 /// The canonical bytes of what an expression selected.
@@ -75,6 +86,15 @@ pub enum SelectionError {
         /// Its place (from 1) or its name.
         part: String,
     },
+    /// Each part of a list is missing or empty, though they are optional one by one.
+    #[error("each of its parts is missing, null or empty; one must be there")]
+    AllMissing,
+    /// More than 8 MiB.
+    #[error("it selects more than 8 MiB")]
+    TooLong,
+    /// The document was [read](Document::read) for other expressions.
+    #[error("the document was read for other expressions, and lacks what this one looks at")]
+    Unread,
     /// A number that a double cannot hold exactly: two distinct ones could look the same.
     #[error(
         "it selects a number that a double cannot hold exactly; \
@@ -100,6 +120,22 @@ pub enum SelectionError {
     },
 }
 
+impl SelectionError {
+    /// Whether the record has no key, as opposed to one that cannot be used: something that is
+    /// selected is missing, `null` or empty.
+    #[must_use]
+    pub const fn is_missing(&self) -> bool {
+        matches!(
+            self,
+            Self::Missing
+                | Self::Empty
+                | Self::PartMissing { .. }
+                | Self::PartEmpty { .. }
+                | Self::AllMissing
+        )
+    }
+}
+
 impl Expression {
     /// Compiles an expression and checks all that can be checked without an event: syntax, names
     /// of functions, numbers of arguments.
@@ -107,11 +143,20 @@ impl Expression {
     /// # Errors
     /// The first thing that is wrong, with its offset.
     pub fn compile(text: &str) -> Result<Self, ExpressionError> {
+        Self::compile_with(text, &Functions::standard())
+    }
+
+    /// Compiles an expression that may call these functions.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its offset; a function that cannot have its name.
+    pub fn compile_with(text: &str, functions: &Functions) -> Result<Self, ExpressionError> {
         let error = |offset, reason| ExpressionError::at(text, offset, reason);
         if text.trim().is_empty() {
             return Err(error(0, "it is empty; `@` stands for the whole payload".to_owned()));
         }
         syntax::check_size(text).map_err(|(offset, reason)| error(offset, reason))?;
+        let runtime = functions.runtime().map_err(|reason| error(0, reason))?;
         let mut ast = jmespath::parse(text).map_err(|e| {
             let reason = match e.reason {
                 ErrorReason::Parse(reason) => reason,
@@ -119,8 +164,54 @@ impl Expression {
             };
             error(e.offset, reason)
         })?;
-        syntax::settle(&mut ast, text).map_err(|(offset, reason)| error(offset, reason))?;
-        Ok(Self { text: text.to_owned(), reads_text: syntax::reads_text(&ast), ast })
+        syntax::settle(&mut ast, text, functions)
+            .map_err(|(offset, reason)| error(offset, reason))?;
+        Ok(Self {
+            text: text.to_owned(),
+            optional: Optional::default(),
+            warnings: warning::of(&ast, text),
+            looks: Looks::of(&ast),
+            runtime,
+            ast,
+        })
+    }
+
+    /// Allows these parts of the list that the expression is to be missing, `null` or empty: a
+    /// part of `{id: order.id, by: user}` by its name, one of `[order.id, user]` by its path.
+    ///
+    /// A missing part is hashed as missing, which is distinct from any value, and so is an empty
+    /// one from a missing one. At least one part must be there. Naming parts as optional changes
+    /// no key of records that have them all.
+    ///
+    /// # Errors
+    /// The expression lists no part of such a name; it says which there are.
+    ///
+    /// ```
+    /// use lambda_idempotency_core::key::{Document, Expression};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let parts = Expression::compile("[order.id, user]")?.optional(["user"])?;
+    /// let guest = parts.select(&Document::parse(r#"{"order":{"id":7}}"#)?)?;
+    /// assert_eq!(guest.canonical_bytes(), b"[7,~]");
+    /// assert!(parts.select(&Document::parse(r#"{"user":"ann"}"#)?).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn optional<'n>(
+        mut self,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Result<Self, ExpressionError> {
+        for name in names {
+            self.optional.add(name, &self.ast).map_err(|parts| {
+                let listed = match &*parts {
+                    [] => "write it as `[a, b]` or `{a: a, b: b}`".to_owned(),
+                    parts => format!("it lists `{}`", parts.join("`, `")),
+                };
+                let reason = format!("it has no part `{name}` that could be optional; {listed}");
+                ExpressionError::at(&self.text, 0, reason)
+            })?;
+        }
+        Ok(self)
     }
 
     /// The expression as it was written.
@@ -135,33 +226,73 @@ impl Expression {
         !syntax::reads_data(&self.ast)
     }
 
+    /// The places where it can make distinct values one, and distinct records one key.
+    ///
+    /// ```
+    /// # use lambda_idempotency_core::key::Expression;
+    /// let expression = Expression::compile("join('-', [tenant, id])").unwrap();
+    /// assert_eq!(expression.warnings().len(), 1);
+    /// ```
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
     /// Evaluates the expression and returns the canonical bytes of what it selects.
     ///
     /// # Errors
     /// What is selected cannot be a key: it is missing, `null`, empty, or a number that is not
     /// exact.
     pub fn select(&self, document: &Document) -> Result<Selection, SelectionError> {
-        let selection = self.select_on(document, Side::Below);
-        if document.is_exact() && !self.reads_text {
-            return selection;
+        self.on_both_sides(document, |selected| {
+            parts::check(&self.ast, selected, &self.optional)?;
+            let mut bytes = Vec::with_capacity(64);
+            canonical::write_parts(selected, &self.optional, &mut bytes)?;
+            Ok(Selection(bytes))
+        })
+    }
+
+    /// What the expression selects, before any judgement whether that can be a key: to show it, or
+    /// to test an expression. What is missing is `null`.
+    ///
+    /// # Errors
+    /// It cannot be evaluated, or what it selects depends on a number that is not exact.
+    pub fn evaluate(&self, document: &Document) -> Result<Value, SelectionError> {
+        self.on_both_sides(document, |selected| {
+            functions::value(selected).ok_or(SelectionError::NotAValue)
+        })
+    }
+
+    /// What is the same on both sides of each number that is not exact does not depend on them.
+    fn on_both_sides<T: PartialEq>(
+        &self,
+        document: &Document,
+        judge: impl Fn(&Rcvar) -> Result<T, SelectionError>,
+    ) -> Result<T, SelectionError> {
+        if !document.has(&self.looks.document) {
+            return Err(SelectionError::Unread);
         }
-        // What is the same on both sides of each number that is not exact does not depend on them.
-        match (selection, self.select_on(document, Side::Above)) {
+        let on = |side| {
+            let (selected, met_inexact) =
+                evaluation::on(side, &self.looks.texts, || self.interpret(document.on(side)));
+            (selected.and_then(|selected| judge(&selected)), met_inexact)
+        };
+        let (below, met_inexact) = on(Side::Below);
+        if document.is_exact() && !met_inexact {
+            return below;
+        }
+        match (below, on(Side::Above).0) {
             (below, above) if below == above => below,
             _ => Err(SelectionError::InexactNumber),
         }
     }
 
-    fn select_on(&self, document: &Document, side: Side) -> Result<Selection, SelectionError> {
-        let mut context = Context::new(&self.text, functions::on(side));
-        let selected =
-            jmespath::interpret(document.on(side), &self.ast, &mut context).map_err(|e| {
-                SelectionError::Evaluation { reason: reason(e.reason), offset: e.offset }
-            })?;
-        parts::check(&self.ast, &selected)?;
-        let mut bytes = Vec::with_capacity(64);
-        canonical::write(&selected, &mut bytes)?;
-        Ok(Selection(bytes))
+    fn interpret(&self, data: &Rcvar) -> Result<Rcvar, SelectionError> {
+        let mut context = Context::new(&self.text, &self.runtime);
+        jmespath::interpret(data, &self.ast, &mut context).map_err(|e| {
+            let offset = syntax::characters(&self.text, e.offset);
+            SelectionError::Evaluation { reason: reason(e.reason), offset }
+        })
     }
 }
 
@@ -172,12 +303,10 @@ impl fmt::Debug for Expression {
 }
 
 impl ExpressionError {
-    /// `offset` in bytes.
+    /// An error at a byte of the expression.
     pub(super) fn at(text: &str, offset: usize, reason: String) -> Self {
-        let expression: String = text.chars().take(syntax::LONGEST).collect();
-        // Found in bytes, shown in characters.
-        let offset = text.get(..offset).map_or(offset, |before| before.chars().count());
-        Self { expression, offset, reason }
+        let expression = text.chars().take(syntax::LONGEST).collect();
+        Self { expression, offset: syntax::characters(text, offset), reason }
     }
 
     /// Where the error is: characters from the start of the expression.

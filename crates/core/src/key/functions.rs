@@ -1,55 +1,211 @@
-//! The functions that expressions may call: JMESPath's own, and one to read JSON inside JSON.
+//! The functions that expressions may call: JMESPath's own, some to read text, and the user's.
 //!
 //! What reads text does so by [`Document`]: JMESPath's own `to_number` would take two distinct
 //! numerals for one number.
 
-use std::sync::LazyLock;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, LazyLock},
+};
 
 use jmespath::{
     Context, ErrorReason, JmespathError, Rcvar, Runtime, Variable,
     functions::{ArgumentType, CustomFunction, Signature},
 };
+use serde_json::Value;
 
-use super::{Document, numeral::Side};
+use super::{Document, decode, evaluation};
 
-static BELOW: LazyLock<Runtime> = LazyLock::new(|| runtime(Side::Below));
-static ABOVE: LazyLock<Runtime> = LazyLock::new(|| runtime(Side::Above));
+static STANDARD: LazyLock<Arc<Runtime>> = LazyLock::new(|| Arc::new(standard()));
 
-/// JMESPath's functions and ours, which read numbers that are not exact from that side.
-pub(super) fn on(side: Side) -> &'static Runtime {
-    match side {
-        Side::Below => &BELOW,
-        Side::Above => &ABOVE,
+/// The functions that an expression may call: the standard ones, and your own.
+///
+/// Beside those of JMESPath (<https://jmespath.org/specification.html#built-in-functions>) there
+/// are three that read text: `json(text)`, `base64(text)`, and `base64_gzip(text)`, which takes at
+/// most 8 MiB when decompressed. `powertools_json`, `powertools_base64` and
+/// `powertools_base64_gzip` are other names for them.
+///
+/// A function of your own gets its arguments as JSON values and returns one. It must return the
+/// same for the same arguments, always and in every version of your program that shares a table:
+/// its result is part of the key. It may be called twice for a record.
+///
+/// ```
+/// use lambda_idempotency_core::key::{Document, Expression, Functions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let functions = Functions::standard().with("lower", 1, |arguments| match arguments {
+///     [text] => text.as_str().map(|text| text.to_lowercase().into()).ok_or("it is no text"),
+///     _ => Err("one text is needed"),
+/// });
+/// let by_email = Expression::compile_with("lower(email)", &functions)?;
+/// let one = by_email.select(&Document::parse(r#"{"email":"Ann@example.com"}"#)?)?;
+/// let other = by_email.select(&Document::parse(r#"{"email":"ann@example.com"}"#)?)?;
+/// assert_eq!(one, other);
+/// assert!(Expression::compile_with("lower(email, 1)", &functions).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Functions {
+    own: BTreeMap<Arc<str>, Own>,
+}
+
+#[derive(Clone)]
+struct Own {
+    arity: usize,
+    call: Arc<Call>,
+}
+
+type Call = dyn Fn(&[Value]) -> Result<Value, &'static str> + Send + Sync;
+
+impl Functions {
+    /// The standard functions alone.
+    #[must_use]
+    pub fn standard() -> Self {
+        Self::default()
+    }
+
+    /// Adds a function that takes `arity` arguments. Numbers that no double holds exactly come a
+    /// little smaller than they are, and in a second call a little larger; if the results differ,
+    /// the record is refused.
+    ///
+    /// Its error is a fixed text, so that nothing of a record can find its way into a log. If it
+    /// panics, the record is refused as for an error.
+    ///
+    /// The name must be one that JMESPath can call (`[A-Za-z_][A-Za-z0-9_]*`) and not that of a
+    /// standard function; [`Expression::compile_with`](super::Expression::compile_with) refuses
+    /// any other.
+    #[must_use]
+    pub fn with(
+        mut self,
+        name: impl Into<Arc<str>>,
+        arity: usize,
+        function: impl Fn(&[Value]) -> Result<Value, &'static str> + Send + Sync + 'static,
+    ) -> Self {
+        self.own.insert(name.into(), Own { arity, call: Arc::new(function) });
+        self
+    }
+
+    /// How many arguments a function takes: at least, and at most.
+    pub(super) fn arity(&self, name: &str) -> Option<(usize, usize)> {
+        arity(name).or_else(|| self.own.get(name).map(|own| (own.arity, own.arity)))
+    }
+
+    /// What the interpreter calls them by; or what is wrong with a name.
+    pub(super) fn runtime(&self) -> Result<Arc<Runtime>, String> {
+        if self.own.is_empty() {
+            return Ok(Arc::clone(&STANDARD));
+        }
+        let mut runtime = standard();
+        for (name, own) in &self.own {
+            if arity(name).is_some() {
+                return Err(format!(
+                    "there is a standard function `{name}`; give yours another name"
+                ));
+            }
+            if !is_identifier(name) {
+                return Err(format!("a function cannot be called {name:?}"));
+            }
+            let call = Arc::clone(&own.call);
+            register(
+                &mut runtime,
+                name,
+                vec![ArgumentType::Any; own.arity],
+                move |arguments, _| call_own(&*call, arguments),
+            );
+        }
+        Ok(Arc::new(runtime))
     }
 }
 
-/// `powertools_json` is the name that expressions written for Powertools use.
-fn runtime(side: Side) -> Runtime {
+impl fmt::Debug for Functions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.own.keys()).finish()
+    }
+}
+
+fn is_identifier(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn standard() -> Runtime {
     let mut runtime = Runtime::new();
     runtime.register_builtin_functions();
-    for name in ["json", "powertools_json"] {
-        let signature = Signature::new(vec![ArgumentType::String], None);
-        let function =
-            Box::new(move |args: &[Rcvar], context: &mut Context<'_>| json(args, context, side));
-        runtime.register_function(name, Box::new(CustomFunction::new(signature, function)));
-    }
-    let signature = Signature::new(vec![ArgumentType::Any], None);
-    let function = Box::new(move |args: &[Rcvar], _: &mut Context<'_>| Ok(to_number(args, side)));
-    runtime.register_function("to_number", Box::new(CustomFunction::new(signature, function)));
+    register(&mut runtime, "to_number", vec![ArgumentType::Any], |arguments, _| {
+        Ok(to_number(arguments))
+    });
+    read_text(&mut runtime, "json", |text, offset| {
+        evaluation::json(text, offset).map_err(|error| error.to_string())
+    });
+    read_text(&mut runtime, "base64", |encoded, _| text(decode::base64(encoded)));
+    read_text(&mut runtime, "base64_gzip", |encoded, _| text(decode::base64_gzip(encoded)));
     runtime
 }
 
-/// Whether the function reads numbers from text, which may not be exact.
-pub(super) fn reads_text(name: &str) -> bool {
-    matches!(name, "json" | "powertools_json" | "to_number")
+/// Under its own name, and the one that expressions written for Powertools use.
+fn read_text(
+    runtime: &mut Runtime,
+    name: &str,
+    function: fn(&str, usize) -> Result<Rcvar, String>,
+) {
+    for name in [name.to_owned(), format!("powertools_{name}")] {
+        register(runtime, &name, vec![ArgumentType::String], move |arguments, offset| {
+            let text = arguments.first().and_then(|text| text.as_string());
+            function(text.map_or("", String::as_str), offset)
+        });
+    }
 }
 
-/// How many arguments each function takes: at least, and at most.
-pub(super) fn arity(name: &str) -> Option<(usize, usize)> {
+/// Whether it reads JSON, of which an expression may look at some members only.
+pub(super) fn is_json(name: &str) -> bool {
+    matches!(name, "json" | "powertools_json")
+}
+
+fn register(
+    runtime: &mut Runtime,
+    name: &str,
+    arguments: Vec<ArgumentType>,
+    call: impl Fn(&[Rcvar], usize) -> Result<Rcvar, String> + Send + Sync + 'static,
+) {
+    let named = name.to_owned();
+    let call = move |arguments: &[Rcvar], context: &mut Context<'_>| {
+        call(arguments, context.offset).map_err(|problem| {
+            let reason = ErrorReason::Parse(format!("{named}(): {problem}"));
+            JmespathError::from_ctx(context, reason)
+        })
+    };
+    let function = CustomFunction::new(Signature::new(arguments, None), Box::new(call));
+    runtime.register_function(name, Box::new(function));
+}
+
+/// How many arguments each standard function takes: at least, and at most.
+fn arity(name: &str) -> Option<(usize, usize)> {
     Some(match name {
-        "abs" | "avg" | "ceil" | "floor" | "keys" | "length" | "max" | "min" | "reverse"
-        | "sort" | "sum" | "to_array" | "to_number" | "to_string" | "type" | "values" | "json"
-        | "powertools_json" => (1, 1),
+        "abs"
+        | "avg"
+        | "ceil"
+        | "floor"
+        | "keys"
+        | "length"
+        | "max"
+        | "min"
+        | "reverse"
+        | "sort"
+        | "sum"
+        | "to_array"
+        | "to_number"
+        | "to_string"
+        | "type"
+        | "values"
+        | "json"
+        | "base64"
+        | "base64_gzip"
+        | "powertools_json"
+        | "powertools_base64"
+        | "powertools_base64_gzip" => (1, 1),
         "contains" | "ends_with" | "join" | "map" | "max_by" | "min_by" | "sort_by"
         | "starts_with" => (2, 2),
         "merge" | "not_null" => (1, usize::MAX),
@@ -57,22 +213,48 @@ pub(super) fn arity(name: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// `json(text)`: the value that a JSON text stands for.
-fn json(args: &[Rcvar], context: &mut Context<'_>, side: Side) -> Result<Rcvar, JmespathError> {
-    let text = args.first().and_then(|arg| arg.as_string()).map_or("", String::as_str);
-    Document::parse(text).map(|document| Rcvar::clone(document.on(side))).map_err(|error| {
-        JmespathError::from_ctx(context, ErrorReason::Parse(format!("json(): {error}")))
-    })
+fn text(decoded: Result<String, &'static str>) -> Result<Rcvar, String> {
+    decoded.map(|text| Rcvar::new(Variable::String(text))).map_err(str::to_owned)
 }
 
 /// `to_number(any)`: a number as it is, the number that a text stands for, else `null`.
-fn to_number(args: &[Rcvar], side: Side) -> Rcvar {
-    let read = args.first().and_then(|arg| match &**arg {
-        Variable::Number(_) => Some(Rcvar::clone(arg)),
-        Variable::String(text) => Some(Rcvar::clone(Document::parse(text).ok()?.on(side))),
+fn to_number(arguments: &[Rcvar]) -> Rcvar {
+    let read = arguments.first().and_then(|argument| match &**argument {
+        Variable::Number(_) => Some(Rcvar::clone(argument)),
+        Variable::String(text) => Some(evaluation::value(&Document::parse(text).ok()?)),
         _ => None,
     });
     read.filter(|value| value.is_number()).unwrap_or_else(|| Rcvar::new(Variable::Null))
+}
+
+fn call_own(call: &Call, arguments: &[Rcvar]) -> Result<Rcvar, String> {
+    let values = arguments.iter().map(|argument| value(argument)).collect::<Option<Vec<_>>>();
+    let values = values.ok_or("it takes values, and no expression reference (`&name`)")?;
+    // What one record makes a function do must not end the invocation of all.
+    let returned =
+        catch_unwind(AssertUnwindSafe(|| call(&values))).map_err(|_| "it panicked")??;
+    // What `Value` holds depends on features of `serde_json`; its text does not.
+    let document = Document::parse(&returned.to_string()).map_err(|error| error.to_string())?;
+    Ok(evaluation::value(&document))
+}
+
+/// As `serde_json` has it; `None` for what is no value.
+pub(super) fn value(variable: &Variable) -> Option<Value> {
+    Some(match variable {
+        Variable::Null => Value::Null,
+        Variable::Bool(value) => Value::Bool(*value),
+        Variable::Number(number) => Value::Number(number.clone()),
+        Variable::String(text) => Value::String(text.clone()),
+        Variable::Array(items) => {
+            Value::Array(items.iter().map(|item| value(item)).collect::<Option<_>>()?)
+        }
+        Variable::Object(members) => Value::Object(
+            (members.iter())
+                .map(|(name, member)| Some((name.clone(), value(member)?)))
+                .collect::<Option<_>>()?,
+        ),
+        Variable::Expref(_) => return None,
+    })
 }
 
 #[cfg(test)]
@@ -83,14 +265,23 @@ mod tests {
     fn every_function_that_is_known_is_registered() {
         for name in "abs avg ceil contains ends_with floor join keys length map max max_by merge \
                      min min_by not_null reverse sort sort_by starts_with sum to_array to_number \
-                     to_string type values json powertools_json"
+                     to_string type values json base64 base64_gzip powertools_json \
+                     powertools_base64 powertools_base64_gzip"
             .split_whitespace()
         {
-            assert!(
-                on(Side::Below).get_function(name).is_some() && arity(name).is_some(),
-                "{name}"
-            );
+            assert!(STANDARD.get_function(name).is_some() && arity(name).is_some(), "{name}");
         }
         assert_eq!(arity("nope"), None);
+    }
+
+    #[test]
+    fn names_that_cannot_be_called_are_refused() {
+        let named = |name: &str| Functions::standard().with(name, 0, |_| Ok(Value::Null)).runtime();
+        for name in ["length", "json", "powertools_json", "", "1a", "a-b", "é", "a b"] {
+            assert!(named(name).is_err(), "{name}");
+        }
+        for name in ["a", "_A1"] {
+            assert!(named(name).is_ok(), "{name}");
+        }
     }
 }

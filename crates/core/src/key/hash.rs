@@ -1,10 +1,9 @@
 //! From canonical bytes to a [`Key`].
 
-use std::fmt::Write as _;
-
+use hmac::Mac as _;
 use sha2::{Digest as _, Sha256};
 
-use super::{Key, Selection};
+use super::{Key, Secret, Selection, readable};
 
 /// Changes if any byte that is hashed could change its meaning. Old records are then not found.
 const SCHEME: &[u8] = b"lambda-idempotency key scheme 1";
@@ -18,25 +17,79 @@ pub struct Scope<'a> {
     pub tenant: Option<&'a str>,
 }
 
+/// How a key is written. Keys of different forms are never equal.
+///
+/// ```
+/// use lambda_idempotency_core::key::{Document, Expression, Form, Scope, Secret};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let parts = Expression::compile("[tenant, id]")?
+///     .select(&Document::parse(r#"{"tenant":"acme","id":42}"#)?)?;
+/// let scope = Scope { operation: "charge", tenant: None };
+/// assert_eq!(Form::Hashed.key(&scope, &parts), scope.key(&parts));
+/// assert_eq!(Form::Readable.key(&scope, &parts).as_str(), "charge#~/acme/+42");
+/// let secret = Form::Secret(Secret::new("4f1f5c0e2b7d49a8")?);
+/// assert!(secret.key(&scope, &parts).as_str().starts_with("charge#hmac-"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub enum Form {
+    /// The operation and a SHA-256, of which nothing can be read.
+    #[default]
+    Hashed,
+    /// The parts themselves, where they are short and safe, else hashed: texts of
+    /// `A-Z a-z 0-9 . _ : -`, numbers and booleans, at most 128 bytes together, in one list at most.
+    /// **The store then holds data of the record**, for whoever can read its keys; logs still show
+    /// a hash. A record's own identity is hashed.
+    Readable,
+    /// The operation and an HMAC-SHA256 with a secret, for parts that are personal data: a plain
+    /// hash of an e-mail address is found by trying addresses.
+    Secret(Secret),
+}
+
 impl Scope<'_> {
-    /// The key of what an expression selected.
+    /// The key of what an expression selected, hashed.
     #[must_use]
     pub fn key(&self, selection: &Selection) -> Key {
-        self.hash("expression", &[&selection.0])
+        Form::Hashed.key(self, selection)
     }
 
     /// The key of a record's own identity (its source, its source's ARN, its id, ...), for records
-    /// whose operation names no expression.
+    /// whose operation names no expression; hashed.
     #[must_use]
     pub fn identity(&self, parts: &[&str]) -> Key {
-        let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
-        self.hash("identity", &parts)
+        Form::Hashed.identity(self, parts)
+    }
+}
+
+impl Form {
+    /// The key of what an expression selected.
+    #[must_use]
+    pub fn key(&self, scope: &Scope<'_>, selection: &Selection) -> Key {
+        let canonical = selection.canonical_bytes();
+        let readable = match self {
+            Self::Readable => readable::form(scope.tenant, canonical),
+            Self::Hashed | Self::Secret(_) => None,
+        };
+        match readable {
+            Some(text) => Key::readable(scope.operation, &text),
+            None => self.hash(scope, "expression", &[canonical]),
+        }
     }
 
-    fn hash(&self, kind: &str, parts: &[&[u8]]) -> Key {
-        let mut digest = Digest::new(SCHEME);
-        digest.part(self.operation.as_bytes());
-        match self.tenant {
+    /// The key of a record's own identity.
+    #[must_use]
+    pub fn identity(&self, scope: &Scope<'_>, parts: &[&str]) -> Key {
+        let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
+        self.hash(scope, "identity", &parts)
+    }
+
+    fn hash(&self, scope: &Scope<'_>, kind: &str, parts: &[&[u8]]) -> Key {
+        let mark = if matches!(self, Self::Secret(_)) { "hmac-" } else { "" };
+        let mut digest = self.digest(SCHEME);
+        digest.part(scope.operation.as_bytes());
+        match scope.tenant {
             None => digest.part(b"any tenant"),
             Some(tenant) => {
                 digest.part(b"tenant");
@@ -47,43 +100,81 @@ impl Scope<'_> {
         for part in parts {
             digest.part(part);
         }
-        let mut text = String::with_capacity(self.operation.len() + 65);
-        text.push_str(self.operation);
-        text.push('#');
-        text.push_str(&digest.hex());
-        Key::from_text(text)
+        Key::from_text(format!("{}#{mark}{}", scope.operation, digest.hex()))
+    }
+
+    /// A digest for what is stored beside a key of this form: with its secret, if it has one.
+    #[must_use]
+    pub fn digest(&self, domain: &[u8]) -> Digest {
+        match self {
+            Self::Hashed | Self::Readable => Digest::new(domain),
+            Self::Secret(secret) => Digest::with_secret(secret, domain),
+        }
     }
 }
 
-/// A SHA-256 over parts, each prefixed with its length so that no two lists of parts look alike.
+/// A SHA-256 over parts, each prefixed with its length so that no two lists of parts look alike; or
+/// an HMAC-SHA256, with a secret.
 #[derive(Clone, Debug)]
-pub struct Digest(Sha256);
+pub struct Digest(Function);
+
+#[derive(Clone, Debug)]
+enum Function {
+    Plain(Sha256),
+    Secret(Secret),
+}
 
 impl Digest {
     /// Begins with `domain`, which keeps hashes of different meaning apart.
     #[must_use]
     pub fn new(domain: &[u8]) -> Self {
-        let mut digest = Self(Sha256::new());
-        digest.part(domain);
-        digest
+        Self(Function::Plain(Sha256::new())).begun(domain)
+    }
+
+    /// The same, so that only who has the secret can compute it.
+    #[must_use]
+    pub fn with_secret(secret: &Secret, domain: &[u8]) -> Self {
+        Self(Function::Secret(secret.clone())).begun(domain)
+    }
+
+    fn begun(mut self, domain: &[u8]) -> Self {
+        self.part(domain);
+        self
     }
 
     /// Adds a part.
     pub fn part(&mut self, bytes: &[u8]) {
-        self.0.update((bytes.len() as u64).to_be_bytes());
-        self.0.update(bytes);
+        let length = (bytes.len() as u64).to_be_bytes();
+        match &mut self.0 {
+            Function::Plain(sha) => {
+                sha.update(length);
+                sha.update(bytes);
+            }
+            Function::Secret(secret) => {
+                secret.0.update(&length);
+                secret.0.update(bytes);
+            }
+        }
     }
 
     /// The hash as 64 lower-case hexadecimal digits.
     #[must_use]
     pub fn hex(self) -> String {
-        let mut hex = String::with_capacity(64);
-        for byte in self.0.finalize() {
-            // Writing to a string does not fail.
-            let _ = write!(hex, "{byte:02x}");
+        match self.0 {
+            Function::Plain(sha) => hex(&sha.finalize()),
+            Function::Secret(secret) => hex(&secret.0.finalize().into_bytes()),
         }
-        hex
     }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let mut hex = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+            hex.push(char::from(digit + if digit < 10 { b'0' } else { b'a' - 10 }));
+        }
+    }
+    hex
 }
 
 #[cfg(test)]
@@ -110,16 +201,29 @@ mod tests {
 
     #[test]
     fn scopes_kinds_and_parts_do_not_meet() {
-        let keys = [
-            SCOPE.key(&selection("\"a\"")),
-            Scope { operation: "op2", ..SCOPE }.key(&selection("\"a\"")),
-            Scope { tenant: Some(""), ..SCOPE }.key(&selection("\"a\"")),
-            Scope { tenant: Some("t"), ..SCOPE }.key(&selection("\"a\"")),
-            SCOPE.identity(&["\"a\""]),
-            SCOPE.identity(&["ab", "c"]),
-            SCOPE.identity(&["a", "bc"]),
-            SCOPE.identity(&["abc"]),
-        ];
+        let secret = |text| Form::Secret(Secret::new(text).unwrap());
+        let forms =
+            [Form::Hashed, Form::Readable, secret("a secret of mine"), secret("another of mine.")];
+        let mut keys = Vec::new();
+        for form in &forms {
+            let key = |scope: Scope<'_>| form.key(&scope, &selection("\"a\""));
+            keys.extend([
+                key(SCOPE),
+                key(Scope { operation: "op2", ..SCOPE }),
+                key(Scope { tenant: Some("t"), ..SCOPE }),
+            ]);
+            // What cannot be read is hashed.
+            if !matches!(form, Form::Readable) {
+                let identity = |parts: &[&str]| form.identity(&SCOPE, parts);
+                keys.extend([
+                    key(Scope { tenant: Some(""), ..SCOPE }),
+                    identity(&["\"a\""]),
+                    identity(&["ab", "c"]),
+                    identity(&["a", "bc"]),
+                    identity(&["abc"]),
+                ]);
+            }
+        }
         let distinct: std::collections::HashSet<_> = keys.iter().map(Key::hash).collect();
         assert_eq!(distinct.len(), keys.len());
     }

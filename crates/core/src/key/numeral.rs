@@ -21,9 +21,9 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// `None` if the numeral is larger than any double.
-    fn of(numeral: &str) -> Option<Self> {
+    pub(super) fn of(numeral: &str) -> Option<Self> {
         let nearest = numeral.parse::<f64>().ok().filter(|double| double.is_finite())?;
-        if decimal(numeral) == decimal(&format!("{nearest:e}")) {
+        if is_short(numeral) || decimal(numeral) == decimal(&format!("{nearest:e}")) {
             return Some(Self { below: nearest, above: nearest });
         }
         Some(Self {
@@ -55,22 +55,37 @@ pub(super) fn integer(numeral: &str) -> Option<serde_json::Number> {
     }
 }
 
-/// The numerals of a JSON text in document order; `None` for what is no double.
+/// Finds the numerals of a JSON text, in order, from where it stands.
 ///
 /// The text must be well-formed JSON: a digit or minus outside a string begins a numeral there.
-pub(super) fn bounds(json: &str) -> Vec<Option<Bounds>> {
-    let mut numerals = Vec::new();
-    let mut rest = json;
-    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
-        let (_, token) = rest.split_at(at);
-        let end = if token.starts_with('"') { string_end(token) } else { numeral_end(token) };
-        let (token, after) = token.split_at(end);
-        if !token.starts_with('"') {
-            numerals.push(if integer(token).is_some() { None } else { Bounds::of(token) });
-        }
-        rest = after;
+pub(super) struct Scanner<'j> {
+    rest: &'j str,
+    /// How many numerals are behind.
+    passed: usize,
+}
+
+impl<'j> Scanner<'j> {
+    pub(super) const fn new(rest: &'j str, passed: usize) -> Self {
+        Self { rest, passed }
     }
-    numerals
+
+    /// The numeral with that number, which must not be behind.
+    pub(super) fn nth(&mut self, number: usize) -> Option<&'j str> {
+        loop {
+            let begins = |c: char| c == '"' || c == '-' || c.is_ascii_digit();
+            let (_, token) = self.rest.split_at(self.rest.find(begins)?);
+            let is_string = token.starts_with('"');
+            let end = if is_string { string_end(token) } else { numeral_end(token) };
+            let (token, after) = token.split_at(end);
+            self.rest = after;
+            if !is_string {
+                self.passed += 1;
+                if self.passed > number {
+                    return Some(token);
+                }
+            }
+        }
+    }
 }
 
 fn string_end(token: &str) -> usize {
@@ -88,6 +103,11 @@ fn string_end(token: &str) -> usize {
 fn numeral_end(token: &str) -> usize {
     let part_of = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E');
     token.find(|c| !part_of(c)).unwrap_or(token.len())
+}
+
+/// At most 15 digits and no exponent: no two such numerals of different value share a double.
+fn is_short(numeral: &str) -> bool {
+    numeral.len() <= 15 && !numeral.contains(['e', 'E'])
 }
 
 /// Sign, significant digits without zeros at either end, and the power of ten of the last digit.
@@ -147,8 +167,25 @@ mod tests {
     #[test]
     fn numerals_are_found_in_order_and_not_in_strings() {
         let json = r#"{"a1":[1.5,"2 \"3\\",-0.1000000000000000055],"b":true,"c":{"d":1e2}}"#;
-        let exact: Vec<_> = bounds(json).iter().map(|b| b.unwrap().is_exact()).collect();
-        assert_eq!(exact, [true, false, true]);
+        let numerals = ["1.5", "-0.1000000000000000055", "1e2"];
+        let mut scanner = Scanner::new(json, 0);
+        for (number, numeral) in numerals.into_iter().enumerate() {
+            assert_eq!(scanner.nth(number), Some(numeral));
+        }
+        assert_eq!(scanner.nth(3), None);
+        assert_eq!(Scanner::new(json, 0).nth(2), Some("1e2"));
+        assert_eq!(Scanner::new("2e0]", 7).nth(7), Some("2e0"));
+    }
+
+    #[test]
+    fn what_is_short_prints_back() {
+        for numeral in
+            ["0.0000000000001", "123456789.12345", "-99999999999.99", "0.3", "-0", "-0.0"]
+        {
+            assert!(is_short(numeral));
+            let nearest: f64 = numeral.parse().unwrap();
+            assert_eq!(decimal(numeral), decimal(&format!("{nearest:e}")), "{numeral}");
+        }
     }
 
     #[test]

@@ -1,14 +1,20 @@
 //! Reading JSON: `serde_json` finds the values, and we make of them what they are.
 
-use std::{cell::Cell, collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    fmt,
+    sync::Arc,
+};
 
 use jmespath::{Rcvar, Variable};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::Number;
+use serde_json::{Number, value::RawValue};
 
 use super::{
     DocumentError,
-    numeral::{self, Bounds, Side},
+    numeral::{self, Bounds, Scanner, Side},
+    reads::Node,
 };
 
 /// With `arbitrary_precision` or `raw_value` on somewhere, `serde_json` gives such members a
@@ -19,28 +25,35 @@ const DUPLICATE: &str = "duplicate member";
 const TOO_LARGE: &str = "a number that is larger than any double";
 
 /// One reading of a text.
-#[derive(Default)]
-pub(super) struct Reading<'a> {
-    /// The numerals in document order, and the side to read them from; at first, only whether there
-    /// is any double among them is of interest.
-    doubles: Option<(&'a [Option<Bounds>], Side)>,
+pub(super) struct Reading<'j> {
+    json: &'j str,
+    side: Side,
+    /// How many numerals have been read since the scanner was placed.
     numerals: Cell<usize>,
-    saw_double: Cell<bool>,
+    scanner: RefCell<Scanner<'j>>,
+    met_inexact: Cell<bool>,
 }
 
-impl<'a> Reading<'a> {
-    pub(super) fn on(side: Side, numerals: &'a [Option<Bounds>]) -> Self {
-        Self { doubles: Some((numerals, side)), ..Self::default() }
+impl<'j> Reading<'j> {
+    pub(super) fn new(json: &'j str, side: Side) -> Self {
+        Self {
+            json,
+            side,
+            numerals: Cell::new(0),
+            scanner: RefCell::new(Scanner::new(json, 0)),
+            met_inexact: Cell::new(false),
+        }
     }
 
-    /// Whether there was any number that is no integer of 64 bits.
-    pub(super) const fn saw_double(&self) -> bool {
-        self.saw_double.get()
+    /// Whether there was any number that is not exact.
+    pub(super) const fn met_inexact(&self) -> bool {
+        self.met_inexact.get()
     }
 
-    pub(super) fn run(&self, json: &str) -> Result<Rcvar, DocumentError> {
-        let mut deserializer = serde_json::Deserializer::from_str(json);
-        Node(self)
+    /// Reads what is wanted of the text, and skips the rest.
+    pub(super) fn run(&self, wanted: &Node) -> Result<Rcvar, DocumentError> {
+        let mut deserializer = serde_json::Deserializer::from_str(self.json);
+        Value { reading: self, wanted }
             .deserialize(&mut deserializer)
             .and_then(|value| deserializer.end().map(|()| value))
             .map_err(|e| describe(&e))
@@ -51,20 +64,31 @@ impl<'a> Reading<'a> {
         Variable::Number(number.into())
     }
 
+    /// The number that comes next, taken from the text.
     fn double<E: Error>(&self) -> Result<Variable, E> {
-        let at = self.numerals.replace(self.numerals.get() + 1);
-        self.saw_double.set(true);
-        let Some((bounds, side)) = self.doubles else { return Ok(Variable::Null) };
-        let bounds = bounds.get(at).copied().flatten();
-        bounds
-            .and_then(|bounds| Number::from_f64(bounds.on(side)))
-            .map(Variable::Number)
-            .ok_or_else(|| E::custom(TOO_LARGE))
+        let number = self.numerals.replace(self.numerals.get() + 1);
+        let numeral = self.scanner.borrow_mut().nth(number);
+        self.bounded(numeral.unwrap_or_default())
+    }
+
+    fn bounded<E: Error>(&self, numeral: &str) -> Result<Variable, E> {
+        let bounds = Bounds::of(numeral).ok_or_else(|| E::custom(TOO_LARGE))?;
+        self.met_inexact.set(self.met_inexact.get() || !bounds.is_exact());
+        let number = Number::from_f64(bounds.on(self.side));
+        number.map(Variable::Number).ok_or_else(|| E::custom(TOO_LARGE))
     }
 
     /// A numeral handed over as text, as `arbitrary_precision` does.
     fn numeral<E: Error>(&self, text: &str) -> Result<Variable, E> {
-        numeral::integer(text).map_or_else(|| self.double(), |number| Ok(self.integer(number)))
+        numeral::integer(text)
+            .map_or_else(|| self.bounded(text), |number| Ok(Variable::Number(number)))
+    }
+
+    /// Numerals in what was skipped have not been counted: looks for the next one behind it.
+    fn skipped(&self, value: &RawValue) {
+        let end = value.get().as_ptr().addr() + value.get().len() - self.json.as_ptr().addr();
+        *self.scanner.borrow_mut() = Scanner::new(self.json.get(end..).unwrap_or_default(), 0);
+        self.numerals.set(0);
     }
 }
 
@@ -86,10 +110,14 @@ fn describe(error: &serde_json::Error) -> DocumentError {
     DocumentError::Syntax { reason, line, column }
 }
 
+/// A value, as far as it is wanted.
 #[derive(Clone, Copy)]
-struct Node<'a>(&'a Reading<'a>);
+struct Value<'a, 'j> {
+    reading: &'a Reading<'j>,
+    wanted: &'a Node,
+}
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
+impl<'de> DeserializeSeed<'de> for Value<'_, '_> {
     type Value = Rcvar;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Rcvar, D::Error> {
@@ -97,7 +125,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
+impl<'de> Visitor<'de> for Value<'_, '_> {
     type Value = Variable;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,23 +137,20 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Variable, E> {
-        Ok(self.0.integer(value))
+        Ok(self.reading.integer(value))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Variable, E> {
-        Ok(self.0.integer(value))
+        Ok(self.reading.integer(value))
     }
 
     fn visit_f64<E: Error>(self, _nearly: f64) -> Result<Variable, E> {
-        self.0.double()
+        self.reading.double()
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Variable, E> {
-        Ok(Variable::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Variable, E> {
-        Ok(Variable::String(value))
+        // Where only members are wanted, it is enough that it is no object.
+        Ok(Variable::String(if self.all() { value.to_owned() } else { String::new() }))
     }
 
     fn visit_unit<E>(self) -> Result<Variable, E> {
@@ -134,19 +159,30 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Variable, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(self)? {
-            items.push(item);
+        if self.all() {
+            while let Some(item) = seq.next_element_seed(self)? {
+                items.push(item);
+            }
+        } else {
+            while let Some(item) = seq.next_element::<&RawValue>()? {
+                self.reading.skipped(item);
+            }
         }
         Ok(Variable::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Variable, A::Error> {
         let mut members = BTreeMap::new();
-        while let Some(name) = map.next_key_seed(NameSeed)? {
-            let Name::Member(name) = name else {
-                return self.0.numeral(&map.next_value::<String>()?);
+        while let Some(name) = map.next_key_seed(NameSeed { wanted: self.wanted })? {
+            let (name, wanted) = match name {
+                Name::Member(name, wanted) => (name, wanted),
+                Name::Other => {
+                    self.reading.skipped(map.next_value()?);
+                    continue;
+                }
+                Name::Number => return self.reading.numeral(&map.next_value::<String>()?),
             };
-            let value = map.next_value_seed(self)?;
+            let value = map.next_value_seed(Value { wanted, ..self })?;
             if members.insert(name, value).is_some() {
                 return Err(A::Error::custom(DUPLICATE));
             }
@@ -155,40 +191,58 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 }
 
-enum Name {
-    Member(String),
+impl Value<'_, '_> {
+    const fn all(&self) -> bool {
+        matches!(self.wanted, Node::All)
+    }
+}
+
+enum Name<'a> {
+    /// A member, and what of it is wanted.
+    Member(String, &'a Node),
+    /// A member that nobody looks at.
+    Other,
     /// What follows is no member, but a numeral as text.
     Number,
 }
 
 /// Tells the name of a member from `serde_json`'s own. Text cannot pass for the latter: without
-/// escapes, [`Document::parse`] has refused it, and with escapes it comes as a temporary.
-struct NameSeed;
+/// escapes, [`Document::parse`](super::Document::parse) has refused it, and with escapes it comes
+/// as a temporary.
+struct NameSeed<'a> {
+    wanted: &'a Node,
+}
 
-impl<'de> DeserializeSeed<'de> for NameSeed {
-    type Value = Name;
+impl<'de, 'a> DeserializeSeed<'de> for NameSeed<'a> {
+    type Value = Name<'a>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name<'a>, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl<'de> Visitor<'de> for NameSeed {
-    type Value = Name;
+impl<'de, 'a> Visitor<'de> for NameSeed<'a> {
+    type Value = Name<'a>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a member")
     }
 
-    fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Name, E> {
+    fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Name<'a>, E> {
         if name == NUMBER { Ok(Name::Number) } else { self.visit_str(name) }
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<Name, E> {
+    fn visit_str<E: Error>(self, name: &str) -> Result<Name<'a>, E> {
         if name.starts_with(RESERVED) {
             return Err(E::custom(RESERVED));
         }
-        Ok(Name::Member(name.to_owned()))
+        Ok(match self.wanted {
+            Node::All => Name::Member(name.to_owned(), self.wanted),
+            Node::Members(members) => match members.get(name) {
+                Some(wanted) => Name::Member(name.to_owned(), wanted),
+                None => Name::Other,
+            },
+        })
     }
 }
 
@@ -198,15 +252,16 @@ mod tests {
 
     #[test]
     fn numerals_given_as_text_read_the_same() {
-        let reading = Reading::default();
+        let reading = Reading::new("", Side::Below);
         let read = |text| reading.numeral::<serde_json::Error>(text).unwrap().to_string();
-        for text in ["1", "-2", "18446744073709551615", "-9223372036854775808"] {
+        for text in ["1", "-2", "18446744073709551615", "-9223372036854775808", "2.5"] {
             assert_eq!(read(text), text);
         }
-        assert!(!reading.saw_double.get());
-        for text in ["-0", "2.5", "18446744073709551616", "0.1000000000000000055"] {
+        assert_eq!(read("-0"), "-0.0");
+        assert!(!reading.met_inexact());
+        for text in ["18446744073709551617", "0.1000000000000000055"] {
             read(text);
-            assert!(reading.saw_double.replace(false), "{text}");
+            assert!(reading.met_inexact.replace(false), "{text}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jmespath::ast::{Ast, KeyValuePair};
 
-use super::{Document, functions, numeral::Side};
+use super::{Document, Functions, numeral::Side};
 
 /// Where a mistake is, and what it is.
 type Mistake = (usize, String);
@@ -50,15 +50,16 @@ fn skip_quoted(characters: &mut std::str::CharIndices<'_>, quote: char) {
 
 /// Finds what would fail for every record: unknown functions, wrong numbers of arguments, a step of
 /// 0. Reads literals anew, since what `serde_json` makes of their numbers depends on its features.
-pub(super) fn settle(ast: &mut Ast, text: &str) -> Result<(), Mistake> {
+pub(super) fn settle(ast: &mut Ast, text: &str, functions: &Functions) -> Result<(), Mistake> {
     match ast {
         Ast::Function { offset, name, args } => {
-            let Some((least, most)) = functions::arity(name) else {
+            let Some((least, most)) = functions.arity(name) else {
                 return Err((*offset, format!("there is no function `{name}`")));
             };
             if !(least..=most).contains(&args.len()) {
-                let given = args.len();
-                return Err((*offset, format!("`{name}` takes {least} argument(s), not {given}")));
+                let (given, at_least) = (args.len(), if least == most { "" } else { "at least " });
+                let reason = format!("`{name}` takes {at_least}{least} argument(s), not {given}");
+                return Err((*offset, reason));
             }
         }
         Ast::Literal { offset, value } => {
@@ -77,7 +78,7 @@ pub(super) fn settle(ast: &mut Ast, text: &str) -> Result<(), Mistake> {
         Ast::Slice { step, .. } => *step = (*step).clamp(-LONGEST_STEP, LONGEST_STEP),
         _ => {}
     }
-    children(ast).into_iter().try_for_each(|child| settle(child, text))
+    children_mut(ast).into_iter().try_for_each(|child| settle(child, text, functions))
 }
 
 /// The JSON of the literal that begins at `offset`; `None` if that is a raw string.
@@ -96,8 +97,7 @@ pub(super) fn literal(text: &str, offset: usize) -> Option<String> {
 
 /// Whether it looks at the data at all: `'orderId'` is a text, and the same for every record.
 pub(super) fn reads_data(ast: &Ast) -> bool {
-    let mut ast = ast.clone();
-    let mut open = vec![&mut ast];
+    let mut open = vec![ast];
     while let Some(ast) = open.pop() {
         if matches!(
             ast,
@@ -110,43 +110,45 @@ pub(super) fn reads_data(ast: &Ast) -> bool {
     false
 }
 
-/// Whether it calls a function that reads numbers from text.
-pub(super) fn reads_text(ast: &Ast) -> bool {
-    let mut ast = ast.clone();
-    let mut open = vec![&mut ast];
-    while let Some(ast) = open.pop() {
-        if matches!(ast, Ast::Function { name, .. } if functions::reads_text(name)) {
-            return true;
-        }
-        open.extend(children(ast));
-    }
-    false
+/// Messages count characters where the parser counts bytes.
+pub(super) fn characters(text: &str, offset: usize) -> usize {
+    text.get(..offset).map_or(offset, |before| before.chars().count())
 }
 
-pub(super) fn children(ast: &mut Ast) -> Vec<&mut Ast> {
-    match ast {
-        Ast::Identity { .. }
-        | Ast::Field { .. }
-        | Ast::Index { .. }
-        | Ast::Literal { .. }
-        | Ast::Slice { .. } => vec![],
-        Ast::Expref { ast: node, .. }
-        | Ast::Flatten { node, .. }
-        | Ast::Not { node, .. }
-        | Ast::ObjectValues { node, .. } => vec![node],
-        Ast::Condition { predicate: lhs, then: rhs, .. }
-        | Ast::Comparison { lhs, rhs, .. }
-        | Ast::Projection { lhs, rhs, .. }
-        | Ast::And { lhs, rhs, .. }
-        | Ast::Or { lhs, rhs, .. }
-        | Ast::Subexpr { lhs, rhs, .. } => vec![lhs, rhs],
-        Ast::Function { args: nodes, .. } | Ast::MultiList { elements: nodes, .. } => {
-            nodes.iter_mut().collect()
+macro_rules! children {
+    ($ast:expr, $iter:ident) => {
+        match $ast {
+            Ast::Identity { .. }
+            | Ast::Field { .. }
+            | Ast::Index { .. }
+            | Ast::Literal { .. }
+            | Ast::Slice { .. } => vec![],
+            Ast::Expref { ast: node, .. }
+            | Ast::Flatten { node, .. }
+            | Ast::Not { node, .. }
+            | Ast::ObjectValues { node, .. } => vec![node],
+            Ast::Condition { predicate: lhs, then: rhs, .. }
+            | Ast::Comparison { lhs, rhs, .. }
+            | Ast::Projection { lhs, rhs, .. }
+            | Ast::And { lhs, rhs, .. }
+            | Ast::Or { lhs, rhs, .. }
+            | Ast::Subexpr { lhs, rhs, .. } => vec![lhs, rhs],
+            Ast::Function { args: nodes, .. } | Ast::MultiList { elements: nodes, .. } => {
+                nodes.$iter().collect()
+            }
+            Ast::MultiHash { elements, .. } => {
+                elements.$iter().map(|KeyValuePair { value, .. }| value).collect()
+            }
         }
-        Ast::MultiHash { elements, .. } => {
-            elements.iter_mut().map(|KeyValuePair { value, .. }| value).collect()
-        }
-    }
+    };
+}
+
+pub(super) fn children(ast: &Ast) -> Vec<&Ast> {
+    children!(ast, iter)
+}
+
+fn children_mut(ast: &mut Ast) -> Vec<&mut Ast> {
+    children!(ast, iter_mut)
 }
 
 #[cfg(test)]

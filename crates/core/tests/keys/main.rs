@@ -6,11 +6,19 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
+mod bodies;
+mod bounds;
+mod compliance;
 mod distinct;
 mod equal;
+mod forms;
+mod functions;
+mod fuzz;
 mod golden;
 mod json;
 mod missing;
 mod numbers;
+mod optional;
 mod robust;
+mod sparse;
 mod support;

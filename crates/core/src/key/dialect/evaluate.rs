@@ -37,10 +37,9 @@ pub(super) fn check(library: Library, ast: &Ast, text: &str) -> Result<(), Expre
         let reason = "TypeScript fails for an expression of this name; put it as `@.name`";
         return Err(ExpressionError::at(text, 0, reason.to_owned()));
     }
-    let mut copy = ast.clone();
-    let mut open = vec![&mut copy];
+    let mut open = vec![ast];
     while let Some(ast) = open.pop() {
-        let mistake = match &*ast {
+        let mistake = match ast {
             Ast::Function { offset, name, args } => match functions::arity(name) {
                 None => Some((*offset, format!("Powertools has no function `{name}`"))),
                 Some((least, most)) if !(least..=most).contains(&args.len()) => Some((

@@ -239,9 +239,8 @@ fn not_finite(double: f64) -> Value {
 /// A numeral as the double next to it, or infinity.
 fn number(library: Library, numeral: &str) -> Number {
     let double = numeral.parse::<f64>().unwrap_or(f64::NAN);
-    let bounds = numeral::bounds(numeral).into_iter().next().flatten();
-    // Without bounds it is an integer of 64 bits, or larger than any double.
-    let exact = bounds.is_none_or(numeral::Bounds::is_exact) && double.is_finite();
+    let is_exact = || numeral::Bounds::of(numeral).is_some_and(numeral::Bounds::is_exact);
+    let exact = numeral::integer(numeral).is_some() || is_exact();
     // JavaScript has no other integers beside these: the next one may look the same.
     let told_apart = library == Library::Python || double.abs() < EXACT_LIMIT;
     Number { kind: Kind::Double(double), exact: exact && told_apart }

@@ -1,0 +1,68 @@
+//! What functions that read text need to know while an expression is evaluated: from which side to
+//! read numbers that are not exact, and what the expression looks at. They note if they met any.
+//!
+//! JMESPath's interpreter has no place for that, so it is the thread's for that long.
+
+use std::{cell::RefCell, collections::BTreeMap, mem, sync::Arc};
+
+use jmespath::Rcvar;
+
+use super::{Document, DocumentError, numeral::Side, reads::Node};
+
+struct Evaluation {
+    side: Side,
+    met_inexact: bool,
+    /// What the expression looks at in the texts that it reads.
+    texts: Option<Arc<BTreeMap<usize, Node>>>,
+}
+
+thread_local! {
+    static NOW: RefCell<Evaluation> =
+        const { RefCell::new(Evaluation { side: Side::Below, met_inexact: false, texts: None }) };
+}
+
+/// Evaluates with numbers read from `side`; also says whether one was met that is not exact.
+///
+/// A function may evaluate another expression, so what was there before is put back.
+pub(super) fn on<T>(
+    side: Side,
+    texts: &Arc<BTreeMap<usize, Node>>,
+    evaluate: impl FnOnce() -> T,
+) -> (T, bool) {
+    let new = Evaluation { side, met_inexact: false, texts: Some(Arc::clone(texts)) };
+    let outer = NOW.with_borrow_mut(|now| mem::replace(now, new));
+    let value = evaluate();
+    (value, NOW.with_borrow_mut(|now| mem::replace(now, outer)).met_inexact)
+}
+
+/// The value of a JSON text, as far as the expression looks at what the call at `offset` gives.
+pub(super) fn json(text: &str, offset: usize) -> Result<Rcvar, DocumentError> {
+    let texts = NOW.with_borrow(|now| now.texts.clone());
+    let wanted = texts.as_ref().and_then(|texts| texts.get(&offset)).unwrap_or(&Node::All);
+    Ok(value(&Document::reading(text, wanted)?))
+}
+
+/// The value of a document that a function has read.
+pub(super) fn value(document: &Document) -> Rcvar {
+    NOW.with_borrow_mut(|now| {
+        now.met_inexact |= !document.is_exact();
+        Rcvar::clone(document.on(now.side))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_evaluation_inside_another_leaves_no_trace() {
+        let [exact, inexact] = ["1", "0.1000000000000000055"].map(|n| Document::parse(n).unwrap());
+        let (inner, outer) = on(Side::Above, &Arc::default(), || {
+            let (_, inner) = on(Side::Below, &Arc::default(), || value(&inexact));
+            assert_eq!(value(&inexact).as_number(), inexact.on(Side::Above).as_number());
+            inner
+        });
+        assert!(inner && outer);
+        assert!(!on(Side::Above, &Arc::default(), || value(&exact)).1);
+    }
+}

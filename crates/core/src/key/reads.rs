@@ -1,0 +1,251 @@
+//! Which members of a document expressions look at: only those are read, the rest is skipped.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jmespath::ast::Ast;
+
+use super::{Expression, functions};
+
+/// What some expressions look at in a document. See
+/// [`Document::read`](super::Document::read).
+///
+/// ```
+/// use lambda_idempotency_core::key::{Document, Expression, Reads};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (key, amount) = (Expression::compile("order.id")?, Expression::compile("order.amount")?);
+/// let reads = Reads::of([&key, &amount]);
+/// // The photo is not copied, and its contents do not matter.
+/// let payload = r#"{"order":{"id":"o-1","amount":5},"photo":"iVBORw0KGgoAAAANSUhEUg"}"#;
+/// let document = Document::read(payload, &reads)?;
+/// assert_eq!(key.select(&document)?.canonical_bytes(), b"\"o-1\"");
+/// assert_eq!(amount.select(&document)?.canonical_bytes(), b"5");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reads(pub(super) Arc<Node>);
+
+/// What is looked at in a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Node {
+    /// All of it.
+    All,
+    /// Whether it is there, and these members of it.
+    Members(BTreeMap<String, Node>),
+}
+
+/// What an expression looks at: of the document, and of each JSON text that it reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Looks {
+    pub(super) document: Node,
+    /// By the offset of the call of `json` that reads it.
+    pub(super) texts: Arc<BTreeMap<usize, Node>>,
+}
+
+/// A value that an expression handles: a place in the document or, with the offset, in a text that
+/// it reads; or something else.
+type Place<'a> = Option<(Option<usize>, Vec<&'a str>)>;
+
+/// What is found on the way through an expression.
+struct Walk {
+    document: Node,
+    texts: BTreeMap<usize, Node>,
+}
+
+impl Reads {
+    /// What these expressions look at.
+    #[must_use]
+    pub fn of<'e>(expressions: impl IntoIterator<Item = &'e Expression>) -> Self {
+        let mut all = Node::none();
+        expressions.into_iter().for_each(|expression| all.merge(&expression.looks.document));
+        Self(Arc::new(all))
+    }
+}
+
+impl Node {
+    const fn none() -> Self {
+        Self::Members(BTreeMap::new())
+    }
+
+    /// Whether what has been read as `self` has all that `other` looks at.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::All, _) => true,
+            (Self::Members(_), Self::All) => false,
+            (Self::Members(read), Self::Members(wanted)) => wanted
+                .iter()
+                .all(|(name, wanted)| read.get(name).is_some_and(|read| read.covers(wanted))),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        match (&mut *self, other) {
+            (Self::Members(members), Self::Members(others)) => {
+                for (name, other) in others {
+                    members.entry(name.clone()).or_insert_with(Self::none).merge(other);
+                }
+            }
+            (Self::Members(_), Self::All) => *self = Self::All,
+            (Self::All, _) => {}
+        }
+    }
+}
+
+impl Looks {
+    pub(super) fn of(ast: &Ast) -> Self {
+        let mut walk = Walk { document: Node::none(), texts: BTreeMap::new() };
+        walk.use_of(ast, Some((None, vec![])));
+        Self { document: walk.document, texts: Arc::new(walk.texts) }
+    }
+}
+
+impl Walk {
+    /// The place whose value is used is read as a whole.
+    fn mark(&mut self, place: Place<'_>) {
+        let Some((text, path)) = place else { return };
+        let mut node = match text {
+            None => &mut self.document,
+            Some(offset) => self.texts.entry(offset).or_insert_with(Node::none),
+        };
+        for name in path {
+            let Node::Members(members) = node else { return };
+            node = members.entry(name.to_owned()).or_insert_with(Node::none);
+        }
+        *node = Node::All;
+    }
+
+    /// Follows an expression from a place to the place of its value, marking what it uses.
+    fn walk<'a>(&mut self, ast: &'a Ast, at: Place<'a>) -> Place<'a> {
+        match ast {
+            Ast::Identity { .. } => return at,
+            Ast::Field { name, .. } => {
+                return at.map(|(text, mut path)| {
+                    path.push(name);
+                    (text, path)
+                });
+            }
+            Ast::Subexpr { lhs, rhs, .. } => {
+                let left = self.walk(lhs, at);
+                return self.walk(rhs, left);
+            }
+            Ast::Literal { .. } => {}
+            Ast::Index { .. } | Ast::Slice { .. } => self.mark(at),
+            Ast::Function { name, args, offset } if functions::is_json(name) => {
+                args.iter().for_each(|argument| self.use_of(argument, at.clone()));
+                return Some((Some(*offset), vec![]));
+            }
+            Ast::MultiList { elements: nodes, .. } | Ast::Function { args: nodes, .. } => {
+                nodes.iter().for_each(|node| self.use_of(node, at.clone()));
+            }
+            Ast::MultiHash { elements, .. } => {
+                elements.iter().for_each(|pair| self.use_of(&pair.value, at.clone()));
+            }
+            Ast::Comparison { lhs, rhs, .. }
+            | Ast::And { lhs, rhs, .. }
+            | Ast::Or { lhs, rhs, .. } => {
+                self.use_of(lhs, at.clone());
+                self.use_of(rhs, at);
+            }
+            Ast::Condition { predicate, then, .. } => {
+                self.use_of(predicate, at.clone());
+                self.use_of(then, at);
+            }
+            Ast::Not { node, .. } | Ast::Flatten { node, .. } | Ast::ObjectValues { node, .. } => {
+                self.use_of(node, at);
+            }
+            // What they are applied to is the items of something that is read as a whole.
+            Ast::Projection { lhs, rhs, .. } => {
+                self.use_of(lhs, at);
+                self.use_of(rhs, None);
+            }
+            Ast::Expref { ast, .. } => self.use_of(ast, None),
+        }
+        None
+    }
+
+    fn use_of<'a>(&mut self, ast: &'a Ast, at: Place<'a>) {
+        let place = self.walk(ast, at);
+        self.mark(place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(node: &Node) -> String {
+        match node {
+            Node::All => "*".to_owned(),
+            Node::Members(members) => {
+                let members = members.iter().map(|(name, node)| format!("{name}:{}", show(node)));
+                format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+
+    fn reads(expression: &str) -> String {
+        show(&Expression::compile(expression).unwrap().looks.document)
+    }
+
+    #[test]
+    fn fields_are_read_and_what_is_computed_on_is_read_as_a_whole() {
+        for (expression, expected) in [
+            ("id", "{id:*}"),
+            ("@", "*"),
+            ("a.b.c", "{a:{b:{c:*}}}"),
+            ("[tenant, order.id]", "{order:{id:*},tenant:*}"),
+            ("{x: a.b, y: a.c}", "{a:{b:*,c:*}}"),
+            ("a.[b, c.d]", "{a:{b:*,c:{d:*}}}"),
+            ("[a.b, a]", "{a:*}"),
+            ("a | b", "{a:{b:*}}"),
+            ("@.a", "{a:*}"),
+            ("json(body).id", "{body:*}"),
+            ("a.list[0].id", "{a:{list:*}}"),
+            ("list[?x == `1`].id", "{list:*}"),
+            ("list[*].id", "{list:*}"),
+            ("a.*.id", "{a:*}"),
+            ("a.b || c", "{a:{b:*},c:*}"),
+            ("a.b && c.d == e", "{a:{b:*},c:{d:*},e:*}"),
+            ("!(a.b)", "{a:{b:*}}"),
+            ("!a.b", "{a:*}"),
+            ("sort_by(list, &x)", "{list:*}"),
+            ("map(&a.b, list)", "{list:*}"),
+            ("length(@)", "*"),
+            ("[0]", "*"),
+            ("*", "*"),
+            ("'x'", "{}"),
+        ] {
+            assert_eq!(reads(expression), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn of_texts_too() {
+        for (expression, expected) in [
+            ("json(body).[tenant, order.id]", vec!["{order:{id:*},tenant:*}"]),
+            ("[json(a).b, powertools_json(json(a).c)]", vec!["{b:*}", "*", "{c:*}"]),
+            ("map(&json(@).id, list)", vec!["{id:*}"]),
+            ("json(body)", vec!["*"]),
+            ("length(json(body))", vec!["*"]),
+            ("json(body)[0].id", vec!["*"]),
+            ("base64(body)", vec![]),
+        ] {
+            let looks = Expression::compile(expression).unwrap().looks;
+            let texts: Vec<_> = looks.texts.values().map(show).collect();
+            assert_eq!(texts, expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn what_covers_what() {
+        let of = |text: &str| Expression::compile(text).unwrap();
+        let both = Reads::of([&of("a.b"), &of("c")]);
+        for covered in ["a.b", "c", "c.d", "a.b.c[0]", "[a.b, c]"] {
+            assert!(both.0.covers(&of(covered).looks.document), "{covered}");
+        }
+        for not in ["a", "@", "d", "a.c", "[c, a.b, d]"] {
+            assert!(!both.0.covers(&of(not).looks.document), "{not}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What must hold for any bytes: the bodies of the fuzz targets in `fuzz/`, which `fuzz` runs
+//! bounded on stable Rust.
+
+use lambda_idempotency_core::key::{Document, Expression, Form, KeyPath, Reads, Scope, Secret};
+
+/// Expressions of every kind that events are tried with.
+const EXPRESSIONS: [&str; 10] = [
+    "@",
+    "body",
+    "[body, messageId]",
+    "json(body)",
+    "json(body).[id, order.id]",
+    "messageAttributes.*.stringValue",
+    "Records[*].{id: messageId, body: body}",
+    "json(base64(kinesis.data)).id",
+    "base64_gzip(awslogs.data)",
+    "[to_number(id), to_string(@)]",
+];
+
+/// Events that expressions are tried with.
+const EVENTS: [&str; 4] = [
+    r#"{"a":{"b":[1,2.5,"x",null,{"c":"{\"d\":1}"}]},"t":"12","n":-0,"u":[[],{}]}"#,
+    r#"{"a":[0.1000000000000000055,{"a":[3,1,2]}],"b":"eyJpZCI6IjcifQ==","c":[["b"],["a"]]}"#,
+    "[[1,2,3],[\"a\",\"b\"],{\"a\":{\"a\":{\"a\":1}}}]",
+    "\"text\"",
+];
+
+/// Any bytes as an event.
+pub(crate) fn event_bytes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    // JSON to us is JSON to `serde_json`, and the other way round but for what is refused by name.
+    let value: Result<serde_json::Value, _> = serde_json::from_str(&text);
+    let document = Document::parse(&text);
+    assert!(document.is_err() || value.is_ok(), "it is no JSON");
+    if let Err(error) = &document {
+        assert!(!error.to_string().is_empty());
+    }
+    for expression in EXPRESSIONS {
+        let expression = Expression::compile(expression).unwrap();
+        let sparse = Document::read(&text, &Reads::of([&expression]));
+        if let Ok(document) = &document {
+            // What is not looked at makes no difference.
+            let sparse = sparse.expect("what is JSON as a whole is so in part");
+            assert_eq!(expression.evaluate(document), expression.evaluate(&sparse));
+            keys(&expression, document);
+            assert_eq!(expression.select(document), expression.select(&sparse));
+        } else if let Ok(sparse) = sparse {
+            keys(&expression, &sparse);
+        }
+    }
+}
+
+/// Any bytes as an expression, if it is short enough to be evaluated in little time.
+pub(crate) fn expression_bytes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let _ = KeyPath::parse(&text);
+    let expression = match Expression::compile(&text) {
+        Ok(expression) => expression,
+        Err(error) => {
+            assert!(error.offset() <= text.chars().count());
+            assert!(!error.to_string().is_empty() && !error.reason().is_empty());
+            return;
+        }
+    };
+    expression.warnings().iter().for_each(|warning| assert!(warning.offset() < text.len()));
+    // Each of these can double what is selected.
+    if text.matches(['[', '{', '*', '&']).count() > 12 {
+        return;
+    }
+    for json in EVENTS {
+        let document = Document::parse(json).unwrap();
+        let sparse = Document::read(json, &Reads::of([&expression])).unwrap();
+        assert_eq!(expression.evaluate(&document), expression.evaluate(&sparse));
+        assert_eq!(expression.select(&document), expression.select(&sparse));
+        keys(&expression, &document);
+    }
+}
+
+fn keys(expression: &Expression, document: &Document) {
+    let selection = match expression.select(document) {
+        Ok(selection) => selection,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    // Canonical bytes are JSON, of which they are the canonical bytes.
+    let canonical = std::str::from_utf8(selection.canonical_bytes()).unwrap();
+    let at = Expression::compile("@").unwrap();
+    if let Ok(again) = Document::parse(canonical) {
+        assert_eq!(at.select(&again).as_ref(), Ok(&selection));
+    } else {
+        // Values may be nested more deeply than documents: an expression puts lists around them.
+        assert!(canonical.matches(['[', '{']).count() > 100, "{canonical}");
+    }
+    let scope = Scope { operation: "op", tenant: None };
+    let secret = Form::Secret(Secret::new("a secret for fuzzing").unwrap());
+    let [hashed, readable, with_secret] =
+        [Form::Hashed, Form::Readable, secret].map(|form| form.key(&scope, &selection));
+    assert_ne!(with_secret, hashed);
+    assert_ne!(with_secret, readable);
+    assert!(readable == hashed || readable.as_str().starts_with("op#~"));
+    assert!(readable == hashed || readable.hash() != hashed.hash());
+}
