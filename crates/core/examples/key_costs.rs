@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "an example")]
 
-#[path = "../benches/cases.rs"]
+#[path = "../benches/cases/mod.rs"]
 mod cases;
 
 use std::hint::black_box;
