@@ -30,14 +30,12 @@ pub(crate) fn prepare(expressions: &[&str]) -> Prepared {
 }
 
 /// Parse, evaluate, canonicalise, hash.
-pub(crate) fn extract(text: &str, prepared: &Prepared) -> Option<Key> {
+pub(crate) fn extract(text: &str, prepared: &Prepared) -> Vec<Key> {
     let scope = Scope { operation: "place-order", tenant: None };
     let document = Document::read(text, &prepared.reads).unwrap();
-    let keys = prepared
-        .expressions
-        .iter()
-        .map(|expression| Form::Hashed.key(&scope, &expression.select(&document).unwrap()));
-    keys.last()
+    (prepared.expressions.iter())
+        .map(|expression| Form::Hashed.key(&scope, &expression.select(&document).unwrap()))
+        .collect()
 }
 
 /// The yardstick: what parsing the record twice costs, which many handlers do anyway.
