@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
 
 use crate::{
     bad_record::{BadRecord, OnBadRecord},
-    operation::{Path, Prepared},
+    operation::{Path, Prepared, Spoken},
     source::Record,
 };
 
@@ -126,6 +126,9 @@ impl<'a> Extraction<'a> {
         identity: Option<Result<Vec<&str>, Rejection>>,
         views: &mut Views<'_>,
     ) -> Result<Found, Missing> {
+        if let Some(spoken) = &self.operation.spoken {
+            return self.speak(spoken, views);
+        }
         match (&self.operation.key, identity) {
             (Some(path), _) => self.select(path, views),
             (None, None) => self.select(&self.operation.whole, views),
@@ -139,6 +142,19 @@ impl<'a> Extraction<'a> {
             Ok(selection) => return Ok((self.scope().key(&selection), Some(selection))),
             Err(error) => error,
         };
+        Err(self.no_key(path.text(), error))
+    }
+
+    /// The key as another library has it.
+    fn speak(&self, spoken: &Spoken, views: &Views<'_>) -> Result<Found, Missing> {
+        let texts = (views.payload, views.record);
+        match spoken.key(texts, self.tenant).map_err(Missing::Reject)? {
+            Ok((key, selection)) => Ok((key, Some(selection))),
+            Err(error) => Err(self.no_key(spoken.key_text(), error)),
+        }
+    }
+
+    fn no_key(&self, expression: Arc<str>, error: SelectionError) -> Missing {
         let is_missing = matches!(
             error,
             SelectionError::Missing
@@ -146,8 +162,8 @@ impl<'a> Extraction<'a> {
                 | SelectionError::PartMissing { .. }
                 | SelectionError::PartEmpty { .. }
         );
-        let rejection = Rejection::Key { expression: path.text(), error };
-        Err(if is_missing { self.missing(rejection) } else { Missing::Reject(rejection) })
+        let rejection = Rejection::Key { expression, error };
+        if is_missing { self.missing(rejection) } else { Missing::Reject(rejection) }
     }
 
     fn missing(&self, rejection: Rejection) -> Missing {
@@ -163,6 +179,9 @@ impl<'a> Extraction<'a> {
     }
 
     fn fingerprint(&self, views: &mut Views<'_>) -> Result<Option<Fingerprint>, Rejection> {
+        if let Some(spoken) = &self.operation.spoken {
+            return spoken.fingerprint((views.payload, views.record));
+        }
         let Some(path) = &self.operation.fingerprint else { return Ok(None) };
         let selection = views
             .select(path)?

@@ -51,6 +51,15 @@ pub enum ConfigError {
         /// The expression.
         expression: String,
     },
+    /// Keys of another library have no default.
+    #[error(
+        "operation `{operation}` has a dialect and no key: name one with `.key(\"...\")`; \
+         `@` is the whole payload, as Powertools takes it without an expression"
+    )]
+    DialectKey {
+        /// The operation.
+        operation: Arc<str>,
+    },
     /// The environment variable that is to hold a key expression is not set.
     #[error(
         "operation `{operation}` takes its key from the environment variable {variable}, which is \

@@ -69,7 +69,11 @@ pub use lambda_idempotency_core::{
     call::{Call, RecordId},
     clock::{Clock, SystemClock, Timestamp},
     failure::Failure,
-    key::{KeyPath, payload, record},
+    key::{
+        KeyPath,
+        dialect::{Dialect, HashFunction},
+        payload, record,
+    },
     memory::MemoryStore,
     observe::{Observer, Report, Silent, TracingObserver},
     outcome::{Kept, NotStarted, Outcome, Rejection},

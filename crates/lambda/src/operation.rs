@@ -1,5 +1,6 @@
 //! What is done once: a name, a key, and how it is treated.
 
+mod dialect;
 mod policies;
 
 use std::{
@@ -9,9 +10,11 @@ use std::{
 
 use lambda_idempotency_core::{
     batch::{AfterFailure, Pace},
-    key::{Expression, KeyPath, View},
+    key::{Expression, KeyPath, View, dialect::Dialect},
     policy::{Conflict, Lease, Policy},
 };
+
+pub(crate) use dialect::Spoken;
 
 use crate::{
     bad_record::OnBadRecord,
@@ -45,6 +48,7 @@ pub struct Operation {
     key: Option<KeyPath>,
     key_variable: Option<String>,
     fingerprint: Option<KeyPath>,
+    dialect: Option<Dialect>,
     policy: Policy,
     conflict: Option<Conflict>,
     bad_record: OnBadRecord,
@@ -69,6 +73,8 @@ pub(crate) struct Prepared {
     /// The whole payload, where there is neither a key nor an identity.
     pub(crate) whole: Path,
     pub(crate) fingerprint: Option<Path>,
+    /// In place of the key and the fingerprint, where keys are another library's.
+    pub(crate) spoken: Option<Spoken>,
     pub(crate) policy: Policy,
     pub(crate) conflict: Option<Conflict>,
     pub(crate) bad_record: OnBadRecord,
@@ -94,6 +100,7 @@ impl Operation {
             key: None,
             key_variable: None,
             fingerprint: None,
+            dialect: None,
             policy: Policy::default(),
             conflict: None,
             bad_record: OnBadRecord::Fail,
@@ -173,13 +180,16 @@ impl Operation {
         {
             return Err(ConfigError::Lease { operation: Arc::clone(&self.name), length });
         }
+        let spoken = self.spoken()?;
+        let own = |path: Option<KeyPath>| path.filter(|_| spoken.is_none());
         Ok(Prepared {
             name: Arc::clone(&self.name),
-            key: self.key_path()?.map(|path| self.compile("key", &path)).transpose()?,
+            key: own(self.key_path()?).map(|path| self.compile("key", &path)).transpose()?,
             whole: self.compile("key", &KeyPath::from("@"))?,
-            fingerprint: (self.fingerprint.as_ref())
-                .map(|path| self.compile("fingerprint", path))
+            fingerprint: own(self.fingerprint.clone())
+                .map(|path| self.compile("fingerprint", &path))
                 .transpose()?,
+            spoken,
             policy: self.policy.clone(),
             conflict: self.conflict,
             bad_record: self.bad_record.clone(),

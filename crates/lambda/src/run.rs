@@ -67,7 +67,10 @@ where
     let job: Job<'_> = Box::new(move |call| {
         Box::pin(async move {
             let value = function(call).await.map_err(Into::into)?;
-            let json = serde_json::to_string(&value);
+            let json = serde_json::to_string(&value).map(|json| match &operation.spoken {
+                Some(spoken) => spoken.result(json),
+                None => json,
+            });
             *returned.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
             Ok(json.map_or(Returned::Unserializable, |json| Returned::Value(json.into())))
         })

@@ -1,0 +1,144 @@
+//! Operations whose keys are those of Powertools.
+
+use std::sync::Arc;
+
+use lambda_idempotency_core::{
+    key::{
+        Key, KeyPath, Selection, SelectionError, View,
+        dialect::{Dialect, DialectExpression, Loss},
+    },
+    outcome::Rejection,
+    record::Fingerprint,
+};
+
+use super::Operation;
+use crate::error::ConfigError;
+
+/// A dialect with its expressions compiled.
+#[derive(Debug)]
+pub(crate) struct Spoken {
+    dialect: Dialect,
+    key: Place,
+    fingerprint: Option<Place>,
+}
+
+/// A compiled expression and what it sees.
+#[derive(Debug)]
+struct Place {
+    view: View,
+    text: Arc<str>,
+    /// `None` is the whole.
+    expression: Option<DialectExpression>,
+}
+
+impl Operation {
+    /// Makes its keys, fingerprints and results those of Powertools for AWS Lambda, so that a table
+    /// can be shared with, or taken over from, a Python or TypeScript function. See
+    /// `docs/powertools.md` before two fleets share a table.
+    ///
+    /// [`key`](Self::key) is then Powertools' `event_key_jmespath`, `@` standing for none of it, and
+    /// [`fingerprint`](Self::fingerprint) its `payload_validation_jmespath`. The operation's name and
+    /// the tenant are in no key; the dialect's prefix is. Powertools keeps records for an hour:
+    /// set [`retain`](Self::retain) if that is what the two agreed on.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Dialect, Operation};
+    ///
+    /// let place = Operation::new("place-order")
+    ///     .key("order_id")
+    ///     .dialect(Dialect::powertools_python("orders-fn.app.process"));
+    /// # place.check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = Some(dialect);
+        self.changed()
+    }
+
+    /// The dialect with its expressions compiled.
+    pub(super) fn spoken(&self) -> Result<Option<Spoken>, ConfigError> {
+        let Some(dialect) = &self.dialect else { return Ok(None) };
+        let Some(key) = self.key_path()? else {
+            return Err(ConfigError::DialectKey { operation: Arc::clone(&self.name) });
+        };
+        let fingerprint = self.fingerprint.as_ref();
+        Ok(Some(Spoken {
+            dialect: dialect.clone(),
+            key: self.place(dialect, "key", &key)?,
+            fingerprint: fingerprint
+                .map(|path| self.place(dialect, "fingerprint", path))
+                .transpose()?,
+        }))
+    }
+
+    fn place(
+        &self,
+        dialect: &Dialect,
+        what: &'static str,
+        path: &KeyPath,
+    ) -> Result<Place, ConfigError> {
+        let operation = Arc::clone(&self.name);
+        let text = Arc::from(path.expression.as_str());
+        if what == "key" && path.expression.trim() == "@" {
+            return Ok(Place { view: path.view, text, expression: None });
+        }
+        let expression = match dialect.compile(&path.expression) {
+            Ok(expression) => expression,
+            Err(source) => return Err(ConfigError::Expression { operation, what, source }),
+        };
+        if expression.is_constant() {
+            let expression = path.expression.clone();
+            return Err(ConfigError::Constant { operation, what, expression });
+        }
+        Ok(Place { view: path.view, text, expression: Some(expression) })
+    }
+}
+
+impl Place {
+    fn of<'t>(&self, (payload, record): (&'t str, &'t str)) -> &'t str {
+        match self.view {
+            View::Payload => payload,
+            View::Record => record,
+        }
+    }
+}
+
+impl Spoken {
+    /// The key of a record, from its payload and what is around that, and the text it is a hash of.
+    /// The outer error is that there is nothing to look for a key in.
+    pub(crate) fn key(
+        &self,
+        texts: (&str, &str),
+        tenant: Option<&str>,
+    ) -> Result<Result<(Key, Selection), SelectionError>, Rejection> {
+        if tenant.is_some() && !self.dialect.accepts_lossy() {
+            return Ok(Err(SelectionError::Lossy(Loss::Tenant)));
+        }
+        let document = self.dialect.read(self.key.of(texts)).map_err(Rejection::Payload)?;
+        let selection = self.dialect.select(&document, self.key.expression.as_ref());
+        Ok(selection.map(|selection| (self.dialect.key_of(&selection), selection)))
+    }
+
+    /// The key's expression.
+    pub(crate) fn key_text(&self) -> Arc<str> {
+        Arc::clone(&self.key.text)
+    }
+
+    /// The fingerprint of a record, if the operation has one.
+    pub(crate) fn fingerprint(
+        &self,
+        texts: (&str, &str),
+    ) -> Result<Option<Fingerprint>, Rejection> {
+        let Some(place) = &self.fingerprint else { return Ok(None) };
+        let Some(expression) = &place.expression else { return Ok(None) };
+        let document = self.dialect.read(place.of(texts)).map_err(Rejection::Payload)?;
+        let fingerprint = self.dialect.fingerprint(&document, expression);
+        let expression = Arc::clone(&place.text);
+        fingerprint.map(Some).map_err(|error| Rejection::Fingerprint { expression, error })
+    }
+
+    /// A result as the library would keep it.
+    pub(crate) fn result(&self, json: String) -> String {
+        self.dialect.result(&json).unwrap_or(json)
+    }
+}

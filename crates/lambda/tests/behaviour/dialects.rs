@@ -1,0 +1,231 @@
+//! Operations that speak Powertools' keys, by the calls that it was recorded to make.
+
+use std::{future::ready, time::Duration};
+
+use lambda_idempotency::{
+    ConfigError, Dialect, Failure, HashFunction, MissingKey, Operation, Rejection, Run, RunError,
+    Store, Timestamp, record,
+};
+use lambda_idempotency_core::{
+    key::{Key, SelectionError, dialect::Loss},
+    record::{Record, Status},
+    store::{Guard, Write},
+};
+use lambda_runtime::{LambdaEvent, service_fn};
+use serde_json::{Value, json, value::RawValue};
+use tower_layer::Layer as _;
+
+use crate::support::{World, serve};
+
+const PYTHON: &str = include_str!("../../../core/tests/dialects/vectors/requests-python.json");
+const TYPESCRIPT: &str =
+    include_str!("../../../core/tests/dialects/vectors/requests-typescript.json");
+
+/// A function of Powertools, called once.
+struct Recorded {
+    vector: Value,
+    python: bool,
+}
+
+impl Recorded {
+    fn all() -> Vec<Self> {
+        let read = |text: &str, python| {
+            let mut vectors: Value = serde_json::from_str(text).unwrap();
+            let Value::Array(vectors) = vectors["vectors"].take() else { panic!("no vectors") };
+            vectors.into_iter().map(move |vector| Self { vector, python }).collect::<Vec<_>>()
+        };
+        read(PYTHON, true).into_iter().chain(read(TYPESCRIPT, false)).collect()
+    }
+
+    fn name(&self) -> &str {
+        self.vector["name"].as_str().unwrap()
+    }
+
+    fn config(&self, option: &str) -> Option<&str> {
+        self.vector["config"][option].as_str()
+    }
+
+    fn key(&self) -> Option<Key> {
+        self.vector["idempotency_key"].as_str().map(Key::from_text)
+    }
+
+    fn dialect(&self) -> Dialect {
+        let prefix = self.config("key_prefix");
+        if self.python {
+            Dialect::powertools_python(prefix.unwrap_or("orders-fn.app.process"))
+        } else {
+            Dialect::powertools_typescript(prefix.unwrap_or("orders-fn"))
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        let operation = Operation::new("place")
+            .key(self.config("event_key_jmespath").unwrap_or("@"))
+            .dialect(self.dialect().accept_lossy())
+            .on_missing_key(MissingKey::RunUnprotected)
+            .retain(Duration::from_secs(3600));
+        match self.config("payload_validation_jmespath") {
+            Some(path) => operation.fingerprint(path),
+            None => operation,
+        }
+    }
+
+    fn payload(&self) -> Box<RawValue> {
+        RawValue::from_string(self.vector["payload_json"].as_str().unwrap().to_owned()).unwrap()
+    }
+
+    /// JavaScript's `undefined` is no JSON, and has no counterpart in Rust.
+    fn result(&self) -> Option<Value> {
+        serde_json::from_str(self.vector["result_json"].as_str().unwrap()).ok()
+    }
+
+    async fn run(&self, world: &World, result: Value) -> Run<Value> {
+        let (operation, payload) = (self.operation(), self.payload());
+        let function = |_| async { Ok::<_, Failure>(result) };
+        let idempotency = world.idempotency();
+        let running = idempotency.run(&operation, &payload, None, function);
+        world.clock.drive(running).await.unwrap()
+    }
+}
+
+async fn stored(world: &World, key: &Key) -> Option<Record> {
+    let keys = std::slice::from_ref(key);
+    world.store.read(keys, Timestamp::from_secs(1_800_000_000)).await.remove(0).unwrap()
+}
+
+#[tokio::test]
+async fn records_are_those_that_powertools_writes() {
+    let mut fingerprints = 0;
+    for recorded in Recorded::all() {
+        let name = recorded.name().to_owned();
+        let result = recorded.result().unwrap_or(Value::Null);
+        let world = World::new();
+        assert!(!recorded.run(&world, result.clone()).await.replayed);
+        let Some(key) = recorded.key() else {
+            let again = recorded.run(&world, result).await;
+            assert!(!again.replayed, "without a key it runs each time: {name}");
+            continue;
+        };
+        let record = stored(&world, &key).await.unwrap_or_else(|| panic!("no record: {name}"));
+        assert_eq!(record.status, Status::Completed);
+        assert_eq!(record.expires_at, Timestamp::from_secs(1_700_003_600), "{name}");
+        let item = &recorded.vector["calls"][0]["request"]["Item"];
+        let validation = item["validation"]["S"].as_str();
+        fingerprints += usize::from(validation.is_some());
+        assert_eq!(record.fingerprint.as_ref().map(|f| f.as_str()), validation, "{name}");
+        if recorded.python {
+            let update = &recorded.vector["calls"][1]["request"]["ExpressionAttributeValues"];
+            assert_eq!(record.outcome.as_deref(), update[":response_data"]["S"].as_str(), "{name}");
+        }
+        let later = recorded.run(&world, json!("another")).await;
+        assert!(later.replayed && later.value == result, "{name}");
+    }
+    assert!(fingerprints >= 4);
+}
+
+#[tokio::test]
+async fn what_powertools_has_done_is_not_done_again() {
+    for recorded in Recorded::all() {
+        let (Some(key), Some(result)) = (recorded.key(), recorded.result()) else { continue };
+        let world = World::new();
+        let mut theirs = Record::new(Status::Completed, Timestamp::from_secs(1_700_003_600));
+        theirs.lease_until = Some(Timestamp::from_millis(1_700_000_030_123));
+        theirs.outcome = Some(recorded.vector["result_json"].as_str().unwrap().into());
+        let item = &recorded.vector["calls"][0]["request"]["Item"];
+        theirs.fingerprint =
+            item["validation"]["S"].as_str().map(lambda_idempotency_core::record::Fingerprint::new);
+        let write = Write { key, guard: Guard::Absent, record: Some(theirs) };
+        world.store.write(&[write], Timestamp::from_secs(1_800_000_000)).await;
+        let run = recorded.run(&world, json!("again")).await;
+        assert_eq!((run.value, run.replayed), (result, true), "{}", recorded.name());
+    }
+}
+
+async fn refusal(operation: &Operation, payload: &str) -> Rejection {
+    let payload = RawValue::from_string(payload.to_owned()).unwrap();
+    let idempotency = World::new().idempotency();
+    let run = idempotency.run(operation, &payload, None, |_| async { Ok::<_, Failure>(1) });
+    match run.await {
+        Err(RunError::Rejected(rejection)) => rejection,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_could_be_another_record_is_refused_by_default() {
+    let operation = |dialect| Operation::new("place").key("id").dialect(dialect);
+    let typescript = || operation(Dialect::powertools_typescript("orders-fn"));
+    for (operation, payload, expected) in [
+        (typescript(), r#"{"id":9007199254740993}"#, Loss::Number),
+        (typescript(), r#"{"id":{"a":1,"__proto__":{"b":1}}}"#, Loss::Prototype),
+        (typescript(), r#"{"id":0}"#, Loss::TakenForMissing),
+        (typescript().key("[id]"), r#"{"id":0}"#, Loss::TakenForMissing),
+        (
+            operation(Dialect::powertools_python("p")),
+            r#"{"id":0.1000000000000000055}"#,
+            Loss::Number,
+        ),
+    ] {
+        let refusal = refusal(&operation, payload).await;
+        let Rejection::Key { error: SelectionError::Lossy(loss), .. } = &refusal else {
+            panic!("{refusal:?}")
+        };
+        assert_eq!(*loss, expected);
+        let message = refusal.to_string();
+        assert!(message.contains("accept_lossy") && !message.contains("90071"), "{message}");
+    }
+    let parts = typescript().key("[id, order]");
+    let refusal = refusal(&parts, r#"{"id":"a"}"#).await;
+    let Rejection::Key { error: SelectionError::PartMissing { part }, .. } = refusal else {
+        panic!("a missing part")
+    };
+    assert_eq!(part, "2");
+}
+
+#[tokio::test]
+async fn a_tenant_is_in_no_key_of_powertools_and_so_refused() {
+    let dialect = Dialect::powertools_python("p");
+    for (dialect, served) in [(dialect.clone(), false), (dialect.accept_lossy(), true)] {
+        let world = World::new();
+        let operation = Operation::new("place").key("detail.id").dialect(dialect);
+        let layer = world.idempotency().event(&operation).unwrap();
+        let service = layer.layer(service_fn(|_: LambdaEvent<Value>| ready(Ok::<u32, Failure>(1))));
+        let mut context = world.context();
+        context.tenant_id = Some("acme".to_owned());
+        let served_it = serve(service, r#"{"detail":{"id":"a"}}"#, context).await.is_ok();
+        assert_eq!(served_it, served);
+    }
+}
+
+#[tokio::test]
+async fn records_of_a_queue_have_the_keys_of_an_idempotent_record_handler() {
+    let world = World::new();
+    let operation = Operation::new("place")
+        .key(record("messageId"))
+        .dialect(Dialect::powertools_python("orders-fn.app.process"));
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let event = json!({ "Records": [{
+        "messageId": "A-1", "receiptHandle": "r", "body": r#"{"id":"a"}"#, "attributes": {},
+        "messageAttributes": {}, "md5OfBody": "", "eventSource": "aws:sqs",
+        "eventSourceARN": crate::support::QUEUE, "awsRegion": "eu-west-1",
+    }] });
+    assert!(world.returned(&function, &event).await.is_empty());
+    // The digest of "A-1", as recorded for `key_jmespath_field`.
+    let key = Key::from_text("orders-fn.app.process#35e4083ba11d7d06184c72e37b6428b7");
+    assert_eq!(stored(&world, &key).await.unwrap().status, Status::Completed);
+}
+
+#[test]
+fn a_dialect_needs_a_key_and_an_expression_that_it_can_evaluate() {
+    let operation = |key: &str| {
+        let dialect = Dialect::powertools_python("p").hash_function(HashFunction::Sha256);
+        Operation::new("place").key(key).dialect(dialect).check()
+    };
+    let none = Operation::new("place").dialect(Dialect::powertools_python("p")).check();
+    assert!(matches!(&none, Err(ConfigError::DialectKey { .. })), "{none:?}");
+    assert!(none.unwrap_err().to_string().contains("`@` is the whole payload"));
+    assert_eq!(operation("@"), Ok(()));
+    assert_eq!(operation("powertools_json(powertools_base64(data)).id"), Ok(()));
+    assert!(matches!(operation("id."), Err(ConfigError::Expression { what: "key", .. })));
+    assert!(matches!(operation("'id'"), Err(ConfigError::Constant { what: "key", .. })));
+}
