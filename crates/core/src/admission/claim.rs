@@ -74,7 +74,8 @@ impl Claim {
         Held { claim: self.clone(), record }
     }
 
-    fn disagrees_with(&self, record: &Record) -> bool {
+    /// Whether both name a payload, and not the same one.
+    pub(super) fn disagrees_with(&self, record: &Record) -> bool {
         matches!((&self.fingerprint, &record.fingerprint), (Some(mine), Some(theirs)) if mine != theirs)
     }
 }

@@ -83,6 +83,8 @@ pub enum Overtaken {
         /// Up to and including this instant; in the past if it was given up.
         until: Timestamp,
     },
+    /// A successor settled the key for another payload: its word says nothing about ours.
+    Mismatch,
     /// There is no record, and what was to be settled leaves none.
     Gone,
 }
@@ -180,6 +182,9 @@ impl Held {
             return Settled::Again { guard, record };
         }
         Settled::Overtaken(match found.status {
+            Status::Completed | Status::Failed if self.claim.disagrees_with(found) => {
+                Overtaken::Mismatch
+            }
             Status::Completed => Overtaken::Completed(found.outcome.clone()),
             Status::Failed => Overtaken::Failed { error: found.error.clone() },
             Status::InProgress => {
@@ -219,7 +224,7 @@ mod tests {
     use super::*;
     use crate::{
         admission::{Admission, admit},
-        record::Owner,
+        record::{Fingerprint, Owner},
     };
 
     fn at(secs: u64) -> Timestamp {
@@ -309,6 +314,30 @@ mod tests {
             held(1).settled(&complete(), done.as_ref(), at(112)),
             Settled::Overtaken(Overtaken::Completed(Some("true".into())))
         );
+    }
+
+    #[test]
+    fn a_successor_with_another_payload_answers_for_itself_alone() {
+        let with =
+            |owner, payload| Claim { fingerprint: Some(Fingerprint::new(payload)), ..claim(owner) };
+        let held = |claim: Claim| match admit(&claim, None, at(100)) {
+            Admission::Try { held, .. } => held,
+            other => panic!("{other:?}"),
+        };
+        let (ours, theirs) = (held(with(1, "a")), held(with(2, "b")));
+        for settlement in [complete(), Settlement::Remember { outcome: None, error: "E".into() }] {
+            let (_, found) = theirs.write(&settlement, at(111));
+            for mine in [complete(), release(), Settlement::Renew { lease_until: at(9000) }] {
+                assert_eq!(
+                    ours.settled(&mine, found.as_ref(), at(112)),
+                    Settled::Overtaken(Overtaken::Mismatch)
+                );
+            }
+            assert_ne!(
+                held(with(3, "b")).settled(&release(), found.as_ref(), at(112)),
+                Settled::Overtaken(Overtaken::Mismatch)
+            );
+        }
     }
 
     #[test]

@@ -130,6 +130,7 @@ impl Drive<'_> {
             Overtaken::Completed(outcome) if running => Outcome::Superseded { outcome },
             Overtaken::Completed(outcome) => Outcome::Replayed { outcome },
             _ if running => Outcome::Fenced,
+            Overtaken::Mismatch => Outcome::Mismatch,
             Overtaken::InProgress { until } => Outcome::Busy { until },
             Overtaken::Failed { .. } | Overtaken::Gone => Outcome::Returned(NotStarted::Lease),
         };

@@ -177,7 +177,9 @@ impl<P: Protocol> Step<'_, P> {
         match by {
             Overtaken::Completed(_) => self.acknowledge(worker, false),
             Overtaken::Failed { .. } => self.park(worker),
-            Overtaken::InProgress { .. } | Overtaken::Gone => self.back(worker),
+            Overtaken::Mismatch | Overtaken::InProgress { .. } | Overtaken::Gone => {
+                self.back(worker);
+            },
         }
     }
 
