@@ -4,12 +4,14 @@ use std::ops::RangeInclusive;
 
 use crate::{
     explorer::{Action, Explorer},
-    packed::Intent,
-    protocol::Protocol,
-    setup::{Network, SKEW},
+    packed::Payload,
+    powertools::Fate,
+    protocol::{Protocol, Rule},
+    request::Intent,
+    sending::Resolve,
+    setup::{Deadline, Network, SKEW},
     state::{Call, Job, World},
     step::Step,
-    worker::Resolve,
 };
 
 impl<P: Protocol> Explorer<P> {
@@ -21,25 +23,40 @@ impl<P: Protocol> Explorer<P> {
         key: usize,
         actions: &mut Vec<Action>,
     ) {
-        let of_key = &world.keys[key];
-        let Some(call) = of_key.calls[worker] else {
-            if of_key.source.queued > 0 {
-                for now in readings(world.time) {
-                    for lost in self.losses(world, Intent::Claim) {
-                        actions.push(Action::Take { worker, key, now, lost });
-                    }
-                }
-            }
-            return;
+        let Some(call) = world.keys[key].calls[worker] else {
+            return self.takes(world, worker, key, actions);
         };
-        if call.job == Job::Running {
-            for now in self.stamps(world.time) {
-                for intent in self.intents(world, &call, now) {
-                    for lost in self.losses(world, intent) {
-                        actions.push(Action::Settle { worker, key, intent, now, lost });
+        match call.job {
+            Job::Waiting => {
+                for now in readings(world.time) {
+                    actions.push(Action::Look { worker, key, now });
+                }
+                actions.push(Action::StopWaiting { worker, key });
+            }
+            Job::Granted => {
+                for now in readings(world.time) {
+                    actions.push(Action::Start { worker, key, now });
+                }
+                self.settles(world, worker, key, &[Intent::PutBack], actions);
+            }
+            Job::Running | Job::Renewing => {
+                for now in self.stamps(world.time) {
+                    let intents = self.intents(world, &call, now);
+                    self.settles_at(world, worker, key, now, &intents, actions);
+                    if self.setup.deadline != Deadline::Never && call.job == Job::Running {
+                        let lost = self.losses(world, Intent::Remember);
+                        let lost =
+                            if self.setup.deadline == Deadline::Park { lost } else { vec![None] };
+                        actions.extend(lost.into_iter().map(|lost| Action::Drop {
+                            worker,
+                            key,
+                            now,
+                            lost,
+                        }));
                     }
                 }
             }
+            Job::Claiming | Job::Settling => {}
         }
         let Some(request) = call.request else { return };
         for now in readings(world.time) {
@@ -58,39 +75,114 @@ impl<P: Protocol> Explorer<P> {
         }
     }
 
-    /// What happens to a key by itself.
+    /// What an idle worker can take from the source.
+    fn takes(&self, world: &World, worker: usize, key: usize, actions: &mut Vec<Action>) {
+        let busy = world.keys.iter().any(|key| key.calls[worker].is_some());
+        if self.setup.ordered && (busy || key != world.checkpoint) {
+            return;
+        }
+        let queued = world.keys[key].source.queued;
+        let queued = |payload: Payload| queued[usize::from(payload)];
+        for payload in (0..2).filter(|payload| queued(*payload) > 0) {
+            let others = (0..2).filter(|other| queued(*other) > u8::from(*other == payload));
+            let others = others.filter(|_| self.setup.pairs).map(Some);
+            for follower in [None].into_iter().chain(others) {
+                for now in readings(world.time) {
+                    for lost in self.losses(world, Intent::Claim) {
+                        actions.push(Action::Take { worker, key, payload, follower, now, lost });
+                    }
+                }
+            }
+        }
+    }
+
+    fn settles(
+        &self,
+        world: &World,
+        worker: usize,
+        key: usize,
+        intents: &[Intent],
+        actions: &mut Vec<Action>,
+    ) {
+        for now in self.stamps(world.time) {
+            self.settles_at(world, worker, key, now, intents, actions);
+        }
+    }
+
+    fn settles_at(
+        &self,
+        world: &World,
+        worker: usize,
+        key: usize,
+        now: u8,
+        intents: &[Intent],
+        actions: &mut Vec<Action>,
+    ) {
+        for &intent in intents {
+            for lost in self.losses(world, intent) {
+                actions.push(Action::Settle { worker, key, intent, now, lost });
+            }
+        }
+    }
+
+    /// What happens to a key by itself, and what others do to it.
     pub(crate) fn key_actions(&self, world: &World, key: usize, actions: &mut Vec<Action>) {
         let of_key = &world.keys[key];
         if of_key.store.is_some_and(|record| world.time + SKEW > record.expires()) {
             actions.push(Action::Sweep { key });
         }
-        if of_key.strays.is_empty() {
-            return;
-        }
-        // A stray that changes nothing might as well never arrive.
         let mut probe = of_key.clone();
         let step = Step::<P>::new(&self.setup, world.time, &mut probe);
+        // A stray that changes nothing might as well never arrive.
         for (index, stray) in of_key.strays.iter().enumerate() {
             if step.would_change(stray) {
                 actions.push(Action::Stray { key, index });
+            }
+        }
+        let ahead = if self.setup.powertools.ahead { SKEW } else { 0 };
+        for (function, stranger) in of_key.strangers.iter().enumerate() {
+            if stranger.is_some() {
+                let fates = [(Fate::Completes, true), (Fate::Fails, world.faults.errors > 0)];
+                let fates = fates.into_iter().chain([(Fate::Dies, world.faults.crashes > 0)]);
+                actions.extend(
+                    fates.filter(|(_, can)| *can).map(|(fate, _)| Action::StrangerEnds {
+                        function,
+                        key,
+                        fate,
+                    }),
+                );
+            } else if of_key.source.queued[0] > 0 {
+                let now = world.time..=world.time + ahead;
+                actions.extend(
+                    now.filter(|now| step.stranger_can_take(*now))
+                        .map(|now| Action::StrangerTakes { function, key, now }),
+                );
             }
         }
     }
 
     /// How the handler of a call that holds its key can go on.
     fn intents(&self, world: &World, call: &Call, now: u8) -> Vec<Intent> {
-        let mut intents = vec![Intent::Complete];
-        if self.setup.put_back {
-            intents.push(Intent::PutBack);
+        if call.job == Job::Renewing && !self.setup.stops {
+            return Vec::new();
         }
+        let mut intents = vec![Intent::Complete];
         if world.faults.errors > 0 {
-            intents.push(Intent::Release);
-            if self.setup.remember {
+            let max = self.setup.max_failures;
+            let exhausted = max > 0 && call.held.failures() + 1 >= max;
+            if !exhausted || !P::keeps(Rule::ParksTheExhausted) {
+                intents.push(Intent::Release);
+            }
+            if exhausted || self.setup.remember {
                 intents.push(Intent::Remember);
             }
         }
-        let until = now + self.setup.renewal;
-        if self.setup.renewal > 0 && now <= call.held.lease() && call.held.lease() < until {
+        let mut until = now + self.setup.renewal;
+        if self.setup.ceiling > 0 && P::keeps(Rule::KeepsTheCeiling) {
+            until = until.min(call.lease - self.setup.lease + self.setup.ceiling);
+        }
+        let lasts = now <= call.held.lease() && call.held.lease() < until;
+        if self.setup.renewal > 0 && lasts && call.job == Job::Running {
             intents.push(Intent::Renew(until));
         }
         intents

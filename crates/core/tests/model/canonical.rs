@@ -2,20 +2,32 @@
 //!
 //! Workers are interchangeable and tokens are compared for equality alone, so both are renamed in
 //! the order in which they appear. This divides the number of states by more than ten. A trace
-//! therefore shows a worker under another number after a step that changed the order.
+//! therefore shows a worker under another number after a step that changed the order. Fences that
+//! were handed out before the present tick are renamed in their own order: no claim is made from
+//! the clock any more that could be below them.
 
 use crate::{
-    packed::{Request, Token},
-    state::{Call, KeyWorld, World},
+    packed::{Cell, Fence, Token, first_of_tick, tick_of_fence},
+    request::Request,
+    state::{Answer, Call, KeyWorld, World},
 };
 
-/// Renames workers and tokens.
-pub(crate) fn canonical(mut world: World) -> World {
+/// Renames workers, tokens and fences; forgets fences where they are not looked at.
+pub(crate) fn canonical(mut world: World, fences: bool) -> World {
     sort_workers(&mut world);
     for key in &mut world.keys {
+        if fences {
+            rank_fences(key, world.time);
+        } else {
+            each_fence(key, &mut |_| 0);
+        }
+        key.strangers.sort_unstable();
         key.strays.sort_unstable_by_key(without_names);
         rename_tokens(key);
         key.strays.sort_unstable();
+        if key.lingering < world.time {
+            key.lingering = 0;
+        }
     }
     world
 }
@@ -63,8 +75,6 @@ fn rename_tokens(key: &mut KeyWorld) {
 }
 
 fn rename_call(call: &mut Call, name: &mut impl FnMut(Token) -> Token) {
-    use crate::state::Answer;
-
     call.token = name(call.token);
     call.held = call.held.rename(name);
     if let Some(request) = &mut call.request {
@@ -79,6 +89,47 @@ fn without_names(request: &Request) -> Request {
     let mut request = *request;
     request.rename(&mut |_| 0);
     request
+}
+
+/// Gives the fences of the past the numbers 1, 2, 3 in their order, and numbers those that claims
+/// within one tick have counted up in the same way.
+fn rank_fences(key: &mut KeyWorld, time: u8) {
+    let mut known = [false; Fence::MAX as usize + 1];
+    each_fence(key, &mut |fence| {
+        known[usize::from(fence)] = true;
+        fence
+    });
+    let mut names = [0; Fence::MAX as usize + 1];
+    let mut past = 0;
+    for fence in (1..=Fence::MAX).filter(|fence| known[usize::from(*fence)]) {
+        let first = first_of_tick(fence).filter(|first| tick_of_fence(*first) >= Some(time));
+        names[usize::from(fence)] = match first {
+            None => {
+                past += 1;
+                past
+            }
+            Some(first) if first == fence => fence,
+            Some(first) => {
+                let between = (first + 1..fence).filter(|lower| known[usize::from(*lower)]);
+                first + 1 + Fence::try_from(between.count()).expect("few claims")
+            }
+        };
+    }
+    each_fence(key, &mut |fence| names[usize::from(fence)]);
+}
+
+fn each_fence(key: &mut KeyWorld, name: &mut impl FnMut(Fence) -> Fence) {
+    let mut change = |cell: &mut Cell| *cell = cell.with_fence(name(cell.fence()));
+    key.store.iter_mut().for_each(&mut change);
+    for call in key.calls.iter_mut().flatten() {
+        change(&mut call.held);
+        call.request.iter_mut().filter_map(|request| request.record.as_mut()).for_each(&mut change);
+        if let Some(Answer::Found(Some(cell))) = &mut call.answer {
+            change(cell);
+        }
+    }
+    key.strays.iter_mut().filter_map(|stray| stray.record.as_mut()).for_each(&mut change);
+    key.fence = name(key.fence);
 }
 
 /// A token that nobody in this key's world knows.

@@ -1,7 +1,7 @@
 //! Each mutant is caught, and by the property that speaks of what it does wrong.
 
 use crate::{
-    mutants::{claims, guards, settlements},
+    mutants::{claims, engine, guards, settlements},
     properties::{
         ACKNOWLEDGED_LAST, BELIEF_IS_TRUE, EXPIRES_AFTER_LEASE, FENCED, FINAL, HISTORY_KEPT,
         NEVER_STUCK, NOT_MISLED, NOTHING_LOST, ONE_OWNER, OWN_WORK_KNOWN, STARTS_AS_OWNER,
@@ -66,13 +66,13 @@ fn a_claim_over_a_completed_record() {
 
 #[test]
 fn an_acknowledgement_because_the_key_is_busy() {
-    catch::<claims::AcknowledgesBusy>(|| faults(0, 0, 0), &[ACKNOWLEDGED_LAST, NOTHING_LOST]);
+    catch::<engine::AcknowledgesBusy>(|| faults(0, 0, 0), &[ACKNOWLEDGED_LAST, NOTHING_LOST]);
 }
 
 #[test]
 fn a_handler_that_starts_after_its_lease() {
     let setup = || Setup { network: Network::SlowBothWays, ..faults(0, 0, 0) };
-    catch::<claims::StartsLate>(setup, &[STARTS_AS_OWNER]);
+    catch::<engine::StartsLate>(setup, &[STARTS_AS_OWNER]);
 }
 
 #[test]

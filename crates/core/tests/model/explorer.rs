@@ -6,14 +6,16 @@ use stateright::{Model, Property};
 
 use crate::{
     canonical::canonical,
-    packed::Intent,
+    packed::Payload,
+    powertools::Fate,
     properties,
-    protocol::Protocol,
-    setup::Setup,
-    state::{KeyWorld, World},
-    step::Step,
+    protocol::{Protocol, Rule},
+    request::Intent,
+    sending::Resolve,
+    setup::{Deadline, Setup},
+    state::World,
+    step::{Ended, Step},
     witness::Event,
-    worker::Resolve,
 };
 
 /// Explores a protocol in a world of this size.
@@ -29,27 +31,89 @@ pub(crate) struct Explorer<P> {
 pub(crate) enum Action {
     /// Time goes on.
     Tick,
-    /// A worker takes a delivery and sends its claim.
-    Take { worker: usize, key: usize, now: u8, lost: Option<Resolve> },
+    /// A worker takes a delivery, perhaps with another of the same key, and sends its claim.
+    Take {
+        worker: usize,
+        key: usize,
+        payload: Payload,
+        follower: Option<Payload>,
+        now: u8,
+        lost: Option<Resolve>,
+    },
     /// A worker's write reaches the store; unless answers travel, the worker learns the answer.
     Land { worker: usize, key: usize, now: u8 },
     /// An answer arrives.
     Answer { worker: usize, key: usize, now: u8 },
     /// A write in flight gets no answer.
     Unanswered { worker: usize, key: usize, resolve: Resolve, now: u8 },
+    /// A worker that waits looks whether the key is free.
+    Look { worker: usize, key: usize, now: u8 },
+    /// A worker that waits has no more time to.
+    StopWaiting { worker: usize, key: usize },
+    /// A handler starts.
+    Start { worker: usize, key: usize, now: u8 },
     /// A handler ends, is not started, or is to have longer.
     Settle { worker: usize, key: usize, intent: Intent, now: u8, lost: Option<Resolve> },
+    /// A handler is dropped at the deadline.
+    Drop { worker: usize, key: usize, now: u8, lost: Option<Resolve> },
     /// A worker dies.
     Crash { worker: usize },
     /// A late write, or a copy of one, reaches the store.
     Stray { key: usize, index: usize },
     /// The server collects an expired record.
     Sweep { key: usize },
+    /// A function that uses Powertools takes a delivery and claims its key.
+    StrangerTakes { function: usize, key: usize, now: u8 },
+    /// A function that uses Powertools is done.
+    StrangerEnds { function: usize, key: usize, fate: Fate },
 }
 
 impl<P: Protocol> Explorer<P> {
     pub(crate) fn new(setup: Setup) -> Self {
         Self { setup, protocol: PhantomData }
+    }
+
+    /// Takes a step about one key; returns how it ended a delivery, if it did.
+    fn step(
+        &self,
+        world: &mut World,
+        key: usize,
+        act: impl FnOnce(&mut Step<'_, P>),
+    ) -> Option<Ended> {
+        let (before, rest) = world.keys.split_at_mut(key);
+        let mut step = Step::new(&self.setup, world.time, &mut rest[0]);
+        step.in_order = !self.setup.ordered || before.iter().all(|key| key.effect.any());
+        act(&mut step);
+        step.ended
+    }
+
+    /// Takes a step of a worker; in an ordered batch the next record may follow from it.
+    fn work(
+        &self,
+        world: &mut World,
+        worker: usize,
+        key: usize,
+        now: u8,
+        act: &mut dyn FnMut(&mut Step<'_, P>),
+    ) {
+        let ended = self.step(world, key, act).filter(|_| self.setup.ordered);
+        let Some(ended) = ended else { return };
+        let done = matches!(ended, Ended::Acknowledged { .. });
+        let next = key + 1;
+        let goes_on = done || !P::keeps(Rule::StopsTheGroup);
+        if goes_on && next < self.setup.keys && world.keys[next].source.queued[0] > 0 {
+            self.work(world, worker, next, now, &mut |step| {
+                step.take(worker, 0, None, now);
+                step.send(worker, None, now);
+            });
+        }
+        if !done {
+            self.setup.witness.saw(Event::GroupStopped);
+            let first = if P::keeps(Rule::ReportsTheFirst) { key } else { next };
+            world.checkpoint = first;
+        } else if next == self.setup.keys {
+            world.checkpoint = next;
+        }
     }
 }
 
@@ -58,8 +122,8 @@ impl<P: Protocol> Model for Explorer<P> {
     type Action = Action;
 
     fn init_states(&self) -> Vec<World> {
-        let key = KeyWorld::new(self.setup.workers, self.setup.deliveries);
-        vec![World { time: 0, faults: self.setup.faults, keys: vec![key; self.setup.keys] }]
+        let keys = vec![self.setup.key(); self.setup.keys];
+        vec![World { time: 0, faults: self.setup.faults, checkpoint: 0, keys }]
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
@@ -85,57 +149,102 @@ impl<P: Protocol> Model for Explorer<P> {
 
     fn next_state(&self, world: &World, action: Action) -> Option<World> {
         let mut next = world.clone();
-        let World { time, faults, keys } = &mut next;
-        let mut step = |key: usize, act: &mut dyn FnMut(&mut Step<'_, P>)| {
-            act(&mut Step::new(&self.setup, *time, &mut keys[key]));
-        };
+        let world = &mut next;
         match action {
-            Action::Tick => *time += 1,
-            Action::Take { worker, key, now, lost } => {
-                faults.timeouts -= u8::from(lost.is_some());
-                step(key, &mut |step| {
-                    step.take(worker, now);
+            Action::Tick => {
+                world.time += 1;
+                for key in 0..self.setup.keys {
+                    self.step(world, key, |step| {
+                        step.stop_what_lapsed();
+                        step.kill_strangers();
+                    });
+                }
+            }
+            Action::Take { worker, key, payload, follower, now, lost } => {
+                world.faults.timeouts -= u8::from(lost.is_some());
+                self.work(world, worker, key, now, &mut |step| {
+                    step.take(worker, payload, follower, now);
                     step.send(worker, lost, now);
                 });
             }
-            Action::Land { worker, key, now } => step(key, &mut |step| {
+            Action::Land { worker, key, now } => self.work(world, worker, key, now, &mut |step| {
                 step.arrive(worker, now);
                 step.send(worker, None, now);
             }),
-            Action::Answer { worker, key, now } => step(key, &mut |step| {
-                let call = step.key.calls[worker].expect("it asked something");
-                step.react(worker, call, call.answer.expect("it was answered"), now);
-            }),
-            Action::Unanswered { worker, key, resolve, now } => {
-                faults.timeouts -= 1;
-                step(key, &mut |step| step.send(worker, Some(resolve), now));
+            Action::Answer { worker, key, now } => {
+                self.work(world, worker, key, now, &mut |step| {
+                    let call = step.key.calls[worker].expect("it asked something");
+                    step.react(worker, call, call.answer.expect("it was answered"), now);
+                })
             }
+            Action::Unanswered { worker, key, resolve, now } => {
+                world.faults.timeouts -= 1;
+                self.work(world, worker, key, now, &mut |step| {
+                    step.send(worker, Some(resolve), now)
+                });
+            }
+            Action::Look { worker, key, now } => self.work(world, worker, key, now, &mut |step| {
+                step.look(worker, now);
+                step.send(worker, None, now);
+            }),
+            Action::StopWaiting { worker, key } => {
+                let now = world.time;
+                self.work(world, worker, key, now, &mut |step| step.stop_waiting(worker, now));
+            }
+            Action::Start { worker, key, now } => self.work(world, worker, key, now, &mut |step| {
+                let call = step.key.calls[worker].expect("it holds the key");
+                step.start(worker, call, now);
+                step.send(worker, None, now);
+            }),
             Action::Settle { worker, key, intent, now, lost } => {
-                faults.timeouts -= u8::from(lost.is_some());
-                faults.errors -= u8::from(matches!(intent, Intent::Release | Intent::Remember));
-                step(key, &mut |step| {
+                world.faults.timeouts -= u8::from(lost.is_some());
+                let failed = matches!(intent, Intent::Release | Intent::Remember);
+                world.faults.errors -= u8::from(failed);
+                self.work(world, worker, key, now, &mut |step| {
                     let call = step.key.calls[worker].expect("it holds the key");
                     step.settle(worker, call, intent, now);
                     step.send(worker, lost, now);
                 });
             }
+            Action::Drop { worker, key, now, lost } => {
+                world.faults.timeouts -= u8::from(lost.is_some());
+                let parks = self.setup.deadline == Deadline::Park;
+                self.work(world, worker, key, now, &mut |step| {
+                    step.drop_handler(worker, parks, now);
+                    step.send(worker, lost, now);
+                });
+            }
             Action::Crash { worker } => {
-                faults.crashes -= 1;
+                world.faults.crashes -= 1;
                 for key in 0..self.setup.keys {
-                    step(key, &mut |step| step.crash(worker));
+                    self.step(world, key, |step| step.crash(worker));
                 }
             }
-            Action::Stray { key, index } => step(key, &mut |step| {
-                let stray = step.key.strays.remove(index);
-                step.setup.witness.saw(Event::StrayLanded);
-                step.land(&stray);
-            }),
-            Action::Sweep { key } => step(key, &mut |step| step.sweep()),
+            Action::Stray { key, index } => {
+                self.step(world, key, |step| {
+                    let stray = step.key.strays.remove(index);
+                    step.setup.witness.saw(Event::StrayLanded);
+                    step.land(&stray);
+                });
+            }
+            Action::Sweep { key } => {
+                self.step(world, key, |step| step.sweep());
+            }
+            Action::StrangerTakes { function, key, now } => {
+                self.step(world, key, |step| step.stranger_takes(function, now));
+            }
+            Action::StrangerEnds { function, key, fate } => {
+                let (failed, died) = (fate == Fate::Fails, fate == Fate::Dies);
+                world.faults.errors -= u8::from(failed);
+                world.faults.crashes -= u8::from(died);
+                let now = world.time;
+                self.step(world, key, |step| step.stranger_ends(function, fate, now));
+            }
         }
-        Some(canonical(next))
+        Some(canonical(next, self.setup.fences))
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        properties::all()
+        properties::of(&self.setup)
     }
 }

@@ -39,11 +39,59 @@ pub(crate) const SWEEP_SPARES_HOLDERS: &str = "I9 sweep spares holders";
 /// Failures reported and owners vanished are carried on until the key is settled.
 pub(crate) const HISTORY_KEPT: &str = "history is kept";
 
-/// All of them.
-pub(crate) fn all<P: Protocol>() -> Vec<Property<Explorer<P>>> {
-    vec![
+/// A handler is stopped before the next one can start.
+pub(crate) const ONE_AT_A_TIME: &str = "I1 one handler at a time";
+/// While a record lives, each claim has a higher fence than the one before; settlements keep it.
+pub(crate) const FENCES_RISE: &str = "fences rise while the record lives";
+/// Each handler has a higher fence than the one before, though the record was removed in between.
+pub(crate) const FENCES_OUTLIVE: &str = "fences rise beyond the record";
+/// A lease is not renewed beyond the ceiling.
+pub(crate) const CEILING: &str = "a lease has a ceiling";
+/// Who has waited until the instant that it was told finds the key free, or as someone else left it.
+pub(crate) const WAITING_ENDS: &str = "waiting ends when it was told to";
+/// No delivery is acknowledged because its key was completed with another payload.
+pub(crate) const OWN_ANSWER: &str = "I6 nobody is answered by another's payload";
+/// In an ordered source no handler starts before those of all earlier records have succeeded.
+pub(crate) const IN_ORDER: &str = "I5 order is kept";
+/// No handler starts that has failed as often as it may.
+pub(crate) const EXHAUSTED_STAYS: &str = "parked after so many failures";
+/// No record in progress counts more failures than handlers have reported.
+pub(crate) const FAILURES_ARE_REAL: &str = "only failures count as failures";
+/// No handler starts while the effect of one that was dropped may be on its way.
+pub(crate) const DROPPED_COUNTS: &str = "nothing starts beside a dropped handler";
+/// Nobody changes what is settled before it expires: neither workers nor Powertools.
+pub(crate) const SETTLED_STANDS: &str = "nobody else overwrites what is settled";
+
+/// The property that a flaw breaks.
+pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
+    match flaw {
+        Flaw::StartedWithoutKey => STARTS_AS_OWNER,
+        Flaw::NotFenced => FENCED,
+        Flaw::NotFinal => FINAL,
+        Flaw::AcknowledgedTooSoon => ACKNOWLEDGED_LAST,
+        Flaw::OwnWorkNotRecognised => OWN_WORK_KNOWN,
+        Flaw::ToldOvertakenWhileOwner => NOT_MISLED,
+        Flaw::SweptUnderHolder => SWEEP_SPARES_HOLDERS,
+        Flaw::HistoryLost => HISTORY_KEPT,
+        Flaw::FenceFell => FENCES_RISE,
+        Flaw::FenceFellAfterRemoval => FENCES_OUTLIVE,
+        Flaw::AnsweredByAnother => OWN_ANSWER,
+        Flaw::WaitedInVain => WAITING_ENDS,
+        Flaw::OrderBroken => IN_ORDER,
+        Flaw::StartedExhausted => EXHAUSTED_STAYS,
+        Flaw::StartedBesideDropped => DROPPED_COUNTS,
+        Flaw::OverwrittenByStranger => SETTLED_STANDS,
+    }
+}
+
+/// All that this world keeps.
+pub(crate) fn of<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
+    let mut properties = vec![
         Property::always(ONE_OWNER, |_, w: &World| {
-            w.keys.iter().all(|key| key.believers(w.time).count() <= 1)
+            w.keys.iter().all(|key| owners(key, w.time) <= 1)
+        }),
+        Property::always(ONE_AT_A_TIME, |m: &Explorer<P>, w: &World| {
+            !m.setup.stops || w.keys.iter().all(|key| running(key) <= 1)
         }),
         Property::always(BELIEF_IS_TRUE, |_, w: &World| {
             w.keys.iter().all(|key| belief_is_true(key, w.time))
@@ -51,13 +99,17 @@ pub(crate) fn all<P: Protocol>() -> Vec<Property<Explorer<P>>> {
         Property::always(STARTS_AS_OWNER, |_, w: &World| free_of(Flaw::StartedWithoutKey, w)),
         Property::always(FENCED, |_, w: &World| free_of(Flaw::NotFenced, w)),
         Property::always(FINAL, |_, w: &World| free_of(Flaw::NotFinal, w)),
+        Property::always(SETTLED_STANDS, |_, w: &World| free_of(Flaw::OverwrittenByStranger, w)),
         Property::always(ACKNOWLEDGED_LAST, |_, w: &World| free_of(Flaw::AcknowledgedTooSoon, w)),
         Property::always(NOTHING_LOST, |m: &Explorer<P>, w: &World| {
             w.keys.iter().all(|key| nothing_is_lost(key, &m.setup))
+                && w.keys[..w.checkpoint].iter().all(|key| key.effect.any())
         }),
         Property::always(NEVER_STUCK, |m: &Explorer<P>, w: &World| {
             w.keys.iter().all(|key| never_stuck::<P>(key, w.time, &m.setup))
         }),
+        Property::always(IN_ORDER, |_, w: &World| free_of(Flaw::OrderBroken, w)),
+        Property::always(OWN_ANSWER, |_, w: &World| free_of(Flaw::AnsweredByAnother, w)),
         Property::always(OWN_WORK_KNOWN, |_, w: &World| free_of(Flaw::OwnWorkNotRecognised, w)),
         Property::always(NOT_MISLED, |_, w: &World| free_of(Flaw::ToldOvertakenWhileOwner, w)),
         Property::always(EXPIRES_AFTER_LEASE, |_, w: &World| {
@@ -65,11 +117,32 @@ pub(crate) fn all<P: Protocol>() -> Vec<Property<Explorer<P>>> {
         }),
         Property::always(SWEEP_SPARES_HOLDERS, |_, w: &World| free_of(Flaw::SweptUnderHolder, w)),
         Property::always(HISTORY_KEPT, |_, w: &World| free_of(Flaw::HistoryLost, w)),
-    ]
+        Property::always(FENCES_RISE, |_, w: &World| free_of(Flaw::FenceFell, w)),
+        Property::always(FENCES_OUTLIVE, |_, w: &World| free_of(Flaw::FenceFellAfterRemoval, w)),
+        Property::always(CEILING, |m: &Explorer<P>, w: &World| {
+            w.keys.iter().all(|key| keeps_the_ceiling(key, &m.setup))
+        }),
+        Property::always(WAITING_ENDS, |_, w: &World| free_of(Flaw::WaitedInVain, w)),
+        Property::always(EXHAUSTED_STAYS, |_, w: &World| free_of(Flaw::StartedExhausted, w)),
+        Property::always(FAILURES_ARE_REAL, |m: &Explorer<P>, w: &World| {
+            failures_are_real(w, &m.setup)
+        }),
+        Property::always(DROPPED_COUNTS, |_, w: &World| free_of(Flaw::StartedBesideDropped, w)),
+    ];
+    properties.retain(|property| !setup.lost.contains(&property.name));
+    properties
 }
 
 fn free_of(flaw: Flaw, world: &World) -> bool {
     !world.keys.iter().any(|key| key.flaws.contains(flaw))
+}
+
+fn owners(key: &KeyWorld, time: u8) -> usize {
+    key.believers(time).count() + key.believing_strangers(time).count()
+}
+
+fn running(key: &KeyWorld) -> usize {
+    key.working().filter(|call| call.runs()).count()
 }
 
 fn belief_is_true(key: &KeyWorld, time: u8) -> bool {
@@ -84,9 +157,27 @@ fn belief_is_true(key: &KeyWorld, time: u8) -> bool {
 
 fn nothing_is_lost(key: &KeyWorld, setup: &Setup) -> bool {
     let source = key.source;
-    let in_flight = key.working().count();
-    let all = usize::from(source.queued + source.acknowledged + source.parked) + in_flight;
-    all == usize::from(setup.deliveries) && (source.acknowledged == 0 || key.effect)
+    let with_workers: usize = key.working().map(|call| 1 + call.follower.iter().count()).sum();
+    let in_flight = with_workers + key.strangers.iter().flatten().count();
+    let [ours, others] = source.queued;
+    let all = usize::from(ours + others + source.acknowledged + source.parked) + in_flight;
+    all == usize::from(setup.deliveries + setup.others)
+        && (source.acknowledged == 0 || key.effect.any())
+}
+
+/// In all worlds with a ceiling, a claim asks for its lease by the clock that it is stamped with.
+fn keeps_the_ceiling(key: &KeyWorld, setup: &Setup) -> bool {
+    let Some(record) = key.store.filter(|record| record.in_progress()) else { return true };
+    let mut owners = key.working().filter(|call| call.token == record.owner());
+    setup.ceiling == 0
+        || owners.all(|call| record.lease() <= call.lease - setup.lease + setup.ceiling)
+}
+
+fn failures_are_real(world: &World, setup: &Setup) -> bool {
+    // A worker that regrets a completion reports a failure that no handler did.
+    let reported = setup.faults.errors - world.faults.errors;
+    let unsettled = world.keys.iter().filter_map(|key| key.store).filter(|r| r.in_progress());
+    setup.regret || unsettled.map(Cell::failures).sum::<u8>() <= reported
 }
 
 fn never_stuck<P: Protocol>(key: &KeyWorld, time: u8, setup: &Setup) -> bool {
@@ -95,7 +186,7 @@ fn never_stuck<P: Protocol>(key: &KeyWorld, time: u8, setup: &Setup) -> bool {
     let later = time + SKEW + longest + SKEW + 1;
     let mut key = key.clone();
     let record = key.store.map(Cell::unpack);
-    let probe = Step::<P>::new(setup, time, &mut key).claim(u8::MAX, later + setup.lease);
+    let probe = Step::<P>::new(setup, time, &mut key).claim(u8::MAX, later + setup.lease, 0);
     !matches!(admit(&probe, record.as_ref(), at(later)), Admission::Busy { .. })
 }
 

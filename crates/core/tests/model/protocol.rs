@@ -7,8 +7,12 @@ use lambda_idempotency_core::{
     store::{Guard, Write},
 };
 
-/// The decisions of the protocol. Every default is the real function; a mutant replaces one.
+/// The decisions of the protocol. Every default is the real function; a mutant replaces one, or
+/// leaves out a rule that the engine keeps.
 pub(crate) trait Protocol: Send + Sync + 'static {
+    /// The rule that is not kept.
+    const WITHOUT: Option<Rule> = None;
+
     /// Decides about a claim.
     fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
         admission::admit(claim, found, now)
@@ -34,14 +38,9 @@ pub(crate) trait Protocol: Send + Sync + 'static {
         write.applies(found)
     }
 
-    /// Whether a delivery may be acknowledged because someone else has its key.
-    fn busy_is_done() -> bool {
-        false
-    }
-
-    /// Whether a handler is started although its lease is over by the worker's clock.
-    fn starts_late() -> bool {
-        false
+    /// Whether a rule of the engine is kept.
+    fn keeps(rule: Rule) -> bool {
+        Self::WITHOUT != Some(rule)
     }
 }
 
@@ -50,3 +49,33 @@ pub(crate) trait Protocol: Send + Sync + 'static {
 pub(crate) struct Real;
 
 impl Protocol for Real {}
+
+/// What the functions of `admission` leave to the engine, and the model's worker does as the
+/// engine is documented to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// A handler starts only while its lease lasts by its worker's clock.
+    StartsInTime,
+    /// A delivery whose key is busy is not acknowledged, however long it has waited.
+    BusyGoesBack,
+    /// A handler is stopped when its lease has run out by its worker's clock.
+    StopsWithItsLease,
+    /// A renewal that was refused is no renewal.
+    HeedsRefusals,
+    /// A renewal without an answer counts as none.
+    CountsOnNoDoubt,
+    /// A renewal never asks for more than the ceiling.
+    KeepsTheCeiling,
+    /// Only copies of a record share its outcome.
+    SharesWithCopiesOnly,
+    /// Copies have their outcome when the record has.
+    SharesAtTheEnd,
+    /// Nothing after a record that goes back is started in its group.
+    StopsTheGroup,
+    /// An ordered source is told the first record that goes back.
+    ReportsTheFirst,
+    /// A failure that is one too many is remembered.
+    ParksTheExhausted,
+    /// A handler that is dropped at the deadline keeps its lease.
+    LeavesTheLease,
+}

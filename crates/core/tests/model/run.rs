@@ -38,17 +38,20 @@ pub(crate) fn hold(setup: Setup) {
 
 /// Explores a mutant to ever greater depths until each of `properties` is broken, and prints the
 /// shortest way to break it; fails if one holds.
-pub(crate) fn catch<P: Protocol>(setup: fn() -> Setup, properties: &[&'static str]) {
+pub(crate) fn catch<P: Protocol>(setup: impl Fn() -> Setup, properties: &[&'static str]) {
     let name = std::any::type_name::<P>().rsplit("::").next().unwrap();
     for property in properties {
-        let steps = shortest::<P>(setup, property)
+        let steps = shortest::<P>(&setup, property)
             .unwrap_or_else(|| panic!("{name} does not break \"{property}\""));
         println!("{name} breaks \"{property}\" in {} steps: {steps:?}", steps.len());
     }
 }
 
 /// The checker reports the last way that it met; a bound on the depth makes that a shortest one.
-fn shortest<P: Protocol>(setup: fn() -> Setup, property: &'static str) -> Option<Vec<Action>> {
+fn shortest<P: Protocol>(
+    setup: &impl Fn() -> Setup,
+    property: &'static str,
+) -> Option<Vec<Action>> {
     let wanted = HasDiscoveries::AnyOf([property].into());
     for depth in 2.. {
         let checker = Explorer::<P>::new(setup())

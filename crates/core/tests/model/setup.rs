@@ -1,7 +1,7 @@
 //! The size of a world, and how it is explored.
 
 use crate::{
-    state::Faults,
+    state::{Faults, Flaws, KeyWorld, Payloads, Source},
     witness::{Event, Witness},
 };
 
@@ -17,12 +17,30 @@ pub(crate) struct Setup {
     pub(crate) keys: usize,
     /// Of each key; no more than this can be in flight at once.
     pub(crate) deliveries: u8,
+    /// Deliveries of each key that have another payload.
+    pub(crate) others: u8,
     /// The last tick.
     pub(crate) end: u8,
     /// How long a claim asks for.
     pub(crate) lease: u8,
     /// How long a renewal asks for; 0: there are none.
     pub(crate) renewal: u8,
+    /// How long after its claim a lease can end at most, however often it is renewed; 0: any time.
+    pub(crate) ceiling: u8,
+    /// Whether a handler is stopped when its lease has run out by its worker's clock.
+    pub(crate) stops: bool,
+    /// Whether a worker waits for a busy key.
+    pub(crate) waits: bool,
+    /// Whether a worker takes two deliveries of a key in one batch, if there are two.
+    pub(crate) pairs: bool,
+    /// Whether claims carry a fingerprint of the payload.
+    pub(crate) fingerprints: bool,
+    /// Whether the keys are one order group of one batch: each is taken after the one before it.
+    pub(crate) ordered: bool,
+    /// What becomes of handlers at the deadline.
+    pub(crate) deadline: Deadline,
+    /// After how many failures a key is remembered as failed; 0: never.
+    pub(crate) max_failures: u8,
     pub(crate) retention: u8,
     pub(crate) faults: Faults,
     /// Handlers may fail for good.
@@ -35,6 +53,14 @@ pub(crate) struct Setup {
     /// Whether times that are only written down come from any clock within the allowance, too;
     /// otherwise from the slowest. Times that decide something always come from any.
     pub(crate) skewed_stamps: bool,
+    /// Whether fences are part of the state. No decision depends on them.
+    pub(crate) fences: bool,
+    /// Whether a fence must be higher than those of handlers from before the record was removed.
+    pub(crate) fences_outlive_records: bool,
+    /// Functions that use Powertools and share the table.
+    pub(crate) powertools: Powertools,
+    /// The properties that are known not to hold: they are not checked.
+    pub(crate) lost: &'static [&'static str],
     /// What must have happened.
     pub(crate) expect: &'static [Event],
     pub(crate) witness: Witness,
@@ -54,6 +80,27 @@ pub(crate) enum Network {
     SlowBothWays,
 }
 
+/// What becomes of a handler that still runs shortly before its invocation's deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deadline {
+    /// There is none.
+    Never,
+    /// It is dropped at any time, and its lease stands.
+    Retry,
+    /// It is dropped at any time, and its key remembered as failed.
+    Park,
+}
+
+/// Functions that use Powertools.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Powertools {
+    pub(crate) functions: usize,
+    /// Whether one can outlive the lease that it claimed; if not, it is killed when that ends.
+    pub(crate) outlive: bool,
+    /// Whether their clocks can be ahead of the others', as the workers' clocks can.
+    pub(crate) ahead: bool,
+}
+
 impl Setup {
     /// The smallest world worth looking at.
     pub(crate) fn new(name: &'static str) -> Self {
@@ -62,9 +109,18 @@ impl Setup {
             workers: 2,
             keys: 1,
             deliveries: 2,
+            others: 0,
             end: 5,
             lease: 2,
             renewal: 0,
+            ceiling: 0,
+            stops: false,
+            waits: false,
+            pairs: false,
+            fingerprints: false,
+            ordered: false,
+            deadline: Deadline::Never,
+            max_failures: 0,
             retention: 3,
             faults: Faults::default(),
             remember: false,
@@ -72,6 +128,10 @@ impl Setup {
             regret: false,
             network: Network::Prompt,
             skewed_stamps: false,
+            fences: false,
+            fences_outlive_records: false,
+            powertools: Powertools { functions: 0, outlive: false, ahead: false },
+            lost: &[],
             expect: &[],
             witness: Witness::default(),
         }
@@ -83,5 +143,22 @@ impl Setup {
             (self.end, self.faults) = (end, faults);
         }
         self
+    }
+
+    /// A key before anything has happened to it.
+    pub(crate) fn key(&self) -> KeyWorld {
+        KeyWorld {
+            store: None,
+            calls: vec![None; self.workers],
+            strangers: vec![None; self.powertools.functions],
+            strays: Vec::new(),
+            source: Source { queued: [self.deliveries, self.others], ..Source::default() },
+            effect: Payloads::default(),
+            completed: Payloads::default(),
+            fence: 0,
+            lingering: 0,
+            forgotten: false,
+            flaws: Flaws::default(),
+        }
     }
 }

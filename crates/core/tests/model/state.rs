@@ -1,6 +1,9 @@
 //! What a state of the world is.
 
-use crate::packed::{Cell, Request, Token};
+use crate::{
+    packed::{Cell, Fence, Payload, Token},
+    request::Request,
+};
 
 /// Everything there is at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -8,6 +11,8 @@ pub(crate) struct World {
     /// The true time, in ticks. Every clock reads between this and the skew allowance more.
     pub(crate) time: u8,
     pub(crate) faults: Faults,
+    /// In an ordered source: the key at which the next delivery of the batch begins.
+    pub(crate) checkpoint: usize,
     pub(crate) keys: Vec<KeyWorld>,
 }
 
@@ -28,13 +33,19 @@ pub(crate) struct KeyWorld {
     pub(crate) store: Option<Cell>,
     /// What each worker is doing about this key.
     pub(crate) calls: Vec<Option<Call>>,
+    /// What each function that uses Powertools is doing about this key.
+    pub(crate) strangers: Vec<Option<Stranger>>,
     /// Writes whose senders no longer wait for them: lost, late, or copies of what was sent again.
     pub(crate) strays: Vec<Request>,
     pub(crate) source: Source,
-    /// Whether a handler ever returned Ok.
-    pub(crate) effect: bool,
-    /// Whether the key was ever COMPLETED.
-    pub(crate) completed: bool,
+    /// The payloads for which a handler ever returned Ok.
+    pub(crate) effect: Payloads,
+    /// The payloads that the key was ever COMPLETED with.
+    pub(crate) completed: Payloads,
+    /// The fence of the last handler that was started; only where that is looked at.
+    pub(crate) fence: Fence,
+    /// Until when the effect of a handler that was dropped may be on its way; 0 is never.
+    pub(crate) lingering: u8,
     /// Whether a record in progress was swept while copies of writes were on their way: what was
     /// known of the key went with it.
     pub(crate) forgotten: bool,
@@ -45,7 +56,8 @@ pub(crate) struct KeyWorld {
 /// Where the deliveries of a key are; those in flight are with the calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Source {
-    pub(crate) queued: u8,
+    /// By payload.
+    pub(crate) queued: [u8; 2],
     pub(crate) acknowledged: u8,
     /// Returned as a remembered failure, so that a dead-letter queue gets it.
     pub(crate) parked: u8,
@@ -55,7 +67,7 @@ pub(crate) struct Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Call {
     pub(crate) token: Token,
-    /// The end of the lease as the claim asked for it.
+    /// The end of the lease as the claim asked for it; of somebody else's, while it waits.
     pub(crate) lease: u8,
     /// The record as this worker wrote or found it.
     pub(crate) held: Cell,
@@ -64,12 +76,19 @@ pub(crate) struct Call {
     pub(crate) request: Option<Request>,
     /// The answer on its way back, if answers travel.
     pub(crate) answer: Option<Answer>,
+    pub(crate) payload: Payload,
+    /// The payload of another delivery of the key in the same batch.
+    pub(crate) follower: Option<Payload>,
 }
 
 /// What a worker is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Job {
     Claiming,
+    /// The key is busy: waits for the end of the lease, or a result.
+    Waiting,
+    /// The claim was granted, the handler is not started. Only where workers put back.
+    Granted,
     /// The claim was granted: the handler runs, or is about to.
     Running,
     /// The handler runs, and a renewal was sent.
@@ -78,11 +97,35 @@ pub(crate) enum Job {
     Settling,
 }
 
+/// A function that uses Powertools, whose handler runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Stranger {
+    pub(crate) lease: u8,
+}
+
 /// What the store said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Answer {
     Written,
     Found(Option<Cell>),
+}
+
+/// A set of payloads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Payloads(u8);
+
+impl Payloads {
+    pub(crate) fn add(&mut self, payload: Payload) {
+        self.0 |= 1 << payload;
+    }
+
+    pub(crate) fn contains(self, payload: Payload) -> bool {
+        self.0 & (1 << payload) != 0
+    }
+
+    pub(crate) fn any(self) -> bool {
+        self.0 != 0
+    }
 }
 
 /// A rule that a single step can break; the others are read off a state. See
@@ -97,43 +140,47 @@ pub(crate) enum Flaw {
     ToldOvertakenWhileOwner,
     SweptUnderHolder,
     HistoryLost,
+    FenceFell,
+    FenceFellAfterRemoval,
+    AnsweredByAnother,
+    WaitedInVain,
+    OrderBroken,
+    StartedExhausted,
+    StartedBesideDropped,
+    OverwrittenByStranger,
 }
 
 /// A set of [`Flaw`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Flaws(u8);
+pub(crate) struct Flaws(u16);
 
 impl Flaws {
+    pub(crate) fn add(&mut self, flaw: Flaw) {
+        self.0 |= 1 << flaw as u16;
+    }
+
     pub(crate) fn any(self) -> bool {
         self.0 != 0
     }
 
     pub(crate) fn contains(self, flaw: Flaw) -> bool {
-        self.0 & (1 << flaw as u8) != 0
+        self.0 & (1 << flaw as u16) != 0
     }
 }
 
 impl Call {
+    /// Whether its handler runs, as far as its worker has not noticed that it should not.
+    pub(crate) fn runs(&self) -> bool {
+        matches!(self.job, Job::Running | Job::Renewing)
+    }
+
     /// Whether the worker, by some clock within the allowance, believes that it holds the key.
     pub(crate) fn believes(&self, time: u8) -> bool {
-        matches!(self.job, Job::Running | Job::Renewing) && time <= self.held.lease()
+        (self.runs() || self.job == Job::Granted) && time <= self.held.lease()
     }
 }
 
 impl KeyWorld {
-    pub(crate) fn new(workers: usize, deliveries: u8) -> Self {
-        Self {
-            store: None,
-            calls: vec![None; workers],
-            strays: Vec::new(),
-            source: Source { queued: deliveries, ..Source::default() },
-            effect: false,
-            completed: false,
-            forgotten: false,
-            flaws: Flaws::default(),
-        }
-    }
-
     pub(crate) fn working(&self) -> impl Iterator<Item = &Call> {
         self.calls.iter().flatten()
     }
@@ -142,8 +189,8 @@ impl KeyWorld {
         self.working().filter(move |call| call.believes(time))
     }
 
-    /// Notes that a rule was broken.
-    pub(crate) fn blame(&mut self, flaw: Flaw) {
-        self.flaws.0 |= 1 << flaw as u8;
+    /// The same of those that use Powertools.
+    pub(crate) fn believing_strangers(&self, time: u8) -> impl Iterator<Item = &Stranger> {
+        self.strangers.iter().flatten().filter(move |stranger| time <= stranger.lease)
     }
 }

@@ -2,16 +2,13 @@
 
 use std::{marker::PhantomData, time::Duration};
 
-use lambda_idempotency_core::{
-    admission::{Claim, Held, Settlement},
-    record::Record,
-    store::Guard,
-};
+use lambda_idempotency_core::admission::{Claim, Held};
 
 use crate::{
-    packed::{Cell, Condition, Intent, Request, TEXT, Token, at, owner_of},
+    packed::{Payload, Token, at, fingerprint_of, owner_of},
+    properties::name_of,
     setup::{SKEW, Setup},
-    state::{Call, KeyWorld},
+    state::{Call, Flaw, KeyWorld},
 };
 
 /// A key, the true time, and the rules of the game.
@@ -19,53 +16,60 @@ pub(crate) struct Step<'a, P> {
     pub(crate) setup: &'a Setup,
     pub(crate) time: u8,
     pub(crate) key: &'a mut KeyWorld,
-    pub(crate) protocol: PhantomData<P>,
+    /// Whether the source's order lets a handler of this key start.
+    pub(crate) in_order: bool,
+    /// How the delivery ended, if the step ended it.
+    pub(crate) ended: Option<Ended>,
+    protocol: PhantomData<P>,
+}
+
+/// How a worker is done with a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The source may forget it; `lost`: although its completion could not be recorded.
+    Acknowledged { lost: bool },
+    /// It goes back to the source.
+    Returned,
+    /// It goes back, and its handler was never started.
+    NotStarted,
+    /// It goes back as a remembered failure, so that a dead-letter queue gets it.
+    Parked,
 }
 
 impl<'a, P> Step<'a, P> {
     pub(crate) fn new(setup: &'a Setup, time: u8, key: &'a mut KeyWorld) -> Self {
-        Self { setup, time, key, protocol: PhantomData }
+        Self { setup, time, key, in_order: true, ended: None, protocol: PhantomData }
+    }
+
+    /// Notes that a rule was broken, unless it is known not to hold in this world.
+    pub(crate) fn blame(&mut self, flaw: Flaw) {
+        if !self.setup.lost.contains(&name_of(flaw)) {
+            self.key.flaws.add(flaw);
+        }
     }
 
     /// The claim with this token, as the protocol has it.
-    pub(crate) fn claim(&self, token: Token, lease: u8) -> Claim {
+    pub(crate) fn claim(&self, token: Token, lease: u8, payload: Payload) -> Claim {
         Claim {
             owner: owner_of(token).expect("a claim has a token"),
             lease_until: at(lease),
             retention: seconds(self.setup.retention),
             skew: seconds(SKEW),
-            fingerprint: None,
+            fingerprint: self.setup.fingerprints.then(|| fingerprint_of(payload)),
         }
+    }
+
+    /// What a call claims.
+    pub(crate) fn claim_of(&self, call: &Call) -> Claim {
+        self.claim(call.token, call.lease, call.payload)
     }
 
     /// What a worker holds, as the protocol has it.
     pub(crate) fn held(&self, call: &Call) -> Held {
-        Held { claim: self.claim(call.token, call.lease), record: call.held.unpack() }
+        Held { claim: self.claim_of(call), record: call.held.unpack() }
     }
 }
 
 fn seconds(ticks: u8) -> Duration {
     at(ticks).since(at(0))
-}
-
-impl Request {
-    /// Packs what the protocol asks to be written.
-    pub(crate) fn new(intent: Intent, by: Token, (guard, record): (Guard, Option<Record>)) -> Self {
-        let record = record.as_ref().map(Cell::pack);
-        Self { intent, by, guard: Condition::pack(&guard), record }
-    }
-}
-
-impl Intent {
-    /// The settlement that it stands for.
-    pub(crate) fn settlement(self) -> Settlement {
-        match self {
-            Self::Complete => Settlement::Complete { outcome: Some(TEXT.clone().into()) },
-            Self::Remember => Settlement::Remember { outcome: None, error: TEXT.clone() },
-            Self::Release => Settlement::Release { error: TEXT.clone() },
-            Self::PutBack => Settlement::PutBack,
-            Self::Renew(until) => Settlement::Renew { lease_until: at(until) },
-            Self::Claim => unreachable!("a claim settles nothing"),
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! A write lands: what the store does, and whether the step keeps the rules.
 
 use crate::{
-    packed::{Cell, Intent, Request},
+    packed::Cell,
     protocol::Protocol,
+    request::{Intent, Request},
     state::{Answer, Flaw},
     step::Step,
     witness::Event,
@@ -19,9 +20,12 @@ impl<P: Protocol> Step<'_, P> {
             self.check_fence(found, request);
             self.check_final(found);
             self.check_history(found, request);
+            self.check_order_of_fences(found, request);
             self.witness_change(found, request);
             self.key.store = request.record;
-            self.key.completed |= request.record.is_some_and(Cell::completed);
+            if let Some(record) = request.record.filter(|record| record.completed()) {
+                self.key.completed.add(record.payload());
+            }
         }
         Answer::Written
     }
@@ -36,7 +40,7 @@ impl<P: Protocol> Step<'_, P> {
     pub(crate) fn sweep(&mut self) {
         let Some(old) = self.key.store.take() else { return };
         if self.key.believers(self.time).any(|call| call.token == old.owner()) {
-            self.key.blame(Flaw::SweptUnderHolder);
+            self.blame(Flaw::SweptUnderHolder);
         }
         self.key.forgotten |= old.in_progress() && !self.key.strays.is_empty();
         if old.completed() {
@@ -53,14 +57,14 @@ impl<P: Protocol> Step<'_, P> {
             (_, None) => false,
         };
         if !fenced {
-            self.key.blame(Flaw::NotFenced);
+            self.blame(Flaw::NotFenced);
         }
     }
 
     /// I3: what is settled stays until it has expired in true time.
     fn check_final(&mut self, old: Option<Cell>) {
         if old.is_some_and(|old| !old.in_progress() && self.time <= old.expires()) {
-            self.key.blame(Flaw::NotFinal);
+            self.blame(Flaw::NotFinal);
         }
     }
 
@@ -81,7 +85,20 @@ impl<P: Protocol> Step<'_, P> {
         // More is fine: a worker may know what the store has lost to a sweep.
         let kept = history(request.record);
         if !self.key.forgotten && (kept.0 < expected.0 || kept.1 < expected.1) {
-            self.key.blame(Flaw::HistoryLost);
+            self.blame(Flaw::HistoryLost);
+        }
+    }
+
+    /// While a record lives, each claim has a higher fence than the one before, and a settlement
+    /// keeps it.
+    fn check_order_of_fences(&mut self, old: Option<Cell>, request: &Request) {
+        let Some((old, new)) = old.zip(request.record) else { return };
+        let kept = match request.intent {
+            Intent::Claim => new.fence() > old.fence(),
+            _ => new.fence() == old.fence(),
+        };
+        if self.setup.fences && !kept {
+            self.blame(Flaw::FenceFell);
         }
     }
 
@@ -89,7 +106,8 @@ impl<P: Protocol> Step<'_, P> {
         let event = match (request.intent, old) {
             (Intent::Claim, None) => return,
             (Intent::Claim, Some(old)) if !old.in_progress() => Event::TakenAfterExpiry,
-            (Intent::Claim, Some(old)) if old.owner() == 0 => Event::TakenAfterRelease,
+            (Intent::Claim, Some(old)) if old.unpack().is_released() => Event::TakenAfterRelease,
+            (Intent::Claim, Some(old)) if old.owner() == 0 => Event::StrangerOvertaken,
             (Intent::Claim, Some(old)) => {
                 if self.key.working().any(|call| call.token == old.owner()) {
                     return;

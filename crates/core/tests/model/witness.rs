@@ -20,10 +20,22 @@ pub(crate) enum Event {
     FailureCounted,
     FailureRemembered,
     Renewed,
+    Mismatched,
+    Coalesced,
+    LaterInBatch,
+    WaitedForResult,
+    TookOverAfterWaiting,
+    StoppedWithItsLease,
+    RenewalRefused,
+    Dropped,
+    GroupStopped,
+    StrangerTookOver,
+    StrangerReplayed,
+    StrangerOvertaken,
 }
 
 /// All of them.
-pub(crate) const EVENTS: [Event; 15] = [
+pub(crate) const EVENTS: [Event; 27] = [
     Event::Replayed,
     Event::Busy,
     Event::TakenOverAfterCrash,
@@ -39,6 +51,18 @@ pub(crate) const EVENTS: [Event; 15] = [
     Event::FailureCounted,
     Event::FailureRemembered,
     Event::Renewed,
+    Event::Mismatched,
+    Event::Coalesced,
+    Event::LaterInBatch,
+    Event::WaitedForResult,
+    Event::TookOverAfterWaiting,
+    Event::StoppedWithItsLease,
+    Event::RenewalRefused,
+    Event::Dropped,
+    Event::GroupStopped,
+    Event::StrangerTookOver,
+    Event::StrangerReplayed,
+    Event::StrangerOvertaken,
 ];
 
 /// How often each [`Event`] was met. It is kept beside the states, not in them: whether something

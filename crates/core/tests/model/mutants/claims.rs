@@ -114,24 +114,6 @@ impl Protocol for RunsCompletedAgain {
     }
 }
 
-/// Acknowledges a delivery because someone else is at work on its key.
-pub(crate) struct AcknowledgesBusy;
-
-impl Protocol for AcknowledgesBusy {
-    fn busy_is_done() -> bool {
-        true
-    }
-}
-
-/// Starts the handler however late it learns that the key is its own.
-pub(crate) struct StartsLate;
-
-impl Protocol for StartsLate {
-    fn starts_late() -> bool {
-        true
-    }
-}
-
 fn with_record(mut admission: Admission, change: impl FnOnce(&mut Record)) -> Admission {
     if let Admission::Try { held, .. } = &mut admission {
         change(&mut held.record);

@@ -1,0 +1,54 @@
+//! How deliveries end, and what follows for a copy or a namesake in the same batch.
+
+use crate::{
+    packed::Payload,
+    protocol::{Protocol, Rule},
+    state::{Call, Flaw},
+    step::{Ended, Step},
+    witness::Event,
+};
+
+impl<P: Protocol> Step<'_, P> {
+    /// A worker is done with a delivery. As the engine coalesces: a copy in the same batch has the
+    /// same outcome; where the handler was never started there is none, and the copy decides
+    /// afresh; another payload is a later delivery.
+    pub(crate) fn end(&mut self, worker: usize, call: Call, ended: Ended, now: u8) {
+        self.key.calls[worker] = None;
+        self.ended = Some(ended);
+        self.tell(call.payload, ended);
+        let Some(follower) = call.follower else { return };
+        let copy = follower == call.payload || !P::keeps(Rule::SharesWithCopiesOnly);
+        if copy && ended != Ended::NotStarted {
+            self.setup.witness.saw(Event::Coalesced);
+            self.tell(follower, ended);
+        } else {
+            self.setup.witness.saw(Event::LaterInBatch);
+            self.key.calls[worker] = Some(self.new_claim(follower, None, now));
+        }
+    }
+
+    /// The source is told what became of a delivery.
+    pub(crate) fn tell(&mut self, payload: Payload, ended: Ended) {
+        if let Ended::Acknowledged { lost } = ended {
+            self.check_acknowledged(payload, lost);
+        }
+        let source = &mut self.key.source;
+        match ended {
+            // An ordered source delivers again from its checkpoint, whatever was acknowledged.
+            _ if self.setup.ordered => source.queued[usize::from(payload)] += 1,
+            Ended::Acknowledged { .. } => source.acknowledged += 1,
+            Ended::Parked => source.parked += 1,
+            Ended::Returned | Ended::NotStarted => source.queued[usize::from(payload)] += 1,
+        }
+    }
+
+    /// I4: only a completed key is acknowledged, or one whose own completion could not be recorded.
+    fn check_acknowledged(&mut self, payload: Payload, lost: bool) {
+        let key = &self.key;
+        if key.completed.contains(payload) || lost && key.effect.contains(payload) {
+            return;
+        }
+        let another = key.completed.any();
+        self.blame(if another { Flaw::AnsweredByAnother } else { Flaw::AcknowledgedTooSoon });
+    }
+}

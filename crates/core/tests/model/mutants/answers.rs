@@ -1,0 +1,64 @@
+//! Answers that say too much, too soon or about somebody else.
+
+use lambda_idempotency_core::{
+    admission::{Admission, Claim, Held, Settled, Settlement, admit},
+    clock::Timestamp,
+    record::Record,
+};
+
+use crate::protocol::Protocol;
+
+/// Tells who waits that the key is free when the lease ends, and forgets the allowance.
+pub(crate) struct PromisesTooSoon;
+
+impl Protocol for PromisesTooSoon {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        match (admit(claim, found, now), found) {
+            (Admission::Busy { .. }, Some(Record { lease_until: Some(until), .. })) => {
+                Admission::Busy { until: *until }
+            }
+            (other, _) => other,
+        }
+    }
+}
+
+/// Answers a delivery from the record of its key, whatever payload that was completed with.
+pub(crate) struct AnswersAnyPayload;
+
+impl Protocol for AnswersAnyPayload {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        match (admit(claim, found, now), found) {
+            (Admission::Mismatch, Some(found)) => Admission::Replay(found.outcome.clone()),
+            (other, _) => other,
+        }
+    }
+}
+
+/// Takes a successor's result for its own, though it is that of another payload.
+pub(crate) struct TakesAnyResult;
+
+impl Protocol for TakesAnyResult {
+    fn settled(
+        held: &Held,
+        settlement: &Settlement,
+        found: Option<&Record>,
+        now: Timestamp,
+    ) -> Settled {
+        let mut held = held.clone();
+        held.claim.fingerprint = found.and_then(|found| found.fingerprint.clone());
+        held.settled(settlement, found, now)
+    }
+}
+
+/// Counts an owner that disappeared as a failure, which can park the key.
+pub(crate) struct BlamesTheVanished;
+
+impl Protocol for BlamesTheVanished {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        let mut admission = admit(claim, found, now);
+        if let (Admission::Try { held, .. }, Some(found)) = (&mut admission, found) {
+            held.record.failures += held.record.vanished.saturating_sub(found.vanished);
+        }
+        admission
+    }
+}

@@ -1,0 +1,51 @@
+//! Fences that do not rise.
+
+use lambda_idempotency_core::{
+    admission::{Admission, Claim, Held, Settlement, admit},
+    clock::Timestamp,
+    record::Record,
+    store::Guard,
+};
+
+use crate::protocol::Protocol;
+
+/// Takes each fence from the clock alone.
+pub(crate) struct FencesByTheClock;
+
+impl Protocol for FencesByTheClock {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        let mut admission = admit(claim, found, now);
+        if let Admission::Try { held, .. } = &mut admission {
+            held.record.fence = now.as_millis();
+        }
+        admission
+    }
+}
+
+/// Begins to count fences anew with each takeover.
+pub(crate) struct FencesFromOne;
+
+impl Protocol for FencesFromOne {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        let mut admission = admit(claim, found, now);
+        if let Admission::Try { held, .. } = &mut admission {
+            held.record.fence = 1;
+        }
+        admission
+    }
+}
+
+/// Releases a key without its fence.
+pub(crate) struct ReleasesTheFence;
+
+impl Protocol for ReleasesTheFence {
+    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+        let (guard, mut record) = held.write(settlement, now);
+        if let (Settlement::Release { .. } | Settlement::PutBack, Some(record)) =
+            (settlement, &mut record)
+        {
+            record.fence = 0;
+        }
+        (guard, record)
+    }
+}

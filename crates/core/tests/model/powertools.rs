@@ -1,0 +1,116 @@
+//! A function in Python or TypeScript that uses Powertools for AWS Lambda and shares the table.
+//!
+//! Its requests are those of Powertools for Python 3.37 and TypeScript 2.35. The claim is one
+//! conditional `PutItem`, without an allowance for clocks. The completion (`UpdateItem`) and, after
+//! a failure, the deletion (`DeleteItem`) have **no condition**: they hit whatever is there.
+
+use lambda_idempotency_core::record::{Record, Status};
+
+use crate::{
+    packed::{Cell, TEXT, at},
+    protocol::Protocol,
+    state::{Flaw, Stranger},
+    step::{Ended, Step},
+    witness::Event,
+};
+
+/// What becomes of a Powertools function whose handler runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It writes the result.
+    Completes,
+    /// It deletes the record and raises the error.
+    Fails,
+    /// It is killed, and writes nothing.
+    Dies,
+}
+
+/// `attribute_not_exists(id) OR expiration < :now OR (status = INPROGRESS AND
+/// attribute_exists(in_progress_expiration) AND in_progress_expiration < :now_in_millis)`
+fn is_free(found: Option<&Record>, now: u8) -> bool {
+    found.is_none_or(|record| {
+        let lapsed = record.lease_until.is_some_and(|lease_until| lease_until < at(now));
+        record.expires_at < at(now) || record.status == Status::InProgress && lapsed
+    })
+}
+
+impl<P: Protocol> Step<'_, P> {
+    /// Whether taking a delivery now would lead to anything but its return.
+    pub(crate) fn stranger_can_take(&self, now: u8) -> bool {
+        let found = self.key.store.map(Cell::unpack);
+        is_free(found.as_ref(), now) || found.is_some_and(|r| r.status == Status::Completed)
+    }
+
+    /// The function takes a delivery and claims the key; what is completed, it returns.
+    pub(crate) fn stranger_takes(&mut self, function: usize, now: u8) {
+        self.key.source.queued[0] -= 1;
+        let found = self.key.store;
+        if !is_free(found.map(Cell::unpack).as_ref(), now) {
+            self.setup.witness.saw(Event::StrangerReplayed);
+            self.tell(0, Ended::Acknowledged { lost: false });
+            return;
+        }
+        if found.is_some_and(Cell::in_progress) {
+            self.setup.witness.saw(Event::StrangerTookOver);
+        }
+        self.replaces(found);
+        let lease = now + self.setup.lease;
+        let mut record = Record::new(Status::InProgress, at(now + self.setup.retention));
+        record.lease_until = Some(at(lease));
+        self.key.store = Some(Cell::pack(&record));
+        self.key.strangers[function] = Some(Stranger { lease });
+    }
+
+    /// The handler ends.
+    pub(crate) fn stranger_ends(&mut self, function: usize, fate: Fate, now: u8) {
+        self.key.strangers[function] = None;
+        match fate {
+            Fate::Completes => {
+                self.overwrites(self.key.store);
+                let found = self.key.store.map(Cell::unpack);
+                let expires_at = at(now + self.setup.retention);
+                let mut record = found.unwrap_or(Record::new(Status::Completed, expires_at));
+                // Every other attribute stays as it is, of whomever it may be.
+                record.status = Status::Completed;
+                record.expires_at = expires_at;
+                record.outcome = Some(TEXT.clone().into());
+                self.key.store = Some(Cell::pack(&record));
+                self.key.effect.add(0);
+                self.key.completed.add(0);
+                self.key.source.acknowledged += 1;
+            }
+            Fate::Fails => {
+                self.replaces(self.key.store);
+                self.key.store = None;
+                self.key.source.queued[0] += 1;
+            }
+            Fate::Dies => self.key.source.queued[0] += 1,
+        }
+    }
+
+    /// Time went on: Lambda kills what has outlived its deadline.
+    pub(crate) fn kill_strangers(&mut self) {
+        for function in 0..self.key.strangers.len() {
+            let over = self.key.strangers[function].is_some_and(|s| self.time > s.lease);
+            if over && !self.setup.powertools.outlive {
+                self.stranger_ends(function, Fate::Dies, self.time);
+            }
+        }
+    }
+
+    /// Its write changes `old`.
+    fn overwrites(&mut self, old: Option<Cell>) {
+        if old.is_some_and(|old| !old.in_progress() && self.time <= old.expires()) {
+            self.blame(Flaw::OverwrittenByStranger);
+        }
+    }
+
+    /// Its write leaves nothing of `old`.
+    fn replaces(&mut self, old: Option<Cell>) {
+        self.overwrites(old);
+        let counts = |old: Cell| old.in_progress() && (old.failures() > 0 || old.vanished() > 0);
+        if old.is_some_and(counts) {
+            self.blame(Flaw::HistoryLost);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The worlds of the rules that the engine adds, and what happens where one of them is left out.
+
+use crate::{
+    mutants::{answers, engine, fences},
+    properties::{
+        ACKNOWLEDGED_LAST, BELIEF_IS_TRUE, CEILING, DROPPED_COUNTS, EXHAUSTED_STAYS,
+        FAILURES_ARE_REAL, FENCES_OUTLIVE, FENCES_RISE, IN_ORDER, NOTHING_LOST, ONE_AT_A_TIME,
+        ONE_OWNER, OWN_ANSWER, WAITING_ENDS,
+    },
+    protocol::Real,
+    run::{catch, hold},
+    setup::{Deadline, Setup},
+    state::Faults,
+    witness::Event,
+};
+
+const fn faults(crashes: u8, timeouts: u8, errors: u8) -> Faults {
+    Faults { crashes, timeouts, errors }
+}
+
+fn heartbeats() -> Setup {
+    Setup {
+        renewal: 2,
+        ceiling: 4,
+        stops: true,
+        faults: faults(0, 1, 0),
+        expect: &[
+            Event::Renewed,
+            Event::StoppedWithItsLease,
+            Event::LostAnswerResolved,
+            Event::StrayLanded,
+        ],
+        ..Setup::new("heartbeats")
+    }
+}
+
+#[test]
+fn leases_kept_alive() {
+    hold(heartbeats().or_large(7, faults(1, 1, 0)));
+    catch::<engine::RunsOnWithoutLease>(heartbeats, &[ONE_AT_A_TIME]);
+    catch::<engine::CountsOnDoubt>(heartbeats, &[BELIEF_IS_TRUE, ONE_OWNER, ONE_AT_A_TIME]);
+    catch::<engine::RenewsForEver>(heartbeats, &[CEILING]);
+}
+
+/// A renewal that was sent in time and lands after somebody has taken over is refused; where no
+/// worker stops by itself, that is what tells it.
+#[test]
+fn a_refused_renewal() {
+    let setup = || Setup { renewal: 3, ..Setup::new("refused renewals") };
+    let expect = &[Event::RenewalRefused];
+    hold(Setup { expect, ..setup() });
+    catch::<engine::RunsOnThoughRefused>(setup, &[BELIEF_IS_TRUE, ONE_OWNER]);
+}
+
+fn waiting() -> Setup {
+    Setup {
+        waits: true,
+        faults: faults(1, 1, 0),
+        expect: &[
+            Event::WaitedForResult,
+            Event::TookOverAfterWaiting,
+            Event::TakenOverAfterCrash,
+            Event::CompletionFenced,
+        ],
+        ..Setup::new("waiting for a busy key")
+    }
+}
+
+#[test]
+fn waiting_for_a_busy_key() {
+    hold(waiting().or_large(6, faults(1, 1, 1)));
+    catch::<engine::AcknowledgesBusy>(waiting, &[ACKNOWLEDGED_LAST]);
+    catch::<answers::PromisesTooSoon>(waiting, &[WAITING_ENDS]);
+}
+
+fn coalescing() -> Setup {
+    Setup {
+        others: 1,
+        pairs: true,
+        fingerprints: true,
+        end: 4,
+        faults: faults(0, 0, 1),
+        expect: &[
+            Event::Coalesced,
+            Event::LaterInBatch,
+            Event::Mismatched,
+            Event::CompletionFenced,
+            Event::FailureCounted,
+        ],
+        ..Setup::new("coalescing, two payloads under one key")
+    }
+}
+
+#[test]
+fn copies_and_namesakes_in_a_batch() {
+    hold(coalescing().or_large(5, faults(1, 1, 1)));
+    catch::<engine::CoalescesByKeyAlone>(coalescing, &[OWN_ANSWER]);
+    catch::<engine::CoalescesAtTheStart>(coalescing, &[ACKNOWLEDGED_LAST]);
+    catch::<answers::AnswersAnyPayload>(coalescing, &[OWN_ANSWER]);
+    catch::<answers::TakesAnyResult>(coalescing, &[OWN_ANSWER]);
+}
+
+fn ordered() -> Setup {
+    Setup {
+        keys: 2,
+        ordered: true,
+        end: 4,
+        faults: faults(1, 0, 1),
+        expect: &[Event::GroupStopped, Event::Replayed, Event::CompletionFenced],
+        ..Setup::new("an ordered group of two keys")
+    }
+}
+
+#[test]
+fn an_ordered_group() {
+    hold(ordered().or_large(5, faults(1, 1, 1)));
+    catch::<engine::GoesOnAfterFailure>(ordered, &[IN_ORDER]);
+    catch::<engine::ReportsBehindTheFailure>(ordered, &[NOTHING_LOST]);
+    catch::<engine::AcknowledgesBusy>(ordered, &[IN_ORDER]);
+}
+
+fn parking() -> Setup {
+    Setup {
+        max_failures: 2,
+        faults: faults(1, 0, 2),
+        expect: &[Event::FailureCounted, Event::FailureRemembered, Event::TakenOverAfterCrash],
+        ..Setup::new("parked after two failures")
+    }
+}
+
+#[test]
+fn parked_after_so_many_failures() {
+    hold(parking().or_large(6, faults(1, 1, 3)));
+    catch::<engine::NeverParks>(parking, &[EXHAUSTED_STAYS]);
+    catch::<answers::BlamesTheVanished>(parking, &[FAILURES_ARE_REAL]);
+}
+
+fn dropped(deadline: Deadline) -> Setup {
+    Setup {
+        deadline,
+        faults: faults(0, 1, 0),
+        expect: &[Event::Dropped, Event::TakenOverAfterCrash],
+        ..Setup::new("dropped at the deadline, tried again")
+    }
+}
+
+#[test]
+fn dropped_and_tried_again() {
+    let retried = || dropped(Deadline::Retry);
+    hold(retried().or_large(6, faults(1, 1, 1)));
+    catch::<engine::ReleasesWhatItDrops>(retried, &[DROPPED_COUNTS]);
+}
+
+#[test]
+fn dropped_and_parked() {
+    let parked = || Setup {
+        expect: &[Event::Dropped, Event::FailureRemembered],
+        name: "dropped at the deadline, parked",
+        ..dropped(Deadline::Park)
+    };
+    hold(parked().or_large(6, faults(1, 1, 1)));
+    catch::<engine::ReleasesWhatItDrops>(parked, &[DROPPED_COUNTS]);
+}
+
+fn fenced() -> Setup {
+    Setup {
+        fences: true,
+        fences_outlive_records: true,
+        skewed_stamps: true,
+        put_back: true,
+        end: 4,
+        faults: faults(0, 0, 1),
+        expect: &[Event::PutBack, Event::TakenAfterRelease, Event::FailureCounted],
+        ..Setup::new("fences, put-backs and removed records")
+    }
+}
+
+#[test]
+fn fences_of_handlers() {
+    hold(fenced().or_large(5, faults(1, 0, 1)));
+    catch::<fences::FencesByTheClock>(fenced, &[FENCES_RISE]);
+    catch::<fences::FencesFromOne>(fenced, &[FENCES_RISE]);
+    catch::<fences::ReleasesTheFence>(fenced, &[FENCES_RISE]);
+}
+
+/// The limit of fences: a record that is removed takes its fence along. A claim that was on its way
+/// for longer than the record lived then has one from before.
+#[test]
+fn a_fence_does_not_outlive_a_short_retention() {
+    let setup = || Setup {
+        fences: true,
+        fences_outlive_records: true,
+        retention: 1,
+        faults: faults(0, 1, 0),
+        ..Setup::new("a retention shorter than a claim takes")
+    };
+    catch::<Real>(setup, &[FENCES_OUTLIVE]);
+}

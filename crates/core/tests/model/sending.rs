@@ -1,0 +1,127 @@
+//! Writes on the network: what arrives, what gets no answer, and what a dead worker leaves.
+
+use crate::{
+    protocol::{Protocol, Rule},
+    request::{Condition, Intent, Request},
+    setup::Network,
+    state::Job,
+    step::{Ended, Step},
+    witness::Event,
+};
+
+/// What a worker does about a write that nobody answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resolve {
+    /// It sends the same write again.
+    Retry,
+    /// It stops waiting: a claim in doubt is put back by its token, a completion counts as lost.
+    GiveUp,
+    /// Having given up on a completion, it releases the key after all.
+    Regret,
+}
+
+impl<P: Protocol> Step<'_, P> {
+    /// A write was sent, and is perhaps lost at once. On a prompt network it lands at once, and so
+    /// does what it leads to; but what rests on something that was read races with others: a
+    /// takeover, a renewal, a completion that found nothing.
+    pub(crate) fn send(&mut self, worker: usize, lost: Option<Resolve>, now: u8) {
+        if let Some(resolve) = lost {
+            self.unanswered(worker, resolve, now);
+        }
+        if lost == Some(Resolve::Retry) || self.setup.network != Network::Prompt {
+            return;
+        }
+        let lands = |request: Request| match request.guard {
+            Condition::Mine(_) => true,
+            Condition::Absent => request.intent == Intent::Claim,
+            Condition::Seen(_) => false,
+        };
+        while !self.key.flaws.any()
+            && self.key.calls[worker].and_then(|call| call.request).is_some_and(lands)
+        {
+            self.arrive(worker, now);
+        }
+    }
+
+    /// A worker's write reaches the store.
+    pub(crate) fn arrive(&mut self, worker: usize, now: u8) {
+        let mut call = self.key.calls[worker].expect("it sent something");
+        let answer = self.land(&call.request.expect("it sent something"));
+        if self.setup.network == Network::SlowBothWays {
+            call.answer = Some(answer);
+            self.key.calls[worker] = Some(call);
+        } else {
+            self.react(worker, call, answer, now);
+        }
+    }
+
+    /// The write got no answer. A copy of it stays on its way.
+    fn unanswered(&mut self, worker: usize, resolve: Resolve, now: u8) {
+        let mut call = self.key.calls[worker].expect("it sent something");
+        let request = call.request.expect("only a write can go unanswered");
+        if call.answer.take().is_none() {
+            self.key.strays.push(request);
+        }
+        match (resolve, request.intent) {
+            (Resolve::Retry, _) => self.key.calls[worker] = Some(call),
+            (Resolve::GiveUp, Intent::Claim) => self.settle(worker, call, Intent::PutBack, now),
+            (Resolve::GiveUp, Intent::Complete) => {
+                self.setup.witness.saw(Event::CompletionLost);
+                self.end(worker, call, Ended::Acknowledged { lost: true }, now);
+            }
+            (Resolve::GiveUp, Intent::Renew(_)) => {
+                if !P::keeps(Rule::CountsOnNoDoubt) {
+                    call.held = request.record.expect("a renewal writes a record");
+                }
+                call.request = None;
+                call.job = Job::Running;
+                self.key.calls[worker] = Some(call);
+            }
+            (Resolve::GiveUp, Intent::PutBack) => {
+                self.end(worker, call, Ended::NotStarted, now);
+            }
+            (Resolve::GiveUp, _) => self.end(worker, call, Ended::Returned, now),
+            (Resolve::Regret, _) => self.settle(worker, call, Intent::Release, now),
+        }
+    }
+
+    /// The worker dies. What it sent may still land; what it took comes back.
+    pub(crate) fn crash(&mut self, worker: usize) {
+        let Some(call) = self.key.calls[worker].take() else { return };
+        if call.answer.is_none() {
+            self.key.strays.extend(call.request);
+        }
+        for payload in [Some(call.payload), call.follower].into_iter().flatten() {
+            self.tell(payload, Ended::Returned);
+        }
+    }
+
+    /// Time went on: whose lease has run out by its own clock stops its handler.
+    pub(crate) fn stop_what_lapsed(&mut self) {
+        if !self.setup.stops || !P::keeps(Rule::StopsWithItsLease) {
+            return;
+        }
+        for worker in 0..self.key.calls.len() {
+            let Some(call) = self.key.calls[worker] else { continue };
+            if call.runs() && self.time > call.held.lease() {
+                self.setup.witness.saw(Event::StoppedWithItsLease);
+                self.crash(worker);
+            }
+        }
+    }
+
+    /// The deadline has come while the handler runs: it is dropped, and its effect may be on its
+    /// way. The lease stands, or the key is remembered as failed.
+    pub(crate) fn drop_handler(&mut self, worker: usize, parks: bool, now: u8) {
+        let call = self.key.calls[worker].expect("its handler runs");
+        self.setup.witness.saw(Event::Dropped);
+        self.key.lingering = self.key.lingering.max(call.held.lease());
+        if !P::keeps(Rule::LeavesTheLease) {
+            self.settle(worker, call, Intent::Release, now);
+        } else if parks {
+            self.settle(worker, call, Intent::Remember, now);
+        } else {
+            self.end(worker, call, Ended::Returned, now);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Waiting for a busy key, as the engine does for sources with few retries: until the lease ends, to
+//! take over, or until there is a result; and never past the worker's own deadline.
+
+use lambda_idempotency_core::{admission::Admission, clock::Timestamp};
+
+use crate::{
+    packed::{Cell, at, tick_of},
+    protocol::{Protocol, Rule},
+    state::{Call, Flaw, Job},
+    step::{Ended, Step},
+    witness::Event,
+};
+
+impl<P: Protocol> Step<'_, P> {
+    /// Somebody has the key.
+    pub(crate) fn busy(
+        &mut self,
+        worker: usize,
+        mut call: Call,
+        found: Cell,
+        until: Timestamp,
+        now: u8,
+    ) {
+        self.setup.witness.saw(Event::Busy);
+        if !self.setup.waits {
+            return self.end(worker, call, Self::ends_busy(), now);
+        }
+        call.token = 0;
+        call.held = found;
+        call.lease = tick_of(until);
+        call.job = Job::Waiting;
+        call.request = None;
+        self.key.calls[worker] = Some(call);
+    }
+
+    /// A worker that waits looks again: it reads, and claims what it finds free.
+    pub(crate) fn look(&mut self, worker: usize, now: u8) {
+        let waited = self.key.calls[worker].expect("it waits");
+        let (found, call) = (self.key.store, self.new_claim(waited.payload, waited.follower, now));
+        let Some(found) = found else {
+            self.key.calls[worker] = Some(call);
+            return;
+        };
+        let admission = P::admit(&self.claim_of(&call), Some(&found.unpack()), at(now));
+        match admission {
+            Admission::Busy { .. } if found == waited.held && now > waited.lease => {
+                self.blame(Flaw::WaitedInVain);
+            }
+            Admission::Replay(_) => self.setup.witness.saw(Event::WaitedForResult),
+            Admission::Try { .. } => self.setup.witness.saw(Event::TookOverAfterWaiting),
+            _ => {}
+        }
+        self.refused(worker, call, Some(found), now);
+    }
+
+    /// The worker's own deadline comes first.
+    pub(crate) fn stop_waiting(&mut self, worker: usize, now: u8) {
+        let call = self.key.calls[worker].expect("it waits");
+        self.end(worker, call, Self::ends_busy(), now);
+    }
+
+    fn ends_busy() -> Ended {
+        if P::keeps(Rule::BusyGoesBack) {
+            Ended::Returned
+        } else {
+            Ended::Acknowledged { lost: false }
+        }
+    }
+}
