@@ -43,7 +43,8 @@ async fn main() -> Result<(), Error> {
         .sns(by_order("place-announced-order", "ORDERS_SNS_KEY"), place.clone())
         .event_bridge(by_order("place-requested-order", "ORDERS_EVENTBRIDGE_KEY"), place)
         .build()?;
-    lambda_runtime::run(function).await
+    // One event at a time, but on Managed Instances many, as `AWS_LAMBDA_MAX_CONCURRENCY` says there.
+    lambda_runtime::run_concurrent(function).await
 }
 
 /// Runs once per order id.

@@ -111,6 +111,13 @@ impl FunctionConfig {
         self
     }
 
+    /// How many invocations one process takes at a time, as on Lambda Managed Instances; one unless told. The function has to
+    /// be run by `lambda_runtime::run_concurrent`. For [`Local::invoke_at_once`](crate::Local::invoke_at_once).
+    #[must_use]
+    pub fn concurrency(self, concurrency: usize) -> Self {
+        self.env("AWS_LAMBDA_MAX_CONCURRENCY", concurrency.to_string())
+    }
+
     pub(crate) fn arn(&self) -> String {
         format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{}", self.name)
     }

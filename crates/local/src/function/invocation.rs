@@ -34,6 +34,15 @@ impl Invocation {
     }
 }
 
+/// Invocations that one process had at the same time.
+#[derive(Clone, Debug)]
+pub struct AtOnce {
+    /// Each of them, in the order given. Their `dynamodb` is empty: it cannot be told whose a request was.
+    pub invocations: Vec<Invocation>,
+    /// What all of them asked of DynamoDB.
+    pub dynamodb: Usage,
+}
+
 /// How an invocation ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InvocationResult {

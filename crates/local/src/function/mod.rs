@@ -10,7 +10,7 @@ mod runtime_api;
 mod signal;
 
 pub use config::FunctionConfig;
-pub use invocation::{Invocation, InvocationResult};
+pub use invocation::{AtOnce, Invocation, InvocationResult};
 pub(crate) use output::OnOutput;
 pub use output::{OutputLine, Stream};
 pub use pool::InFlight;

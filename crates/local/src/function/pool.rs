@@ -12,8 +12,8 @@ use tokio::sync::{Notify, Semaphore};
 use super::output::OnOutput;
 use super::process::Process;
 use super::signal::{self, Signal};
-use super::{FunctionConfig, Invocation, InvocationResult};
-use crate::{DynamoDb, Error};
+use super::{AtOnce, FunctionConfig, Invocation, InvocationResult};
+use crate::{DynamoDb, Error, Usage};
 
 /// The processes of one function.
 pub(crate) struct Pool {
@@ -92,7 +92,53 @@ impl Pool {
                     .await;
             }
         };
-        match invocation.result {
+        self.put_away(process, &invocation.result);
+        Ok(invocation)
+    }
+
+    /// Runs invocations in one sandbox at the same time, as Lambda Managed Instances do.
+    pub(crate) async fn invoke_at_once(
+        &self,
+        events: Vec<(String, Bytes)>,
+    ) -> Result<AtOnce, Error> {
+        let ids: Vec<String> = events.iter().map(|(request_id, _)| request_id.clone()).collect();
+        let Some(first) = ids.first() else {
+            return Ok(AtOnce { invocations: Vec::new(), dynamodb: Usage::default() });
+        };
+        let _slot = self.slots.acquire().await.map_err(|_| Error::ShutDown)?;
+        let kill = Arc::new(Notify::new());
+        let registered = Registered { pool: self, request_id: first };
+        let (mut process, ready) = self.process(&registered, &kill).await?;
+        let others = ids.iter().skip(1).map(|request_id| Registered { pool: self, request_id });
+        let others: Vec<_> = others.inspect(|other| other.set(process.pid(), &kill)).collect();
+        if let Err(result) = ready {
+            let mut invocations = Vec::new();
+            for request_id in &ids {
+                let (request_id, result) = (request_id.clone(), result.clone());
+                invocations.push(
+                    process.conclude(&self.config, request_id, result, Duration::ZERO).await?,
+                );
+            }
+            return Ok(AtOnce { invocations, dynamodb: Usage::default() });
+        }
+        let all = process.invoke_at_once(&self.config, events, &kill).await?;
+        drop(others);
+        // If the process ended or was late, whoever had not been answered is told so.
+        let ends = all.invocations.iter().map(|invocation| &invocation.result);
+        let end = ends.max_by_key(|result| match result {
+            InvocationResult::Exited { .. } => 2,
+            InvocationResult::TimedOut => 1,
+            _ => 0,
+        });
+        if let Some(end) = end {
+            self.put_away(process, end);
+        }
+        Ok(all)
+    }
+
+    /// Keeps a process for the next invocation, unless this one was its last.
+    fn put_away(&self, process: Process, result: &InvocationResult) {
+        match result {
             InvocationResult::TimedOut if self.config.outlives_timeout => {
                 let mut stray = lock(&self.stray);
                 stray.retain_mut(Process::is_alive);
@@ -101,7 +147,6 @@ impl Pool {
             InvocationResult::TimedOut | InvocationResult::Exited { .. } => drop(process),
             _ => lock(&self.idle).push(process),
         }
-        Ok(invocation)
     }
 
     /// A process that waits for work, or a fresh one; and whether it is ready, or why not.

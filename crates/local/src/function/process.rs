@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::output::{OnOutput, Reader, Stream, Told};
 use super::runtime_api::{RuntimeApi, Said, Work};
-use super::{FunctionConfig, Invocation, InvocationResult};
+use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
 use crate::{Error, Front, Usage};
 
 /// A process of the function, with a Runtime API and a way to DynamoDB of its own. Dropping it kills it.
@@ -109,18 +109,80 @@ impl Process {
         kill: &Notify,
     ) -> Result<Invocation, Error> {
         let begun = Instant::now();
+        self.ready = false;
+        self.hand_over(config, request_id.clone(), event);
+        let result = self.answer(&request_id, begun + config.timeout + config.grace, kill).await?;
+        self.conclude(config, request_id, result, begun.elapsed()).await
+    }
+
+    /// Hands over several events at once, and waits for what comes of each. `kill` kills the process meanwhile.
+    pub(crate) async fn invoke_at_once(
+        &mut self,
+        config: &FunctionConfig,
+        events: Vec<(String, Bytes)>,
+        kill: &Notify,
+    ) -> Result<AtOnce, Error> {
+        let begun = Instant::now();
+        self.ready = false;
+        let mut open = Vec::new();
+        for (request_id, event) in events {
+            self.hand_over(config, request_id.clone(), event);
+            open.push((request_id, None));
+        }
+        let until = begun + config.timeout + config.grace;
+        while open.iter().any(|(_, ended)| ended.is_none()) {
+            let ended = match self.listen(until, kill).await? {
+                Heard::Said(Said::Answer { request_id, result }) => {
+                    let answered =
+                        open.iter_mut().find(|(id, ended)| *id == request_id && ended.is_none());
+                    if let Some((_, ended)) = answered {
+                        *ended = Some((result, begun.elapsed()));
+                    }
+                    continue;
+                }
+                Heard::Said(Said::Ready) => {
+                    self.ready = true;
+                    continue;
+                }
+                Heard::Said(Said::InitError(result)) | Heard::Ended(result) => result,
+            };
+            for (_, missing) in &mut open {
+                missing.get_or_insert_with(|| (ended.clone(), begun.elapsed()));
+            }
+        }
+        let ended: Vec<_> = open
+            .into_iter()
+            .filter_map(|(request_id, ended)| {
+                ended.map(|(result, took)| (request_id, result, took))
+            })
+            .collect();
+        let timed_out = ended.iter().any(|(_, result, _)| *result == InvocationResult::TimedOut);
+        let (mut told, dynamodb) = self.gather(config, timed_out).await?;
+        let invocations = ended.into_iter().map(|(request_id, result, duration)| {
+            let mine = |line: &mut RecordLine| line.request_id.as_ref() == Some(&request_id);
+            let records = told.extract_if(.., mine).collect();
+            Invocation {
+                request_id,
+                pid: self.pid,
+                result,
+                duration,
+                records,
+                dynamodb: Usage::default(),
+            }
+        });
+        Ok(AtOnce { invocations: invocations.collect(), dynamodb })
+    }
+
+    fn hand_over(&self, config: &FunctionConfig, request_id: String, event: Bytes) {
         let deadline =
             (SystemTime::now() + config.timeout).duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.ready = false;
-        // A closed channel means a dead server, hence a dead process: `answer` will see it.
+        // A closed channel means a dead server, hence a dead process: whoever listens will see it.
         let _ = self.api.work.send(Work {
-            request_id: request_id.clone(),
+            request_id,
             arn: config.arn(),
             deadline_ms: u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX),
             event,
         });
-        let result = self.answer(&request_id, begun + config.timeout + config.grace, kill).await?;
-        self.conclude(config, request_id, result, begun.elapsed()).await
     }
 
     /// Gathers what is known of an invocation that is over, once the process has been dealt with.
@@ -132,6 +194,16 @@ impl Process {
         duration: Duration,
     ) -> Result<Invocation, Error> {
         let timed_out = result == InvocationResult::TimedOut;
+        let (records, dynamodb) = self.gather(config, timed_out).await?;
+        Ok(Invocation { request_id, pid: self.pid, result, duration, records, dynamodb })
+    }
+
+    /// What the process told, and what it asked of DynamoDB, since it was asked last.
+    async fn gather(
+        &mut self,
+        config: &FunctionConfig,
+        timed_out: bool,
+    ) -> Result<(Vec<RecordLine>, Usage), Error> {
         if timed_out && !config.outlives_timeout {
             self.child.kill().await.map_err(Error::Process)?;
         }
@@ -146,7 +218,7 @@ impl Process {
             std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
         let usage = self.front.usage();
         let dynamodb = usage.since(&std::mem::replace(&mut self.accounted, usage.clone()));
-        Ok(Invocation { request_id, pid: self.pid, result, duration, records, dynamodb })
+        Ok((records, dynamodb))
     }
 
     async fn answer(
