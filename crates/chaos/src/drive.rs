@@ -7,7 +7,8 @@ use std::{
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use lambda_idempotency_local::{
-    Batch, FunctionConfig, Invocation, InvocationResult, Local, Queue, SqsConfig, Table,
+    Batch, FunctionConfig, Invocation, InvocationResult, Local, Poller as _, Queue, SqsConfig,
+    Table,
 };
 use serde_json::Value;
 
@@ -200,7 +201,7 @@ impl<'a> Rig<'a> {
             *turn += 1;
             let batch = self.queues.get_mut(which)?.receive(Instant::now(), epoch_ms());
             if let Some(batch) = batch {
-                self.befall(batch.messages().filter(|(_, receives)| *receives == 1).count());
+                self.befall(batch.records().filter(|(_, receives)| *receives == 1).count());
                 return Some((which, batch));
             }
         }
@@ -259,8 +260,8 @@ impl<'a> Rig<'a> {
         self.history.ended(invocation, end, stopped, overran);
         let before = self.history.settled.len();
         if let Some(queue) = self.queues.get_mut(which) {
-            let fates = queue.settle(batch, &invocation.result);
-            for ((id, _), fate) in batch.messages().zip(fates) {
+            let fates = queue.settle(batch, &invocation.result, Instant::now());
+            for ((id, _), fate) in batch.records().zip(fates) {
                 self.history.delivered(id.unwrap_or_default(), which == 1, fate);
             }
         }
@@ -272,7 +273,7 @@ impl<'a> Rig<'a> {
 
     /// Whether an order of this batch wants its process to run on past the deadline.
     fn may_run_on(&self, batch: &Batch) -> bool {
-        let orders = batch.messages().filter_map(|(id, _)| order_of(id?));
+        let orders = batch.records().filter_map(|(id, _)| order_of(id?));
         let mut plans = orders.filter_map(|order| Some(&self.schedule.orders.get(order)?.plan));
         plans.any(|plan| matches!(plan, Plan::Overrun { left_running: true, .. }))
     }

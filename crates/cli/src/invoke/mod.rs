@@ -89,11 +89,7 @@ async fn read(paths: &[PathBuf]) -> Result<Vec<Event>, Failure> {
 }
 
 fn records(events: &[Event]) -> u64 {
-    let of = |event: &Event| match event {
-        Event::Sqs(records) => records.len() as u64,
-        Event::Whole(..) => 1,
-    };
-    events.iter().map(of).sum()
+    events.iter().map(|event| event.records() as u64).sum()
 }
 
 /// The function's binary: the one given, or the package's, built now.

@@ -10,8 +10,33 @@ use crate::InvalidEvent;
 pub enum Event {
     /// Messages for a queue.
     Sqs(Vec<Value>),
+    /// Records for the shards of a stream: [`Source::Kinesis`] or [`Source::DynamoDb`].
+    Stream(Source, Vec<Value>),
+    /// An event with the records of a topic's partitions.
+    Kafka(Value),
+    /// A request of a client that sends it again.
+    Http(Value),
     /// A notification, an event of a bus or anything else: invoked as it is.
     Whole(Source, Value),
+}
+
+impl Event {
+    /// How many records it has; one if it is invoked as it is.
+    pub fn records(&self) -> usize {
+        match self {
+            Self::Sqs(records) | Self::Stream(_, records) => records.len(),
+            Self::Kafka(event) => {
+                let lists = event.get("records").and_then(Value::as_object);
+                lists
+                    .into_iter()
+                    .flat_map(|lists| lists.values())
+                    .filter_map(Value::as_array)
+                    .map(Vec::len)
+                    .sum()
+            }
+            Self::Http(_) | Self::Whole(..) => 1,
+        }
+    }
 }
 
 /// Reads an event. `name` is what an error calls it, such as the name of its file.
@@ -29,34 +54,52 @@ pub fn parse_event(name: &str, text: &str) -> Result<Event, InvalidEvent> {
 }
 
 fn recognise(mut event: Value) -> Event {
-    let is = |field: &str, name: &str| {
-        let records = event.get("Records").and_then(Value::as_array);
-        records.is_some_and(|records| {
-            records.iter().any(|record| record.get(field).is_some_and(|value| value == name))
-        })
+    // SQS and its like write the field in camel case, SNS in Pascal case.
+    let named = ["eventSource", "EventSource"].iter().find_map(|field| {
+        let records = event.get("Records").and_then(Value::as_array)?;
+        records.iter().find_map(|record| record.get(field)?.as_str()).map(str::to_owned)
+    });
+    let mut records = || match event.get_mut("Records").map(Value::take) {
+        Some(Value::Array(records)) => records,
+        _ => Vec::new(),
     };
-    // SQS writes the field in camel case, SNS in Pascal case.
-    if is("eventSource", "aws:sqs") {
-        return match event.get_mut("Records").map(Value::take) {
-            Some(Value::Array(records)) => Event::Sqs(records),
-            _ => Event::Whole(Source::Direct, event),
-        };
+    match named.as_deref() {
+        Some("aws:sqs") => return Event::Sqs(records()),
+        Some("aws:kinesis") => return Event::Stream(Source::Kinesis, records()),
+        Some("aws:dynamodb") => return Event::Stream(Source::DynamoDb, records()),
+        Some("aws:sns") => return Event::Whole(Source::Sns, event),
+        Some("aws:s3") => return Event::Whole(Source::S3, event),
+        _ => {}
     }
-    let source = if is("EventSource", "aws:sns") {
-        Source::Sns
-    } else if ["detail-type", "source", "detail"].iter().all(|field| event.get(field).is_some()) {
-        Source::EventBridge
-    } else {
-        Source::Direct
+    let outside = event.get("eventSource").and_then(Value::as_str).map(str::to_owned);
+    let source = match outside.as_deref() {
+        Some("aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka") => {
+            return Event::Kafka(event);
+        }
+        Some("aws:mq") => Source::ActiveMq,
+        Some("aws:rmq") => Source::RabbitMq,
+        _ if is_http(&event) => return Event::Http(event),
+        _ if has(&event, &["detail-type", "source", "detail"]) => Source::EventBridge,
+        _ => Source::Direct,
     };
     Event::Whole(source, event)
+}
+
+fn has(event: &Value, fields: &[&str]) -> bool {
+    fields.iter().all(|field| event.get(field).is_some())
+}
+
+/// API Gateway's two versions, function URLs and load balancers.
+fn is_http(event: &Value) -> bool {
+    let context = event.get("requestContext");
+    context
+        .is_some_and(|context| has(event, &["httpMethod", "path"]) || context.get("http").is_some())
 }
 
 /// The ids of the records in an event that is invoked whole; `None` for one that has none.
 pub(crate) fn record_ids(source: Source, event: &Value) -> Vec<Option<String>> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     match source {
-        Source::Sqs | Source::Direct => Vec::new(),
         Source::EventBridge => vec![text(event.get("id"))],
         Source::Sns => {
             let records = event
@@ -66,6 +109,8 @@ pub(crate) fn record_ids(source: Source, event: &Value) -> Vec<Option<String>> {
                 .unwrap_or_default();
             records.iter().map(|record| text(record.pointer("/Sns/MessageId"))).collect()
         }
+        // The function's own lines tell.
+        _ => Vec::new(),
     }
 }
 
@@ -77,7 +122,9 @@ mod tests {
     fn shapes_are_recognised() {
         let source = |text: &str| match parse_event("event", text).unwrap() {
             Event::Sqs(_) => Source::Sqs,
-            Event::Whole(source, _) => source,
+            Event::Kafka(_) => Source::Kafka,
+            Event::Http(_) => Source::Http,
+            Event::Stream(source, _) | Event::Whole(source, _) => source,
         };
         assert_eq!(
             source(r#"{"Records":[{"eventSource":"aws:sqs","messageId":"m"}]}"#),
@@ -88,9 +135,23 @@ mod tests {
             Source::Sns
         );
         assert_eq!(source(r#"{"detail-type":"t","source":"s","detail":{}}"#), Source::EventBridge);
+        assert_eq!(source(r#"{"Records":[{"eventSource":"aws:kinesis"}]}"#), Source::Kinesis);
+        assert_eq!(source(r#"{"Records":[{"eventSource":"aws:dynamodb"}]}"#), Source::DynamoDb);
+        assert_eq!(source(r#"{"Records":[{"eventSource":"aws:s3","s3":{}}]}"#), Source::S3);
+        assert_eq!(source(r#"{"eventSource":"aws:kafka","records":{}}"#), Source::Kafka);
+        assert_eq!(
+            source(r#"{"eventSource":"aws:rmq","rmqMessagesByQueue":{}}"#),
+            Source::RabbitMq
+        );
+        for http in [
+            r#"{"httpMethod":"POST","path":"/","requestContext":{"elb":{}}}"#,
+            r#"{"version":"2.0","requestContext":{"http":{"method":"POST"}}}"#,
+        ] {
+            assert_eq!(source(http), Source::Http, "{http}");
+        }
         for other in [
             r#"{"Records":[]}"#,
-            r#"{"Records":[{"eventSource":"aws:kinesis"}]}"#,
+            r#"{"Records":[{"eventSource":"aws:other"}]}"#,
             "{}",
             "[1]",
             "null",

@@ -1,21 +1,34 @@
 //! The sources: what AWS does between an event and a function.
 //!
-//! [`parse_event`] recognises an event by its shape; [`Queue`] is SQS with its poller, a state machine without a clock or
-//! a network of its own; an SNS notification or an EventBridge event is an asynchronous invocation with retries.
+//! [`parse_event`] recognises an event by its shape. What is polled is a [`Poller`], a state machine without a clock or a
+//! network of its own: [`Queue`] (SQS, standard and FIFO), [`Shards`] (Kinesis, DynamoDB), [`Kafka`]. A notification of
+//! SNS or S3, or an EventBridge event, is an asynchronous invocation with retries; so is a batch of a message broker,
+//! which comes again as a whole. An HTTP request has a client that sends it again.
 
 mod asynchronous;
 mod event;
+mod http;
+mod kafka;
+mod lane;
+mod poller;
 mod report;
+mod shards;
 mod sqs;
 mod verdict;
 
 pub use asynchronous::AsyncConfig;
 pub use event::{Event, parse_event};
+pub use http::HttpConfig;
+pub use kafka::Kafka;
+pub use lane::StreamConfig;
+pub use poller::{Batch, Poller};
 pub use report::{DeadLetter, DeliveryReport, Fate, InvocationReport, RecordReport};
-pub use sqs::{Batch, Queue, SqsConfig};
+pub use shards::Shards;
+pub use sqs::{Queue, SqsConfig};
 pub use verdict::BatchVerdict;
 
 pub(crate) use event::record_ids;
+pub(crate) use http::is_final;
 pub(crate) use report::report;
 
 /// Where a record comes from.
@@ -28,6 +41,20 @@ pub enum Source {
     Sns,
     /// An event bus: an asynchronous invocation.
     EventBridge,
+    /// A bucket's notifications: an asynchronous invocation.
+    S3,
+    /// A stream: comes again from the checkpoint on.
+    Kinesis,
+    /// The stream of a table's changes: comes again from the checkpoint on.
+    DynamoDb,
+    /// A topic's partitions: each comes again from its checkpoint on.
+    Kafka,
+    /// A broker: the whole batch comes again.
+    ActiveMq,
+    /// A broker: the whole batch comes again.
+    RabbitMq,
+    /// A client that waits for the answer, and sends its request again.
+    Http,
     /// Somebody who calls the function and waits for the answer. Nobody retries.
     Direct,
 }
@@ -38,6 +65,13 @@ impl std::fmt::Display for Source {
             Self::Sqs => "sqs",
             Self::Sns => "sns",
             Self::EventBridge => "eventbridge",
+            Self::S3 => "s3",
+            Self::Kinesis => "kinesis",
+            Self::DynamoDb => "dynamodb",
+            Self::Kafka => "kafka",
+            Self::ActiveMq => "activemq",
+            Self::RabbitMq => "rabbitmq",
+            Self::Http => "http",
             Self::Direct => "direct",
         })
     }

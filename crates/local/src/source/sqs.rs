@@ -1,16 +1,18 @@
-//! A standard queue, and the poller between it and the function.
+//! A queue, and the poller between it and the function.
 //!
 //! A message that is received becomes invisible for a while. If its batch succeeds, it is deleted; if not, it appears
 //! again when that while is over, with a new receipt handle and a higher receive count. Received too often, it goes to
 //! the dead-letter queue: here at the last failure, where AWS would wait for the next attempt to receive it.
 //!
-//! [`Queue`] has neither a clock nor a network, so that every rule can be tested without waiting.
+//! In a FIFO queue, which its ARN tells, a message that is invisible blocks its message group: nothing behind it is
+//! received until it is deleted, dead or visible again.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::poller::{Batch, Delivery, Poller};
 use super::{BatchVerdict, DeadLetter, Fate, Source};
 use crate::InvocationResult;
 use crate::function::new_id;
@@ -43,7 +45,7 @@ impl Default for SqsConfig {
     }
 }
 
-/// A standard queue with its dead-letter queue.
+/// A queue with its dead-letter queue.
 #[derive(Clone, Debug)]
 pub struct Queue {
     config: SqsConfig,
@@ -61,32 +63,6 @@ struct Message {
     visible_at: Instant,
     sent_ms: u64,
     first_received_ms: Option<u64>,
-}
-
-/// Messages that were received together.
-#[derive(Clone, Debug)]
-pub struct Batch {
-    event: Value,
-    received: Vec<Received>,
-}
-
-#[derive(Clone, Debug)]
-struct Received {
-    serial: u64,
-    id: Option<String>,
-    receives: u32,
-}
-
-impl Batch {
-    /// The event for the function: `{"Records":[...]}`.
-    pub fn event(&self) -> &Value {
-        &self.event
-    }
-
-    /// Of each message: its id, if it has one, and how often it has been received.
-    pub fn messages(&self) -> impl Iterator<Item = (Option<&str>, u32)> {
-        self.received.iter().map(|received| (received.id.as_deref(), received.receives))
-    }
 }
 
 impl Queue {
@@ -111,56 +87,32 @@ impl Queue {
         });
     }
 
-    /// Receives up to a batch of the messages that are visible.
-    pub fn receive(&mut self, now: Instant, now_ms: u64) -> Option<Batch> {
-        let visible = self.messages.iter_mut().filter(|message| message.visible_at <= now);
-        let (records, received): (Vec<Value>, Vec<Received>) = visible
-            .take(self.config.batch_size.max(1))
-            .map(|message| {
-                message.receives += 1;
-                message.visible_at = now + self.visibility;
-                let first_ms = *message.first_received_ms.get_or_insert(now_ms);
-                let record = stamped(message, first_ms);
-                let id = id(&message.record).map(str::to_owned);
-                (record, Received { serial: message.serial, id, receives: message.receives })
-            })
-            .unzip();
-        (!received.is_empty()).then(|| Batch { event: json!({ "Records": records }), received })
+    /// The message groups of which a message is on its way.
+    fn blocked(&self, now: Instant) -> BTreeSet<String> {
+        let invisible = self.messages.iter().filter(|message| message.visible_at > now);
+        invisible.filter_map(|message| group(&message.record)).map(str::to_owned).collect()
     }
 
-    /// Does with a batch what the poller does after the invocation, and tells the fate of each of its messages.
-    pub fn settle(&mut self, batch: &Batch, result: &InvocationResult) -> Vec<Fate> {
-        let ids: BTreeSet<String> =
-            batch.received.iter().filter_map(|received| received.id.clone()).collect();
-        let verdict = BatchVerdict::of(result, &ids, self.config.report_batch_item_failures);
-        batch.received.iter().map(|received| self.settle_one(received, &verdict)).collect()
-    }
-
-    fn settle_one(&mut self, received: &Received, verdict: &BatchVerdict) -> Fate {
-        let Some(at) = self.messages.iter().position(|message| message.serial == received.serial)
+    fn settle_one(&mut self, delivery: &Delivery, verdict: &BatchVerdict) -> Fate {
+        let Some(at) = self.messages.iter().position(|message| message.serial == delivery.serial)
         else {
             return Fate::Done; // another delivery of the same message was faster
         };
-        if verdict.is_done(received.id.as_deref()) {
+        if verdict.is_done(delivery.id.as_deref()) {
             self.messages.remove(at);
             return Fate::Done;
         }
-        if received.receives < self.config.max_receive_count {
+        if delivery.count < self.config.max_receive_count {
             return Fate::Returned;
         }
         let message = self.messages.remove(at);
         self.dead.push(DeadLetter {
             source: Source::Sqs,
-            record: received.id.clone(),
+            record: delivery.id.clone(),
             receive_count: message.receives,
             event: message.record,
         });
         Fate::DeadLettered
-    }
-
-    /// When the next message becomes visible; `None` if there is none left.
-    pub fn next_visible(&self) -> Option<Instant> {
-        self.messages.iter().map(|message| message.visible_at).min()
     }
 
     /// Messages that are neither deleted nor dead.
@@ -172,15 +124,56 @@ impl Queue {
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
+}
 
-    /// The dead-letter queue.
-    pub fn dead_letters(&self) -> &[DeadLetter] {
-        &self.dead
+impl Poller for Queue {
+    fn source(&self) -> Source {
+        Source::Sqs
     }
 
-    pub(crate) fn into_dead_letters(self) -> Vec<DeadLetter> {
+    fn receive(&mut self, now: Instant, now_ms: u64) -> Option<Batch> {
+        let blocked = self.blocked(now);
+        let receivable = |message: &&mut Message| {
+            let group = group(&message.record);
+            message.visible_at <= now && group.is_none_or(|group| !blocked.contains(group))
+        };
+        let received = self.messages.iter_mut().filter(receivable);
+        let (records, deliveries): (Vec<Value>, Vec<Delivery>) = received
+            .take(self.config.batch_size.max(1))
+            .map(|message| {
+                message.receives += 1;
+                message.visible_at = now + self.visibility;
+                let first_ms = *message.first_received_ms.get_or_insert(now_ms);
+                let record = stamped(message, first_ms);
+                let id = id(&message.record).map(str::to_owned);
+                let (lane, serial, count) = (String::new(), message.serial, message.receives);
+                (record, Delivery { lane, serial, id, count })
+            })
+            .unzip();
+        (!deliveries.is_empty()).then(|| Batch::new(json!({ "Records": records }), deliveries))
+    }
+
+    fn settle(&mut self, batch: &Batch, result: &InvocationResult, _now: Instant) -> Vec<Fate> {
+        let deliveries = batch.deliveries();
+        let ids: BTreeSet<String> = deliveries.iter().filter_map(|d| d.id.clone()).collect();
+        let verdict = BatchVerdict::of(result, &ids, self.config.report_batch_item_failures);
+        deliveries.iter().map(|delivery| self.settle_one(delivery, &verdict)).collect()
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.messages.iter().map(|message| message.visible_at).min()
+    }
+
+    fn into_dead_letters(self: Box<Self>) -> Vec<DeadLetter> {
         self.dead
     }
+}
+
+/// The message group, in a queue that keeps an order. Fair queues have groups too, and keep none.
+fn group(record: &Value) -> Option<&str> {
+    let arn = record.get("eventSourceARN").and_then(Value::as_str);
+    arn.filter(|arn| arn.ends_with(".fifo"))?;
+    record.get("attributes")?.get("MessageGroupId")?.as_str()
 }
 
 fn id(record: &Value) -> Option<&str> {
@@ -240,11 +233,11 @@ mod tests {
         let now = Instant::now();
         let mut queue = queue(SqsConfig::default(), now, &["a", "b"]);
         let batch = queue.receive(now, 10).unwrap();
-        assert_eq!(queue.settle(&batch, &failing("b")), [Fate::Done, Fate::Returned]);
+        assert_eq!(queue.settle(&batch, &failing("b"), now), [Fate::Done, Fate::Returned]);
         assert!(queue.receive(now + TIMEOUT - Duration::from_millis(1), 10).is_none());
-        assert_eq!(queue.next_visible(), Some(now + TIMEOUT));
+        assert_eq!(queue.next(), Some(now + TIMEOUT));
         let again = queue.receive(now + TIMEOUT, 3010).unwrap();
-        assert_eq!(again.messages().collect::<Vec<_>>(), [(Some("b"), 2)]);
+        assert_eq!(again.records().collect::<Vec<_>>(), [(Some("b"), 2)]);
         let [first, second] = [&batch.event()["Records"][1], &again.event()["Records"][0]];
         assert_ne!(first["receiptHandle"], second["receiptHandle"]);
         assert_eq!(second["attributes"]["ApproximateReceiveCount"], "2");
@@ -259,11 +252,11 @@ mod tests {
             queue(SqsConfig { max_receive_count: 2, ..SqsConfig::default() }, now, &["a"]);
         for fate in [Fate::Returned, Fate::DeadLettered] {
             let batch = queue.receive(now, 0).unwrap();
-            assert_eq!(queue.settle(&batch, &InvocationResult::TimedOut), [fate]);
+            assert_eq!(queue.settle(&batch, &InvocationResult::TimedOut, now), [fate]);
             now += TIMEOUT;
         }
         assert!(queue.is_empty());
-        assert_eq!(queue.dead_letters()[0].record.as_deref(), Some("a"));
+        assert_eq!(Box::new(queue).into_dead_letters()[0].record.as_deref(), Some("a"));
     }
 
     #[test]
@@ -271,8 +264,8 @@ mod tests {
         let now = Instant::now();
         let mut queue =
             queue(SqsConfig { batch_size: 2, ..SqsConfig::default() }, now, &["a", "a", "b"]);
-        assert_eq!(queue.receive(now, 0).unwrap().messages().count(), 2);
-        assert_eq!(queue.receive(now, 0).unwrap().messages().count(), 1);
+        assert_eq!(queue.receive(now, 0).unwrap().records().count(), 2);
+        assert_eq!(queue.receive(now, 0).unwrap().records().count(), 1);
         assert!(queue.receive(now, 0).is_none());
     }
 
@@ -283,9 +276,37 @@ mod tests {
         let mut queue = queue(config, now, &["a"]);
         let first = queue.receive(now, 0).unwrap();
         let second = queue.receive(now, 0).unwrap();
-        assert_eq!(queue.settle(&second, &InvocationResult::Response(Value::Null)), [Fate::Done]);
-        assert_eq!(queue.settle(&first, &InvocationResult::TimedOut), [Fate::Done]);
+        assert_eq!(
+            queue.settle(&second, &InvocationResult::Response(Value::Null), now),
+            [Fate::Done]
+        );
+        assert_eq!(queue.settle(&first, &InvocationResult::TimedOut, now), [Fate::Done]);
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_message_that_failed_blocks_its_group_and_no_other() {
+        let now = Instant::now();
+        let mut queue = Queue::new(SqsConfig::default(), TIMEOUT);
+        for (id, group) in [("a1", "a"), ("b1", "b"), ("a2", "a")] {
+            let mut record = record(id);
+            record["eventSourceARN"] = json!("arn:aws:sqs:eu-west-1:1:orders.fifo");
+            record["attributes"] = json!({ "MessageGroupId": group });
+            queue.send(record, now, 0);
+        }
+        fn ids(batch: &Batch) -> Vec<&str> {
+            batch.records().map(|(id, _)| id.unwrap()).collect()
+        }
+        let batch = queue.receive(now, 0).unwrap();
+        assert_eq!(ids(&batch), ["a1", "b1", "a2"], "a batch may hold several of a group");
+        let fates = queue.settle(&batch, &failing("a1"), now);
+        assert_eq!(fates, [Fate::Returned, Fate::Done, Fate::Done]);
+        let mut late = record("a3");
+        late["eventSourceARN"] = json!("arn:aws:sqs:eu-west-1:1:orders.fifo");
+        late["attributes"] = json!({ "MessageGroupId": "a" });
+        queue.send(late, now, 0);
+        assert!(queue.receive(now, 0).is_none(), "a1 comes first");
+        assert_eq!(ids(&queue.receive(now + TIMEOUT, 0).unwrap()), ["a1", "a3"]);
     }
 
     #[test]

@@ -1,0 +1,154 @@
+//! Records that come in an order: the shard of a stream, the partition of a topic.
+//!
+//! The poller reads a batch from the front of a lane. What is done is behind it; what failed is read again, from the
+//! checkpoint on, and nothing behind it is read before. That ends when it succeeds, or when it was tried too often: then
+//! the poller gives the batch up, tells the on-failure destination, and goes on behind it.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{DeadLetter, Fate, Source};
+
+/// Settings of the event source mapping of a stream or a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamConfig {
+    /// How many records an invocation gets at most.
+    pub batch_size: usize,
+    /// How often a batch is tried again before it is given up. AWS tries until the records expire, unless told.
+    pub max_retries: u32,
+    /// Whether a batch that failed is split in two, to find the record that it fails for. That uses up no retry.
+    pub bisect: bool,
+    /// Whether the poller reads `batchItemFailures` in the function's answer.
+    pub report_batch_item_failures: bool,
+    /// How long to wait before a batch is tried again.
+    pub retry_delay: Duration,
+}
+
+impl Default for StreamConfig {
+    /// Batches of 100, partial failures on, five retries a fifth of a second apart, no splitting.
+    fn default() -> Self {
+        Self {
+            batch_size: 100,
+            max_retries: 5,
+            bisect: false,
+            report_batch_item_failures: true,
+            retry_delay: Duration::from_millis(200),
+        }
+    }
+}
+
+/// What a function's answer says about the records of a lane that it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// All done.
+    Done,
+    /// Done up to this one, counted from the first that was given.
+    UpTo(usize),
+    /// The batch failed as a whole.
+    Failed,
+}
+
+/// A record, and how often it was delivered.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: Option<String>,
+    pub(crate) record: Value,
+    pub(crate) deliveries: u32,
+}
+
+/// Some records that are read together.
+#[derive(Clone, Debug)]
+struct Chunk {
+    entries: VecDeque<Entry>,
+    failures: u32,
+}
+
+/// A lane, from the first record that is not done.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    source: Source,
+    chunks: VecDeque<Chunk>,
+    not_before: Instant,
+    taken: usize,
+}
+
+impl Lane {
+    pub(crate) fn new(source: Source, now: Instant) -> Self {
+        Self { source, chunks: VecDeque::new(), not_before: now, taken: 0 }
+    }
+
+    /// Appends a record.
+    pub(crate) fn push(&mut self, id: Option<String>, record: Value, batch_size: usize) {
+        let entry = Entry { id, record, deliveries: 0 };
+        match self.chunks.back_mut() {
+            Some(chunk) if chunk.entries.len() < batch_size.max(1) => {
+                chunk.entries.push_back(entry);
+            }
+            _ => self.chunks.push_back(Chunk { entries: [entry].into(), failures: 0 }),
+        }
+    }
+
+    /// The next batch, if it is time for one and none is on its way.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<&VecDeque<Entry>> {
+        if self.taken > 0 || now < self.not_before {
+            return None;
+        }
+        let chunk = self.chunks.front_mut()?;
+        for entry in &mut chunk.entries {
+            entry.deliveries += 1;
+        }
+        self.taken = chunk.entries.len();
+        Some(&chunk.entries)
+    }
+
+    /// Goes on behind what is done. Returns the fate of each record that was taken.
+    pub(crate) fn settle(
+        &mut self,
+        progress: Progress,
+        config: &StreamConfig,
+        now: Instant,
+        dead: &mut Vec<DeadLetter>,
+    ) -> Vec<Fate> {
+        let taken = std::mem::take(&mut self.taken);
+        let Some(mut chunk) = self.chunks.pop_front() else { return Vec::new() };
+        let done = match progress {
+            Progress::Done => taken,
+            Progress::UpTo(done) => done.min(taken),
+            Progress::Failed => 0,
+        };
+        let mut fates = vec![Fate::Done; done];
+        chunk.entries.drain(..done);
+        if chunk.entries.is_empty() {
+            return fates;
+        }
+        // Retries count for a batch that gets nowhere; one that moved its checkpoint is another.
+        chunk.failures = if done > 0 { 0 } else { chunk.failures + 1 };
+        self.not_before = now + config.retry_delay;
+        let rest = chunk.entries.len();
+        if config.bisect && progress == Progress::Failed && rest > 1 {
+            let second = chunk.entries.split_off(rest / 2);
+            self.chunks.push_front(Chunk { entries: second, failures: 0 });
+            chunk.failures = 0;
+        }
+        if chunk.failures > config.max_retries {
+            dead.extend(chunk.entries.into_iter().map(|entry| DeadLetter {
+                source: self.source,
+                record: entry.id,
+                receive_count: entry.deliveries,
+                event: entry.record,
+            }));
+            fates.extend(vec![Fate::DeadLettered; rest]);
+        } else {
+            self.chunks.push_front(chunk);
+            fates.extend(vec![Fate::Returned; rest]);
+        }
+        fates
+    }
+
+    /// When the next batch can be read; `None` while one is on its way, and at the end.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        (self.taken == 0 && !self.chunks.is_empty()).then_some(self.not_before)
+    }
+}

@@ -1,0 +1,191 @@
+//! Kinesis and DynamoDB streams: each shard in order, shards side by side.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::lane::{Lane, Progress};
+use super::poller::{Batch, Delivery, Poller};
+use super::{DeadLetter, Fate, Source, StreamConfig};
+use crate::InvocationResult;
+
+/// The shards of a stream, as an event source mapping reads them.
+#[derive(Clone, Debug)]
+pub struct Shards {
+    source: Source,
+    config: StreamConfig,
+    shards: BTreeMap<String, Lane>,
+    dead: Vec<DeadLetter>,
+}
+
+impl Shards {
+    /// The stream that these records are from: [`Source::Kinesis`] or [`Source::DynamoDb`].
+    pub fn new(source: Source, config: StreamConfig, records: Vec<Value>, now: Instant) -> Self {
+        let mut shards = BTreeMap::new();
+        for record in records {
+            let lane = shards.entry(shard(&record)).or_insert_with(|| Lane::new(source, now));
+            lane.push(sequence(&record).map(str::to_owned), record, config.batch_size);
+        }
+        Self { source, config, shards, dead: Vec::new() }
+    }
+}
+
+impl Poller for Shards {
+    fn source(&self) -> Source {
+        self.source
+    }
+
+    fn receive(&mut self, now: Instant, _now_ms: u64) -> Option<Batch> {
+        let (shard, entries) =
+            self.shards.iter_mut().find_map(|(shard, lane)| Some((shard, lane.take(now)?)))?;
+        let records: Vec<&Value> = entries.iter().map(|entry| &entry.record).collect();
+        let deliveries = entries.iter().map(|entry| Delivery {
+            lane: shard.clone(),
+            serial: 0,
+            id: entry.id.clone(),
+            count: entry.deliveries,
+        });
+        Some(Batch::new(json!({ "Records": records }), deliveries.collect()))
+    }
+
+    fn settle(&mut self, batch: &Batch, result: &InvocationResult, now: Instant) -> Vec<Fate> {
+        let Some(lane) =
+            batch.deliveries().first().and_then(|first| self.shards.get_mut(&first.lane))
+        else {
+            return Vec::new();
+        };
+        let progress = progress(batch, result, self.config.report_batch_item_failures);
+        lane.settle(progress, &self.config, now, &mut self.dead)
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.shards.values().filter_map(Lane::next).min()
+    }
+
+    fn into_dead_letters(self: Box<Self>) -> Vec<DeadLetter> {
+        self.dead
+    }
+}
+
+/// The checkpoint: the lowest sequence number in the answer. One that was not in the batch fails all of it.
+fn progress(batch: &Batch, result: &InvocationResult, partial: bool) -> Progress {
+    let InvocationResult::Response(response) = result else { return Progress::Failed };
+    let failures = match response.get("batchItemFailures") {
+        Some(Value::Array(failures)) if partial => failures,
+        None | Some(Value::Null) => return Progress::Done,
+        Some(_) if !partial => return Progress::Done,
+        Some(_) => return Progress::Failed,
+    };
+    let mut checkpoint = None;
+    for failure in failures {
+        let id = failure.get("itemIdentifier").and_then(Value::as_str);
+        let at = batch.deliveries().iter().position(|d| d.id.is_some() && d.id.as_deref() == id);
+        let Some(at) = at else { return Progress::Failed };
+        checkpoint = Some(checkpoint.map_or(at, |lowest: usize| lowest.min(at)));
+    }
+    checkpoint.map_or(Progress::Done, Progress::UpTo)
+}
+
+/// `shardId-000000000006:49590338271490256608559692538361571095921575989136588898`.
+fn shard(record: &Value) -> String {
+    let id = record.get("eventID").and_then(Value::as_str).unwrap_or_default();
+    id.rsplit_once(':').map_or_else(String::new, |(shard, _)| shard.to_owned())
+}
+
+fn sequence(record: &Value) -> Option<&str> {
+    ["/kinesis/sequenceNumber", "/dynamodb/SequenceNumber"]
+        .iter()
+        .find_map(|path| record.pointer(path).and_then(Value::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn record(shard: u8, sequence: &str) -> Value {
+        json!({
+            "eventSource": "aws:kinesis", "eventID": format!("shard-{shard}:{sequence}"),
+            "kinesis": { "sequenceNumber": sequence, "data": "e30=" },
+        })
+    }
+
+    fn stream(config: StreamConfig, now: Instant, sequences: &[&str]) -> Shards {
+        let records = sequences.iter().map(|sequence| record(0, sequence)).collect();
+        Shards::new(Source::Kinesis, config, records, now)
+    }
+
+    fn failing(ids: &[&str]) -> InvocationResult {
+        let failures: Vec<_> = ids.iter().map(|id| json!({ "itemIdentifier": id })).collect();
+        InvocationResult::Response(json!({ "batchItemFailures": failures }))
+    }
+
+    fn ids(batch: &Batch) -> Vec<&str> {
+        batch.deliveries().iter().map(|delivery| delivery.id.as_deref().unwrap()).collect()
+    }
+
+    #[test]
+    fn everything_from_the_checkpoint_on_comes_again() {
+        let now = Instant::now();
+        let mut stream = stream(StreamConfig::default(), now, &["1", "2", "3"]);
+        let batch = stream.receive(now, 0).unwrap();
+        assert!(stream.receive(now, 0).is_none(), "one batch of a shard at a time");
+        let fates = stream.settle(&batch, &failing(&["3", "2"]), now);
+        assert_eq!(fates, [Fate::Done, Fate::Returned, Fate::Returned]);
+        let later = stream.next().unwrap();
+        assert!(stream.receive(now, 0).is_none() && later > now);
+        let batch = stream.receive(later, 0).unwrap();
+        assert_eq!(ids(&batch), ["2", "3"]);
+        assert_eq!(batch.deliveries().iter().map(|d| d.count).collect::<Vec<_>>(), [2, 2]);
+        assert_eq!(stream.settle(&batch, &failing(&[]), later), [Fate::Done; 2]);
+        assert_eq!(stream.next(), None);
+    }
+
+    #[test]
+    fn shards_go_side_by_side() {
+        let now = Instant::now();
+        let records = vec![record(0, "1"), record(1, "2"), record(0, "3")];
+        let mut stream = Shards::new(Source::Kinesis, StreamConfig::default(), records, now);
+        let (first, second) = (stream.receive(now, 0).unwrap(), stream.receive(now, 0).unwrap());
+        assert_eq!((ids(&first), ids(&second)), (vec!["1", "3"], vec!["2"]));
+    }
+
+    #[test]
+    fn splitting_finds_the_record_that_a_batch_fails_for() {
+        let mut now = Instant::now();
+        let config = StreamConfig { bisect: true, max_retries: 1, ..StreamConfig::default() };
+        let mut stream = stream(config, now, &["1", "2", "3", "4"]);
+        while let Some(batch) = stream.receive(now, 0) {
+            let bad = ids(&batch).contains(&"3");
+            let result = if bad { InvocationResult::TimedOut } else { failing(&[]) };
+            stream.settle(&batch, &result, now);
+            now += Duration::from_secs(1);
+        }
+        let dead = Box::new(stream).into_dead_letters();
+        let dead: Vec<_> = dead.iter().map(|dead| dead.record.as_deref().unwrap()).collect();
+        assert_eq!(dead, ["3"], "and nothing else is given up");
+    }
+
+    #[test]
+    fn without_splitting_the_whole_batch_is_given_up() {
+        let mut now = Instant::now();
+        let config = StreamConfig { max_retries: 1, ..StreamConfig::default() };
+        let mut stream = stream(config, now, &["1", "2"]);
+        for fate in [Fate::Returned, Fate::DeadLettered] {
+            let batch = stream.receive(now, 0).unwrap();
+            assert_eq!(stream.settle(&batch, &InvocationResult::TimedOut, now), [fate; 2]);
+            now += Duration::from_secs(1);
+        }
+        assert_eq!(stream.next(), None);
+    }
+
+    #[test]
+    fn an_unknown_sequence_number_fails_the_batch() {
+        let now = Instant::now();
+        let mut stream = stream(StreamConfig::default(), now, &["1"]);
+        let batch = stream.receive(now, 0).unwrap();
+        assert_eq!(stream.settle(&batch, &failing(&["9"]), now), [Fate::Returned]);
+    }
+}
