@@ -10,11 +10,11 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 
 use crate::function::{OnOutput, Pool, new_id};
-use crate::source::{Event, Queue, record_ids, report};
+use crate::source::{Event, Kafka, Poller, Queue, Shards, is_final, record_ids, report};
 use crate::{
     AsyncConfig, AtOnce, DeadLetter, DeliveryReport, DynamoDb, Error, Fate, FunctionConfig,
-    InFlight, Invocation, InvocationReport, OutputLine, Signal, Source, SqsConfig, Table,
-    parse_event,
+    HttpConfig, InFlight, Invocation, InvocationReport, OutputLine, Signal, Source, SqsConfig,
+    StreamConfig, Table, parse_event,
 };
 
 type OnInvocation = Arc<dyn Fn(&InvocationReport) + Send + Sync>;
@@ -24,7 +24,9 @@ pub struct Local {
     pool: Pool,
     dynamodb: DynamoDb,
     sqs: SqsConfig,
+    streams: StreamConfig,
     asynchronous: AsyncConfig,
+    http: HttpConfig,
     on_invocation: OnInvocation,
 }
 
@@ -35,7 +37,9 @@ pub struct LocalBuilder {
     tables: Vec<Table>,
     sandboxes: usize,
     sqs: SqsConfig,
+    streams: StreamConfig,
     asynchronous: AsyncConfig,
+    http: HttpConfig,
     on_output: OnOutput,
     on_invocation: OnInvocation,
 }
@@ -66,6 +70,20 @@ impl LocalBuilder {
     #[must_use]
     pub fn sqs(mut self, config: SqsConfig) -> Self {
         self.sqs = config;
+        self
+    }
+
+    /// Settings of the event source mapping of a stream or a topic.
+    #[must_use]
+    pub fn streams(mut self, config: StreamConfig) -> Self {
+        self.streams = config;
+        self
+    }
+
+    /// Settings of the client that sends HTTP requests.
+    #[must_use]
+    pub fn http(mut self, config: HttpConfig) -> Self {
+        self.http = config;
         self
     }
 
@@ -106,7 +124,9 @@ impl LocalBuilder {
             pool: Pool::new(self.function, dynamodb.clone(), self.on_output, self.sandboxes),
             dynamodb,
             sqs: self.sqs,
+            streams: self.streams,
             asynchronous: self.asynchronous,
+            http: self.http,
             on_invocation: self.on_invocation,
         })
     }
@@ -121,7 +141,9 @@ impl Local {
             tables: Vec::new(),
             sandboxes: 1,
             sqs: SqsConfig::default(),
+            streams: StreamConfig::default(),
             asynchronous: AsyncConfig::default(),
+            http: HttpConfig::default(),
             on_output: Arc::new(|_| {}),
             on_invocation: Arc::new(|_| {}),
         }
@@ -155,7 +177,9 @@ impl Local {
     /// Delivers an event as its source would, until each of its records is done, dead-lettered or lost.
     ///
     /// The records of an SQS event are sent to a queue and polled from there, by as many pollers as there are sandboxes;
-    /// an SNS or EventBridge event is invoked asynchronously; anything else is invoked once.
+    /// those of a stream or of Kafka are read shard by shard, partition by partition; an HTTP request has a client that
+    /// sends it again; SNS, EventBridge and S3 invoke asynchronously, and a broker's batch comes again as a whole; anything
+    /// else is invoked once.
     pub async fn deliver(&self, event: &str) -> Result<DeliveryReport, Error> {
         self.deliver_event(parse_event("event", event)?).await
     }
@@ -171,8 +195,22 @@ impl Local {
 
     /// Delivers an event that has been recognised.
     pub async fn deliver_event(&self, event: Event) -> Result<DeliveryReport, Error> {
+        let now = Instant::now();
         match event {
-            Event::Sqs(records) => self.poll(records).await,
+            Event::Sqs(records) => {
+                let mut queue = Queue::new(self.sqs.clone(), self.pool.config().timeout);
+                for record in records {
+                    queue.send(record, now, epoch_ms());
+                }
+                self.poll(Box::new(queue)).await
+            }
+            Event::Stream(source, records) => {
+                self.poll(Box::new(Shards::new(source, self.streams.clone(), records, now))).await
+            }
+            Event::Kafka(event) => {
+                self.poll(Box::new(Kafka::new(self.streams.clone(), event, now))).await
+            }
+            Event::Http(event) => self.attempt(Source::Http, &event, &self.http.retry_delays).await,
             Event::Whole(Source::Direct, event) => self.attempt(Source::Direct, &event, &[]).await,
             Event::Whole(source, event) => {
                 self.attempt(source, &event, &self.asynchronous.retry_delays).await
@@ -180,17 +218,14 @@ impl Local {
         }
     }
 
-    /// Runs a queue until it is empty.
-    async fn poll(&self, records: Vec<Value>) -> Result<DeliveryReport, Error> {
-        let mut queue = Queue::new(self.sqs.clone(), self.pool.config().timeout);
-        for record in records {
-            queue.send(record, Instant::now(), epoch_ms());
-        }
+    /// Polls a source until nothing is left of it.
+    async fn poll(&self, mut poller: Box<dyn Poller>) -> Result<DeliveryReport, Error> {
+        let source = poller.source();
         let mut done = DeliveryReport::default();
         let mut running = FuturesUnordered::new();
         loop {
             while running.len() < self.pool.concurrency()
-                && let Some(batch) = queue.receive(Instant::now(), epoch_ms())
+                && let Some(batch) = poller.receive(Instant::now(), epoch_ms())
             {
                 running.push(async move {
                     let result = self.invoke(batch.event()).await;
@@ -198,22 +233,22 @@ impl Local {
                 });
             }
             let full = running.len() >= self.pool.concurrency();
-            let next = queue.next_visible();
+            let next = poller.next();
             if running.is_empty() && next.is_none() {
                 break;
             }
             tokio::select! {
                 Some((batch, invocation)) = running.next() => {
                     let invocation = invocation?;
-                    let fates = queue.settle(&batch, &invocation.result);
-                    let delivered = batch.messages().zip(fates);
+                    let fates = poller.settle(&batch, &invocation.result, Instant::now());
+                    let delivered = batch.records().zip(fates);
                     let delivered = delivered.map(|((id, count), fate)| (id.map(str::to_owned), count, fate)).collect();
-                    self.conclude(&mut done, report(Source::Sqs, delivered, invocation));
+                    self.conclude(&mut done, report(source, delivered, invocation));
                 }
                 () = until(next), if !full => {}
             }
         }
-        done.dead_letters = queue.into_dead_letters();
+        done.dead_letters = poller.into_dead_letters();
         Ok(done)
     }
 
@@ -230,11 +265,15 @@ impl Local {
         let mut delays = retry_delays.iter();
         for receive_count in 1.. {
             let invocation = self.invoke_bytes(request_id.clone(), event.to_string()).await?;
-            let delay = if invocation.result.is_response() { None } else { delays.next() };
-            let fate = match (invocation.result.is_response(), delay, source) {
+            let ends = match source {
+                Source::Http => is_final(&invocation.result),
+                _ => invocation.result.is_response(),
+            };
+            let delay = if ends { None } else { delays.next() };
+            let fate = match (ends, delay, source) {
                 (true, ..) => Fate::Done,
                 (false, Some(_), _) => Fate::Returned,
-                (false, None, Source::Direct) => Fate::Lost,
+                (false, None, Source::Direct | Source::Http) => Fate::Lost,
                 (false, None, _) => Fate::DeadLettered,
             };
             let delivered = ids.iter().map(|id| (id.clone(), receive_count, fate)).collect();
