@@ -79,10 +79,9 @@ impl Plan {
 
     fn remove(&mut self, line: usize, at: usize) {
         let line = self.line_mut(line);
-        if line.front() == Some(&at) {
-            line.pop_front();
-        } else {
-            line.retain(|other| *other != at);
+        // Records stand in a line as in the batch; those that leave do so near its front.
+        if let Ok(place) = line.binary_search(&at) {
+            line.remove(place);
         }
     }
 

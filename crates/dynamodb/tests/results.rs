@@ -1,0 +1,207 @@
+//! Whatever a handler returns, and whatever DynamoDB makes of it: the key is not left locked, and the
+//! work not done twice.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
+
+use lambda_idempotency_core::{
+    batch::{AfterFailure, Batch, Delivery, Engine, Pace, Returned, Work},
+    call::RecordId,
+    clock::{Clock, SystemClock},
+    outcome::{Kept, Outcome},
+    policy::Policy,
+    process::Cache,
+    record::Json,
+    store::StoreErrorKind,
+};
+use lambda_idempotency_dynamodb::DynamoDbStore;
+use serde_json::json;
+use support::{Fault, Fixture, key};
+
+/// What an item may hold, in bytes, all names and attributes together.
+const LIMIT: usize = 400 * 1024;
+
+/// One invocation with these records, each of a key of its own.
+async fn deliver(
+    store: &DynamoDbStore,
+    runs: &AtomicUsize,
+    timeout: Duration,
+    results: &[Returned],
+) -> Vec<Outcome> {
+    let job = |result: Returned| {
+        move || {
+            runs.fetch_add(1, Ordering::Relaxed);
+            result
+        }
+    };
+    let deliveries = results.iter().cloned().enumerate().map(|(at, result)| {
+        let job = job(result);
+        Delivery {
+            record: RecordId::new("test", at.to_string()),
+            group: None,
+            priority: 0,
+            work: Work::Keyed {
+                key: key(at),
+                fingerprint: None,
+                payload: "{}",
+                job: Box::new(move |_| Box::pin(async move { Ok(job()) })),
+            },
+        }
+    });
+    let batch = Batch {
+        operation: "op",
+        deliveries: deliveries.collect(),
+        after_failure: AfterFailure::Group,
+        policy: &Policy::default(),
+        deadline: Some(SystemClock.now().plus(timeout)),
+        pace: &Pace::default(),
+    };
+    // As in a process of its own, which knows nothing but what is stored.
+    Engine::new(store.clone()).with_cache(Cache::off()).run(batch).await
+}
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn text(bytes: usize) -> Returned {
+    Returned::Value(format!("\"{}\"", "x".repeat(bytes.saturating_sub(2))).into())
+}
+
+fn status(fixture: &Fixture, n: usize) -> String {
+    let item = fixture.item(key(n).as_str()).unwrap();
+    item["status"]["S"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_result_of_any_size_completes_its_key() {
+    let (small, huge) = (100, 3 * LIMIT);
+    // What else is in the item takes some two hundred bytes: the limit is somewhere among these.
+    let around = (0..40).map(|step| LIMIT - 390 + 10 * step);
+    let sizes: Vec<usize> = [small, huge].into_iter().chain(around).collect();
+    let fixture = Fixture::start().await;
+    let runs = AtomicUsize::new(0);
+    let results: Vec<Returned> = sizes.iter().map(|size| text(*size)).collect();
+    let first = deliver(&fixture.store(), &runs, LONG, &results).await;
+    let mut kept_sizes = Vec::new();
+    for (at, (outcome, size)) in first.iter().zip(&sizes).enumerate() {
+        let Outcome::Executed { outcome: Some(result), kept } = outcome else {
+            panic!("{size} bytes: {outcome:?}")
+        };
+        assert_eq!(result.len(), *size, "whoever asked has it all");
+        assert_eq!(status(&fixture, at), "COMPLETED", "{size} bytes");
+        match kept {
+            Kept::Whole => kept_sizes.push(*size),
+            kept => assert_eq!(*kept, Kept::TooLarge, "{size} bytes"),
+        }
+    }
+    let largest = *kept_sizes.iter().max().unwrap();
+    assert!((LIMIT - 390..LIMIT).contains(&largest), "{largest} of {LIMIT} bytes are kept");
+    assert!(sizes.iter().all(|size| (*size <= largest) == kept_sizes.contains(size)));
+
+    let second = deliver(&fixture.store(), &runs, LONG, &results).await;
+    for ((outcome, size), result) in second.iter().zip(&sizes).zip(&results) {
+        let Outcome::Replayed { outcome } = outcome else { panic!("{size} bytes: {outcome:?}") };
+        let Returned::Value(result) = result else { panic!("all are values") };
+        let expected: Option<&Json> = kept_sizes.contains(size).then_some(result);
+        assert!(outcome.as_ref() == expected, "{size} bytes");
+    }
+    assert_eq!(runs.into_inner(), sizes.len(), "each ran once");
+}
+
+#[tokio::test]
+async fn a_result_that_cannot_be_serialized_completes_its_key() {
+    let fixture = Fixture::start().await;
+    let runs = AtomicUsize::new(0);
+    let results = [text(10), Returned::Unserializable, Returned::Nothing];
+    let first = deliver(&fixture.store(), &runs, LONG, &results).await;
+    let lost = Kept::Unserializable;
+    assert!(
+        matches!(&first[1], Outcome::Executed { outcome: None, kept } if *kept == lost),
+        "{first:?}"
+    );
+    let second = deliver(&fixture.store(), &runs, LONG, &results).await;
+    for (at, outcome) in second.iter().enumerate() {
+        assert_eq!(status(&fixture, at), "COMPLETED");
+        let replayed =
+            matches!(outcome, Outcome::Replayed { outcome } if outcome.is_some() == (at == 0));
+        assert!(replayed, "{outcome:?}");
+    }
+    assert_eq!(runs.into_inner(), 3);
+}
+
+/// The store computes sizes as DynamoDB documents them. Were it wrong, DynamoDB would say so.
+#[tokio::test]
+async fn what_dynamodb_finds_too_large_is_left_out_as_well() {
+    let fixture = Fixture::start().await;
+    let runs = AtomicUsize::new(0);
+    let refusal = Fault::Instead(
+        400,
+        json!({
+            "__type": "com.amazon.coral.validate#ValidationException",
+            "message": "Item size has exceeded the maximum allowed size",
+        }),
+    );
+    fixture.wire.fault([Fault::Pass, refusal]);
+    let outcomes = deliver(&fixture.store(), &runs, LONG, &[text(10)]).await;
+    assert!(
+        matches!(&outcomes[0], Outcome::Executed { outcome: Some(_), kept: Kept::TooLarge }),
+        "{outcomes:?}"
+    );
+    assert_eq!(fixture.wire.operations(), ["PutItem"; 3]);
+    assert_eq!(status(&fixture, 0), "COMPLETED");
+}
+
+fn out_of_order() -> Fault {
+    Fault::Instead(500, json!({"__type": "InternalServerError", "message": "it says so"}))
+}
+
+/// The completion meets each fault up to ten times; then DynamoDB is there again.
+#[tokio::test]
+async fn an_outage_after_the_work_is_waited_out() {
+    let outages: [fn() -> Fault; 4] = [
+        out_of_order,
+        || Fault::error("ThrottlingException"),
+        || Fault::Status(503),
+        || Fault::LoseAnswer,
+    ];
+    for outage in outages {
+        let fixture = Fixture::start().await;
+        let runs = AtomicUsize::new(0);
+        fixture.wire.fault([Fault::Pass].into_iter().chain((0..10).map(|_| outage())));
+        for label in ["executed", "replayed"] {
+            let outcomes = deliver(&fixture.store(), &runs, LONG, &[text(10)]).await;
+            assert_eq!(outcomes[0].label(), label);
+            fixture.wire.heal();
+        }
+        assert_eq!(runs.into_inner(), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_outage_that_outlasts_the_invocation_is_tried_until_then_and_told() {
+    let fixture = Fixture::start().await;
+    let runs = AtomicUsize::new(0);
+    fixture.wire.fault([Fault::Pass].into_iter().chain((0..10_000).map(|_| out_of_order())));
+    let (begun, timeout) = (Instant::now(), Duration::from_secs(2));
+    let outcomes = deliver(&fixture.store(), &runs, timeout, &[text(10)]).await;
+    let took = begun.elapsed();
+    let Outcome::CompletionLost { outcome: Some(_), error } = &outcomes[0] else {
+        panic!("{outcomes:?}")
+    };
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+    assert!(outcomes[0].is_acknowledged(), "the work is done");
+    assert!(took > timeout / 2, "it gave up after {took:?}");
+    assert!(took < timeout, "it answered after its deadline: {took:?}");
+    assert!(fixture.wire.operations().len() > 10, "over and over");
+    assert_eq!(status(&fixture, 0), "INPROGRESS", "until its lease is over");
+    fixture.wire.heal();
+    // Who comes meanwhile does not do it again.
+    let outcomes = deliver(&fixture.store(), &runs, timeout, &[text(10)]).await;
+    assert_eq!(outcomes[0].label(), "busy");
+    assert_eq!(runs.into_inner(), 1);
+}
