@@ -176,6 +176,9 @@ impl Inner {
             pace: &route.prepared.pace,
         };
         let outcomes = self.engine.run(batch).await;
+        if let Some(hook) = &route.operation.on_busy {
+            hook.tell(&**self.engine.clock(), deadline(context), &records, &outcomes).await;
+        }
         route.source.respond(event, &records, &outcomes)
     }
 

@@ -18,7 +18,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer as _};
 
 /// An async function of a payload and a [`Call`]: `async fn(T, Call) -> Result<_, E>`.
 ///
-/// `T` is decoded from the record's payload (SQS body, SNS message, EventBridge detail). Where that
+/// `T` is decoded from the record's payload (SQS body, SNS message, Kinesis data, ...). Where that
 /// is not JSON, `T` is given the text, so that `String` works. Any error type that is a standard
 /// error will do, and [`Failure`] says more. What the function returns besides is not kept: nobody
 /// reads the answer to a queue record.

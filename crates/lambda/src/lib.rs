@@ -23,10 +23,13 @@
 //!
 //! | for | use |
 //! |---|---|
-//! | one source | [`Idempotency::sqs`], [`sns`](Idempotency::sns), [`event_bridge`](Idempotency::event_bridge) |
+//! | a queue, topic or bus | [`sqs`](Idempotency::sqs), [`sns`](Idempotency::sns), [`event_bridge`](Idempotency::event_bridge), [`active_mq`](Idempotency::active_mq), [`rabbit_mq`](Idempotency::rabbit_mq) |
+//! | a stream | [`kinesis`](Idempotency::kinesis), [`dynamodb_stream`](Idempotency::dynamodb_stream), [`kafka`](Idempotency::kafka) |
+//! | another source | [`s3`](Idempotency::s3), [`scheduler`](Idempotency::scheduler), [`pipe`](Idempotency::pipe), [`invoke`](Idempotency::invoke) |
 //! | several sources in one function | [`Idempotency::function`] |
 //! | a whole event, whose result is wanted again | [`Idempotency::event`] |
 //! | any function | [`Idempotency::run`] |
+//! | to see an event's records and keys | [`inspect`] |
 //!
 //! # What is promised
 //!
@@ -39,6 +42,7 @@
 //! `panic = "abort"`.
 
 mod bad_record;
+mod busy;
 mod delivery;
 mod error;
 mod function;
@@ -56,6 +60,7 @@ pub mod testing;
 
 pub use crate::{
     bad_record::{BadRecord, OnBadRecord, Sink},
+    busy::BusyRecord,
     error::{ConfigError, InvocationError, RunError},
     function::{Function, FunctionBuilder},
     handler::Handler,

@@ -18,6 +18,7 @@ pub(crate) use dialect::Spoken;
 
 use crate::{
     bad_record::OnBadRecord,
+    busy::Hook,
     error::ConfigError,
     records::{Envelope, Order},
 };
@@ -59,6 +60,7 @@ pub struct Operation {
     pub(crate) whole_record: bool,
     pub(crate) order: Option<Order>,
     pub(crate) after_failure: AfterFailure,
+    pub(crate) on_busy: Option<Hook>,
     prepared: Arc<OnceLock<Result<Arc<Prepared>, ConfigError>>>,
 }
 
@@ -110,6 +112,7 @@ impl Operation {
             whole_record: false,
             order: None,
             after_failure: AfterFailure::Group,
+            on_busy: None,
             prepared: Arc::default(),
         }
     }

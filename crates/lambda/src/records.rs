@@ -1,8 +1,13 @@
 //! Which records an operation takes, and how: from where, in which order, out of which envelopes.
 
+use std::future::Future;
+
 use lambda_idempotency_core::batch::AfterFailure;
 
-use crate::operation::Operation;
+use crate::{
+    busy::{BusyRecord, Hook},
+    operation::Operation,
+};
 
 /// Which records of a stream or topic wait for each other.
 ///
@@ -66,6 +71,32 @@ impl Operation {
     #[must_use]
     pub fn after_failure(mut self, after: AfterFailure) -> Self {
         self.after_failure = after;
+        self
+    }
+
+    /// Calls `hook` with each record that goes back because another worker holds its key, before the
+    /// source is told. On SQS it can set the message's visibility timeout to the end of the lease, so
+    /// that the message does not come again, and count as received again, for nothing.
+    ///
+    /// All hooks of an invocation run side by side, and are dropped after two seconds, or half of
+    /// the time that is left.
+    ///
+    /// ```
+    /// use lambda_idempotency::{BusyRecord, Operation};
+    ///
+    /// async fn hide(busy: BusyRecord) {
+    ///     let seconds = busy.wait.as_secs() + 1;
+    ///     // sqs.change_message_visibility().receipt_handle(..).visibility_timeout(seconds)
+    /// }
+    /// let place = Operation::new("place-order").key("orderId").on_busy(hide);
+    /// ```
+    #[must_use]
+    pub fn on_busy<F, Fut>(mut self, hook: F) -> Self
+    where
+        F: Fn(BusyRecord) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.on_busy = Some(Hook::new(hook));
         self
     }
 

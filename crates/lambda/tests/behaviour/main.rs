@@ -6,6 +6,7 @@ mod asynchronous;
 mod bounds;
 mod brokers;
 mod bus_lists;
+mod busy;
 mod dialects;
 mod direct;
 mod diverting;
