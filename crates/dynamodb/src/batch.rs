@@ -17,7 +17,7 @@ use crate::{
     config::{Attributes, Config},
     error::{Doing, Failure, sdk_failure, service_failure},
     guard::{predicate, tests},
-    item::fields,
+    item::{fields, key_fields},
     retry::Budget,
     write::{Answer, Lost, Member},
 };
@@ -117,22 +117,20 @@ fn statement(config: &Config, member: &Member<'_>) -> Option<BatchStatementReque
 /// `data`) are reserved words; values never appear in the text.
 fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeValue>)> {
     let Config { table, attributes: names, .. } = config;
-    let key = AttributeValue::S(member.write.key.as_str().to_owned());
+    let key = key_fields(names, &member.write.key);
     let mut parameters = Vec::new();
     let text = match (&member.write.guard, &member.write.record) {
         // Nothing can be deleted where nothing is: a read in the form of a write.
         (Guard::Absent, None) => return None,
         (Guard::Absent, Some(record)) => {
-            parameters.push(key);
-            let mut text = format!("INSERT INTO \"{table}\" VALUE {{'{}': ?", names.id);
-            for (name, value) in fields(names, record) {
-                if let Some(value) = value {
-                    text.push_str(&format!(", '{name}': ?"));
-                    parameters.push(value);
-                }
+            let fields = fields(names, record).into_iter();
+            let fields = fields.filter_map(|(name, value)| Some((name, value?)));
+            let mut members = Vec::new();
+            for (name, value) in key.into_iter().chain(fields) {
+                members.push(format!("'{name}': ?"));
+                parameters.push(value);
             }
-            text.push('}');
-            text
+            format!("INSERT INTO \"{table}\" VALUE {{{}}}", members.join(", "))
         }
         (Guard::Mine(_) | Guard::Seen(_), Some(record)) => {
             // Everything we know is set or removed. What others may have added stays, which a
@@ -160,12 +158,16 @@ fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeVa
 fn where_clause(
     member: &Member<'_>,
     names: &Attributes,
-    key: AttributeValue,
+    key: Vec<(&str, AttributeValue)>,
     parameters: &mut Vec<AttributeValue>,
 ) -> String {
-    parameters.push(key);
+    let mut clause = Vec::new();
+    for (name, value) in key {
+        clause.push(format!("\"{name}\" = ?"));
+        parameters.push(value);
+    }
     let predicate = predicate(tests(&member.write.guard, names), parameters);
-    format!(" WHERE \"{}\" = ?{predicate}", names.id)
+    format!(" WHERE {}{predicate}", clause.join(" AND "))
 }
 
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-iam.html>

@@ -13,6 +13,8 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
 /// Far below what DynamoDB allows, so that all names fit in a statement of 8192 characters.
 const LONGEST_NAME: usize = 255;
+/// DynamoDB's limit for a partition key.
+const LONGEST_PARTITION: usize = 2048;
 
 /// The names of the attributes of an item.
 ///
@@ -57,6 +59,35 @@ pub struct Attributes {
     pub fence: Cow<'static, str>,
     /// S: the type of the last failure. Default `error`.
     pub error: Cow<'static, str>,
+    /// For a table with a sort key. Default none.
+    pub sort_key: Option<SortKey>,
+    /// In which form `data` is written. Default JSON text.
+    pub data_form: DataForm,
+}
+
+/// The sort key of a table that keeps idempotency records beside other items, or a tenant's in a
+/// partition of its own; Powertools' `sort_key_attr` and `static_pk_value`.
+///
+/// All records of one partition share its throughput: DynamoDB allows 1000 writes a second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    /// S: the attribute that holds the idempotency key, in place of [`Attributes::id`].
+    pub name: Cow<'static, str>,
+    /// What `id` holds, the same for every record. Powertools: `idempotency#` and the name of the
+    /// function, unless told otherwise.
+    pub partition: Cow<'static, str>,
+}
+
+/// How an outcome is kept in `data`. Either is read; only where a text could be both does it matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DataForm {
+    /// S: JSON text, as Powertools for Python, Java and .NET keeps it.
+    #[default]
+    Json,
+    /// Any type: the value itself, as Powertools for TypeScript keeps it. `null` in a result is
+    /// kept; a number of more than 38 digits, beyond 10^125, or a nesting of more than 31 levels is
+    /// not, and then only that the work was done.
+    Native,
 }
 
 impl Default for Attributes {
@@ -74,6 +105,8 @@ impl Default for Attributes {
             vanished: "vanished".into(),
             fence: "fence".into(),
             error: "error".into(),
+            sort_key: None,
+            data_form: DataForm::Json,
         }
     }
 }
@@ -96,10 +129,25 @@ impl Attributes {
         ]
     }
 
+    /// What the table's key has to be.
+    pub(crate) fn needed_key(&self) -> String {
+        let sort = match &self.sort_key {
+            None => "no sort key".to_owned(),
+            Some(SortKey { name, .. }) => format!("a sort key `{name}` of type S"),
+        };
+        format!("the table needs a partition key `{}` of type S and {sort}", self.id)
+    }
+
     /// Refuses names that cannot be quoted in a PartiQL statement, and one name used twice.
     fn check(&self) -> Result<(), ConfigError> {
         let mut seen = Vec::new();
-        for name in self.all() {
+        let sort_key = self.sort_key.as_ref();
+        if let Some(SortKey { partition, .. }) = sort_key
+            && !(1..=LONGEST_PARTITION).contains(&partition.len())
+        {
+            return Err(ConfigError::UnfitPartition);
+        }
+        for name in self.all().into_iter().chain(sort_key.map(|sort_key| &*sort_key.name)) {
             let unfit = |c: char| c.is_control() || matches!(c, '"' | '\'' | '\\');
             if name.is_empty() || name.len() > LONGEST_NAME || name.contains(unfit) {
                 return Err(ConfigError::UnfitName(name.into()));
@@ -251,6 +299,9 @@ pub enum ConfigError {
          control characters"
     )]
     UnfitName(String),
+    /// The partition of a [`SortKey`] that is empty or too long.
+    #[error("the partition of a sort key needs 1 to 2048 bytes")]
+    UnfitPartition,
     /// Two attributes have the same name.
     #[error("two attributes are named {0:?}")]
     NameUsedTwice(String),

@@ -3,21 +3,81 @@
 //! Python, Java and .NET keep JSON text in a string attribute, as we do. TypeScript and Go keep the
 //! value itself as a native attribute, which is written out here as the JSON it stands for.
 
+use std::collections::HashMap;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::value::RawValue;
+
+use crate::config::DataForm;
+
+/// How deep lists and maps nest.
+const DEEPEST: usize = 31;
 
 /// The JSON text of an outcome; `None` if it has none (a number that JSON cannot write).
 ///
 /// A string that is not JSON itself is taken for a string result, as Java keeps one.
-pub(crate) fn json_text(value: &AttributeValue) -> Option<String> {
+pub(crate) fn json_text(form: DataForm, value: &AttributeValue) -> Option<String> {
     match value {
-        AttributeValue::S(text) if is_json(text) => Some(text.clone()),
+        AttributeValue::S(text) if form == DataForm::Json && is_json(text) => Some(text.clone()),
         native => {
             let mut out = String::new();
             write(native, &mut out)?;
             Some(out)
         }
     }
+}
+
+/// An outcome as an attribute; as text if it [does not fit](fits).
+pub(crate) fn attribute(form: DataForm, json: &str) -> AttributeValue {
+    let text = || AttributeValue::S(json.to_owned());
+    match form {
+        DataForm::Json => text(),
+        DataForm::Native => native(json).unwrap_or_else(text),
+    }
+}
+
+/// Whether an outcome has this form.
+pub(crate) fn fits(form: DataForm, json: &str) -> bool {
+    form == DataForm::Json || native(json).is_some()
+}
+
+fn native(json: &str) -> Option<AttributeValue> {
+    to_attribute(serde_json::from_str(json).ok()?, 1)
+}
+
+/// By way of [`RawValue`], which keeps the digits of numbers.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>
+fn to_attribute(value: &RawValue, depth: usize) -> Option<AttributeValue> {
+    let json = value.get();
+    Some(match json.bytes().next()? {
+        b'n' => AttributeValue::Null(true),
+        b't' => AttributeValue::Bool(true),
+        b'f' => AttributeValue::Bool(false),
+        b'"' => AttributeValue::S(serde_json::from_str(json).ok()?),
+        b'[' | b'{' if depth > DEEPEST => return None,
+        b'[' => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+            let items = items.into_iter().map(|item| to_attribute(item, depth + 1));
+            AttributeValue::L(items.collect::<Option<_>>()?)
+        }
+        b'{' => {
+            let members: HashMap<String, &RawValue> = serde_json::from_str(json).ok()?;
+            let members = members.into_iter();
+            let members = members.map(|(name, item)| Some((name, to_attribute(item, depth + 1)?)));
+            AttributeValue::M(members.collect::<Option<_>>()?)
+        }
+        _ => number_attribute(json)?,
+    })
+}
+
+fn number_attribute(number: &str) -> Option<AttributeValue> {
+    let mantissa = number.split(['e', 'E']).next().unwrap_or(number);
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let digits = digits.trim_matches('0');
+    let size = number.parse::<f64>().ok()?.abs();
+    let fits = digits.is_empty() || (digits.len() <= 38 && (1e-130..1e126).contains(&size));
+    fits.then(|| AttributeValue::N(number.to_owned()))
 }
 
 fn is_json(text: &str) -> bool {
@@ -88,8 +148,6 @@ fn write_bytes(bytes: &[u8], out: &mut String) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use aws_sdk_dynamodb::primitives::Blob;
 
     use super::*;
@@ -105,15 +163,18 @@ mod tests {
     #[test]
     fn json_text_stays_as_it_is() {
         for text in [r#"{"ok": true}"#, "null", r#""\u00e9""#, " [1]", "12345678901234567890.5"] {
-            assert_eq!(json_text(&s(text)).as_deref(), Some(text));
+            assert_eq!(json_text(DataForm::Json, &s(text)).as_deref(), Some(text));
         }
     }
 
     #[test]
     fn other_text_is_a_string() {
-        assert_eq!(json_text(&s("paid")).as_deref(), Some(r#""paid""#));
-        assert_eq!(json_text(&s("")).as_deref(), Some(r#""""#));
-        assert_eq!(json_text(&s(r#"{"a": NaN}"#)).as_deref(), Some(r#""{\"a\": NaN}""#));
+        assert_eq!(json_text(DataForm::Json, &s("paid")).as_deref(), Some(r#""paid""#));
+        assert_eq!(json_text(DataForm::Json, &s("")).as_deref(), Some(r#""""#));
+        assert_eq!(
+            json_text(DataForm::Json, &s(r#"{"a": NaN}"#)).as_deref(),
+            Some(r#""{\"a\": NaN}""#)
+        );
     }
 
     #[test]
@@ -129,16 +190,40 @@ mod tests {
             ("set".to_owned(), AttributeValue::Ns(vec!["1".into(), "2".into()])),
         ]);
         assert_eq!(
-            json_text(&AttributeValue::M(map)).as_deref(),
+            json_text(DataForm::Json, &AttributeValue::M(map)).as_deref(),
             Some(
                 r#"{"b":"AQID","big":98765432109876543210987654321098765432,"ok":true,"set":[1,2],"é\"":[1.50,"x",null]}"#
             )
         );
-        assert_eq!(json_text(&AttributeValue::Null(true)).as_deref(), Some("null"));
+        assert_eq!(json_text(DataForm::Json, &AttributeValue::Null(true)).as_deref(), Some("null"));
     }
 
     #[test]
     fn a_number_that_json_cannot_write_is_no_outcome() {
-        assert_eq!(json_text(&n("NaN")), None);
+        assert_eq!(json_text(DataForm::Json, &n("NaN")), None);
+    }
+
+    #[test]
+    fn values_are_kept_as_typescript_keeps_them() {
+        let of = |json: &str| attribute(DataForm::Native, json);
+        assert_eq!(of("null"), AttributeValue::Null(true));
+        assert_eq!(of("12.5"), n("12.5"));
+        assert_eq!(of("\"42\""), s("42"));
+        assert_eq!(of("[true]"), AttributeValue::L(vec![AttributeValue::Bool(true)]));
+        for json in ["null", "12.5", "\"42\"", "\"\"", "[]", "{}", r#"{"a":[1,{"b":"x"}]}"#] {
+            assert!(fits(DataForm::Native, json));
+            assert_eq!(json_text(DataForm::Native, &of(json)).as_deref(), Some(json));
+        }
+    }
+
+    #[test]
+    fn what_dynamodb_has_no_type_for_does_not_fit() {
+        let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        for json in ["1e126", "-1e200", "1e-131", &deep(32), "not json"] {
+            assert!(!fits(DataForm::Native, json), "{json}");
+        }
+        for json in ["1e125", "0", "0.0", "1e-130", "18446744073709551615", &deep(31)] {
+            assert!(fits(DataForm::Native, json), "{json}");
+        }
     }
 }

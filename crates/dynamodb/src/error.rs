@@ -203,10 +203,7 @@ pub(crate) fn service_failure(
         }
         "Validation" if of_the_key(&message) => Failure::new(
             StoreErrorKind::Misconfigured,
-            format!(
-                "{doing}: the table needs a partition key `{}` of type S and no sort key",
-                doing.config.attributes.id
-            ),
+            format!("{doing}: {}", doing.config.attributes.needed_key()),
         ),
         _ => Failure::new(StoreErrorKind::Refused, format!("{doing} was refused")),
     };

@@ -16,7 +16,7 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    config::{Attributes, Config},
+    config::{Attributes, Config, SortKey},
     data,
     error::Failure,
 };
@@ -27,16 +27,18 @@ pub(crate) type Item = HashMap<String, AttributeValue>;
 /// The largest item DynamoDB holds, names included.
 pub(crate) const LARGEST: usize = 400 * 1024;
 
-/// The longest partition key.
-const LONGEST_KEY: usize = 2048;
+/// The longest partition key, and the longest sort key.
+const LONGEST_KEYS: [usize; 2] = [2048, 1024];
 
 /// Refuses a key that DynamoDB would refuse, and the whole batch with it.
 pub(crate) fn fit_key(config: &Config, key: &Key) -> Result<(), Failure> {
+    let [partition, sort] = LONGEST_KEYS;
+    let longest = if config.attributes.sort_key.is_some() { sort } else { partition };
     match key.as_str().len() {
-        1..=LONGEST_KEY => Ok(()),
+        length if (1..=longest).contains(&length) => Ok(()),
         length => {
             let context = format!(
-                "a key of {length} bytes for DynamoDB table {}, which takes 1 to {LONGEST_KEY}",
+                "a key of {length} bytes for DynamoDB table {}, which takes 1 to {longest}",
                 config.table
             );
             Err(Failure::new(StoreErrorKind::Refused, context))
@@ -44,14 +46,27 @@ pub(crate) fn fit_key(config: &Config, key: &Key) -> Result<(), Failure> {
     }
 }
 
-/// The primary key of an item. The one place to change for a table with a sort key.
+/// The primary key of an item: each attribute of it, the partition key first.
+pub(crate) fn key_fields<'n>(names: &'n Attributes, key: &Key) -> Vec<(&'n str, AttributeValue)> {
+    let key = AttributeValue::S(key.as_str().to_owned());
+    match &names.sort_key {
+        None => vec![(&names.id, key)],
+        Some(SortKey { name, partition }) => {
+            vec![(&names.id, AttributeValue::S(partition.to_string())), (name, key)]
+        }
+    }
+}
+
+/// The primary key of an item.
 pub(crate) fn primary_key(names: &Attributes, key: &Key) -> Item {
-    HashMap::from([(names.id.to_string(), AttributeValue::S(key.as_str().to_owned()))])
+    let fields = key_fields(names, key).into_iter();
+    fields.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The key text of an item that was read.
 pub(crate) fn key_text<'i>(names: &Attributes, item: &'i Item) -> Option<&'i str> {
-    item.get(names.id.as_ref())?.as_s().ok().map(String::as_str)
+    let name = names.sort_key.as_ref().map_or(&names.id, |sort_key| &sort_key.name);
+    item.get(name.as_ref())?.as_s().ok().map(String::as_str)
 }
 
 /// Every attribute beside the key, with `None` for what the record does not have: a write that
@@ -66,7 +81,7 @@ pub(crate) fn fields<'n>(
         (&names.status, Some(status(record.status))),
         (&names.expiration, Some(seconds(record.expires_at))),
         (&names.in_progress_expiration, record.lease_until.map(millis)),
-        (&names.data, record.outcome.as_deref().map(text)),
+        (&names.data, record.outcome.as_deref().map(|json| data::attribute(names.data_form, json))),
         (&names.validation, record.fingerprint.as_ref().map(|f| text(f.as_str()))),
         (&names.owner, record.owner.map(token)),
         (&names.last_owner, record.last_owner.map(token)),
@@ -113,16 +128,20 @@ pub(crate) fn seconds(at: Timestamp) -> AttributeValue {
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
 pub(crate) fn size(item: &Item) -> usize {
-    item.iter()
-        .map(|(name, value)| {
-            name.len()
-                + match value {
-                    AttributeValue::S(text) => text.len(),
-                    AttributeValue::N(digits) => digits.len().div_ceil(2).saturating_add(1),
-                    _ => 1,
-                }
-        })
-        .sum()
+    item.iter().map(|(name, value)| name.len().saturating_add(value_size(value))).sum()
+}
+
+fn value_size(value: &AttributeValue) -> usize {
+    match value {
+        AttributeValue::S(text) => text.len(),
+        AttributeValue::N(digits) => digits.len().div_ceil(2).saturating_add(1),
+        // Three bytes for each list or map, and one for each of its elements.
+        AttributeValue::L(items) => {
+            items.iter().map(|item| value_size(item).saturating_add(1)).sum::<usize>() + 3
+        }
+        AttributeValue::M(members) => size(members) + members.len() + 3,
+        _ => 1,
+    }
 }
 
 /// An item that is no record.
@@ -155,7 +174,7 @@ pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<Record, Corrupt>
     record.fingerprint = read.text(&names.validation)?.map(Fingerprint::new);
     record.error = read.text(&names.error)?.map(Into::into);
     if let Some(value) = item.get(names.data.as_ref()) {
-        let text = data::json_text(value);
+        let text = data::json_text(names.data_form, value);
         let text = text.ok_or_else(|| corrupt(&names.data, "has no form in JSON"))?;
         record.outcome = Some(text.into());
     }

@@ -120,7 +120,7 @@ use lambda_idempotency_core::{
     store::{Store, StoreError, Verdict, Write},
 };
 
-pub use crate::config::{Attributes, Builder, ConfigError};
+pub use crate::config::{Attributes, Builder, ConfigError, DataForm, SortKey};
 use crate::{config::Config, error::Failure, retry::Budget};
 
 /// A [`Store`] in a DynamoDB table. Cheap to clone; clones share the client.

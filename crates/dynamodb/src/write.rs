@@ -9,7 +9,8 @@ use lambda_idempotency_core::{
 
 use crate::{
     DynamoDbStore, batch,
-    config::Config,
+    config::{Config, DataForm},
+    data,
     error::Failure,
     item::{Item, LARGEST, decode, encode, fit_key, size},
     retry::{Backoff, Budget},
@@ -67,6 +68,16 @@ pub(crate) enum Lost {
 impl<'w> Member<'w> {
     fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, Failure> {
         fit_key(config, &write.key)?;
+        let form = config.attributes.data_form;
+        let outcome = write.record.as_ref().and_then(|record| record.outcome.as_deref());
+        if !outcome.is_none_or(|json| data::fits(form, json)) {
+            let context = format!(
+                "a result that DynamoDB table {} cannot keep as a value of its own (too deep, or \
+                 with numbers too large): return another, or keep results as JSON text",
+                config.table
+            );
+            return Err(Failure::new(StoreErrorKind::TooLarge, context));
+        }
         let encode = |record: &Record| encode(&config.attributes, &write.key, record);
         let item = write.record.as_ref().map(encode);
         let size = item.as_ref().map_or(0, size);
@@ -90,7 +101,16 @@ impl<'w> Member<'w> {
     fn is_own_work(&self, config: &Config, found: &Record) -> bool {
         let has_token = found.owner.is_some() || found.last_owner.is_some();
         let wish = || decode(&config.attributes, self.item.as_ref()?).ok();
-        self.in_doubt && has_token && wish().as_ref() == Some(found)
+        // DynamoDB writes the numbers of a native value in its own way.
+        let plain = |record: &Record| match config.attributes.data_form {
+            DataForm::Json => record.clone(),
+            DataForm::Native => {
+                let mut plain = record.clone();
+                plain.outcome = None;
+                plain
+            }
+        };
+        self.in_doubt && has_token && wish().as_ref().map(plain) == Some(plain(found))
     }
 
     /// The verdict of a write that met `found`.

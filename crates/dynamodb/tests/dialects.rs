@@ -1,0 +1,300 @@
+//! Tables of Powertools as they are set up: composite keys, names of their own, both forms of `data`.
+//! Theirs are the exact requests that it was recorded to make.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use dynoxide::Database;
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    key::Key,
+    record::{Fingerprint, Record, Status},
+    store::{Guard, Seen, Store, Verdict, Write},
+};
+use lambda_idempotency_dynamodb::{Attributes, ConfigError, DataForm, DynamoDbStore, SortKey};
+use serde_json::{Value, json};
+use support::{Fixture, Told, claimed, claims, completed, owner, soon, told};
+
+/// The table in the recorded requests.
+const TABLE: &str = "idem";
+
+/// A call of Powertools: what it claims with, and what it completes with.
+struct Theirs {
+    name: String,
+    key: Key,
+    result: String,
+    put: Value,
+    update: Value,
+}
+
+impl Theirs {
+    fn all(library: &str) -> Vec<Self> {
+        let text = match library {
+            "python" => include_str!("../../core/tests/dialects/vectors/requests-python.json"),
+            _ => include_str!("../../core/tests/dialects/vectors/requests-typescript.json"),
+        };
+        let vectors: Value = serde_json::from_str(text).unwrap();
+        let vectors = vectors["vectors"].as_array().unwrap().iter();
+        let theirs = vectors.filter(|vector| vector["calls"][1].is_object()).map(|vector| Self {
+            name: format!("{library} {}", vector["name"].as_str().unwrap()),
+            key: Key::from_text(vector["idempotency_key"].as_str().unwrap()),
+            result: vector["result_json"].as_str().unwrap().to_owned(),
+            put: vector["calls"][0]["request"].clone(),
+            update: vector["calls"][1]["request"].clone(),
+        });
+        theirs.collect()
+    }
+
+    fn both() -> Vec<Self> {
+        Self::all("python").into_iter().chain(Self::all("typescript")).collect()
+    }
+
+    fn named(name: &str) -> Vec<Self> {
+        let found: Vec<_> = Self::both().into_iter().filter(|t| t.name.ends_with(name)).collect();
+        assert_eq!(found.len(), 2, "one of each library: {name}");
+        found
+    }
+
+    /// Whether they got the key.
+    fn claims(&self, db: &Database) -> bool {
+        db.put_item(serde_json::from_value(self.put.clone()).unwrap()).is_ok()
+    }
+
+    fn completes(&self, db: &Database) {
+        db.update_item(serde_json::from_value(self.update.clone()).unwrap()).unwrap();
+    }
+}
+
+/// The table with these names, beside the fixture's own.
+fn store(fixture: &Fixture, names: Attributes) -> DynamoDbStore {
+    let sort = names.sort_key.as_ref().map(|sort_key| sort_key.name.to_string());
+    let mut schema = vec![json!({"AttributeName": names.id, "KeyType": "HASH"})];
+    let mut types = vec![json!({"AttributeName": names.id, "AttributeType": "S"})];
+    if let Some(sort) = sort {
+        schema.push(json!({"AttributeName": sort, "KeyType": "RANGE"}));
+        types.push(json!({"AttributeName": sort, "AttributeType": "S"}));
+    }
+    let table = json!({
+        "TableName": TABLE, "KeySchema": schema, "AttributeDefinitions": types,
+        "BillingMode": "PAY_PER_REQUEST",
+    });
+    fixture.db.create_table(serde_json::from_value(table).unwrap()).unwrap();
+    DynamoDbStore::builder(fixture.client.clone(), TABLE).attributes(names).build().unwrap()
+}
+
+/// Writes alone or in company; the first verdict.
+async fn send(store: &DynamoDbStore, write: Write, in_batch: bool) -> Verdict {
+    let mut writes = vec![write];
+    if in_batch {
+        writes.extend(claims(2));
+    }
+    store.write(&writes, soon()).await.remove(0)
+}
+
+async fn read(store: &DynamoDbStore, key: &Key) -> Option<Record> {
+    store.read(std::slice::from_ref(key), soon()).await.remove(0).unwrap()
+}
+
+/// Each side claims, completes and reads what the other wrote.
+async fn shares(theirs: &Theirs, names: &Attributes) {
+    for in_batch in [false, true] {
+        let fixture = Fixture::start().await;
+        let store = store(&fixture, names.clone());
+        let (key, name) = (theirs.key.clone(), &theirs.name);
+        assert!(theirs.claims(&fixture.db), "{name}");
+        let claim = Write { key: key.clone(), guard: Guard::Absent, record: Some(claimed(1)) };
+        let Verdict::Found(Some(busy)) = send(&store, claim.clone(), in_batch).await else {
+            panic!("they hold it: {name}")
+        };
+        assert_eq!((busy.status, busy.owner), (Status::InProgress, None));
+        theirs.completes(&fixture.db);
+        let Verdict::Found(Some(done)) = send(&store, claim, in_batch).await else {
+            panic!("they have done it: {name}")
+        };
+        assert_eq!(done.status, Status::Completed, "{name}");
+        assert_eq!(done.expires_at, Timestamp::from_secs(1_700_003_600), "{name}");
+
+        // Expired, it is ours; then they find us at work, and what we did.
+        let guard = Guard::Seen(Seen::of(&done));
+        let mut mine = claimed(1);
+        mine.fingerprint = done.fingerprint.clone();
+        let takeover = Write { key: key.clone(), guard, record: Some(mine.clone()) };
+        assert_eq!(told(&send(&store, takeover, in_batch).await), Told::Written, "{name}");
+        assert_eq!(read(&store, &key).await, Some(mine), "nothing of theirs is left: {name}");
+        assert!(!theirs.claims(&fixture.db), "we hold it: {name}");
+        let mut done = completed(1, "\"ours\"");
+        done.fingerprint = Some(Fingerprint::new("f"));
+        let complete = Write { key: key.clone(), guard: Guard::Mine(owner(1)), record: Some(done) };
+        assert_eq!(told(&send(&store, complete.clone(), in_batch).await), Told::Written, "{name}");
+        assert!(!theirs.claims(&fixture.db), "we have done it: {name}");
+
+        let done = read(&store, &key).await.unwrap();
+        let delete = Write { key: key.clone(), guard: Guard::Seen(Seen::of(&done)), record: None };
+        assert_eq!(told(&send(&store, delete, in_batch).await), Told::Written, "{name}");
+        assert_eq!(read(&store, &key).await, None, "{name}");
+        assert!(theirs.claims(&fixture.db), "it is free: {name}");
+    }
+}
+
+#[tokio::test]
+async fn each_side_reads_what_the_other_writes() {
+    let mut shared = 0;
+    for theirs in Theirs::both().iter().filter(|t| !t.name.contains("composite")) {
+        shares(theirs, &Attributes::default()).await;
+        shared += 1;
+    }
+    assert!(shared >= 65, "{shared}");
+}
+
+#[tokio::test]
+async fn with_a_sort_key() {
+    for (name, partition) in
+        [("composite_key", "idempotency#orders-fn"), ("composite_key_static_pk", "tenant#7")]
+    {
+        for theirs in Theirs::named(name) {
+            let mut names = Attributes::default();
+            names.sort_key = Some(SortKey { name: "sk".into(), partition: partition.into() });
+            shares(&theirs, &names).await;
+        }
+    }
+}
+
+/// As the option of their `DynamoDBPersistenceLayer` would: the same requests, by other names.
+fn renamed(mut theirs: Theirs) -> Theirs {
+    const NAMES: [(&str, &str); 6] = [
+        ("id", "pk1"),
+        ("expiration", "exp"),
+        ("in_progress_expiration", "ipe"),
+        ("status", "st"),
+        ("data", "dt"),
+        ("validation", "val"),
+    ];
+    for (old, new) in NAMES {
+        for request in [&mut theirs.put, &mut theirs.update] {
+            for part in ["Item", "Key"] {
+                let Some(members) = request[part].as_object_mut() else { continue };
+                if let Some(value) = members.remove(old) {
+                    members.insert(new.to_owned(), value);
+                }
+            }
+            for name in request["ExpressionAttributeNames"].as_object_mut().unwrap().values_mut() {
+                if name == old {
+                    *name = json!(new);
+                }
+            }
+        }
+    }
+    theirs
+}
+
+#[tokio::test]
+async fn with_other_attribute_names() {
+    for theirs in Theirs::named("payload_validation") {
+        let mut names = Attributes::default();
+        names.id = "pk1".into();
+        names.expiration = "exp".into();
+        names.in_progress_expiration = "ipe".into();
+        names.status = "st".into();
+        names.data = "dt".into();
+        names.validation = "val".into();
+        shares(&renamed(theirs), &names).await;
+    }
+}
+
+#[tokio::test]
+async fn a_claim_without_a_lease_counts_until_it_expires() {
+    for mut theirs in Theirs::named("string_ascii") {
+        theirs.put["Item"].as_object_mut().unwrap().remove("in_progress_expiration");
+        let fixture = Fixture::start().await;
+        let store = store(&fixture, Attributes::default());
+        assert!(theirs.claims(&fixture.db));
+        let found = read(&store, &theirs.key).await.unwrap();
+        assert_eq!((found.status, found.lease_until), (Status::InProgress, None));
+    }
+}
+
+/// What we complete with is, byte for byte, the `data` and `validation` that they complete with.
+#[tokio::test]
+async fn results_have_the_form_that_they_read() {
+    for (library, form) in [("python", DataForm::Json), ("typescript", DataForm::Native)] {
+        let mut compared = 0;
+        for theirs in Theirs::all(library) {
+            let values = &theirs.update["ExpressionAttributeValues"];
+            let Some(data) = values.get(":response_data") else { continue };
+            if theirs.name.contains("composite") {
+                continue;
+            }
+            for in_batch in [false, true] {
+                let fixture = Fixture::start().await;
+                let mut names = Attributes::default();
+                names.data_form = form;
+                let store = store(&fixture, names);
+                let mut record = completed(1, &theirs.result);
+                record.fingerprint = values[":validation_key"]["S"].as_str().map(Fingerprint::new);
+                let key = theirs.key.clone();
+                let write = Write { key: key.clone(), guard: Guard::Absent, record: Some(record) };
+                assert_eq!(told(&send(&store, write, in_batch).await), Told::Written);
+                let get = json!({ "TableName": TABLE, "Key": theirs.update["Key"] });
+                let got = fixture.db.get_item(serde_json::from_value(get).unwrap()).unwrap();
+                let item = serde_json::to_value(got.item.unwrap()).unwrap();
+                assert_eq!(&item["data"], data, "{}", theirs.name);
+                assert_eq!(item.get("validation"), values.get(":validation_key"));
+                assert_eq!(item["status"], json!({"S": "COMPLETED"}));
+
+                let outcome = read(&store, &key).await.unwrap().outcome.unwrap();
+                let (ours, result) = (serde_json::from_str(&outcome), theirs.result.parse());
+                assert_eq!(ours.ok() as Option<Value>, result.ok(), "{}", theirs.name);
+            }
+            compared += 1;
+        }
+        assert!(compared >= 30, "{library}: {compared}");
+    }
+}
+
+/// `"42"` as TypeScript keeps it is the text 42, which could be JSON.
+#[tokio::test]
+async fn a_text_that_could_be_json_is_read_by_the_form_chosen() {
+    for (form, expected) in [(DataForm::Json, "42"), (DataForm::Native, "\"42\"")] {
+        let fixture = Fixture::start().await;
+        let mut names = Attributes::default();
+        names.data_form = form;
+        let store = store(&fixture, names);
+        let item = json!({
+            "id": {"S": "op#1"}, "status": {"S": "COMPLETED"}, "expiration": {"N": "1700003600"},
+            "data": {"S": "42"},
+        });
+        let put = json!({ "TableName": TABLE, "Item": item });
+        fixture.db.put_item(serde_json::from_value(put).unwrap()).unwrap();
+        let found = read(&store, &Key::from_text("op#1")).await.unwrap();
+        assert_eq!(found.outcome.as_deref(), Some(expected));
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_has_no_native_form_is_told_so() {
+    let fixture = Fixture::start().await;
+    let mut names = Attributes::default();
+    names.data_form = DataForm::Native;
+    let store = store(&fixture, names);
+    let key = Key::from_text("op#1");
+    let record = completed(1, "[1e200]");
+    let write = Write { key, guard: Guard::Absent, record: Some(record) };
+    let Verdict::Unknown(error) = send(&store, write, false).await else { panic!("too large") };
+    assert_eq!(error.kind(), lambda_idempotency_core::store::StoreErrorKind::TooLarge);
+    assert!(!error.to_string().contains("1e200"), "{error}");
+}
+
+#[tokio::test]
+async fn a_sort_key_needs_a_name_of_its_own_and_a_partition() {
+    let fixture = Fixture::start().await;
+    let build = |name: &'static str, partition: &'static str| {
+        let mut names = Attributes::default();
+        names.sort_key = Some(SortKey { name: name.into(), partition: partition.into() });
+        let builder = DynamoDbStore::builder(fixture.client.clone(), TABLE).attributes(names);
+        builder.build().err()
+    };
+    assert_eq!(build("sk", "p"), None);
+    assert_eq!(build("sk", ""), Some(ConfigError::UnfitPartition));
+    assert_eq!(build("id", "p"), Some(ConfigError::NameUsedTwice("id".into())));
+}
