@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::{
     batch::{Delivery, Job, Work},
-    key::{Digest, Document, Key, Scope, Selection, SelectionError, View},
+    key::{Document, Key, Scope, Selection, SelectionError, View},
     outcome::Rejection,
     policy::MissingKey,
     record::Fingerprint,
@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
 
 use crate::{
     bad_record::{BadRecord, OnBadRecord},
-    operation::{Path, Prepared, Spoken},
+    operation::{Looks, Path, Prepared, Spoken},
     source::Record,
 };
 
@@ -30,10 +30,12 @@ pub(crate) struct Texts<'w> {
     pub(crate) identity: Option<Result<Vec<&'w str>, Rejection>>,
 }
 
-/// A record's texts, each parsed at most once.
+/// A record's texts, each parsed at most once, and as far as expressions look at it.
 struct Views<'a> {
     payload: &'a str,
     record: &'a str,
+    /// `None` if the whole payload is the key.
+    looks: Option<&'a Looks>,
     parsed: [Option<Result<Document, Rejection>>; 2],
 }
 
@@ -80,7 +82,7 @@ impl<'a> Extraction<'a> {
             rejection,
         };
         Work::Keyed {
-            key: self.scope().identity(parts),
+            key: self.operation.form.identity(&self.scope(), parts),
             fingerprint: None,
             payload: &record.raw,
             job: sink.job(bad),
@@ -104,7 +106,7 @@ impl<'a> Extraction<'a> {
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Result<Work<'w>, Rejection> {
         let payload = texts.payload;
-        let mut views = Views { payload, record: texts.record, parsed: [None, None] };
+        let mut views = self.views(&texts);
         let (key, _) = match self.find(texts.identity, &mut views) {
             Ok(found) => found,
             Err(Missing::Reject(rejection)) => return Err(rejection),
@@ -117,8 +119,18 @@ impl<'a> Extraction<'a> {
 
     /// The key of a record, for [`inspect`](crate::inspect).
     pub(crate) fn inspect(&self, texts: Texts<'_>) -> Result<Found, Missing> {
-        let Texts { payload, record, identity } = texts;
-        self.find(identity, &mut Views { payload, record, parsed: [None, None] })
+        let mut views = self.views(&texts);
+        self.find(texts.identity, &mut views)
+    }
+
+    fn views<'v>(&'v self, texts: &Texts<'v>) -> Views<'v> {
+        let is_whole = self.operation.key.is_none() && texts.identity.is_none();
+        Views {
+            payload: texts.payload,
+            record: texts.record,
+            looks: (!is_whole).then_some(&self.operation.looks),
+            parsed: [None, None],
+        }
     }
 
     fn find(
@@ -132,17 +144,20 @@ impl<'a> Extraction<'a> {
         match (&self.operation.key, identity) {
             (Some(path), _) => self.select(path, views),
             (None, None) => self.select(&self.operation.whole, views),
-            (None, Some(Ok(identity))) => Ok((self.scope().identity(&identity), None)),
+            (None, Some(Ok(identity))) => {
+                Ok((self.operation.form.identity(&self.scope(), &identity), None))
+            }
             (None, Some(Err(rejection))) => Err(self.missing(rejection)),
         }
     }
 
     fn select(&self, path: &Path, views: &mut Views<'_>) -> Result<Found, Missing> {
-        let error = match views.select(path).map_err(Missing::Reject)? {
-            Ok(selection) => return Ok((self.scope().key(&selection), Some(selection))),
-            Err(error) => error,
-        };
-        Err(self.no_key(path.text(), error))
+        match views.select(path).map_err(Missing::Reject)? {
+            Ok(selection) => {
+                Ok((self.operation.form.key(&self.scope(), &selection), Some(selection)))
+            }
+            Err(error) => Err(self.no_key(path.text(), error)),
+        }
     }
 
     /// The key as another library has it.
@@ -155,13 +170,7 @@ impl<'a> Extraction<'a> {
     }
 
     fn no_key(&self, expression: Arc<str>, error: SelectionError) -> Missing {
-        let is_missing = matches!(
-            error,
-            SelectionError::Missing
-                | SelectionError::Empty
-                | SelectionError::PartMissing { .. }
-                | SelectionError::PartEmpty { .. }
-        );
+        let is_missing = error.is_missing();
         let rejection = Rejection::Key { expression, error };
         if is_missing { self.missing(rejection) } else { Missing::Reject(rejection) }
     }
@@ -186,7 +195,7 @@ impl<'a> Extraction<'a> {
         let selection = views
             .select(path)?
             .map_err(|error| Rejection::Fingerprint { expression: path.text(), error })?;
-        let mut digest = Digest::new(b"lambda-idempotency fingerprint 1");
+        let mut digest = self.operation.form.digest(b"lambda-idempotency fingerprint 1");
         digest.part(selection.canonical_bytes());
         Ok(Some(Fingerprint::new(digest.hex())))
     }
@@ -219,7 +228,13 @@ impl Views<'_> {
             View::Record => (record, self.record),
         };
         let parsed = parsed
-            .get_or_insert_with(|| Document::parse(text).map_err(Rejection::Payload))
+            .get_or_insert_with(|| {
+                let document = match self.looks {
+                    Some(looks) => Document::read(text, looks.at(path.view)),
+                    None => Document::parse(text),
+                };
+                document.map_err(Rejection::Payload)
+            })
             .as_ref();
         Ok(path.expression.select(parsed.map_err(Clone::clone)?))
     }

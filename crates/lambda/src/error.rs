@@ -3,7 +3,11 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
-    clock::Timestamp, failure::Failure, key::ExpressionError, outcome::Rejection, store::StoreError,
+    clock::Timestamp,
+    failure::Failure,
+    key::{ExpressionError, SecretError},
+    outcome::Rejection,
+    store::StoreError,
 };
 use lambda_runtime::Diagnostic;
 
@@ -57,6 +61,42 @@ pub enum ConfigError {
          `@` is the whole payload, as Powertools takes it without an expression"
     )]
     DialectKey {
+        /// The operation.
+        operation: Arc<str>,
+    },
+    /// A part of the key is optional, but there is no key expression.
+    #[error(
+        "operation `{operation}` says that part `{part}` of its key is optional, and names no key; \
+         name one with `.key(\"...\")`"
+    )]
+    OptionalPart {
+        /// The operation.
+        operation: Arc<str>,
+        /// The part.
+        part: String,
+    },
+    /// A secret for keys that is too short.
+    #[error("operation `{operation}`: {source}")]
+    Secret {
+        /// The operation.
+        operation: Arc<str>,
+        /// What is wrong with it.
+        source: SecretError,
+    },
+    /// Keys that can be read hide nothing.
+    #[error(
+        "operation `{operation}` has a secret for its keys and wants them readable; choose one"
+    )]
+    ReadableSecret {
+        /// The operation.
+        operation: Arc<str>,
+    },
+    /// Keys of another library are made as that makes them.
+    #[error(
+        "operation `{operation}` speaks another library's keys, which have no optional parts, no \
+         secret and no readable form"
+    )]
+    DialectForm {
         /// The operation.
         operation: Arc<str>,
     },

@@ -75,7 +75,7 @@ pub use lambda_idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
     failure::Failure,
     key::{
-        KeyPath,
+        Functions, KeyPath,
         dialect::{Dialect, HashFunction},
         payload, record,
     },

@@ -1,6 +1,7 @@
 //! What is done once: a name, a key, and how it is treated.
 
 mod dialect;
+mod keys;
 mod policies;
 
 use std::{
@@ -10,11 +11,12 @@ use std::{
 
 use lambda_idempotency_core::{
     batch::{AfterFailure, Pace},
-    key::{Expression, KeyPath, View, dialect::Dialect},
+    key::{Expression, Form, KeyPath, View, dialect::Dialect},
     policy::{Conflict, Lease, Policy},
 };
 
 pub(crate) use dialect::Spoken;
+pub(crate) use keys::Looks;
 
 use crate::{
     bad_record::OnBadRecord,
@@ -48,6 +50,7 @@ pub struct Operation {
     name: Arc<str>,
     key: Option<KeyPath>,
     key_variable: Option<String>,
+    keys: keys::Keys,
     fingerprint: Option<KeyPath>,
     dialect: Option<Dialect>,
     policy: Policy,
@@ -75,6 +78,9 @@ pub(crate) struct Prepared {
     /// The whole payload, where there is neither a key nor an identity.
     pub(crate) whole: Path,
     pub(crate) fingerprint: Option<Path>,
+    /// Of the key and the fingerprint.
+    pub(crate) looks: Looks,
+    pub(crate) form: Form,
     /// In place of the key and the fingerprint, where keys are another library's.
     pub(crate) spoken: Option<Spoken>,
     pub(crate) policy: Policy,
@@ -101,6 +107,7 @@ impl Operation {
             name: name.into(),
             key: None,
             key_variable: None,
+            keys: keys::Keys::default(),
             fingerprint: None,
             dialect: None,
             policy: Policy::default(),
@@ -119,7 +126,7 @@ impl Operation {
 
     /// Where the idempotency key is: a JMESPath expression on the payload, or, with
     /// [`record`](crate::record), on the raw record. `[a, b]` makes a key of several parts, each of
-    /// which must be there.
+    /// which must be there, unless it is [`optional`](Self::optional).
     #[must_use]
     pub fn key(mut self, path: impl Into<KeyPath>) -> Self {
         self.key = Some(path.into());
@@ -155,7 +162,7 @@ impl Operation {
     /// # Errors
     /// A name that cannot be used; an expression with a mistake, its place marked; a retention of
     /// zero; an environment variable that is neither set nor has a [`key`](Self::key) to fall back
-    /// on.
+    /// on; a secret that is too short; settings that exclude one another.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.prepared().map(|_| ())
     }
@@ -185,13 +192,18 @@ impl Operation {
         }
         let spoken = self.spoken()?;
         let own = |path: Option<KeyPath>| path.filter(|_| spoken.is_none());
+        let key = own(self.key_path()?).map(|path| self.compile("key", &path)).transpose()?;
+        let key = self.with_optional(key)?;
+        let fingerprint = own(self.fingerprint.clone())
+            .map(|path| self.compile("fingerprint", &path))
+            .transpose()?;
         Ok(Prepared {
             name: Arc::clone(&self.name),
-            key: own(self.key_path()?).map(|path| self.compile("key", &path)).transpose()?,
+            looks: Looks::of(&[key.as_ref(), fingerprint.as_ref()]),
+            form: self.form()?,
+            key,
             whole: self.compile("key", &KeyPath::from("@"))?,
-            fingerprint: own(self.fingerprint.clone())
-                .map(|path| self.compile("fingerprint", &path))
-                .transpose()?,
+            fingerprint,
             spoken,
             policy: self.policy.clone(),
             conflict: self.conflict,
@@ -214,7 +226,7 @@ impl Operation {
 
     fn compile(&self, what: &'static str, path: &KeyPath) -> Result<Path, ConfigError> {
         let operation = Arc::clone(&self.name);
-        let expression = match Expression::compile(&path.expression) {
+        let expression = match self.expression(&path.expression) {
             Ok(expression) => expression,
             Err(source) => return Err(ConfigError::Expression { operation, what, source }),
         };

@@ -15,6 +15,7 @@ mod event_layer;
 mod identities;
 mod inspection;
 mod kafka;
+mod keys;
 mod mixed;
 mod operations;
 mod pipes;

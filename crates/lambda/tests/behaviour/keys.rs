@@ -1,0 +1,194 @@
+//! How keys are made: optional parts, functions, readable keys and keys with a secret.
+
+use lambda_idempotency::{ConfigError, Dialect, Functions, Operation, inspect, record};
+use serde_json::{Value, json};
+
+use crate::{
+    secrets_capture::Captured,
+    support::{World, batch, with_body},
+};
+
+/// The keys of SQS messages with these bodies, as they stand in the store.
+fn keys<const N: usize>(operation: &Operation, bodies: [&str; N]) -> [Option<String>; N] {
+    bodies.map(|body| {
+        let event = batch([with_body("m-1", body)]).to_string();
+        let records = inspect::event(&event, Some(operation)).unwrap();
+        let key = records[0].key.as_ref().unwrap();
+        key.key.as_ref().ok().map(|key| key.as_str().to_owned())
+    })
+}
+
+#[tokio::test]
+async fn a_part_that_is_optional_may_be_missing_and_is_no_other_value() {
+    let world = World::new();
+    let operation = Operation::new("place").key("[id, coupon]").optional(["coupon"]);
+    let function = world.idempotency().sqs(operation.clone(), world.handler()).unwrap();
+    let with = |id: &str, more: &str| format!("{{\"id\":\"{id}\"{more}}}");
+    let event = batch([
+        with_body("m-1", &with("a", "")),
+        with_body("m-2", &with("a", ",\"coupon\":null")),
+        with_body("m-3", &with("a", ",\"coupon\":\"~\"")),
+        with_body("m-4", &with("a", ",\"coupon\":\"\"")),
+        with_body("m-5", "{}"),
+        with_body("m-6", "{\"coupon\":\"c\"}"),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, ["m-5", "m-6"], "these have no id");
+    assert_eq!(world.ledger.entry("a").executions.len(), 3, "null is missing");
+
+    let complete = r#"{"id":"a","coupon":"c"}"#;
+    let strict = Operation::new("place").key("[id, coupon]");
+    assert_eq!(keys(&operation, [complete]), keys(&strict, [complete]));
+    let either = Operation::new("place").key("{a: id, b: coupon}").optional(["a", "b"]);
+    let [none, one, other] = keys(&either, ["{}", r#"{"id":"x"}"#, r#"{"coupon":"x"}"#]);
+    assert_eq!(none, None);
+    assert!(one.is_some() && other.is_some() && one != other);
+}
+
+#[tokio::test]
+async fn a_function_of_the_users_own_makes_keys() {
+    let world = World::new();
+    let lower = Functions::standard().with("lower", 1, |arguments| match arguments {
+        [Value::String(text)] => Ok(text.to_lowercase().into()),
+        _ => Err("it is no text"),
+    });
+    let operation =
+        Operation::new("invite").key("lower(id)").fingerprint("lower(do)").functions(lower);
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let event = batch([
+        with_body("m-1", r#"{"id":"Ann@Example.com","do":"x"}"#),
+        with_body("m-2", r#"{"id":"ann@example.com","do":"X"}"#),
+        with_body("m-3", r#"{"id":7,"do":"x"}"#),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, ["m-3"]);
+    world.ledger.assert_each_once(["Ann@Example.com"]);
+    let unknown = Operation::new("invite").key("lower(id)").check().unwrap_err();
+    assert!(unknown.to_string().contains("no function `lower`"), "{unknown}");
+}
+
+#[test]
+fn powertools_expressions_read_what_is_packed() {
+    let packed = r#"{"data":"eyJpZCI6IjcifQ=="}"#;
+    let operation = Operation::new("op").key("powertools_json(powertools_base64(data)).id");
+    let direct = Operation::new("op").key("id");
+    assert_eq!(keys(&operation, [packed]), keys(&direct, [r#"{"id":"7"}"#]));
+}
+
+#[test]
+fn readable_keys_are_read_where_they_are_safe() {
+    let operation = Operation::new("place").key("[tenant, id]").readable_keys();
+    let hashed = Operation::new("place").key("[tenant, id]");
+    let bodies = [r#"{"tenant":"acme","id":42}"#, r#"{"tenant":"acme","id":"a b"}"#];
+    let [safe, unsafe_] = keys(&operation, bodies);
+    assert_eq!(safe.as_deref(), Some("place#~/acme/+42"));
+    assert_eq!(unsafe_, keys(&hashed, bodies)[1]);
+    // A record's own identity stays hashed.
+    let identity = Operation::new("place").readable_keys();
+    assert_eq!(keys(&identity, ["{}"]), keys(&Operation::new("place"), ["{}"]));
+}
+
+/// Neither logs nor errors show what the store's keys hold.
+#[tokio::test]
+async fn readable_keys_are_not_logged() {
+    let captured = Captured::default();
+    let guard = captured.start();
+    let world = World::new();
+    let operation = Operation::new("place").key("id").readable_keys();
+    let idempotency = world.idempotency().with_observer(lambda_idempotency::TracingObserver);
+    let function = idempotency.sqs(operation, world.handler()).unwrap();
+    for fate in ["fail", "", ""] {
+        let event =
+            batch([with_body("m-1", &format!("{{\"id\":\"s3cr3t-id\",\"do\":\"{fate}\"}}"))]);
+        let answer = world.invoke(&function, &event).await;
+        captured.add(&format!("{answer:?}"));
+    }
+    drop(guard);
+    // The handler of this test says its id when it fails; that is its own doing.
+    let text = captured.text().replace("s3cr3t-id has no luck", "");
+    assert!(text.contains("key_hash"), "{text}");
+    assert!(!text.contains("s3cr3t"), "{text}");
+}
+
+#[test]
+fn a_secret_makes_keys_that_nobody_else_makes() {
+    let by_mail = || Operation::new("invite").key("email");
+    let body = r#"{"email":"ann@example.com"}"#;
+    let secrets = ["correct horse battery", "another horse battery"];
+    let [plain] = keys(&by_mail(), [body]);
+    let [one, other] = secrets.map(|secret| {
+        let operation = by_mail().key_secret(secret);
+        assert!(!format!("{operation:?}").contains("horse"));
+        let [key] = keys(&operation, [body]);
+        let [again] = keys(&operation, [body]);
+        assert_eq!(again, key, "the same each time");
+        key
+    });
+    assert!(one.as_ref().is_some_and(|key| key.starts_with("invite#hmac-")));
+    assert!(one != other && one != plain && other != plain);
+    let identity = |operation: Operation| keys(&operation, ["{}"]);
+    let with_secret = identity(Operation::new("invite").key_secret(secrets[0]));
+    assert_ne!(with_secret, identity(Operation::new("invite")));
+}
+
+/// A fingerprint of an amount is found by trying amounts, too.
+#[tokio::test]
+async fn fingerprints_are_made_with_the_secret() {
+    let world = World::new();
+    let with =
+        |secret: &str| Operation::new("pay").key("id").fingerprint("amount").key_secret(secret);
+    let function = world.idempotency().sqs(with("correct horse battery"), world.handler()).unwrap();
+    let body = |amount: u32| with_body("m-1", &json!({ "id": "a", "amount": amount }).to_string());
+    assert!(world.returned(&function, &batch([body(5)])).await.is_empty());
+    assert!(world.returned(&function, &batch([body(5)])).await.is_empty());
+    assert_eq!(world.returned(&function, &batch([body(6)])).await, ["m-1"]);
+    world.ledger.assert_once("a");
+}
+
+#[test]
+fn mistakes_are_found_when_the_function_starts() {
+    let by_id = || Operation::new("op").key("[id, tenant]");
+    let secret = "correct horse battery";
+    for (operation, said) in [
+        (by_id().optional(["coupon"]), "it lists `id`, `tenant`"),
+        (Operation::new("op").key("id").optional(["id"]), "write it as `[a, b]`"),
+        (Operation::new("op").optional(["id"]), "names no key"),
+        (by_id().key_secret("short"), "has 5 bytes"),
+        (by_id().key_secret(secret).readable_keys(), "choose one"),
+        (by_id().key_secret(secret).dialect(Dialect::powertools_python("p")), "another library's"),
+        (by_id().readable_keys().dialect(Dialect::powertools_python("p")), "another library's"),
+        (by_id().optional(["id"]).dialect(Dialect::powertools_python("p")), "another library's"),
+    ] {
+        let error: ConfigError = operation.check().unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(!format!("{error:?}").contains("horse"));
+    }
+}
+
+#[test]
+fn what_a_key_can_fold_is_said_when_the_function_starts() {
+    let captured = Captured::default();
+    let guard = captured.start();
+    for key in ["join('-', [tenant, id])", "[tenant, id]", "to_string(id)"] {
+        let operation = Operation::new("place").key(key);
+        operation.check().unwrap();
+        operation.check().unwrap();
+    }
+    drop(guard);
+    let text = captured.text();
+    let warnings: Vec<_> = text.lines().filter(|line| line.contains("WARN")).collect();
+    assert_eq!(warnings.len(), 2, "{text}");
+    assert!(warnings[0].contains("`join` at offset 4"), "{text}");
+    assert!(warnings[0].contains("operation=\"place\""), "{text}");
+    assert!(warnings[1].contains("`to_string` at offset 9"), "{text}");
+}
+
+/// What no expression looks at cannot make a record bad.
+#[tokio::test]
+async fn only_what_expressions_look_at_has_to_be_sound() {
+    let world = World::new();
+    let operation = Operation::new("place").key("id").fingerprint(record("messageId"));
+    let function = world.idempotency().sqs(operation, world.raw_handler()).unwrap();
+    let body = |name: &str| format!(r#"{{"id":"a","{name}":1,"{name}":2}}"#);
+    let event = batch([with_body("m-1", &body("beside")), with_body("m-2", &body("id"))]);
+    assert_eq!(world.returned(&function, &event).await, ["m-2"]);
+    assert_eq!(world.ledger.entry(&body("beside")).executions.len(), 1);
+}
