@@ -173,7 +173,9 @@ impl<'de> Visitor<'de> for Value<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Variable, A::Error> {
         let mut members = BTreeMap::new();
-        while let Some(name) = map.next_key_seed(NameSeed { wanted: self.wanted })? {
+        while let Some(name) =
+            map.next_key_seed(NameSeed { wanted: self.wanted, json: self.reading.json })?
+        {
             let (name, wanted) = match name {
                 Name::Member(name, wanted) => (name, wanted),
                 Name::Other => {
@@ -206,11 +208,10 @@ enum Name<'a> {
     Number,
 }
 
-/// Tells the name of a member from `serde_json`'s own. Text cannot pass for the latter: without
-/// escapes, [`Document::parse`](super::Document::parse) has refused it, and with escapes it comes
-/// as a temporary.
+/// Tells the name of a member from `serde_json`'s own, which does not stand in the text.
 struct NameSeed<'a> {
     wanted: &'a Node,
+    json: &'a str,
 }
 
 impl<'de, 'a> DeserializeSeed<'de> for NameSeed<'a> {
@@ -229,7 +230,8 @@ impl<'de, 'a> Visitor<'de> for NameSeed<'a> {
     }
 
     fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Name<'a>, E> {
-        if name == NUMBER { Ok(Name::Number) } else { self.visit_str(name) }
+        let is_text = self.json.as_bytes().as_ptr_range().contains(&name.as_ptr());
+        if name == NUMBER && !is_text { Ok(Name::Number) } else { self.visit_str(name) }
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Name<'a>, E> {
