@@ -9,11 +9,13 @@
 mod support;
 
 mod asynchronous;
+mod at_once;
 mod bad_input;
 mod chaos;
 mod costs;
 mod deaths;
 mod duplicates;
+mod every_source;
 mod failures;
 mod keys;
 mod outages;

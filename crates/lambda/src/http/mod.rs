@@ -29,6 +29,9 @@
 //! | a `GET`, `PUT`, `DELETE`, ... | passes by: these methods are idempotent by themselves |
 //! | any, while the store is out of reach | 503 with `Retry-After` |
 //!
+//! The handler finds its [`Call`](crate::Call) among the extensions of the request:
+//! `request.extensions().get::<Call>()`.
+//!
 //! A key counts for one caller, one method and one route. The rest of the request (path, query, body)
 //! is its fingerprint.
 //!

@@ -128,7 +128,7 @@ impl Settings {
     }
 
     /// The handler's call. Its response goes past the engine, which is told what to keep of it.
-    fn job<'j, S>(&self, mut inner: S, request: Request, slot: &Slot) -> Job<'j>
+    fn job<'j, S>(&self, mut inner: S, mut request: Request, slot: &Slot) -> Job<'j>
     where
         S: Service<Request> + Send + 'static,
         S::Response: IntoResponse + Send,
@@ -136,8 +136,9 @@ impl Settings {
         S::Future: Send,
     {
         let (slot, keeps) = (Arc::clone(slot), Arc::clone(&self.keeps));
-        Box::new(move |_| {
+        Box::new(move |call| {
             Box::pin(async move {
+                request.extensions_mut().insert(call);
                 let response = inner.call(request).await.map_err(Into::into)?;
                 let response = response.into_response().await;
                 let status = response.status();

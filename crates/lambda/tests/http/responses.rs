@@ -74,7 +74,8 @@ async fn a_request_that_is_turned_away_can_be_corrected_and_sent_again() {
         assert_eq!((answer.status, answer.problem), (status, None), "the handler's own response");
     }
     assert_eq!(world.calls(), 6);
-    assert_eq!(world.answer(&layer, post("k-1", "corrected")).await.status, 201);
+    let corrected = world.answer(&layer, post("k-1", "corrected")).await;
+    assert_eq!((corrected.status, corrected.failures), (201, Some(6)), "its call tells");
     assert!(world.answer(&layer, post("k-1", "corrected")).await.replayed);
 }
 

@@ -14,7 +14,7 @@ use lambda_http::{
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
 use lambda_idempotency::{
-    Idempotency, InvocationError, MemoryStore, Operation, Silent, Timestamp, http::HttpLayer,
+    Call, Idempotency, InvocationError, MemoryStore, Operation, Silent, Timestamp, http::HttpLayer,
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore};
@@ -62,6 +62,7 @@ impl World {
     ) -> BoxFuture<'static, Result<Response<Body>, OnFire>> {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let clock = self.clock.clone();
+        let failures = request.extensions().get::<Call>().map(Call::failures);
         Box::pin(async move {
             let said = String::from_utf8_lossy(request.body()).into_owned();
             if said.contains("burn") {
@@ -78,6 +79,7 @@ impl World {
             Ok(Response::builder()
                 .status(StatusCode::from_u16(status.unwrap_or(201)).unwrap())
                 .header("x-charge", number.to_string())
+                .header("x-failures", failures.map_or(-1, i64::from))
                 .body(Body::from(format!("charge {number}{}", " ".repeat(length))))
                 .unwrap())
         })
@@ -107,6 +109,7 @@ impl World {
         Answer {
             status: response.status().as_u16(),
             charge: header("x-charge"),
+            failures: header("x-failures").map(|failures| failures.parse().unwrap()),
             replayed: header("idempotency-replayed").is_some(),
             retry_after: header("retry-after").map(|seconds| seconds.parse().unwrap()),
             problem: (header("content-type").as_deref() == Some("application/problem+json"))
@@ -130,6 +133,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     /// The number of the handler's call.
     pub(crate) charge: Option<String>,
+    /// How often its key had failed before; -1 if it was not told.
+    pub(crate) failures: Option<i64>,
     pub(crate) replayed: bool,
     pub(crate) retry_after: Option<u64>,
     pub(crate) problem: Option<Value>,

@@ -98,20 +98,22 @@ fn is_http(event: &Value) -> bool {
 
 /// The ids of the records in an event that is invoked whole; `None` for one that has none.
 pub(crate) fn record_ids(source: Source, event: &Value) -> Vec<Option<String>> {
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    match source {
-        Source::EventBridge => vec![text(event.get("id"))],
-        Source::Sns => {
-            let records = event
-                .get("Records")
-                .and_then(Value::as_array)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            records.iter().map(|record| text(record.pointer("/Sns/MessageId"))).collect()
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let (records, id) = match source {
+        Source::EventBridge => (vec![event.clone()], "/id"),
+        Source::Sns => (list(event.get("Records")), "/Sns/MessageId"),
+        // An object has no id; the function's own lines, in order, tell.
+        Source::S3 => (list(event.get("Records")), "/none"),
+        Source::ActiveMq => (list(event.get("messages")), "/messageID"),
+        Source::RabbitMq => {
+            let queues = event.get("rmqMessagesByQueue").and_then(Value::as_object);
+            let queues = queues.into_iter().flat_map(|queues| queues.values());
+            (queues.flat_map(|queue| list(Some(queue))).collect(), "/basicProperties/messageId")
         }
-        // The function's own lines tell.
-        _ => Vec::new(),
-    }
+        _ => return Vec::new(),
+    };
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    records.iter().map(|record| text(record.pointer(id))).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,84 @@
+//! A function that takes orders from every source but HTTP, with the shop of the orders function.
+
+#[path = "../../../crates/orders/src/ledger.rs"]
+mod ledger;
+#[path = "../../../crates/orders/src/orders.rs"]
+mod orders;
+#[path = "../../../crates/orders/src/rehearsal.rs"]
+mod rehearsal;
+#[path = "../../../crates/orders/src/shop.rs"]
+mod shop;
+
+use lambda_idempotency::{Call, Failure, Operation};
+use lambda_runtime::Error;
+use serde::Deserialize;
+
+use crate::{orders::Order, shop::Shop};
+
+/// A change of a table that holds orders.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Change {
+    new_image: Order,
+}
+
+/// An object that is named for its order.
+#[derive(Deserialize)]
+struct Stored {
+    s3: Place,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    object: Object,
+}
+
+#[derive(Deserialize)]
+struct Object {
+    key: String,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    lambda_runtime::tracing::init_default_subscriber();
+    let (shop, idempotency) = Shop::from_env().await?;
+    let by = |name: &'static str, key| shop.rehearsed(Operation::new(name).key(key));
+    let by_order = |name| by(name, "orderId");
+    let place = {
+        let shop = shop.clone();
+        move |order: Order, call: Call| {
+            let shop = shop.clone();
+            async move { shop.place(order, call).await }
+        }
+    };
+    let index = {
+        let shop = shop.clone();
+        move |change: Change, call: Call| {
+            let shop = shop.clone();
+            async move { shop.place(change.new_image, call).await }
+        }
+    };
+    let import = {
+        let shop = shop.clone();
+        move |stored: Stored, call: Call| {
+            let shop = shop.clone();
+            async move { shop.place(named(stored.s3.object.key)?, call).await }
+        }
+    };
+    let function = idempotency
+        .function()
+        .sqs(by_order("queued"), place.clone())
+        .kinesis(by_order("streamed"), place.clone())
+        .dynamodb_stream(by("changed", "newImage.orderId"), index)
+        .kafka(by_order("published"), place.clone())
+        .s3(by("stored", "s3.object.key"), import)
+        .active_mq(by_order("sent"), place.clone())
+        .rabbit_mq(by_order("routed"), place)
+        .build()?;
+    lambda_runtime::run(function).await
+}
+
+fn named(id: String) -> Result<Order, Failure> {
+    let order = serde_json::json!({ "orderId": id, "customer": "c", "sku": "s", "quantity": 1 });
+    serde_json::from_value(order).map_err(Failure::remember)
+}

@@ -1,0 +1,96 @@
+//! One process that has many invocations at the same time, as Lambda Managed Instances run it:
+//! `lambda_runtime::run_concurrent` with `AWS_LAMBDA_MAX_CONCURRENCY`.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use lambda_idempotency_local::{Apply, Fault, Gate};
+use lambda_idempotency_tests::{
+    ORDERS,
+    events::{batch, batch_of, message, order},
+};
+use serde_json::Value;
+
+use crate::support::{World, orders, returned};
+
+const AT_ONCE: usize = 8;
+
+async fn world() -> World {
+    World::of(orders().concurrency(AT_ONCE)).await
+}
+
+/// The next so many orders wait at this gate until it is opened.
+fn hold(world: &World, orders: u64) -> Gate {
+    let gate = Gate::new();
+    world.dynamodb().faults().add(Fault::hold(Apply::Before, &gate).table(ORDERS).times(orders));
+    gate
+}
+
+#[tokio::test]
+async fn different_orders_are_placed_side_by_side() {
+    let world = world().await;
+    let gate = hold(&world, AT_ONCE as u64);
+    let names: Vec<String> = (0..AT_ONCE).map(|number| format!("o-{number}")).collect();
+    let events: Vec<Value> = names.iter().map(|name| batch_of([order(name)])).collect();
+    let side_by_side = async {
+        gate.reached_by(AT_ONCE as u64).await;
+        gate.open();
+    };
+    let (all, ()) = tokio::join!(world.invoke_at_once(&events), side_by_side);
+    for invocation in all.unwrap().invocations {
+        assert!(returned(&invocation.result).is_empty());
+        assert_eq!(invocation.records.len(), 1, "each tells of its own record");
+        assert_eq!(invocation.records[0].outcome.as_str(), "executed");
+    }
+    world.assert_placed_once(names.iter().map(String::as_str));
+}
+
+#[tokio::test]
+async fn of_many_invocations_with_one_order_one_places_it() {
+    let world = world().await;
+    let gate = hold(&world, 1);
+    // The producer has published it many times.
+    let published = (0..AT_ONCE).map(|copy| message(&format!("m-{copy}"), &order("o-1")));
+    let events: Vec<Value> = published.map(|message| batch([message])).collect();
+    let meanwhile = async {
+        gate.reached().await;
+        // Time for the others to find that it is being placed.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        gate.open();
+    };
+    let (all, ()) = tokio::join!(world.invoke_at_once(&events), meanwhile);
+    let all = all.unwrap();
+    let mut outcomes = Vec::new();
+    for invocation in &all.invocations {
+        assert!(returned(&invocation.result).is_empty());
+        outcomes.extend(invocation.records.iter().map(|line| line.outcome.as_str()));
+    }
+    outcomes.sort_unstable();
+    assert_eq!(outcomes[0], "executed");
+    assert_eq!(outcomes[1..], ["replayed"; AT_ONCE - 1]);
+    world.assert_placed_once(["o-1"]);
+    println!("{AT_ONCE} invocations: {:?}", all.dynamodb.operations);
+    assert_eq!(all.dynamodb.count("PutItem"), 2, "a claim and a completion");
+    assert_eq!(all.dynamodb.requests(), 3, "and the order itself");
+}
+
+#[tokio::test]
+async fn batches_that_overlap_place_each_order_once() {
+    let world = world().await;
+    let names: Vec<String> = (0..20).map(|number| format!("o-{number}")).collect();
+    let mut sent = BTreeSet::new();
+    for round in 0..3 {
+        // Ten of the twenty to each invocation, to each in another order.
+        let steps = [1, 3, 7, 9, 11, 13, 17, 19].iter().enumerate();
+        let batches: Vec<Vec<&str>> = steps
+            .map(|(at, step)| (0..10).map(|n| &*names[(at + round * 5 + n * step) % 20]).collect())
+            .collect();
+        let events: Vec<Value> =
+            batches.iter().map(|batch| batch_of(batch.iter().map(|name| order(name)))).collect();
+        for invocation in world.invoke_at_once(&events).await.unwrap().invocations {
+            assert!(returned(&invocation.result).is_empty(), "{:?}", invocation.records);
+            assert_eq!(invocation.records.len(), 10);
+        }
+        sent.extend(batches.into_iter().flatten());
+    }
+    world.assert_placed_once(sent);
+}

@@ -1,0 +1,255 @@
+//! Every source but the three of the orders function: what became of each record in the end, and in
+//! which order, by a ledger of effects that outlives the processes.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use lambda_idempotency_local::{
+    Fate, FunctionConfig, HttpConfig, InvocationResult, SqsConfig, StreamConfig,
+};
+use lambda_idempotency_tests::{
+    events::{
+        active_mq, batch, inserted, kafka, kinesis, message_in_group, order, order_with, request,
+        stored,
+    },
+    function,
+};
+use serde_json::{Value, json};
+
+use crate::support::{World, history, outcomes};
+
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// The timeout, a second of grace, a second for clocks that differ, and some more.
+const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
+
+fn every_source() -> FunctionConfig {
+    function(env!("CARGO_BIN_EXE_every_source"))
+}
+
+fn http() -> FunctionConfig {
+    function(env!("CARGO_BIN_EXE_http_orders"))
+}
+
+/// A ledger of effects of this test's own.
+struct Effects(PathBuf);
+
+impl Effects {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name =
+            format!("effects-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+    }
+
+    fn of(&self, function: FunctionConfig) -> FunctionConfig {
+        function.env("ORDERS_LEDGER", self.0.to_str().unwrap())
+    }
+
+    /// The orders in the order in which they were placed.
+    fn placed(&self) -> Vec<String> {
+        let lines = fs::read_to_string(&self.0).unwrap_or_default();
+        let placed = lines.lines().filter_map(|line| line.strip_prefix("effect "));
+        placed.map(|rest| rest.split(' ').next().unwrap().to_owned()).collect()
+    }
+}
+
+impl Drop for Effects {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn fails(id: &str, times: u32) -> Value {
+    order_with(id, json!({ "failTimes": times }))
+}
+
+#[tokio::test]
+async fn a_message_group_keeps_its_order_over_failures() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    let report = world
+        .send(&batch([
+            message_in_group("m-1", "a", &fails("a-1", 2)),
+            message_in_group("m-2", "a", &order("a-2")),
+            message_in_group("m-3", "b", &order("b-1")),
+            message_in_group("m-4", "a", &order("a-3")),
+        ]))
+        .await;
+    assert!(report.is_complete());
+    assert_eq!(effects.placed(), ["b-1", "a-1", "a-2", "a-3"]);
+    let first = report.invocations.first().unwrap();
+    let first: Vec<_> = first.records.iter().map(|record| record.outcome.as_str()).collect();
+    assert_eq!(first, ["failed", "returned", "executed", "returned"]);
+}
+
+#[tokio::test]
+async fn a_message_group_keeps_its_order_over_a_death() {
+    let effects = Effects::new();
+    let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
+    let function = effects.of(every_source()).timeout(TIMEOUT);
+    let world = World::with(function, |local| local.sqs(queue)).await;
+    let dies = order_with("a-2", json!({ "dieTimes": 1 }));
+    let report = world
+        .send(&batch([
+            message_in_group("m-1", "a", &order("a-1")),
+            message_in_group("m-2", "a", &dies),
+            message_in_group("m-3", "a", &order("a-3")),
+        ]))
+        .await;
+    assert!(report.is_complete());
+    assert_eq!(effects.placed(), ["a-1", "a-2", "a-3"], "once each, and in order");
+}
+
+#[tokio::test]
+async fn what_is_behind_a_checkpoint_and_was_done_is_not_done_again() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    let report = world
+        .send(&kinesis([
+            (0, 1, "ann", order("ann-1")),
+            (0, 2, "bob", fails("bob-1", 1)),
+            (0, 3, "ann", order("ann-2")),
+            (0, 4, "bob", order("bob-2")),
+            (1, 1, "eve", order("eve-1")),
+        ]))
+        .await;
+    assert!(report.is_complete());
+    let mut placed = effects.placed();
+    assert!(placed.iter().position(|o| o == "bob-1") < placed.iter().position(|o| o == "bob-2"));
+    assert!(placed.iter().position(|o| o == "ann-1") < placed.iter().position(|o| o == "ann-2"));
+    placed.sort();
+    assert_eq!(placed, ["ann-1", "ann-2", "bob-1", "bob-2", "eve-1"], "once each");
+    assert_eq!(report.records().filter(|r| r.outcome.as_str() == "replayed").count(), 1, "ann-2");
+}
+
+#[tokio::test]
+async fn a_record_that_always_fails_is_given_up_and_the_shard_goes_on() {
+    let effects = Effects::new();
+    let limits = StreamConfig {
+        batch_size: 2,
+        max_retries: 2,
+        retry_delay: Duration::from_millis(10),
+        ..StreamConfig::default()
+    };
+    let world = World::with(effects.of(every_source()), |local| local.streams(limits)).await;
+    let report = world
+        .send(&kinesis([
+            (0, 1, "ann", fails("ann-1", 99)),
+            (0, 2, "bob", order("bob-1")),
+            (0, 3, "eve", order("eve-1")),
+        ]))
+        .await;
+    assert_eq!(effects.placed(), ["bob-1", "eve-1"]);
+    assert_eq!(report.dead_letters.len(), 2, "the batch of the bad one");
+    assert_eq!(report.fates(Fate::Done), 1);
+}
+
+#[tokio::test]
+async fn halves_of_a_batch_find_the_record_that_kills_the_process() {
+    let effects = Effects::new();
+    let limits = StreamConfig {
+        max_retries: 0,
+        bisect: true,
+        retry_delay: AFTER_THE_LEASE,
+        ..StreamConfig::default()
+    };
+    let function = effects.of(every_source()).timeout(TIMEOUT);
+    let world = World::with(function, |local| local.streams(limits)).await;
+    let kills = order_with("bob-1", json!({ "dieTimes": 99 }));
+    let report = world.send(&kinesis([(0, 1, "bob", kills), (0, 2, "ann", order("ann-1"))])).await;
+    assert_eq!(effects.placed(), ["ann-1"]);
+    assert_eq!(report.dead_letters.len(), 1, "{:?}", history(&report));
+}
+
+#[tokio::test]
+async fn changes_of_a_table_are_taken_once() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    for outcome in ["executed", "replayed"] {
+        let report = world.send(&inserted(["o-1", "o-2"])).await;
+        assert_eq!(outcomes(&report), [outcome; 2]);
+    }
+    let mut placed = effects.placed();
+    placed.sort();
+    assert_eq!(placed, ["o-1", "o-2"]);
+}
+
+#[tokio::test]
+async fn each_partition_goes_on_from_its_own_checkpoint() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    let first = vec![order("a-1"), fails("a-2", 1), order("a-3")];
+    let second = vec![order("b-1"), order("b-2")];
+    let report = world.send(&kafka([("orders-0", first), ("orders-1", second)])).await;
+    assert!(report.is_complete());
+    assert_eq!(report.invocations.len(), 2);
+    assert_eq!(report.invocations[1].records.len(), 2, "from offset 1 of the first partition");
+    let placed = effects.placed();
+    let of = |partition: char| placed.iter().filter(move |order| order.starts_with(partition));
+    assert!(of('a').eq(["a-1", "a-2", "a-3"]) && of('b').eq(["b-1", "b-2"]), "{placed:?}");
+}
+
+#[tokio::test]
+async fn a_notification_of_a_bucket_is_taken_once() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    for outcome in ["executed", "replayed"] {
+        assert_eq!(outcomes(&world.send(&stored("o-1")).await), [outcome]);
+    }
+    assert_eq!(effects.placed(), ["o-1"]);
+}
+
+#[tokio::test]
+async fn a_brokers_batch_comes_again_as_a_whole_and_is_not_done_again() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    let report = world.send(&active_mq([("ID:1", order("o-1")), ("ID:2", fails("o-2", 1))])).await;
+    assert!(report.is_complete());
+    assert_eq!(outcomes(&report), ["executed", "failed", "replayed", "executed"]);
+    assert_eq!(effects.placed(), ["o-1", "o-2"]);
+}
+
+/// The statuses that the client got.
+fn statuses(report: &lambda_idempotency_local::DeliveryReport) -> Vec<Option<u64>> {
+    let status = |result: &InvocationResult| match result {
+        InvocationResult::Response(response) => response["statusCode"].as_u64(),
+        _ => None,
+    };
+    report.invocations.iter().map(|invocation| status(&invocation.invocation.result)).collect()
+}
+
+#[tokio::test]
+async fn a_client_that_sends_its_request_again_gets_the_same_response() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(http())).await;
+    let asked = request(Some("\"k-1\""), &order("o-1"));
+    for replayed in [false, true] {
+        let report = world.send(&asked).await;
+        assert_eq!(statuses(&report), [Some(201)]);
+        let InvocationResult::Response(response) = &report.invocations[0].invocation.result else {
+            panic!("no response")
+        };
+        assert_eq!(response["headers"]["location"], "/orders/o-1");
+        assert_eq!(response["headers"].get("idempotency-replayed").is_some(), replayed);
+    }
+    let other = world.send(&request(Some("k-1"), &order("o-2"))).await;
+    assert_eq!(statuses(&other), [Some(422)]);
+    assert_eq!(statuses(&world.send(&request(None, &order("o-3"))).await), [Some(400)]);
+    assert_eq!(effects.placed(), ["o-1"]);
+}
+
+#[tokio::test]
+async fn a_client_whose_function_died_is_put_off_until_the_lease_ends() {
+    let effects = Effects::new();
+    let client = HttpConfig { retry_delays: vec![Duration::from_millis(10), AFTER_THE_LEASE] };
+    let function = effects.of(http()).timeout(TIMEOUT);
+    let world = World::with(function, |local| local.http(client)).await;
+    let dies = order_with("o-1", json!({ "dieTimes": 1 }));
+    let report = world.send(&request(Some("k-1"), &dies)).await;
+    assert_eq!(statuses(&report), [None, Some(409), Some(201)]);
+    assert_eq!(effects.placed(), ["o-1"]);
+}
