@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::{Attributes, ConfigError, DataForm, DynamoDbStore, SortKey};
 use serde_json::{Value, json};
-use support::{Fixture, Told, claimed, claims, completed, owner, soon, told};
+use support::{Fault, Fixture, Told, claimed, claims, completed, owner, soon, told};
 
 /// The table in the recorded requests.
 const TABLE: &str = "idem";
@@ -297,4 +297,82 @@ async fn a_sort_key_needs_a_name_of_its_own_and_a_partition() {
     assert_eq!(build("sk", "p"), None);
     assert_eq!(build("sk", ""), Some(ConfigError::UnfitPartition));
     assert_eq!(build("id", "p"), Some(ConfigError::NameUsedTwice("id".into())));
+}
+
+/// The hazard of two fleets on one table: their completion has no condition.
+#[tokio::test]
+async fn their_late_completion_overwrites_ours() {
+    for theirs in Theirs::named("string_ascii") {
+        let fixture = Fixture::start().await;
+        let store = store(&fixture, Attributes::default());
+        let key = theirs.key.clone();
+        let write = |guard, record| Write { key: key.clone(), guard, record: Some(record) };
+        // They claimed, their lease lapsed, and we took over and completed.
+        assert!(theirs.claims(&fixture.db));
+        let stale = read(&store, &key).await.unwrap();
+        let takeover = write(Guard::Seen(Seen::of(&stale)), claimed(1));
+        assert_eq!(told(&send(&store, takeover, false).await), Told::Written);
+        let complete = write(Guard::Mine(owner(1)), completed(1, "\"ours\""));
+        assert_eq!(told(&send(&store, complete, false).await), Told::Written);
+
+        theirs.completes(&fixture.db);
+        let found = read(&store, &key).await.unwrap();
+        assert_ne!(found.outcome.as_deref(), Some("\"ours\""), "{}", theirs.name);
+        assert_eq!(found.owner, completed(1, "1").owner, "our token is what still tells");
+    }
+}
+
+/// And neither has their deletion after a failure: the next delivery does the work again.
+#[tokio::test]
+async fn their_late_failure_deletes_ours() {
+    for theirs in Theirs::named("string_ascii") {
+        let fixture = Fixture::start().await;
+        let store = store(&fixture, Attributes::default());
+        let key = theirs.key.clone();
+        let done =
+            Write { key: key.clone(), guard: Guard::Absent, record: Some(completed(1, "1")) };
+        assert_eq!(told(&send(&store, done, false).await), Told::Written);
+        // As both libraries send it: a key, and nothing else.
+        let delete = json!({ "TableName": TABLE, "Key": theirs.update["Key"] });
+        fixture.db.delete_item(serde_json::from_value(delete).unwrap()).unwrap();
+        assert_eq!(read(&store, &key).await, None);
+    }
+}
+
+/// The other way round there is no such hazard: ours fails its guard.
+#[tokio::test]
+async fn our_late_completion_changes_nothing_of_theirs() {
+    for theirs in Theirs::named("string_ascii") {
+        for in_batch in [false, true] {
+            let fixture = Fixture::start().await;
+            let store = store(&fixture, Attributes::default());
+            let mut lapsed = claimed(1);
+            lapsed.lease_until = Some(Timestamp::from_millis(1_600_000_000_000));
+            let key = theirs.key.clone();
+            let write = |guard, record| Write { key: key.clone(), guard, record: Some(record) };
+            let claim = send(&store, write(Guard::Absent, lapsed), false).await;
+            assert_eq!(told(&claim), Told::Written);
+            assert!(theirs.claims(&fixture.db), "our lease has lapsed");
+            theirs.completes(&fixture.db);
+            let done = read(&store, &key).await;
+            let late = write(Guard::Mine(owner(1)), completed(1, "\"late\""));
+            assert!(matches!(send(&store, late, in_batch).await, Verdict::Found(Some(_))));
+            assert_eq!(read(&store, &key).await, done);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_native_result_whose_answer_was_lost_is_recognised() {
+    for in_batch in [false, true] {
+        let fixture = Fixture::start().await;
+        let mut names = Attributes::default();
+        names.data_form = DataForm::Native;
+        let store = store(&fixture, names);
+        fixture.wire.fault(vec![Fault::LoseAnswer]);
+        let record = completed(1, r#"{"z":1.50,"a":1e3,"n":-0.0}"#);
+        let key = Key::from_text("op#native");
+        let write = Write { key, guard: Guard::Absent, record: Some(record) };
+        assert_eq!(told(&send(&store, write, in_batch).await), Told::Written);
+    }
 }
