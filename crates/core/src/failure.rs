@@ -56,7 +56,8 @@ impl Failure {
         Self { fate: Fate::Remember, ..Self::retry(error) }
     }
 
-    /// A handler that panicked. Tried again; whatever the panic said is not kept.
+    /// A handler that panicked. It says nothing about trying again, so the policy decides; whatever
+    /// the panic said is not kept.
     pub(crate) fn panicked() -> Self {
         Self { class: "a panic", ..Self::from("the handler panicked") }
     }
