@@ -103,16 +103,23 @@ impl Looks {
 impl Walk {
     /// The place whose value is used is read as a whole.
     fn mark(&mut self, place: Place<'_>) {
-        let Some((text, path)) = place else { return };
+        if let Some(node) = self.touch(place) {
+            *node = Node::All;
+        }
+    }
+
+    /// Whether there is a value at the place is looked at.
+    fn touch(&mut self, place: Place<'_>) -> Option<&mut Node> {
+        let (text, path) = place?;
         let mut node = match text {
             None => &mut self.document,
             Some(offset) => self.texts.entry(offset).or_insert_with(Node::none),
         };
         for name in path {
-            let Node::Members(members) = node else { return };
+            let Node::Members(members) = node else { return None };
             node = members.entry(name.to_owned()).or_insert_with(Node::none);
         }
-        *node = Node::All;
+        Some(node)
     }
 
     /// Follows an expression from a place to the place of its value, marking what it uses.
@@ -136,9 +143,12 @@ impl Walk {
                 return Some((Some(*offset), vec![]));
             }
             Ast::MultiList { elements: nodes, .. } | Ast::Function { args: nodes, .. } => {
+                // A list of parts of nothing is nothing, whatever its parts are.
+                self.touch(at.clone());
                 nodes.iter().for_each(|node| self.use_of(node, at.clone()));
             }
             Ast::MultiHash { elements, .. } => {
+                self.touch(at.clone());
                 elements.iter().for_each(|pair| self.use_of(&pair.value, at.clone()));
             }
             Ast::Comparison { lhs, rhs, .. }
@@ -197,6 +207,8 @@ mod tests {
             ("[tenant, order.id]", "{order:{id:*},tenant:*}"),
             ("{x: a.b, y: a.c}", "{a:{b:*,c:*}}"),
             ("a.[b, c.d]", "{a:{b:*,c:{d:*}}}"),
+            ("a.['x']", "{a:{}}"),
+            ("[a.{x: 'x'}, b.length('x')]", "{a:{},b:{}}"),
             ("[a.b, a]", "{a:*}"),
             ("a | b", "{a:{b:*}}"),
             ("@.a", "{a:*}"),

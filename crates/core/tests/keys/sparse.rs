@@ -18,6 +18,9 @@ fn selected_from_sparse(expression: &str, json: &str) -> Result<String, Selectio
 const EXPRESSIONS: &[&str] = &[
     "a",
     "a.b",
+    "a.b.['x']",
+    "a.{x: 'x'}",
+    "json(s).a.['x']",
     "[a, b]",
     "{x: a.b, y: c}",
     "a.[b, c]",
