@@ -22,7 +22,7 @@
 //! # }
 //! ```
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use lambda_idempotency_core::{call::RecordId, key::Key, outcome::Rejection};
 use serde_json::value::RawValue;
@@ -34,8 +34,8 @@ use crate::{
     source::{self, Event, Source, unwrap},
 };
 
-/// A record of an event.
-#[derive(Clone, Debug)]
+/// A record of an event. Its `Debug` leaves out what may be payload.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Record {
     /// The source that the event is from: `sqs`, `sns`, `eventbridge`, ...
@@ -62,8 +62,8 @@ pub struct Record {
     pub key: Option<RecordKey>,
 }
 
-/// The key of a record under an operation.
-#[derive(Clone, Debug)]
+/// The key of a record under an operation. Its `Debug` leaves out what was selected.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct RecordKey {
     /// The key as it stands in the store; or why there is none.
@@ -103,6 +103,24 @@ pub enum InspectError {
     /// The operation has a mistake.
     #[error(transparent)]
     Config(#[from] ConfigError),
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record")
+            .field("source", &self.source)
+            .field("id", &self.id)
+            .field("arn", &self.arn)
+            .field("rejection", &self.payload.as_ref().err().or(self.identity.as_ref().err()))
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RecordKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordKey").field("key", &self.key).finish_non_exhaustive()
+    }
 }
 
 /// The records of an event, in its order. The event is held against every source in turn; what is of

@@ -1,0 +1,361 @@
+//! Nothing that a public type shows of itself holds anything of a payload, a key or a result.
+//!
+//! What is logged is the business of `behaviour/secrets.rs`; here it is `Debug` and `Display`, which
+//! users log.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+use std::{
+    error::Error,
+    fmt::{Debug, Write as _},
+    fs,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use lambda_idempotency::{
+    BadRecord, Call, Dialect, Failure, Idempotency, MemoryStore, MissingKey, OnBadRecord,
+    Operation, Outcome, RunError, StoreError, StoreErrorKind, Timestamp, inspect, record, testing,
+};
+use lambda_idempotency_core::{
+    admission::{Admission, Claim, Settlement, admit},
+    batch::Returned,
+    key::{Document, Expression, Functions, Key, Scope, Secret},
+    outcome::Kept,
+    record::{Fingerprint, Json, Owner, Record, Status},
+    store::{Guard, Seen, Store, Verdict, Write},
+};
+use lambda_idempotency_testkit::faults::{Fault, FaultyStore};
+use serde_json::{Value, json};
+
+const SECRET: &str = "s3cr3t";
+
+/// What was shown, and by what.
+#[derive(Clone, Default)]
+struct Shown(Arc<Mutex<String>>);
+
+impl Shown {
+    fn debug(&self, what: &impl Debug) {
+        let mut text = self.0.lock().unwrap();
+        let name = std::any::type_name_of_val(what);
+        writeln!(text, "{name}: {what:?}\n{name}: {what:#?}").unwrap();
+    }
+
+    fn error(&self, error: &(dyn Error + 'static)) {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            let mut text = self.0.lock().unwrap();
+            writeln!(text, "error: {error}\nerror: {error:?}\nerror: {error:#?}").unwrap();
+            next = error.source();
+        }
+    }
+
+    #[track_caller]
+    fn assert_silent(&self, proof: &[&str]) {
+        let text = self.0.lock().unwrap();
+        for part in proof {
+            assert!(text.contains(part), "nothing was shown of {part}:\n{text}");
+        }
+        let leak = text.lines().find(|line| line.contains(SECRET));
+        assert_eq!(leak, None);
+    }
+}
+
+fn json(text: &str) -> Json {
+    Json::from(format!("\"{text} {SECRET}\""))
+}
+
+fn filled() -> Record {
+    let mut record = Record::new(Status::Completed, Timestamp::from_secs(9));
+    record.owner = Some(Owner::from_bits(1));
+    record.fingerprint = Some(Fingerprint::new("1f38"));
+    record.outcome = Some(json("outcome"));
+    record.error = Some("payments::Declined".into());
+    record
+}
+
+#[test]
+fn records_and_what_is_decided_about_them() {
+    let shown = Shown::default();
+    let key = Key::from_text(format!("charge#~/{SECRET}"));
+    let claim = Claim {
+        owner: Owner::from_bits(2),
+        lease_until: Timestamp::from_secs(60),
+        retention: std::time::Duration::from_secs(60),
+        skew: std::time::Duration::from_secs(1),
+        fingerprint: None,
+    };
+    let Admission::Try { held, .. } = admit(&claim, None, Timestamp::EPOCH) else { panic!() };
+    let complete = Settlement::Complete { outcome: Some(json("settled")) };
+    let remember = Settlement::Remember { outcome: Some(json("failed")), error: "E".into() };
+    shown.debug(&held.settled(&complete, None, Timestamp::EPOCH));
+    shown.debug(&held.settled(&complete, Some(&filled()), Timestamp::EPOCH));
+    shown.debug(&admit(&claim, Some(&filled()), Timestamp::EPOCH));
+    shown.debug(&held);
+    shown.debug(&(complete, remember));
+    shown.debug(&Verdict::Found(Some(filled())));
+    let guard = Guard::Seen(Seen::of(&filled()));
+    shown.debug(&Write { key: key.clone(), guard, record: Some(filled()) });
+    shown.debug(&(Returned::Value(json("returned")), key));
+    for outcome in [
+        Outcome::Executed { outcome: Some(json("executed")), kept: Kept::Whole },
+        Outcome::Replayed { outcome: Some(json("replayed")) },
+        Outcome::CompletionLost {
+            outcome: Some(json("lost")),
+            error: StoreError::new(StoreErrorKind::Unavailable, "completing"),
+        },
+        Outcome::Failed { failure: Failure::retry(SECRET), failures: 1, parked: false },
+    ] {
+        shown.debug(&outcome);
+    }
+    shown.assert_silent(&["Replay", "Overtaken", "Again", "Found", "Executed", "charge#"]);
+}
+
+#[tokio::test]
+async fn stores_and_their_histories() {
+    let shown = Shown::default();
+    let store = FaultyStore::new(MemoryStore::new());
+    store.inject(Fault::lose_answer());
+    let write = Write {
+        key: Key::from_text(format!("charge#~/{SECRET}")),
+        guard: Guard::Absent,
+        record: Some(filled()),
+    };
+    for _ in 0..2 {
+        for verdict in store.write(std::slice::from_ref(&write), Timestamp::EPOCH).await {
+            shown.debug(&verdict);
+        }
+    }
+    shown.debug(&store);
+    shown.debug(&store.history());
+    shown.assert_silent(&["FaultyStore", "Unknown", "Found", "MemoryStore"]);
+}
+
+/// Expressions that go wrong in every way on a document that is secret through and through.
+#[test]
+fn keys_on_their_way() {
+    let shown = Shown::default();
+    let text = json!({
+        "id": SECRET, "list": [SECRET, 1, null], "none": null, "empty": "", "n": 0.1,
+        "object": { "a": SECRET }, "text": format!("{{\"{SECRET}\": "), "b64": "czNjcjN0",
+    });
+    let document = Document::parse(&text.to_string()).unwrap();
+    shown.debug(&document);
+    let expressions = [
+        "id",
+        "none",
+        "empty",
+        "nowhere",
+        "[id, nowhere]",
+        "{a: id, b: none}",
+        "[id, empty]",
+        "to_number(id)",
+        "sum(list)",
+        "sort(list)",
+        "join(id, list)",
+        "abs(id)",
+        "json(text)",
+        "json(id)",
+        "json(list)",
+        "keys(id)",
+        "list[*].a",
+        "max_by(list, &a)",
+        "length(n)",
+        "map(&to_number(@), list)",
+        "to_string(@)",
+        "powertools_json(text)",
+        "reverse(n)",
+        "powertools_base64(id)",
+        "powertools_base64_gzip(b64)",
+        "starts_with(list, id)",
+        "starts_with(id, list)",
+        "sort_by(list, &@)",
+        "merge(id)",
+        "not_null(none, nowhere)",
+    ];
+    let mut refused = 0;
+    for text in expressions {
+        match Expression::compile_with(text, &Functions::standard()) {
+            Ok(expression) => match expression.select(&document) {
+                Ok(selection) => {
+                    shown.debug(&selection);
+                    shown.debug(&(Scope { operation: "op", tenant: None }.key(&selection)));
+                }
+                Err(error) => {
+                    refused += 1;
+                    shown.error(&error);
+                }
+            },
+            Err(error) => shown.error(&error),
+        }
+    }
+    assert!(refused > 15, "{refused}");
+    for dialect in [Dialect::powertools_python("p"), Dialect::powertools_typescript("t")] {
+        let document = dialect.read(&text.to_string()).unwrap();
+        shown.debug(&document);
+        for text in expressions {
+            match dialect.compile(text) {
+                Ok(expression) => match dialect.key(&document, Some(&expression)) {
+                    Ok(key) => shown.debug(&key),
+                    Err(error) => shown.error(&error),
+                },
+                Err(error) => shown.error(&error),
+            }
+        }
+    }
+    for text in [
+        format!("{{\"{SECRET}\""),
+        format!("{{\"{SECRET}\":1,\"{SECRET}\":2}}"),
+        SECRET.to_owned(),
+        format!("[\"{SECRET}\", 1e999]"),
+        format!("[\"{SECRET}\\q\"]"),
+    ] {
+        shown.error(&Document::parse(&text).unwrap_err());
+        for dialect in [Dialect::powertools_python("p"), Dialect::powertools_typescript("t")] {
+            if let Err(error) = dialect.read(&text) {
+                shown.error(&error);
+            }
+        }
+    }
+    shown.debug(&Secret::new(SECRET.repeat(8)).unwrap());
+    shown.error(&Secret::new(SECRET).unwrap_err());
+    shown.assert_silent(&["Selection", "Document", "DialectDocument", "Secret", "at line"]);
+}
+
+#[tokio::test]
+async fn what_a_function_is_told() {
+    let shown = Shown::default();
+    let idempotency = Idempotency::new(MemoryStore::new());
+    let (bad, call) = (shown.clone(), shown.clone());
+    let operation = Operation::new("op").key("id").on_bad_record(OnBadRecord::divert(
+        move |record: BadRecord| {
+            bad.debug(&record);
+            async { Ok::<(), Failure>(()) }
+        },
+    ));
+    let handler = move |_: Value, this: Call| {
+        call.debug(&this);
+        async { Err::<(), _>(Failure::retry(SECRET)) }
+    };
+    let message = |body: String| {
+        json!({
+            "messageId": "m", "eventSource": "aws:sqs", "body": body,
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders",
+        })
+    };
+    let bodies = [
+        json!({ "id": SECRET }).to_string(),
+        json!({ "id": null, "x": SECRET }).to_string(),
+        SECRET.to_owned(),
+    ];
+    let function = idempotency.sqs(operation.clone(), handler).unwrap();
+    for body in bodies {
+        let event = json!({ "Records": [message(body)] });
+        if let Err(error) = testing::invoke(&function, &event).await {
+            shown.error(&error);
+        }
+        for record in inspect::event(&event.to_string(), Some(&operation)).unwrap() {
+            shown.debug(&record);
+            if let Some(Err(error)) = record.key.map(|key| key.key) {
+                shown.error(&error);
+            }
+        }
+    }
+    for event in [json!({ SECRET: SECRET }), json!([SECRET]), json!(SECRET)] {
+        shown.error(&testing::invoke(&function, &event).await.unwrap_err());
+    }
+    let raw = Operation::new("raw").key(record("body")).on_missing_key(MissingKey::Skip);
+    shown.debug(&raw);
+    shown.error(&inspect::event(&format!("{{\"{SECRET}"), None).unwrap_err());
+    shown.assert_silent(&["BadRecord", "Call", "Record {", "RecordKey", "no source", "Operation"]);
+}
+
+#[tokio::test]
+async fn what_a_caller_of_run_is_told() {
+    let shown = Shown::default();
+    let idempotency = Idempotency::new(MemoryStore::new());
+    let by_id = Operation::new("op").key("id").fingerprint("note");
+    let payload = |id: &str, note: &str| json!({ "id": format!("{SECRET}-{id}"), "note": note });
+    let fails = async |payload: &Value, failure: Failure| -> RunError {
+        let run = idempotency.run(&by_id, payload, None, |_| async { Err::<(), _>(failure) });
+        run.await.unwrap_err()
+    };
+    shown.error(&fails(&payload("a", SECRET), Failure::retry(SECRET)).await);
+    shown.error(&fails(&payload("b", SECRET), Failure::remember(SECRET)).await);
+    shown.error(&fails(&payload("b", SECRET), Failure::remember(SECRET)).await);
+    shown.error(&fails(&json!({ "note": SECRET }), Failure::retry(SECRET)).await);
+    let done = payload("c", SECRET);
+    let run = idempotency.run(&by_id, &done, None, |_| async { Ok::<_, Failure>(1) });
+    assert!(!run.await.unwrap().replayed);
+    let other = payload("c", "another");
+    let run = idempotency.run(&by_id, &other, None, |_| async { Ok::<_, Failure>(1) });
+    shown.error(&run.await.unwrap_err());
+    let run = idempotency.run(&by_id, &done, None, |_| async { Ok::<String, Failure>("".into()) });
+    shown.error(&run.await.unwrap_err());
+    shown.assert_silent(&["handler failed", "for good", "another payload", "another type"]);
+}
+
+/// Every public error of these crates; one that is added here is one that somebody has looked at.
+#[test]
+fn no_error_is_forgotten() {
+    const LOOKED_AT: &[&str] = &[
+        // Texts of our own, positions, and parts of expressions: see above.
+        "DocumentError",
+        "ExpressionError",
+        "InspectError",
+        "InvocationError",
+        "Loss",
+        "NoKey",
+        "Rejection",
+        "RunError",
+        "SecretError",
+        "SelectionError",
+        "StoreError",
+        // Of the configuration, which is not data.
+        "ConfigError",
+        "EntropyError",
+        "NotStarted",
+        "UnknownHashFunction",
+    ];
+    let mut found = Vec::new();
+    for of in ["core", "dynamodb", "lambda"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(of).join("src");
+        errors(&root, &mut found);
+    }
+    found.sort_unstable();
+    found.dedup();
+    assert!(found.len() > 10, "{found:?}");
+    for name in &found {
+        assert!(
+            LOOKED_AT.contains(&name.as_str()),
+            "`{name}` is a new error: see that it shows nothing of a payload, a key or a result, \
+             try it in this file, and add it to the list"
+        );
+    }
+}
+
+/// The public types below `folder` that are errors.
+fn errors(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            errors(&path, found);
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let mut derived = false;
+        for line in text.lines() {
+            derived |= line.contains("thiserror::Error");
+            let rest = line.strip_prefix("pub enum ").or_else(|| line.strip_prefix("pub struct "));
+            if let Some(rest) = rest {
+                let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+                let written = text.contains(&format!("Error for {name} "));
+                if derived || written {
+                    found.push(name.to_owned());
+                }
+            }
+            // A blank line ends what a derive is about.
+            derived &= !line.is_empty();
+        }
+    }
+}
