@@ -5,6 +5,7 @@
 mod claiming;
 mod coalescing;
 mod conflict;
+mod contention;
 mod deadline;
 mod handles;
 mod in_process;

@@ -1,0 +1,96 @@
+//! Every test that `docs/scenarios.md` names exists.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// What the first part of a name stands for: a folder of files, or one file.
+const PLACES: [(&str, &str); 10] = [
+    ("conformance", "crates/testkit/src/conformance"),
+    ("engine", "crates/core/tests/engine"),
+    ("keys", "crates/core/tests/keys"),
+    ("dialects", "crates/core/tests/dialects"),
+    ("shuttle", "crates/core/tests/shuttle"),
+    ("process", "crates/core/src/process"),
+    ("behaviour", "crates/lambda/tests/behaviour"),
+    ("http", "crates/lambda/tests/http"),
+    ("dynamodb", "crates/dynamodb/tests"),
+    ("e2e", "tests/tests/e2e"),
+];
+const HOSTILE: &str = "crates/lambda/tests/hostile.rs";
+
+/// The file and the function that a name like `engine::order::a_test` stands for.
+fn resolve(name: &str) -> Option<(String, &str)> {
+    let (place, rest) = name.split_once("::")?;
+    if place == "hostile" {
+        return Some((HOSTILE.to_owned(), rest));
+    }
+    let (_, folder) = PLACES.iter().find(|(name, _)| *name == place)?;
+    let (file, function) = rest.split_once("::")?;
+    Some((format!("{folder}/{file}.rs"), function))
+}
+
+/// Whether `source` has the function, as a test or as a scenario of the suite.
+fn has(source: &str, function: &str, is_scenario: bool) -> bool {
+    let wanted = format!("fn {function}(");
+    let mut lines = source.lines().peekable();
+    let mut attributed = false;
+    while let Some(line) = lines.next() {
+        let line = line.trim();
+        if line.contains(&wanted) {
+            return attributed || (is_scenario && line.starts_with("pub async fn "));
+        }
+        let is_test = line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        attributed = is_test || (attributed && (line.starts_with("#[") || line.starts_with("//")));
+    }
+    false
+}
+
+/// The names in a row, between backticks.
+fn names(row: &str) -> impl Iterator<Item = &str> {
+    row.split('`').skip(1).step_by(2).filter(|name| name.contains("::") && !name.contains("Run::"))
+}
+
+#[test]
+fn every_test_in_the_table_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let table = fs::read_to_string(root.join("docs/scenarios.md")).unwrap();
+    let mut sources = BTreeMap::new();
+    let (mut rows, mut named, mut wrong) = (0, 0, Vec::new());
+    for row in table.lines().filter(|line| line.starts_with("| ")) {
+        if row.starts_with("| Scenario |") {
+            continue;
+        }
+        rows += 1;
+        let excused = ["does not apply", "left out", "on purpose", "are made of the raw JSON"];
+        if names(row).next().is_none() && !excused.iter().any(|reason| row.contains(reason)) {
+            wrong.push(format!("neither a test nor a reason: {row}"));
+        }
+        for name in names(row) {
+            named += 1;
+            let Some((file, function)) = resolve(name) else {
+                wrong.push(format!("{name}: no such place"));
+                continue;
+            };
+            let source = sources
+                .entry(file.clone())
+                .or_insert_with(|| fs::read_to_string(root.join(&file)).unwrap_or_default());
+            if !has(source, function, name.starts_with("conformance::")) {
+                wrong.push(format!("{name}: no such test in {file}"));
+            }
+        }
+    }
+    assert!(rows > 90 && named > 120, "{rows} rows, {named} tests: is this the table?");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_test_that_is_none_is_found_out() {
+    let source = "#[tokio::test]\n#[ignore]\nasync fn is(\nfn helper(\npub async fn scenario(\n";
+    assert!(has(source, "is", false));
+    assert!(!has(source, "helper", false) && !has(source, "gone", false));
+    assert!(has(source, "scenario", true) && !has(source, "scenario", false));
+    assert_eq!(
+        resolve("engine::order::a"),
+        Some(("crates/core/tests/engine/order.rs".into(), "a"))
+    );
+    assert_eq!(resolve("nowhere::order::a"), None);
+}
