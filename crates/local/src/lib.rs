@@ -5,8 +5,8 @@
 //! - **Lambda**: the [Runtime API] on a loopback port, and the function's binary as a child process that talks to it.
 //!   A process that misses its deadline is killed with `SIGKILL`, a crashed one is replaced, and there may be several
 //!   at once ([`LocalBuilder::sandboxes`]), so that two deliveries can race.
-//! - **The source**: an SQS queue, a stream, a topic's partitions, SNS, EventBridge, a client of HTTP, ..., redelivering
-//!   as each does, up to the dead-letter queue ([`Local::deliver`]).
+//! - **The source**: an SQS queue, a stream, a topic's partitions, SNS, EventBridge, a pipe, a client of HTTP, ...,
+//!   redelivering as each does, up to the dead-letter queue ([`Local::deliver`]).
 //! - **DynamoDB**: embedded, in memory, behind a thin proxy that counts requests and capacity units ([`Usage`]) and
 //!   misbehaves on demand ([`Fault`]).
 //!
@@ -51,6 +51,6 @@ pub use function::{
 pub use local::{Local, LocalBuilder};
 pub use source::{
     AsyncConfig, Batch, BatchVerdict, DeadLetter, DeliveryReport, Event, Fate, HttpConfig,
-    InvocationReport, Kafka, Poller, Queue, RecordReport, Shards, Source, SqsConfig, StreamConfig,
-    parse_event,
+    InvocationReport, Kafka, Pipe, Poller, Queue, RecordReport, Shards, Source, SqsConfig,
+    StreamConfig, parse_event,
 };

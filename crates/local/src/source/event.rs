@@ -12,6 +12,8 @@ pub enum Event {
     Sqs(Vec<Value>),
     /// Records for the shards of a stream: [`Source::Kinesis`] or [`Source::DynamoDb`].
     Stream(Source, Vec<Value>),
+    /// Records for a pipe from a queue or stream: [`Source::Sqs`], [`Source::Kinesis`] or [`Source::DynamoDb`].
+    Pipe(Source, Vec<Value>),
     /// An event with the records of a topic's partitions.
     Kafka(Value),
     /// A request of a client that sends it again.
@@ -21,10 +23,10 @@ pub enum Event {
 }
 
 impl Event {
-    /// How many records it has; one if it is invoked as it is.
+    /// How many records it has; one where nothing in it is known for a record.
     pub fn records(&self) -> usize {
         match self {
-            Self::Sqs(records) | Self::Stream(_, records) => records.len(),
+            Self::Sqs(records) | Self::Stream(_, records) | Self::Pipe(_, records) => records.len(),
             Self::Kafka(event) => {
                 let lists = event.get("records").and_then(Value::as_object);
                 lists
@@ -34,7 +36,8 @@ impl Event {
                     .map(Vec::len)
                     .sum()
             }
-            Self::Http(_) | Self::Whole(..) => 1,
+            Self::Http(_) => 1,
+            Self::Whole(source, event) => record_ids(*source, event).len().max(1),
         }
     }
 }
@@ -54,6 +57,9 @@ pub fn parse_event(name: &str, text: &str) -> Result<Event, InvalidEvent> {
 }
 
 fn recognise(mut event: Value) -> Event {
+    if let Value::Array(items) = event {
+        return recognise_list(items);
+    }
     // SQS and its like write the field in camel case, SNS in Pascal case.
     let named = ["eventSource", "EventSource"].iter().find_map(|field| {
         let records = event.get("Records").and_then(Value::as_array)?;
@@ -76,13 +82,32 @@ fn recognise(mut event: Value) -> Event {
         Some("aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka") => {
             return Event::Kafka(event);
         }
-        Some("aws:mq") => Source::ActiveMq,
+        Some("aws:amq" | "aws:mq") => Source::ActiveMq,
         Some("aws:rmq") => Source::RabbitMq,
         _ if is_http(&event) => return Event::Http(event),
-        _ if has(&event, &["detail-type", "source", "detail"]) => Source::EventBridge,
+        _ if is_of_a_bus(&event) => Source::EventBridge,
+        _ if has(&event, &["scheduleArn", "scheduledTime"]) => Source::Scheduler,
         _ => Source::Direct,
     };
     Event::Whole(source, event)
+}
+
+/// Lists come through a pipe, or from a custom event bus.
+fn recognise_list(items: Vec<Value>) -> Event {
+    let named = items.iter().find_map(|item| item.get("eventSource")?.as_str());
+    let source = match named {
+        Some("aws:sqs") => return Event::Pipe(Source::Sqs, items),
+        Some("aws:kinesis") => return Event::Pipe(Source::Kinesis, items),
+        Some("aws:dynamodb") => return Event::Pipe(Source::DynamoDb, items),
+        Some(_) => Source::Pipe,
+        None if items.iter().any(is_of_a_bus) => Source::EventBridge,
+        None => Source::Direct,
+    };
+    Event::Whole(source, Value::Array(items))
+}
+
+fn is_of_a_bus(event: &Value) -> bool {
+    has(event, &["detail-type", "source", "detail"])
 }
 
 fn has(event: &Value, fields: &[&str]) -> bool {
@@ -100,7 +125,12 @@ fn is_http(event: &Value) -> bool {
 pub(crate) fn record_ids(source: Source, event: &Value) -> Vec<Option<String>> {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
     let (records, id) = match source {
-        Source::EventBridge => (vec![event.clone()], "/id"),
+        Source::EventBridge => {
+            (event.as_array().cloned().unwrap_or_else(|| vec![event.clone()]), "/id")
+        }
+        Source::Scheduler => (vec![event.clone()], "/scheduledTime"),
+        // Brokers' messages have their ids in different places; the function's own lines, in order, tell.
+        Source::Pipe => (list(Some(event)), "/none"),
         Source::Sns => (list(event.get("Records")), "/Sns/MessageId"),
         // An object has no id; the function's own lines, in order, tell.
         Source::S3 => (list(event.get("Records")), "/none"),
@@ -126,6 +156,7 @@ mod tests {
             Event::Sqs(_) => Source::Sqs,
             Event::Kafka(_) => Source::Kafka,
             Event::Http(_) => Source::Http,
+            Event::Pipe(..) => Source::Pipe,
             Event::Stream(source, _) | Event::Whole(source, _) => source,
         };
         assert_eq!(
@@ -151,6 +182,12 @@ mod tests {
         ] {
             assert_eq!(source(http), Source::Http, "{http}");
         }
+        for piped in ["sqs", "kinesis", "dynamodb", "kafka", "amq", "rmq"] {
+            assert_eq!(source(&format!(r#"[7,{{"eventSource":"aws:{piped}"}}]"#)), Source::Pipe);
+        }
+        let bus = r#"[{"detail-type":"t","source":"s","detail":{}}]"#;
+        assert_eq!(source(bus), Source::EventBridge);
+        assert_eq!(source(r#"{"scheduleArn":"a","scheduledTime":"t"}"#), Source::Scheduler);
         for other in [
             r#"{"Records":[]}"#,
             r#"{"Records":[{"eventSource":"aws:other"}]}"#,

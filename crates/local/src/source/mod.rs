@@ -1,15 +1,17 @@
 //! The sources: what AWS does between an event and a function.
 //!
 //! [`parse_event`] recognises an event by its shape. What is polled is a [`Poller`], a state machine without a clock or a
-//! network of its own: [`Queue`] (SQS, standard and FIFO), [`Shards`] (Kinesis, DynamoDB), [`Kafka`]. A notification of
-//! SNS or S3, or an EventBridge event, is an asynchronous invocation with retries; so is a batch of a message broker,
-//! which comes again as a whole. An HTTP request has a client that sends it again.
+//! network of its own: [`Queue`] (SQS, standard and FIFO), [`Shards`] (Kinesis, DynamoDB), [`Kafka`], and a [`Pipe`] from a
+//! queue or stream. A notification of SNS or S3, an EventBridge event or a schedule's occasion is an asynchronous
+//! invocation with retries; so, here, is a batch of a message broker, which comes again as a whole. An HTTP request has a
+//! client that sends it again.
 
 mod asynchronous;
 mod event;
 mod http;
 mod kafka;
 mod lane;
+mod pipe;
 mod poller;
 mod report;
 mod shards;
@@ -21,6 +23,7 @@ pub use event::{Event, parse_event};
 pub use http::HttpConfig;
 pub use kafka::Kafka;
 pub use lane::StreamConfig;
+pub use pipe::Pipe;
 pub use poller::{Batch, Poller};
 pub use report::{DeadLetter, DeliveryReport, Fate, InvocationReport, RecordReport};
 pub use shards::Shards;
@@ -41,6 +44,8 @@ pub enum Source {
     Sns,
     /// An event bus: an asynchronous invocation.
     EventBridge,
+    /// A schedule: an asynchronous invocation.
+    Scheduler,
     /// A bucket's notifications: an asynchronous invocation.
     S3,
     /// A stream: comes again from the checkpoint on.
@@ -53,6 +58,8 @@ pub enum Source {
     ActiveMq,
     /// A broker: the whole batch comes again.
     RabbitMq,
+    /// A pipe: does as its own source where that is a queue or a stream, else delivers the whole batch again.
+    Pipe,
     /// A client that waits for the answer, and sends its request again.
     Http,
     /// Somebody who calls the function and waits for the answer. Nobody retries.
@@ -65,12 +72,14 @@ impl std::fmt::Display for Source {
             Self::Sqs => "sqs",
             Self::Sns => "sns",
             Self::EventBridge => "eventbridge",
+            Self::Scheduler => "scheduler",
             Self::S3 => "s3",
             Self::Kinesis => "kinesis",
             Self::DynamoDb => "dynamodb",
             Self::Kafka => "kafka",
             Self::ActiveMq => "activemq",
             Self::RabbitMq => "rabbitmq",
+            Self::Pipe => "pipe",
             Self::Http => "http",
             Self::Direct => "direct",
         })

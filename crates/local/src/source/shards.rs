@@ -93,8 +93,9 @@ fn shard(record: &Value) -> String {
     id.rsplit_once(':').map_or_else(String::new, |(shard, _)| shard.to_owned())
 }
 
+/// A pipe has the members of `kinesis` beside the rest.
 fn sequence(record: &Value) -> Option<&str> {
-    ["/kinesis/sequenceNumber", "/dynamodb/SequenceNumber"]
+    ["/kinesis/sequenceNumber", "/dynamodb/SequenceNumber", "/sequenceNumber"]
         .iter()
         .find_map(|path| record.pointer(path).and_then(Value::as_str))
 }

@@ -1,0 +1,127 @@
+//! Preparing a [`Local`]: its function, its database, and the settings of its sources.
+
+use std::sync::Arc;
+
+use super::{Local, OnInvocation};
+use crate::function::{OnOutput, Pool};
+use crate::{
+    AsyncConfig, DynamoDb, Error, FunctionConfig, HttpConfig, InvocationReport, OutputLine,
+    SqsConfig, StreamConfig, Table,
+};
+
+/// Prepares a [`Local`].
+pub struct LocalBuilder {
+    function: FunctionConfig,
+    dynamodb: Option<DynamoDb>,
+    tables: Vec<Table>,
+    sandboxes: usize,
+    sqs: SqsConfig,
+    streams: StreamConfig,
+    asynchronous: AsyncConfig,
+    http: HttpConfig,
+    on_output: OnOutput,
+    on_invocation: OnInvocation,
+}
+
+impl LocalBuilder {
+    pub(super) fn new(function: FunctionConfig) -> Self {
+        Self {
+            function,
+            dynamodb: None,
+            tables: Vec::new(),
+            sandboxes: 1,
+            sqs: SqsConfig::default(),
+            streams: StreamConfig::default(),
+            asynchronous: AsyncConfig::default(),
+            http: HttpConfig::default(),
+            on_output: Arc::new(|_| {}),
+            on_invocation: Arc::new(|_| {}),
+        }
+    }
+
+    /// Creates a table at the start.
+    #[must_use]
+    pub fn table(mut self, table: Table) -> Self {
+        self.tables.push(table);
+        self
+    }
+
+    /// Uses a database that is there already: for two functions on the same tables.
+    #[must_use]
+    pub fn dynamodb(mut self, dynamodb: DynamoDb) -> Self {
+        self.dynamodb = Some(dynamodb);
+        self
+    }
+
+    /// How many processes may run at a time; one unless told. They are started when they are needed.
+    #[must_use]
+    pub fn sandboxes(mut self, sandboxes: usize) -> Self {
+        self.sandboxes = sandboxes.max(1);
+        self
+    }
+
+    /// Settings of the queue, and of a pipe from one.
+    #[must_use]
+    pub fn sqs(mut self, config: SqsConfig) -> Self {
+        self.sqs = config;
+        self
+    }
+
+    /// Settings of the event source mapping of a stream or a topic, and of a pipe from a stream.
+    #[must_use]
+    pub fn streams(mut self, config: StreamConfig) -> Self {
+        self.streams = config;
+        self
+    }
+
+    /// Settings of the client that sends HTTP requests.
+    #[must_use]
+    pub fn http(mut self, config: HttpConfig) -> Self {
+        self.http = config;
+        self
+    }
+
+    /// Settings of asynchronous invocation, and of what else comes again as a whole.
+    #[must_use]
+    pub fn asynchronous(mut self, config: AsyncConfig) -> Self {
+        self.asynchronous = config;
+        self
+    }
+
+    /// Gets the lines that the function writes, but for those that tell of a record.
+    #[must_use]
+    pub fn on_output(mut self, callback: impl Fn(OutputLine) + Send + Sync + 'static) -> Self {
+        self.on_output = Arc::new(callback);
+        self
+    }
+
+    /// Gets each invocation of a delivery as soon as it is over.
+    #[must_use]
+    pub fn on_invocation(
+        mut self,
+        callback: impl Fn(&InvocationReport) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_invocation = Arc::new(callback);
+        self
+    }
+
+    /// Starts the database and creates the tables. The function's processes start with the first invocation.
+    pub async fn start(self) -> Result<Local, Error> {
+        let dynamodb = match self.dynamodb {
+            Some(dynamodb) => dynamodb,
+            None => DynamoDb::start().await?,
+        };
+        for table in &self.tables {
+            dynamodb.create_table(table)?;
+        }
+        Ok(Local {
+            pool: Pool::new(self.function, dynamodb.clone(), self.on_output, self.sandboxes),
+            dynamodb,
+            sqs: self.sqs,
+            streams: self.streams,
+            asynchronous: self.asynchronous,
+            http: self.http,
+            on_invocation: self.on_invocation,
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! [`Local`]: the function, its database and its sources, together.
+
+mod builder;
+mod deliver;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+pub use builder::LocalBuilder;
+
+use crate::function::{Pool, new_id};
+use crate::{
+    AsyncConfig, AtOnce, DynamoDb, Error, FunctionConfig, HttpConfig, InFlight, Invocation,
+    InvocationReport, Signal, SqsConfig, StreamConfig,
+};
+
+type OnInvocation = Arc<dyn Fn(&InvocationReport) + Send + Sync>;
+
+/// A function, a database and the sources, on this machine. Dropping it kills the function's processes.
+pub struct Local {
+    pool: Pool,
+    dynamodb: DynamoDb,
+    sqs: SqsConfig,
+    streams: StreamConfig,
+    asynchronous: AsyncConfig,
+    http: HttpConfig,
+    on_invocation: OnInvocation,
+}
+
+impl Local {
+    /// Prepares to run this function.
+    pub fn builder(function: FunctionConfig) -> LocalBuilder {
+        LocalBuilder::new(function)
+    }
+
+    /// Invokes the function once, as `aws lambda invoke` does, and waits for the end.
+    ///
+    /// Waits for a free sandbox first. If the future is dropped, the process is killed.
+    pub async fn invoke(&self, event: &Value) -> Result<Invocation, Error> {
+        self.invoke_bytes(new_id(), event.to_string()).await
+    }
+
+    /// Invokes the function with these very bytes, JSON or not, and with a request id of the caller's choosing.
+    pub async fn invoke_bytes(
+        &self,
+        request_id: impl Into<String>,
+        event: impl Into<Bytes>,
+    ) -> Result<Invocation, Error> {
+        self.pool.invoke(request_id.into(), event.into()).await
+    }
+
+    /// Invokes the function with all of these events at the same time, in one process, as Lambda Managed Instances do; see
+    /// [`FunctionConfig::concurrency`]. Events beyond the process's concurrency wait until it asks for more.
+    ///
+    /// If the future is dropped, the process is killed.
+    pub async fn invoke_at_once(&self, events: &[Value]) -> Result<AtOnce, Error> {
+        let events = events.iter().map(|event| (new_id(), event.to_string().into()));
+        self.pool.invoke_at_once(events.collect()).await
+    }
+
+    /// The invocations that are running now.
+    pub fn in_flight(&self) -> Vec<InFlight> {
+        self.pool.in_flight()
+    }
+
+    /// Kills the process of a running invocation with `SIGKILL`. Its result will say so.
+    ///
+    /// With a [`Gate`](crate::Gate) the moment can be chosen exactly:
+    ///
+    /// ```no_run
+    /// # use lambda_idempotency_local::{Apply, Fault, Gate, Local};
+    /// # async fn example(local: Local, event: &str) -> Result<(), lambda_idempotency_local::Error> {
+    /// // The order is placed, and the process dies before it hears of that.
+    /// let gate = Gate::new();
+    /// local.dynamodb().faults().add(Fault::hold(Apply::After, &gate).table("orders").times(1));
+    /// let kill = async {
+    ///     gate.reached().await;
+    ///     local.kill_in_flight();
+    /// };
+    /// let (report, ()) = tokio::join!(local.deliver(event), kill);
+    /// assert!(report?.is_complete(), "the queue delivered it again");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// False if there is no such invocation (any more).
+    pub fn kill(&self, request_id: &str) -> bool {
+        self.pool.kill(request_id)
+    }
+
+    /// Kills the processes of all running invocations, and says how many.
+    pub fn kill_in_flight(&self) -> usize {
+        self.in_flight().iter().filter(|running| self.kill(&running.request_id)).count()
+    }
+
+    /// Sends a signal to a process, by its id ([`InFlight::pid`]): one that has an invocation, or one that missed its
+    /// deadline and was left running ([`FunctionConfig::outlives_timeout`]).
+    ///
+    /// A process that is stopped misses its deadline. To let it go on afterwards, past its lease, it has to be left
+    /// running. False if there is no such process (any more), and on systems that are not Unix.
+    pub fn signal(&self, pid: u32, signal: Signal) -> bool {
+        self.pool.signal(pid, signal)
+    }
+
+    /// Whether a process missed its deadline and was left running ([`FunctionConfig::outlives_timeout`]). It gets no
+    /// more work.
+    pub fn is_left_running(&self, pid: u32) -> bool {
+        self.pool.is_stray(pid)
+    }
+
+    /// The embedded database.
+    pub fn dynamodb(&self) -> &DynamoDb {
+        &self.dynamodb
+    }
+
+    /// Kills all processes, waits until they are gone, and closes.
+    pub async fn shutdown(self) {
+        self.pool.close().await;
+    }
+}
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Local").field("function", self.pool.config()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,107 @@
+//! EventBridge Pipes: between a source's poller and the function, a pipe that hands over bare lists of records.
+//!
+//! A pipe from a queue or a stream goes by `batchItemFailures` in the answer, without being told to, as the source's own
+//! poller does; an answer that it does not understand, an error or a death sends the whole batch back. One from Kafka or
+//! a broker knows no partial answers: its batch comes again as a whole, which is no business of a poller.
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::poller::{Batch, Poller};
+use super::{DeadLetter, Fate, Source};
+use crate::InvocationResult;
+
+/// A pipe from a source that is polled. It waits for the function's answer (`REQUEST_RESPONSE`).
+pub struct Pipe {
+    from: Box<dyn Poller>,
+}
+
+impl Pipe {
+    /// A pipe from a queue or a stream.
+    pub fn new(from: Box<dyn Poller>) -> Self {
+        Self { from }
+    }
+}
+
+impl Poller for Pipe {
+    fn source(&self) -> Source {
+        Source::Pipe
+    }
+
+    fn receive(&mut self, now: Instant, now_ms: u64) -> Option<Batch> {
+        let batch = self.from.receive(now, now_ms)?;
+        let records = batch.event().get("Records").cloned().unwrap_or(Value::Null);
+        Some(Batch::new(records, batch.deliveries().to_vec()))
+    }
+
+    fn settle(&mut self, batch: &Batch, result: &InvocationResult, now: Instant) -> Vec<Fate> {
+        self.from.settle(batch, result, now)
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.from.next()
+    }
+
+    fn into_dead_letters(self: Box<Self>) -> Vec<DeadLetter> {
+        let dead = self.from.into_dead_letters().into_iter();
+        dead.map(|dead| DeadLetter { source: Source::Pipe, ..dead }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Queue, Shards, SqsConfig, StreamConfig};
+
+    fn failing(id: &str) -> InvocationResult {
+        InvocationResult::Response(json!({ "batchItemFailures": [{ "itemIdentifier": id }] }))
+    }
+
+    fn ids(batch: &Batch) -> Vec<&str> {
+        batch.records().map(|(id, _)| id.unwrap()).collect()
+    }
+
+    #[test]
+    fn a_bare_list_goes_through_and_only_what_failed_comes_again() {
+        let now = Instant::now();
+        let mut queue = Queue::new(SqsConfig::default(), Duration::from_secs(3));
+        for id in ["a", "b"] {
+            queue.send(json!({ "messageId": id, "eventSource": "aws:sqs" }), now, 0);
+        }
+        let mut pipe = Pipe::new(Box::new(queue));
+        let batch = pipe.receive(now, 0).unwrap();
+        assert_eq!(batch.event().as_array().unwrap().len(), 2);
+        assert_eq!(batch.event()[1]["messageId"], "b");
+        assert_eq!(pipe.settle(&batch, &failing("b"), now), [Fate::Done, Fate::Returned]);
+        let later = pipe.next().unwrap();
+        let again = pipe.receive(later, 0).unwrap();
+        assert_eq!(ids(&again), ["b"]);
+        for result in [failing("nobody"), InvocationResult::TimedOut] {
+            assert_eq!(pipe.settle(&again, &result, later), [Fate::Returned], "{result}");
+        }
+    }
+
+    /// In a pipe, what is in `kinesis` stands beside the rest.
+    #[test]
+    fn a_stream_goes_on_from_its_checkpoint_and_is_given_up_by_the_pipe() {
+        let now = Instant::now();
+        let record = |sequence: &str| json!({ "eventID": format!("shard-0:{sequence}"), "sequenceNumber": sequence });
+        let config = StreamConfig { max_retries: 0, ..StreamConfig::default() };
+        let records = ["1", "2", "3"].map(record).into();
+        let mut pipe = Pipe::new(Box::new(Shards::new(Source::Kinesis, config, records, now)));
+        let batch = pipe.receive(now, 0).unwrap();
+        pipe.settle(&batch, &failing("2"), now);
+        let later = pipe.next().unwrap();
+        let batch = pipe.receive(later, 0).unwrap();
+        assert_eq!(ids(&batch), ["2", "3"]);
+        let fates = pipe.settle(&batch, &InvocationResult::TimedOut, later);
+        assert_eq!(fates, [Fate::DeadLettered; 2]);
+        let dead = Box::new(pipe).into_dead_letters();
+        assert_eq!(dead.iter().map(|dead| dead.source).collect::<Vec<_>>(), [Source::Pipe; 2]);
+    }
+}

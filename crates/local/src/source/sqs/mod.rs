@@ -1,0 +1,152 @@
+//! A queue, and the poller between it and the function.
+//!
+//! A message that is received becomes invisible for a while. If its batch succeeds, it is deleted; if not, it appears
+//! again when that while is over, with a new receipt handle and a higher receive count. Received too often, it goes to
+//! the dead-letter queue: here at the last failure, where AWS would wait for the next attempt to receive it.
+//!
+//! In a FIFO queue, which its ARN tells, a message that is invisible blocks its message group: nothing behind it is
+//! received until it is deleted, dead or visible again.
+
+mod message;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use self::message::Message;
+use super::poller::{Batch, Delivery, Poller};
+use super::{BatchVerdict, DeadLetter, Fate, Source};
+use crate::InvocationResult;
+
+/// Settings of the queue and of its event source mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqsConfig {
+    /// How long a received message stays invisible. AWS demands at least the function's timeout, and advises six times
+    /// that; less makes messages appear again while they are still being worked on, which a test may want. `None` is
+    /// the function's timeout.
+    pub visibility: Option<Duration>,
+    /// How many messages an invocation gets at most.
+    pub batch_size: usize,
+    /// How often a message is received before it goes to the dead-letter queue.
+    pub max_receive_count: u32,
+    /// Whether the poller reads `batchItemFailures` in the function's answer.
+    pub report_batch_item_failures: bool,
+}
+
+impl Default for SqsConfig {
+    /// Batches of 10, partial failures on, five receives. Fewer may not do for a message whose
+    /// process died: until the dead one's lease is over, its next deliveries find the key busy.
+    fn default() -> Self {
+        Self {
+            visibility: None,
+            batch_size: 10,
+            max_receive_count: 5,
+            report_batch_item_failures: true,
+        }
+    }
+}
+
+/// A queue with its dead-letter queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    config: SqsConfig,
+    visibility: Duration,
+    messages: Vec<Message>,
+    dead: Vec<DeadLetter>,
+    sent: u64,
+}
+
+impl Queue {
+    /// An empty queue. A `visibility` that was left open is taken from the function's timeout.
+    pub fn new(config: SqsConfig, function_timeout: Duration) -> Self {
+        let visibility = config.visibility.unwrap_or(function_timeout);
+        Self { config, visibility, messages: Vec::new(), dead: Vec::new(), sent: 0 }
+    }
+
+    /// Sends a message in the shape of an SQS record. What it lacks of a real one is added when it is received; one
+    /// without a `messageId` is left exactly as it is.
+    pub fn send(&mut self, record: Value, now: Instant, now_ms: u64) {
+        self.sent += 1;
+        self.messages.push(Message::new(self.sent, record, now, now_ms));
+    }
+
+    /// The message groups of which a message is on its way.
+    fn blocked(&self, now: Instant) -> BTreeSet<String> {
+        let invisible = self.messages.iter().filter(|message| message.visible_at > now);
+        invisible.filter_map(Message::group).map(str::to_owned).collect()
+    }
+
+    fn settle_one(&mut self, delivery: &Delivery, verdict: &BatchVerdict) -> Fate {
+        let Some(at) = self.messages.iter().position(|message| message.serial == delivery.serial)
+        else {
+            return Fate::Done; // another delivery of the same message was faster
+        };
+        if verdict.is_done(delivery.id.as_deref()) {
+            self.messages.remove(at);
+            return Fate::Done;
+        }
+        if delivery.count < self.config.max_receive_count {
+            return Fate::Returned;
+        }
+        let message = self.messages.remove(at);
+        self.dead.push(DeadLetter {
+            source: Source::Sqs,
+            record: delivery.id.clone(),
+            receive_count: message.receives,
+            event: message.record,
+        });
+        Fate::DeadLettered
+    }
+
+    /// Messages that are neither deleted nor dead.
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Whether there is no message left.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+}
+
+impl Poller for Queue {
+    fn source(&self) -> Source {
+        Source::Sqs
+    }
+
+    fn receive(&mut self, now: Instant, now_ms: u64) -> Option<Batch> {
+        let blocked = self.blocked(now);
+        let receivable = |message: &&mut Message| {
+            message.visible_at <= now
+                && message.group().is_none_or(|group| !blocked.contains(group))
+        };
+        let received = self.messages.iter_mut().filter(receivable);
+        let (records, deliveries): (Vec<Value>, Vec<Delivery>) = received
+            .take(self.config.batch_size.max(1))
+            .map(|message| {
+                message.visible_at = now + self.visibility;
+                message.receive(now_ms)
+            })
+            .unzip();
+        (!deliveries.is_empty()).then(|| Batch::new(json!({ "Records": records }), deliveries))
+    }
+
+    fn settle(&mut self, batch: &Batch, result: &InvocationResult, _now: Instant) -> Vec<Fate> {
+        let deliveries = batch.deliveries();
+        let ids: BTreeSet<String> = deliveries.iter().filter_map(|d| d.id.clone()).collect();
+        let verdict = BatchVerdict::of(result, &ids, self.config.report_batch_item_failures);
+        deliveries.iter().map(|delivery| self.settle_one(delivery, &verdict)).collect()
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.messages.iter().map(|message| message.visible_at).min()
+    }
+
+    fn into_dead_letters(self: Box<Self>) -> Vec<DeadLetter> {
+        self.dead
+    }
+}
+
+#[cfg(test)]
+mod tests;
