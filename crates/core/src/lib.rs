@@ -7,6 +7,7 @@
 //! | [`record`], [`store`] | what is kept for a key, and what a store has to do |
 //! | [`memory`] | a store in memory |
 //! | [`key`] | from an event to its key |
+//! | [`producer`] | that key before the event is sent |
 //! | [`batch`] | the engine: claim, run, settle, for a whole batch |
 //! | [`process`] | what invocations of one process share |
 //! | [`policy`], [`call`], [`failure`], [`outcome`] | what users choose, are told, say and get |
@@ -23,5 +24,6 @@ pub mod observe;
 pub mod outcome;
 pub mod policy;
 pub mod process;
+pub mod producer;
 pub mod record;
 pub mod store;

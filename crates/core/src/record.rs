@@ -143,10 +143,10 @@ impl fmt::Debug for Owner {
     }
 }
 
-/// The operating system gave no randomness for an owner token.
+/// The operating system gave no randomness for an owner token or a key.
 #[derive(Debug, thiserror::Error)]
-#[error("no randomness from the operating system for an owner token")]
-pub struct EntropyError(#[source] getrandom::Error);
+#[error("no randomness from the operating system")]
+pub struct EntropyError(#[source] pub(crate) getrandom::Error);
 
 /// A hash over the parts of a payload that must agree between two deliveries of one key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -306,6 +306,7 @@ fn no_error_is_forgotten() {
         "InvocationError",
         "Loss",
         "NoKey",
+        "ProducerError",
         "Rejection",
         "RunError",
         "SecretError",
@@ -315,6 +316,7 @@ fn no_error_is_forgotten() {
         "ConfigError",
         "EntropyError",
         "NotStarted",
+        "RecipeError",
         "UnknownHashFunction",
     ];
     let mut found = Vec::new();

@@ -17,6 +17,14 @@ pub struct Scope<'a> {
     pub tenant: Option<&'a str>,
 }
 
+/// Whether an operation can have this name: 1 to 128 characters, none of them `#`, which ends the
+/// name in a key, or a control character.
+#[must_use]
+pub fn is_operation_name(name: &str) -> bool {
+    let usable = |c: char| c != '#' && !c.is_control();
+    (1..=128).contains(&name.chars().count()) && name.chars().all(usable)
+}
+
 /// How a key is written. Keys of different forms are never equal.
 ///
 /// ```

@@ -46,7 +46,7 @@ mod warning;
 pub use document::{Document, DocumentError};
 pub use expression::{Expression, ExpressionError, Selection, SelectionError};
 pub use functions::Functions;
-pub use hash::{Digest, Form, Scope};
+pub use hash::{Digest, Form, Scope, is_operation_name};
 pub use path::{KeyPath, View, payload, record};
 pub use reads::Reads;
 pub use secret::{Secret, SecretError};

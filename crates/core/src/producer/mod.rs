@@ -1,0 +1,214 @@
+//! The other end: the key of a payload before it is sent, computed by the code that the consumer
+//! computes it with.
+//!
+//! A consumer that knows an order by its id answers a second copy from the first one's record,
+//! whoever sent it. A producer can use the same key: to give a FIFO queue or topic a
+//! [deduplication id](Message::deduplication_id), to log which work a message asks for
+//! ([`Key::hash`]), to look its record up, or to find out that a payload has no key while there is
+//! still somebody to tell.
+//!
+//! ```
+//! use lambda_idempotency_core::producer::Recipe;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let place = Recipe::new("place-order", "[tenant, order.id]").producer()?;
+//! let order = serde_json::json!({ "tenant": "acme", "order": { "id": 42, "note": "hi" } });
+//! let message = place.message(&order)?;
+//! // sqs.send_message().queue_url(..).message_group_id("acme")
+//! //     .message_body(message.body())
+//! //     .message_deduplication_id(message.deduplication_id())
+//! assert_eq!(message.deduplication_id().len(), 64);
+//! assert!(message.key().as_str().starts_with("place-order#"));
+//!
+//! let refused = place.message(&serde_json::json!({ "tenant": "acme" })).unwrap_err();
+//! assert!(refused.to_string().contains("part 2 of it selects nothing"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | | |
+//! |---|---|
+//! | [`Recipe`] | what keys are made of; one for producer and consumer |
+//! | [`Producer`] | the key of a payload |
+//! | [`Message`] | a payload with its key and its deduplication id |
+//! | [`new_key`] | a key for what has none |
+//!
+//! None of this needs Lambda or the AWS SDK.
+
+mod fresh;
+mod message;
+mod recipe;
+
+pub use fresh::new_key;
+pub use message::{Message, deduplication_id};
+pub use recipe::{Recipe, RecipeError};
+
+/// What a [`Recipe`] is made with, and what it makes.
+#[doc(no_inline)]
+pub use crate::key::{Form, Functions, Key, Secret, SecretError, dialect::Dialect};
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::{
+    key::{
+        Document, Expression, Reads, Scope, SelectionError,
+        dialect::{DialectExpression, Loss},
+    },
+    outcome::Rejection,
+};
+
+/// Computes the keys of payloads, as the consumer of the same [`Recipe`] does. Cheap to clone.
+///
+/// What it is given is the *payload*: the body of an SQS message, the message of an SNS
+/// notification, the `detail` of an EventBridge event, the data of a Kinesis or Kafka record; not what
+/// AWS puts around it.
+#[derive(Clone, Debug)]
+pub struct Producer {
+    operation: Arc<str>,
+    tenant: Option<Arc<str>>,
+    keys: Arc<Keys>,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one, behind an `Arc`")]
+enum Keys {
+    Own {
+        expression: Expression,
+        reads: Reads,
+        form: Form,
+    },
+    /// Those of another library; no expression is the whole payload.
+    Spoken {
+        dialect: Dialect,
+        expression: Option<DialectExpression>,
+    },
+}
+
+/// Why a payload has no key. The consumer would refuse it for the same reason, unless its policy is
+/// to run or skip what has no key.
+///
+/// Says what is wrong and what to do, never what stands in the payload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProducerError {
+    /// The payload is not JSON, or its key is missing or cannot be used.
+    #[error("a payload for operation `{operation}`: {rejection}")]
+    Rejected {
+        /// The operation.
+        operation: Arc<str>,
+        /// What the consumer would say.
+        #[source]
+        rejection: Rejection,
+    },
+    /// The value cannot be written as JSON: its own `Serialize` fails, or a map in it has keys that
+    /// are no texts.
+    #[error(
+        "a payload for operation `{operation}` cannot be written as JSON; \
+         correct its `Serialize`, or give maps keys that are texts"
+    )]
+    Unserializable {
+        /// The operation.
+        operation: Arc<str>,
+    },
+}
+
+impl Producer {
+    fn of(operation: Arc<str>, expression: Expression, form: Form) -> Self {
+        let reads = Reads::of([&expression]);
+        let keys = Arc::new(Keys::Own { expression, reads, form });
+        Self { operation, tenant: None, keys }
+    }
+
+    fn speaking(
+        operation: Arc<str>,
+        dialect: Dialect,
+        expression: Option<DialectExpression>,
+    ) -> Self {
+        let keys = Arc::new(Keys::Spoken { dialect, expression });
+        Self { operation, tenant: None, keys }
+    }
+
+    /// For one tenant, where the consumer is a function with [tenant isolation]: Lambda names it to
+    /// the consumer, which then has it in every key. Default: no tenant.
+    ///
+    /// [tenant isolation]: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
+    #[must_use]
+    pub fn for_tenant(&self, tenant: impl Into<Arc<str>>) -> Self {
+        Self { tenant: Some(tenant.into()), ..self.clone() }
+    }
+
+    /// The key of a payload, exactly as the consumer stores it.
+    ///
+    /// # Errors
+    /// The payload has no key: see [`ProducerError`].
+    pub fn key(&self, payload: &str) -> Result<Key, ProducerError> {
+        let scope = Scope { operation: &self.operation, tenant: self.tenant.as_deref() };
+        self.keys.key(&scope, payload).map_err(|rejection| self.rejected(rejection))
+    }
+
+    /// The key of a payload of bytes, which have to be UTF-8: Kinesis and Kafka carry bytes.
+    ///
+    /// # Errors
+    /// They are not, or the payload has no key.
+    pub fn key_of_bytes(&self, payload: &[u8]) -> Result<Key, ProducerError> {
+        match str::from_utf8(payload) {
+            Ok(text) => self.key(text),
+            Err(_) => Err(self.rejected(Rejection::NotText("the payload"))),
+        }
+    }
+
+    /// A value as the JSON text to send, with its key. Send this text and no other: written by
+    /// another serializer, a number could come out another one.
+    ///
+    /// # Errors
+    /// The value cannot be written as JSON, or has no key.
+    pub fn message<P: Serialize + ?Sized>(&self, payload: &P) -> Result<Message, ProducerError> {
+        let body = serde_json::to_string(payload)
+            // The error is not shown: it may quote the value.
+            .map_err(|_| ProducerError::Unserializable {
+                operation: Arc::clone(&self.operation),
+            })?;
+        self.message_of(body)
+    }
+
+    /// A payload that is JSON text already, with its key.
+    ///
+    /// # Errors
+    /// The payload has no key.
+    pub fn message_of(&self, body: impl Into<String>) -> Result<Message, ProducerError> {
+        let body = body.into();
+        let key = self.key(&body)?;
+        Ok(Message::new(body, key))
+    }
+
+    fn rejected(&self, rejection: Rejection) -> ProducerError {
+        ProducerError::Rejected { operation: Arc::clone(&self.operation), rejection }
+    }
+}
+
+impl Keys {
+    fn key(&self, scope: &Scope<'_>, payload: &str) -> Result<Key, Rejection> {
+        match self {
+            Self::Own { expression, reads, form } => {
+                let document = Document::read(payload, reads).map_err(Rejection::Payload)?;
+                let selection = expression.select(&document);
+                Ok(form.key(scope, &selection.map_err(|e| no_key(expression.as_str(), e))?))
+            }
+            Self::Spoken { dialect, expression } => {
+                let text = expression.as_ref().map_or("@", DialectExpression::as_str);
+                if scope.tenant.is_some() && !dialect.accepts_lossy() {
+                    return Err(no_key(text, SelectionError::Lossy(Loss::Tenant)));
+                }
+                let document = dialect.read(payload).map_err(Rejection::Payload)?;
+                let selection = dialect.select(&document, expression.as_ref());
+                Ok(dialect.key_of(&selection.map_err(|e| no_key(text, e))?))
+            }
+        }
+    }
+}
+
+fn no_key(expression: &str, error: SelectionError) -> Rejection {
+    Rejection::Key { expression: Arc::from(expression), error }
+}

@@ -1,0 +1,201 @@
+//! What the keys of an operation are made of, in one place for who sends and who processes.
+
+use std::sync::Arc;
+
+use super::Producer;
+use crate::key::{
+    Expression, ExpressionError, Form, Functions, dialect::Dialect, is_operation_name,
+};
+
+/// How the keys of an operation are made: its name, where the key is in the payload, and the form.
+///
+/// Make it once, in code that producer and consumer share. The producer computes keys with it
+/// ([`producer`](Self::producer)), the consumer makes its operation of it
+/// (`Operation::from(recipe)` in `lambda-idempotency`), and neither can change it alone.
+///
+/// ```
+/// use lambda_idempotency_core::producer::{Form, Recipe, Secret, SecretError};
+///
+/// // In a crate of the two:
+/// pub fn place_order() -> Recipe {
+///     Recipe::new("place-order", "[tenant, order.id]")
+/// }
+/// // With all there is:
+/// pub fn invite(secret: &str) -> Result<Recipe, SecretError> {
+///     let form = Form::Secret(Secret::new(secret)?);
+///     Ok(Recipe::new("invite", "[email, campaign]").optional(["campaign"]).form(form))
+/// }
+/// # place_order().producer().unwrap();
+/// # invite("4f1f5c0e2b7d49a8").unwrap().producer().unwrap();
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Recipe {
+    /// The operation's name.
+    pub operation: Arc<str>,
+    /// JMESPath on the payload.
+    pub key: String,
+    /// The parts of it that may be missing.
+    pub optional: Vec<String>,
+    /// How the key is written.
+    pub form: Form,
+    /// The functions that the expression may call.
+    pub functions: Functions,
+    /// The library whose keys they are, if they are not ours.
+    pub dialect: Option<Dialect>,
+}
+
+/// A mistake in a [`Recipe`]. Wrapping a handler with an operation made of it fails likewise.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecipeError {
+    /// The operation's name cannot be used.
+    #[error(
+        "operation name {name:?} cannot be used: it needs 1 to 128 characters, \
+         none of them `#` or a control character"
+    )]
+    Name {
+        /// The name.
+        name: Arc<str>,
+    },
+    /// The expression has a mistake, or no such part that could be optional.
+    #[error("key of operation `{operation}`: {source}")]
+    Expression {
+        /// The operation.
+        operation: Arc<str>,
+        /// The mistake and its place.
+        source: ExpressionError,
+    },
+    /// The expression selects the same from every payload, which would make all of them one.
+    #[error(
+        "key of operation `{operation}`: `{expression}` selects the same from every payload; \
+         a field is written without quotes, or in double quotes"
+    )]
+    Constant {
+        /// The operation.
+        operation: Arc<str>,
+        /// The expression.
+        expression: String,
+    },
+    /// Keys of another library are made as that makes them.
+    #[error(
+        "operation `{operation}` speaks another library's keys, which have no optional parts and \
+         no form but their own; leave these out, or the dialect"
+    )]
+    DialectForm {
+        /// The operation.
+        operation: Arc<str>,
+    },
+}
+
+impl Recipe {
+    /// Keys of the operation with this name, which are what `key` selects from the payload:
+    /// JMESPath, `@` for the whole of it. Every part must be there; keys are hashed.
+    ///
+    /// An expression on the record *around* the payload is not for producers: AWS makes that
+    /// record when the message is delivered.
+    #[must_use]
+    pub fn new(operation: impl Into<Arc<str>>, key: impl Into<String>) -> Self {
+        Self {
+            operation: operation.into(),
+            key: key.into(),
+            optional: Vec::new(),
+            form: Form::Hashed,
+            functions: Functions::standard(),
+            dialect: None,
+        }
+    }
+
+    /// Allows these parts of the key to be missing, `null` or empty, as
+    /// [`Expression::optional`] does. Default: none.
+    #[must_use]
+    pub fn optional<'n>(mut self, parts: impl IntoIterator<Item = &'n str>) -> Self {
+        self.optional.extend(parts.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// How the key is written: hashed (default), readable, or with a secret.
+    #[must_use]
+    pub fn form(mut self, form: Form) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// Functions of your own, for the expression. Default: the standard ones.
+    #[must_use]
+    pub fn functions(mut self, functions: Functions) -> Self {
+        self.functions = functions;
+        self
+    }
+
+    /// Makes the keys of another library, whose prefix then takes the place of the operation's name.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = Some(dialect);
+        self
+    }
+
+    /// Compiles the recipe. Do it once, when the program starts.
+    ///
+    /// # Errors
+    /// A mistake in the recipe: a name that cannot be used, an expression with a mistake, one that
+    /// selects the same from everything, settings that exclude one another.
+    pub fn producer(&self) -> Result<Producer, RecipeError> {
+        let operation = || Arc::clone(&self.operation);
+        if !is_operation_name(&self.operation) {
+            return Err(RecipeError::Name { name: operation() });
+        }
+        let of = |source| RecipeError::Expression { operation: operation(), source };
+        let constant =
+            || RecipeError::Constant { operation: operation(), expression: self.key.clone() };
+        let Some(dialect) = &self.dialect else {
+            let expression = Expression::compile_with(&self.key, &self.functions).map_err(of)?;
+            if expression.is_constant() {
+                return Err(constant());
+            }
+            let optional = self.optional.iter().map(String::as_str);
+            let expression = expression.optional(optional).map_err(of)?;
+            return Ok(Producer::of(operation(), expression, self.form.clone()));
+        };
+        if !self.optional.is_empty() || !matches!(self.form, Form::Hashed) {
+            return Err(RecipeError::DialectForm { operation: operation() });
+        }
+        // Powertools without an expression takes the whole.
+        let expression = match self.key.trim() {
+            "@" => None,
+            _ => Some(dialect.compile(&self.key).map_err(of)?),
+        };
+        if expression.as_ref().is_some_and(|expression| expression.is_constant()) {
+            return Err(constant());
+        }
+        Ok(Producer::speaking(operation(), dialect.clone(), expression))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Secret;
+
+    #[test]
+    fn mistakes_are_named_with_the_operation() {
+        let python = || Dialect::powertools_python("app.place");
+        let secret = Form::Secret(Secret::new("a secret of mine").unwrap());
+        for (recipe, expected) in [
+            (Recipe::new("", "id"), "operation name \"\""),
+            (Recipe::new("a#b", "id"), "operation name \"a#b\""),
+            (Recipe::new("place", "id["), "operation `place`: invalid JMESPath"),
+            (Recipe::new("place", ""), "it is empty; `@` stands for the whole payload"),
+            (Recipe::new("place", "'id'"), "`'id'` selects the same from every payload"),
+            (Recipe::new("place", "[id]").optional(["no"]), "it lists `id`"),
+            (Recipe::new("place", "'id'").dialect(python()), "selects the same"),
+            (Recipe::new("place", "lower(id)").dialect(python()), "lower"),
+            (Recipe::new("place", "[id]").optional(["id"]).dialect(python()), "no optional parts"),
+            (Recipe::new("place", "id").form(Form::Readable).dialect(python()), "no form"),
+            (Recipe::new("place", "id").form(secret).dialect(python()), "no form"),
+        ] {
+            let error = recipe.producer().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
