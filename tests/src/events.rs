@@ -216,6 +216,58 @@ pub fn active_mq<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Valu
     })
 }
 
+/// What the event source mapping of a RabbitMQ broker hands over.
+#[must_use]
+pub fn rabbit_mq<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Value {
+    let messages = orders.into_iter().map(|(id, order)| {
+        json!({
+            "basicProperties": { "messageId": id, "contentType": "text/plain", "headers": {} },
+            "redelivered": false, "data": BASE64_STANDARD.encode(order.to_string()),
+        })
+    });
+    json!({
+        "eventSource": "aws:rmq",
+        "eventSourceArn": "arn:aws:mq:eu-west-1:111122223333:broker:orders:b-2",
+        "rmqMessagesByQueue": { "orders::/": messages.collect::<Vec<_>>() },
+    })
+}
+
+/// What a pipe makes of a batch of messages or records: a bare list, in which what is in `kinesis`
+/// stands beside the rest.
+#[must_use]
+pub fn in_a_pipe(mut batch: Value) -> Value {
+    let mut records = batch["Records"].take();
+    for record in records.as_array_mut().into_iter().flatten() {
+        if let Some(record) = record.as_object_mut()
+            && let Some(Value::Object(data)) = record.remove("kinesis")
+        {
+            record.extend(data);
+        }
+    }
+    records
+}
+
+/// What a pipe makes of a batch of a broker: a bare list, in which each message names the broker.
+#[must_use]
+pub fn from_broker_in_a_pipe(mut batch: Value) -> Value {
+    let mut messages = batch["messages"].take();
+    for message in messages.as_array_mut().into_iter().flatten() {
+        message["eventSource"] = json!("aws:amq");
+        message["eventSourceArn"] = batch["eventSourceArn"].clone();
+    }
+    messages
+}
+
+/// What a schedule invokes with: an order, and the occasion.
+#[must_use]
+pub fn scheduled(time: &str, order: &Value) -> Value {
+    let mut input = order.clone();
+    input["scheduleArn"] =
+        json!("arn:aws:scheduler:eu-west-1:111122223333:schedule/default/orders");
+    input["scheduledTime"] = json!(time);
+    input
+}
+
 /// A request to an HTTP API, with an idempotency key.
 #[must_use]
 pub fn request(key: Option<&str>, body: &Value) -> Value {

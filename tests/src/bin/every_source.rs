@@ -73,7 +73,12 @@ async fn main() -> Result<(), Error> {
         .kafka(by_order("published"), place.clone())
         .s3(by("stored", "s3.object.key"), import)
         .active_mq(by_order("sent"), place.clone())
-        .rabbit_mq(by_order("routed"), place)
+        .rabbit_mq(by_order("routed"), place.clone())
+        .event_bridge(by_order("announced"), place.clone())
+        .pipe(by_order("piped"), place.clone())
+        // These two by their own identities: the occasion, and the request.
+        .scheduler(shop.rehearsed(Operation::new("scheduled")), place.clone())
+        .invoke(shop.rehearsed(Operation::new("invoked")), place)
         .build()?;
     lambda_runtime::run(function).await
 }

@@ -1,5 +1,12 @@
 //! Every source but the three of the orders function: what became of each record in the end, and in
 //! which order, by a ledger of effects that outlives the processes.
+//!
+//! Here those that keep an order; those that come through pipes, come again as a whole, or are
+//! clients of HTTP have files of their own.
+
+mod http;
+mod pipes;
+mod whole;
 
 use std::{
     fs,
@@ -8,14 +15,9 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency_local::{
-    Fate, FunctionConfig, HttpConfig, InvocationResult, SqsConfig, StreamConfig,
-};
+use lambda_idempotency_local::{Fate, FunctionConfig, SqsConfig, StreamConfig};
 use lambda_idempotency_tests::{
-    events::{
-        active_mq, batch, inserted, kafka, kinesis, message_in_group, order, order_with, request,
-        stored,
-    },
+    events::{batch, inserted, kafka, kinesis, message_in_group, order, order_with},
     function,
 };
 use serde_json::{Value, json};
@@ -28,10 +30,6 @@ const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 
 fn every_source() -> FunctionConfig {
     function(env!("CARGO_BIN_EXE_every_source"))
-}
-
-fn http() -> FunctionConfig {
-    function(env!("CARGO_BIN_EXE_http_orders"))
 }
 
 /// A ledger of effects of this test's own.
@@ -191,65 +189,4 @@ async fn each_partition_goes_on_from_its_own_checkpoint() {
     let placed = effects.placed();
     let of = |partition: char| placed.iter().filter(move |order| order.starts_with(partition));
     assert!(of('a').eq(["a-1", "a-2", "a-3"]) && of('b').eq(["b-1", "b-2"]), "{placed:?}");
-}
-
-#[tokio::test]
-async fn a_notification_of_a_bucket_is_taken_once() {
-    let effects = Effects::new();
-    let world = World::of(effects.of(every_source())).await;
-    for outcome in ["executed", "replayed"] {
-        assert_eq!(outcomes(&world.send(&stored("o-1")).await), [outcome]);
-    }
-    assert_eq!(effects.placed(), ["o-1"]);
-}
-
-#[tokio::test]
-async fn a_brokers_batch_comes_again_as_a_whole_and_is_not_done_again() {
-    let effects = Effects::new();
-    let world = World::of(effects.of(every_source())).await;
-    let report = world.send(&active_mq([("ID:1", order("o-1")), ("ID:2", fails("o-2", 1))])).await;
-    assert!(report.is_complete());
-    assert_eq!(outcomes(&report), ["executed", "failed", "replayed", "executed"]);
-    assert_eq!(effects.placed(), ["o-1", "o-2"]);
-}
-
-/// The statuses that the client got.
-fn statuses(report: &lambda_idempotency_local::DeliveryReport) -> Vec<Option<u64>> {
-    let status = |result: &InvocationResult| match result {
-        InvocationResult::Response(response) => response["statusCode"].as_u64(),
-        _ => None,
-    };
-    report.invocations.iter().map(|invocation| status(&invocation.invocation.result)).collect()
-}
-
-#[tokio::test]
-async fn a_client_that_sends_its_request_again_gets_the_same_response() {
-    let effects = Effects::new();
-    let world = World::of(effects.of(http())).await;
-    let asked = request(Some("\"k-1\""), &order("o-1"));
-    for replayed in [false, true] {
-        let report = world.send(&asked).await;
-        assert_eq!(statuses(&report), [Some(201)]);
-        let InvocationResult::Response(response) = &report.invocations[0].invocation.result else {
-            panic!("no response")
-        };
-        assert_eq!(response["headers"]["location"], "/orders/o-1");
-        assert_eq!(response["headers"].get("idempotency-replayed").is_some(), replayed);
-    }
-    let other = world.send(&request(Some("k-1"), &order("o-2"))).await;
-    assert_eq!(statuses(&other), [Some(422)]);
-    assert_eq!(statuses(&world.send(&request(None, &order("o-3"))).await), [Some(400)]);
-    assert_eq!(effects.placed(), ["o-1"]);
-}
-
-#[tokio::test]
-async fn a_client_whose_function_died_is_put_off_until_the_lease_ends() {
-    let effects = Effects::new();
-    let client = HttpConfig { retry_delays: vec![Duration::from_millis(10), AFTER_THE_LEASE] };
-    let function = effects.of(http()).timeout(TIMEOUT);
-    let world = World::with(function, |local| local.http(client)).await;
-    let dies = order_with("o-1", json!({ "dieTimes": 1 }));
-    let report = world.send(&request(Some("k-1"), &dies)).await;
-    assert_eq!(statuses(&report), [None, Some(409), Some(201)]);
-    assert_eq!(effects.placed(), ["o-1"]);
 }

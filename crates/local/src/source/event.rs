@@ -124,26 +124,26 @@ fn is_http(event: &Value) -> bool {
 /// The ids of the records in an event that is invoked whole; `None` for one that has none.
 pub(crate) fn record_ids(source: Source, event: &Value) -> Vec<Option<String>> {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-    let (records, id) = match source {
-        Source::EventBridge => {
-            (event.as_array().cloned().unwrap_or_else(|| vec![event.clone()]), "/id")
-        }
-        Source::Scheduler => (vec![event.clone()], "/scheduledTime"),
-        // Brokers' messages have their ids in different places; the function's own lines, in order, tell.
-        Source::Pipe => (list(Some(event)), "/none"),
-        Source::Sns => (list(event.get("Records")), "/Sns/MessageId"),
-        // An object has no id; the function's own lines, in order, tell.
-        Source::S3 => (list(event.get("Records")), "/none"),
-        Source::ActiveMq => (list(event.get("messages")), "/messageID"),
+    let one_or_list = || event.as_array().cloned().unwrap_or_else(|| vec![event.clone()]);
+    let (records, ids): (_, &[&str]) = match source {
+        Source::EventBridge => (one_or_list(), &["/id"]),
+        Source::Scheduler => (one_or_list(), &["/scheduledTime"]),
+        Source::Sns => (list(event.get("Records")), &["/Sns/MessageId"]),
+        // An object has no id; the function's own lines, in order, tell. So it is with Kafka's records.
+        Source::S3 => (list(event.get("Records")), &[]),
+        Source::Pipe => (list(Some(event)), &["/messageID", "/basicProperties/messageId"]),
+        Source::ActiveMq => (list(event.get("messages")), &["/messageID"]),
         Source::RabbitMq => {
             let queues = event.get("rmqMessagesByQueue").and_then(Value::as_object);
             let queues = queues.into_iter().flat_map(|queues| queues.values());
-            (queues.flat_map(|queue| list(Some(queue))).collect(), "/basicProperties/messageId")
+            let messages = queues.flat_map(|queue| list(Some(queue))).collect();
+            (messages, &["/basicProperties/messageId"])
         }
         _ => return Vec::new(),
     };
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    records.iter().map(|record| text(record.pointer(id))).collect()
+    let id =
+        |record: &Value| ids.iter().find_map(|at| record.pointer(at)?.as_str().map(str::to_owned));
+    records.iter().map(id).collect()
 }
 
 #[cfg(test)]

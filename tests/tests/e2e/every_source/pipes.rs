@@ -1,0 +1,115 @@
+//! EventBridge Pipes: bare lists, answered as their own sources would be.
+
+use std::time::Duration;
+
+use lambda_idempotency_local::{Fate, Source, SqsConfig, StreamConfig};
+use lambda_idempotency_tests::events::{
+    active_mq, batch, batch_of, from_broker_in_a_pipe, in_a_pipe, kinesis, message_in_group, order,
+    order_with,
+};
+use serde_json::json;
+
+use super::{AFTER_THE_LEASE, Effects, TIMEOUT, every_source, fails};
+use crate::support::{World, history, outcomes, returned};
+
+#[tokio::test]
+async fn of_a_queue_only_what_failed_comes_again() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    let list = in_a_pipe(batch_of([order("o-1"), fails("o-2", 1), order("o-3"), fails("o-4", 99)]));
+    assert!(list.is_array());
+    let report = world.send(&list).await;
+    assert_eq!(report.invocations[0].source, Source::Pipe);
+    assert_eq!(returned(&report.invocations[0].invocation.result), ["m-o-2", "m-o-4"]);
+    assert_eq!(report.invocations[1].records.len(), 2, "and nothing else");
+    let mut placed = effects.placed();
+    assert_eq!(placed.pop().as_deref(), Some("o-2"));
+    placed.sort();
+    assert_eq!(placed, ["o-1", "o-3"], "once each");
+    let dead: Vec<_> = report.dead_letters.iter().map(|dead| dead.record.as_deref()).collect();
+    assert_eq!((dead, report.dead_letters[0].receive_count), (vec![Some("m-o-4")], 5));
+}
+
+#[tokio::test]
+async fn of_a_fifo_queue_the_order_is_kept() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    let report = world
+        .send(&in_a_pipe(batch([
+            message_in_group("m-1", "a", &fails("a-1", 1)),
+            message_in_group("m-2", "a", &order("a-2")),
+            message_in_group("m-3", "b", &order("b-1")),
+        ])))
+        .await;
+    assert!(report.is_complete());
+    assert_eq!(effects.placed(), ["b-1", "a-1", "a-2"]);
+}
+
+/// Without an answer there is nothing partial: all of it comes again, and what was done is answered
+/// from the store.
+#[tokio::test]
+async fn after_a_death_the_whole_batch_comes_again_and_is_not_done_again() {
+    let effects = Effects::new();
+    let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
+    let function = effects.of(every_source()).timeout(TIMEOUT);
+    let world = World::with(function, |local| local.sqs(queue)).await;
+    let dies = order_with("o-2", json!({ "dieTimes": 1 }));
+    let report = world.send(&in_a_pipe(batch_of([order("o-1"), dies, order("o-3")]))).await;
+    assert!(report.is_complete());
+    assert!(!report.invocations[0].invocation.result.is_response());
+    assert_eq!(report.invocations[0].records.len(), 3);
+    assert!(report.invocations[0].records.iter().all(|record| record.fate == Fate::Returned));
+    assert_eq!(report.invocations[1].records.len(), 3);
+    let mut placed = effects.placed();
+    placed.sort();
+    assert_eq!(placed, ["o-1", "o-2", "o-3"], "once each: {:?}", history(&report));
+}
+
+#[tokio::test]
+async fn of_a_stream_everything_from_the_checkpoint_on_comes_again() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    let report = world
+        .send(&in_a_pipe(kinesis([
+            (0, 1, "ann", order("ann-1")),
+            (0, 2, "bob", fails("bob-1", 1)),
+            (0, 3, "ann", order("ann-2")),
+            (0, 4, "bob", order("bob-2")),
+        ])))
+        .await;
+    assert!(report.is_complete());
+    assert_eq!(report.invocations[1].records.len(), 3, "from the second on");
+    let mut placed = effects.placed();
+    assert!(placed.iter().position(|o| o == "bob-1") < placed.iter().position(|o| o == "bob-2"));
+    placed.sort();
+    assert_eq!(placed, ["ann-1", "ann-2", "bob-1", "bob-2"], "once each");
+    assert_eq!(report.records().filter(|r| r.outcome.as_str() == "replayed").count(), 1, "ann-2");
+}
+
+#[tokio::test]
+async fn of_a_stream_what_always_fails_is_given_up() {
+    let effects = Effects::new();
+    let limits = StreamConfig {
+        batch_size: 1,
+        max_retries: 2,
+        retry_delay: Duration::from_millis(10),
+        ..StreamConfig::default()
+    };
+    let world = World::with(effects.of(every_source()), |local| local.streams(limits)).await;
+    let list = kinesis([(0, 1, "ann", fails("ann-1", 99)), (0, 2, "bob", order("bob-1"))]);
+    let report = world.send(&in_a_pipe(list)).await;
+    assert_eq!(effects.placed(), ["bob-1"]);
+    assert_eq!((report.dead_letters.len(), report.dead_letters[0].receive_count), (1, 3));
+}
+
+/// Pipes take no partial answer for these.
+#[tokio::test]
+async fn of_a_broker_the_whole_batch_comes_again_and_is_not_done_again() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    let messages = active_mq([("ID:1", order("o-1")), ("ID:2", fails("o-2", 1))]);
+    let report = world.send(&from_broker_in_a_pipe(messages)).await;
+    assert!(report.is_complete());
+    assert_eq!(outcomes(&report), ["executed", "failed", "replayed", "executed"]);
+    assert_eq!(effects.placed(), ["o-1", "o-2"]);
+}
