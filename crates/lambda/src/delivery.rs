@@ -9,6 +9,7 @@ use lambda_idempotency_core::{
     policy::MissingKey,
     record::Fingerprint,
 };
+use serde_json::Value;
 
 use crate::{
     bad_record::{BadRecord, OnBadRecord},
@@ -40,7 +41,16 @@ struct Views<'a> {
 }
 
 /// A key, and what an expression selected for it, if one did.
-pub(crate) type Found = (Key, Option<Selection>);
+type Found = (Key, Option<Selection>);
+
+/// What is shown of a record's key.
+pub(crate) struct Inspected {
+    pub(crate) key: Key,
+    pub(crate) selection: Option<Selection>,
+    /// What was selected, by the names of the parts, or else by the expression.
+    pub(crate) parts: Vec<(String, Value)>,
+    pub(crate) fingerprint: Option<Fingerprint>,
+}
 
 impl<'a> Extraction<'a> {
     /// Turns a record into a delivery. `job` makes the handler's call of a payload.
@@ -117,10 +127,16 @@ impl<'a> Extraction<'a> {
         Ok(Work::Keyed { key, fingerprint, payload, job: job(payload)? })
     }
 
-    /// The key of a record, for [`inspect`](crate::inspect).
-    pub(crate) fn inspect(&self, texts: Texts<'_>) -> Result<Found, Missing> {
+    /// The key of a record and what it is made of, for [`inspect`](crate::inspect).
+    pub(crate) fn inspect(&self, texts: Texts<'_>) -> Result<Inspected, Missing> {
         let mut views = self.views(&texts);
-        self.find(texts.identity, &mut views)
+        let (key, selection) = self.find(texts.identity, &mut views)?;
+        let fingerprint = self.fingerprint(&mut views).map_err(Missing::Reject)?;
+        let parts = match (&self.operation.spoken, &self.operation.key) {
+            (None, Some(path)) => views.parts(path).map_err(Missing::Reject)?,
+            _ => Vec::new(),
+        };
+        Ok(Inspected { key, selection, parts, fingerprint })
     }
 
     fn views<'v>(&'v self, texts: &Texts<'v>) -> Views<'v> {
@@ -222,21 +238,44 @@ pub(crate) enum Missing {
 impl Views<'_> {
     /// The inner result is the expression's; the outer one whether there is anything to apply it to.
     fn select(&mut self, path: &Path) -> Result<Result<Selection, SelectionError>, Rejection> {
+        Ok(path.expression.select(self.document(path.view)?))
+    }
+
+    /// What is selected, part by part; what is missing is `null`.
+    fn parts(&mut self, path: &Path) -> Result<Vec<(String, Value)>, Rejection> {
+        let selected = path.expression.evaluate(self.document(path.view)?);
+        let selected = selected.map_err(|error| Rejection::Key { expression: path.text(), error })?;
+        let names = path.expression.parts();
+        Ok(match selected {
+            Value::Array(items) if !names.is_empty() => names.into_iter().zip(items).collect(),
+            Value::Object(mut members) if !names.is_empty() => names
+                .into_iter()
+                .map(|name| {
+                    let member = members.remove(&name).unwrap_or_default();
+                    (name, member)
+                })
+                .collect(),
+            whole => vec![(path.expression.as_str().to_owned(), whole)],
+        })
+    }
+
+    /// The record's text in this view, parsed once.
+    fn document(&mut self, view: View) -> Result<&Document, Rejection> {
         let [payload, record] = &mut self.parsed;
-        let (parsed, text) = match path.view {
+        let (parsed, text) = match view {
             View::Payload => (payload, self.payload),
             View::Record => (record, self.record),
         };
         let parsed = parsed
             .get_or_insert_with(|| {
                 let document = match self.looks {
-                    Some(looks) => Document::read(text, looks.at(path.view)),
+                    Some(looks) => Document::read(text, looks.at(view)),
                     None => Document::parse(text),
                 };
                 document.map_err(Rejection::Payload)
             })
             .as_ref();
-        Ok(path.expression.select(parsed.map_err(Clone::clone)?))
+        parsed.map_err(Clone::clone)
     }
 }
 

@@ -17,6 +17,7 @@
 //! assert_eq!(record.identity.as_deref().unwrap(), identity);
 //! let key = record.key.as_ref().unwrap();
 //! assert_eq!(key.selected.as_deref(), Some("7"));
+//! assert_eq!(key.parts, [("id".to_owned(), 7.into())]);
 //! assert!(key.key.as_ref().unwrap().as_str().starts_with("place-order#"));
 //! # Ok(())
 //! # }
@@ -24,11 +25,17 @@
 
 use std::{borrow::Cow, fmt};
 
-use lambda_idempotency_core::{call::RecordId, key::Key, outcome::Rejection};
-use serde_json::value::RawValue;
+use lambda_idempotency_core::{
+    call::RecordId,
+    key::{Key, KeyPath, Selection, Warning},
+    outcome::Rejection,
+    record::Fingerprint,
+};
+use lambda_runtime::Context;
+use serde_json::{Value, value::RawValue};
 
 use crate::{
-    delivery::{Extraction, Missing},
+    delivery::{Extraction, Inspected, Missing, Texts},
     error::ConfigError,
     operation::{Operation, Prepared},
     source::{self, Event, Source, unwrap},
@@ -68,9 +75,17 @@ pub struct Record {
 pub struct RecordKey {
     /// The key as it stands in the store; or why there is none.
     pub key: Result<Key, NoKey>,
+    /// Where the operation looks for it; `None` if the key is the default one.
+    pub path: Option<KeyPath>,
     /// What the operation's expression selects, as canonical JSON; `None` if the key is the default
     /// one.
     pub selected: Option<String>,
+    /// The same part by part, each with its name, its path, or its place; what is missing is `null`.
+    /// An expression that lists no parts is one part. Empty where the key is the default one, or one
+    /// of a dialect.
+    pub parts: Vec<(String, Value)>,
+    /// What a later delivery of the key is compared with, if the operation has that.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 /// Why a record has no key.
@@ -86,6 +101,14 @@ pub enum NoKey {
     /// There is none in it; the operation's policy says to skip the record.
     #[error("no key; the operation says to skip such records")]
     Skipped,
+    /// HTTP requests of this method are not deduplicated.
+    #[cfg(feature = "http")]
+    #[error("a {0} request passes by: it has no key, and is handled each time")]
+    PassesBy(String),
+    /// The HTTP request is answered with this problem.
+    #[cfg(feature = "http")]
+    #[error("the client is answered {0}")]
+    Problem(String),
 }
 
 /// Why an event cannot be inspected.
@@ -131,23 +154,58 @@ impl fmt::Debug for RecordKey {
 /// # Errors
 /// The text is not JSON; the operation has a mistake.
 pub fn event(event: &str, operation: Option<&Operation>) -> Result<Vec<Record>, InspectError> {
-    let raw: &RawValue = serde_json::from_str(event)
-        .map_err(|error| InspectError::Json { line: error.line(), column: error.column() })?;
+    invocation(event, operation, &Context::default())
+}
+
+/// The records of an event as an invocation with this context finds them: its request id is the
+/// identity of a direct invocation, and its tenant is in every key.
+///
+/// # Errors
+/// As [`event`].
+pub fn invocation(
+    event: &str,
+    operation: Option<&Operation>,
+    context: &Context,
+) -> Result<Vec<Record>, InspectError> {
+    let raw: &RawValue = serde_json::from_str(event).map_err(|error| InspectError::json(&error))?;
     let prepared = operation.map(Operation::prepared).transpose()?;
     let plain = Operation::new("inspect");
     let reading = operation.unwrap_or(&plain);
-    let event = Event::read(raw, "");
+    let event = Event::read(raw, &context.request_id);
     let Some(source) = source::ALL.iter().find(|source| source.recognises(&event, reading)) else {
         return Ok(Vec::new());
     };
     let records = unwrap(source.records(&event, reading), reading);
-    Ok(records.iter().map(|record| inspect(*source, record, prepared.as_deref())).collect())
+    let tenant = context.tenant_id.as_deref();
+    let extraction = prepared.as_deref().map(|operation| Extraction { operation, tenant });
+    Ok(records.iter().map(|record| inspect(*source, record, extraction.as_ref())).collect())
+}
+
+/// The sources of [`Record::source`], in the order in which an event is held against them.
+pub fn sources() -> impl Iterator<Item = &'static str> {
+    source::ALL.iter().map(|source| source.name())
+}
+
+/// The places where the operation's key expression can make distinct records one, as they are logged
+/// when a function starts.
+///
+/// # Errors
+/// The operation has a mistake.
+pub fn warnings(operation: &Operation) -> Result<Vec<Warning>, ConfigError> {
+    let prepared = operation.prepared()?;
+    Ok(prepared.key.iter().flat_map(|path| path.expression.warnings()).cloned().collect())
+}
+
+impl InspectError {
+    pub(crate) fn json(error: &serde_json::Error) -> Self {
+        Self::Json { line: error.line(), column: error.column() }
+    }
 }
 
 fn inspect(
     source: &dyn Source,
     record: &source::Record<'_>,
-    operation: Option<&Prepared>,
+    extraction: Option<&Extraction<'_>>,
 ) -> Record {
     let note = source.identity();
     let RecordId { id, arn, .. } = &record.id;
@@ -163,31 +221,36 @@ fn inspect(
         catches: note.catches,
         misses: note.misses,
         group: record.group.as_deref().map(ToOwned::to_owned),
-        key: operation.map(|operation| key(record, operation)),
+        key: extraction.map(|extraction| match &record.payload {
+            Ok(payload) => RecordKey::of(extraction, record.texts(payload)),
+            Err(rejection) => RecordKey::none(extraction.operation, rejection.clone().into()),
+        }),
     }
 }
 
-fn key(record: &source::Record<'_>, operation: &Prepared) -> RecordKey {
-    let payload = match &record.payload {
-        Ok(payload) => payload,
-        Err(rejection) => {
-            return RecordKey { key: Err(rejection.clone().into()), selected: None };
-        }
-    };
-    let extraction = Extraction { operation, tenant: None };
-    match extraction.inspect(record.texts(payload)) {
-        Ok((key, selection)) => {
-            let selected = selection
-                .map(|selection| String::from_utf8_lossy(selection.canonical_bytes()).into_owned());
-            RecordKey { key: Ok(key), selected }
-        }
-        Err(missing) => {
-            let reason = match missing {
-                Missing::Reject(rejection) => NoKey::Refused(rejection),
-                Missing::RunUnprotected => NoKey::Unprotected,
-                Missing::Skip => NoKey::Skipped,
-            };
-            RecordKey { key: Err(reason), selected: None }
+impl RecordKey {
+    pub(crate) fn of(extraction: &Extraction<'_>, texts: Texts<'_>) -> Self {
+        let operation = extraction.operation;
+        let Inspected { key, selection, parts, fingerprint } = match extraction.inspect(texts) {
+            Ok(inspected) => inspected,
+            Err(Missing::Reject(rejection)) => return Self::none(operation, rejection.into()),
+            Err(Missing::RunUnprotected) => return Self::none(operation, NoKey::Unprotected),
+            Err(Missing::Skip) => return Self::none(operation, NoKey::Skipped),
+        };
+        let text = |selection: &Selection| {
+            String::from_utf8_lossy(selection.canonical_bytes()).into_owned()
+        };
+        let selected = selection.as_ref().map(text);
+        Self { key: Ok(key), path: operation.key_path(), selected, parts, fingerprint }
+    }
+
+    pub(crate) fn none(operation: &Prepared, reason: NoKey) -> Self {
+        Self {
+            key: Err(reason),
+            path: operation.key_path(),
+            selected: None,
+            parts: Vec::new(),
+            fingerprint: None,
         }
     }
 }

@@ -89,6 +89,22 @@ pub(crate) struct Prepared {
     pub(crate) pace: Pace,
 }
 
+impl Prepared {
+    /// Whether the operation says where its key is.
+    pub(crate) const fn names_key(&self) -> bool {
+        self.spoken.is_some() || self.key.is_some()
+    }
+
+    /// Where the key is looked for; `None` is the default key.
+    pub(crate) fn key_path(&self) -> Option<KeyPath> {
+        let own = |path: &Path| KeyPath {
+            view: path.view,
+            expression: path.expression.as_str().to_owned(),
+        };
+        self.spoken.as_ref().map(Spoken::key_path).or_else(|| self.key.as_ref().map(own))
+    }
+}
+
 /// A compiled expression and what it sees.
 #[derive(Debug)]
 pub(crate) struct Path {

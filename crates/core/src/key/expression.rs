@@ -220,6 +220,20 @@ impl Expression {
         &self.text
     }
 
+    /// What its parts are called, where it lists some: `{id: order.id}` by their names, `[order.id]`
+    /// by their paths, what is no path by its place, from 1. In the order of the expression.
+    ///
+    /// ```
+    /// # use lambda_idempotency_core::key::Expression;
+    /// let expression = Expression::compile("[tenant, order.id, to_string(n)]").unwrap();
+    /// assert_eq!(expression.parts(), ["tenant", "order.id", "3"]);
+    /// assert!(Expression::compile("order.id").unwrap().parts().is_empty());
+    /// ```
+    #[must_use]
+    pub fn parts(&self) -> Vec<String> {
+        parts::names(&self.ast)
+    }
+
     /// Whether it selects the same from every record: `'orderId'` is a text, `orderId` a field.
     #[must_use]
     pub fn is_constant(&self) -> bool {

@@ -50,6 +50,20 @@ impl Optional {
     }
 }
 
+/// What the parts are called: their names, their paths, or else their places, from 1.
+pub(super) fn names(ast: &Ast) -> Vec<String> {
+    match list(ast) {
+        Some(Ast::MultiHash { elements, .. }) => {
+            elements.iter().map(|pair| pair.key.clone()).collect()
+        }
+        Some(Ast::MultiList { elements, .. }) => {
+            let name = |(place, ast): (usize, &Ast)| path(ast).unwrap_or_else(|| place.to_string());
+            (1..).zip(elements).map(name).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The list of parts that an expression's value is, if it is one whatever the data.
 fn list(ast: &Ast) -> Option<&Ast> {
     match ast {

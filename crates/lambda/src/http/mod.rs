@@ -39,6 +39,7 @@
 
 mod caller;
 mod header;
+mod inspect;
 mod kept;
 mod problem;
 mod service;

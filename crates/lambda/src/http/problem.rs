@@ -115,6 +115,11 @@ impl Problem {
         )
     }
 
+    /// What it says, in a line.
+    pub(super) fn describe(&self) -> String {
+        format!("{} {}: {}", self.status.as_u16(), self.title, self.detail)
+    }
+
     pub(super) fn into_response(self) -> Response<Body> {
         let body = json!({
             "type": format!("{TYPES}#{}", self.name),

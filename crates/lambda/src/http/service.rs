@@ -107,9 +107,9 @@ impl Settings {
             Err(problem) => return Ok(problem.into_response()),
         };
         // A copy, since the handler gets the request; only where an expression looks into it.
-        let looks = self.operation.key.is_some() || self.operation.fingerprint.is_some();
+        let looks = self.operation.names_key() || self.operation.fingerprint.is_some();
         let body = if looks { request.body().clone() } else { Body::Empty };
-        let body = std::str::from_utf8(&body).unwrap_or_default();
+        let body = text(&body);
         let slot = Slot::default();
         let work = self.work(&asked, body, self.job(inner, request, &slot));
         let mut policy = self.operation.policy.clone();
@@ -156,13 +156,13 @@ impl Settings {
     }
 
     /// What the request asks for, and in whose name.
-    fn asked(&self, request: &Request) -> Result<Asked, Problem> {
+    pub(super) fn asked(&self, request: &Request) -> Result<Asked, Problem> {
         let key = header::key(request.headers(), &self.header).map_err(|error| {
             let detail = format!("The header `{}` cannot be read: {error}.", self.header);
             Problem::key("The idempotency key cannot be read", detail)
         })?;
         if key.is_none()
-            && self.operation.key.is_none()
+            && !self.operation.names_key()
             && self.operation.policy.missing_key != MissingKey::RunUnprotected
         {
             let detail = format!(
@@ -189,17 +189,23 @@ impl Settings {
     }
 
     fn work<'w>(&self, asked: &'w Asked, body: &'w str, job: Job<'w>) -> Work<'w> {
-        let identity = asked.key.as_deref().map(|key| Ok(vec!["http", key]));
-        if identity.is_none() && self.operation.key.is_none() {
-            return Work::Unprotected { job };
-        }
+        let Some(texts) = self.texts(asked, body) else { return Work::Unprotected { job } };
         let extraction = Extraction { operation: &self.operation, tenant: Some(&asked.scope) };
-        let texts = Texts { payload: body, record: body, identity };
         let mut work = extraction.work(texts, |_| Ok(job));
         if let Work::Keyed { fingerprint, .. } = &mut work {
             fingerprint.get_or_insert_with(|| asked.fingerprint.clone());
         }
         work
+    }
+
+    /// What a key is looked for in; `None` if the request has none, and may go without.
+    pub(super) fn texts<'w>(&self, asked: &'w Asked, body: &'w str) -> Option<Texts<'w>> {
+        let identity = asked.key.as_deref().map(|key| Ok(vec!["http", key]));
+        (identity.is_some() || self.operation.names_key()).then_some(Texts {
+            payload: body,
+            record: body,
+            identity,
+        })
     }
 
     fn respond(
@@ -228,9 +234,14 @@ impl Settings {
     }
 }
 
+/// A body as expressions see it: nothing, if it is no text.
+pub(super) fn text(body: &Body) -> &str {
+    std::str::from_utf8(body).unwrap_or_default()
+}
+
 /// A request's key, and what it counts for.
-struct Asked {
-    key: Option<String>,
-    scope: String,
-    fingerprint: Fingerprint,
+pub(super) struct Asked {
+    pub(super) key: Option<String>,
+    pub(super) scope: String,
+    pub(super) fingerprint: Fingerprint,
 }

@@ -119,6 +119,11 @@ impl Spoken {
         Ok(selection.map(|selection| (self.dialect.key_of(&selection), selection)))
     }
 
+    /// Where the key is looked for.
+    pub(crate) fn key_path(&self) -> KeyPath {
+        KeyPath { view: self.key.view, expression: self.key.text.to_string() }
+    }
+
     /// The key's expression.
     pub(crate) fn key_text(&self) -> Arc<str> {
         Arc::clone(&self.key.text)

@@ -4,6 +4,7 @@ use lambda_idempotency::{
     Envelope, MissingKey, Operation, Rejection,
     inspect::{self, InspectError, NoKey},
 };
+use lambda_runtime::Context;
 use serde_json::json;
 
 use crate::{
@@ -59,6 +60,58 @@ fn a_selection_is_shown_and_a_refusal_says_why() {
 }
 
 #[test]
+fn parts_are_shown_by_name_and_what_is_compared_as_its_hash() {
+    let event = batch([
+        with_body("m-1", r#"{"id":7,"amount":5}"#),
+        with_body("m-2", r#"{"id":7,"amount":6,"by":"ann"}"#),
+        with_body("m-3", r#"{"id":7}"#),
+    ])
+    .to_string();
+    let operation = Operation::new("charge");
+    let listed = operation.clone().key("[id, by]").optional(["by"]).fingerprint("amount");
+    let named = operation.key("{who: by, what: id}").optional(["who"]);
+    let records = inspect::event(&event, Some(&listed)).unwrap();
+    let [one, two, three] = [0, 1, 2].map(|at| records[at].key.as_ref().unwrap());
+    let part = |name: &str, value| (name.to_owned(), value);
+    assert_eq!(one.parts, [part("id", json!(7)), part("by", json!(null))]);
+    assert_eq!(one.selected.as_deref(), Some("[7,~]"));
+    assert_eq!(two.parts, [part("id", json!(7)), part("by", json!("ann"))]);
+    assert_eq!(one.path, Some("[id, by]".into()));
+    assert!(one.fingerprint.is_some() && one.fingerprint != two.fingerprint);
+    assert!(matches!(three.key, Err(NoKey::Refused(Rejection::Fingerprint { .. }))), "{three:?}");
+
+    let records = inspect::event(&event, Some(&named)).unwrap();
+    let parts = &records[1].key.as_ref().unwrap().parts;
+    assert_eq!(*parts, [part("who", json!("ann")), part("what", json!(7))]);
+}
+
+#[test]
+fn the_invocation_is_part_of_some_keys() {
+    let operation = Operation::new("place");
+    let key = |event: &str, context: &Context| {
+        let records = inspect::invocation(event, Some(&operation), context).unwrap();
+        records[0].key.as_ref().unwrap().key.clone()
+    };
+    let mut context = Context::default();
+    assert!(matches!(key("{}", &context), Err(NoKey::Refused(Rejection::NoIdentity(_)))));
+    context.request_id = "r-1".to_owned();
+    let first = key("{}", &context).unwrap();
+    assert_eq!(key("{}", &context), Ok(first.clone()), "Lambda tries again under the same id");
+    context.tenant_id = Some("acme".to_owned());
+    assert_ne!(key("{}", &context), Ok(first), "tenants share no key");
+}
+
+#[test]
+fn what_is_logged_of_an_expression_can_be_asked_for() {
+    let operation = Operation::new("place").key("join('-', [tenant, id])");
+    let warnings = inspect::warnings(&operation).unwrap();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].to_string().contains("`[a, b]` is a key of two parts"));
+    assert!(inspect::warnings(&Operation::new("place")).unwrap().is_empty());
+    assert!(inspect::warnings(&operation.key("[")).is_err());
+}
+
+#[test]
 fn every_kind_of_event_is_known() {
     for (event, source) in [
         (notification("n-1", "m"), "sns"),
@@ -69,6 +122,7 @@ fn every_kind_of_event_is_known() {
         let records = inspect::event(&event.to_string(), None).unwrap();
         assert_eq!(records[0].source, source);
     }
+    assert_eq!(inspect::sources().count(), 12);
     let records = inspect::event("7", None).unwrap();
     assert!(matches!(records[0].identity, Err(Rejection::NoIdentity(_))), "it has no request");
 }

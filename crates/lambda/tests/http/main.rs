@@ -4,6 +4,7 @@
 
 mod callers;
 mod events;
+mod inspection;
 mod keys;
 mod responses;
 mod support;

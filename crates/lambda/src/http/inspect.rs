@@ -1,0 +1,110 @@
+//! Looking at a request without handling it.
+
+use lambda_http::{Request, RequestExt as _, request};
+use lambda_idempotency_core::{key::Digest, outcome::Rejection};
+use lambda_runtime::Context;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+
+use super::{
+    HttpLayer, Settings,
+    caller::route,
+    service::{Asked, text},
+};
+use crate::{
+    delivery::Extraction,
+    inspect::{InspectError, NoKey, Record, RecordKey},
+};
+
+/// What all events of API Gateway, function URLs and load balancers have, and no others.
+#[derive(Deserialize)]
+struct Outside {
+    #[serde(rename = "requestContext")]
+    _context: IgnoredAny,
+}
+
+impl HttpLayer {
+    /// The request that an event holds, with its key, as [`inspect`](crate::inspect) shows records;
+    /// `None` if the event is no HTTP request.
+    ///
+    /// Its identity is what a key counts for, and the key: caller (as a hash, since it may be a
+    /// credential), method, route and the header.
+    ///
+    /// ```
+    /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let charges = Idempotency::new(MemoryStore::new()).http(&Operation::new("charges"))?;
+    /// let event = r#"{"httpMethod":"POST","path":"/charges","body":"EUR 5.00","requestContext":{"elb":{
+    ///     "targetGroupArn":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/a/b"}},
+    ///     "headers":{"idempotency-key":"k-1"},"isBase64Encoded":false}"#;
+    /// let request = charges.inspect(event, &Default::default())?.unwrap();
+    /// assert_eq!(request.identity.unwrap(), ["http", "caller unknown", "POST", "/charges", "k-1"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The text is not JSON.
+    pub fn inspect(&self, event: &str, context: &Context) -> Result<Option<Record>, InspectError> {
+        let raw: &RawValue =
+            serde_json::from_str(event).map_err(|error| InspectError::json(&error))?;
+        if serde_json::from_str::<Outside>(raw.get()).is_err() {
+            return Ok(None);
+        }
+        let request = request::from_str(raw.get()).ok();
+        Ok(request.map(|request| self.0.inspect(&request.with_lambda_context(context.clone()))))
+    }
+}
+
+impl Settings {
+    fn inspect(&self, request: &Request) -> Record {
+        let body = text(request.body());
+        let none = |reason| RecordKey::none(&self.operation, reason);
+        let (key, header) = match self.asked(request) {
+            _ if !self.methods.contains(request.method()) => {
+                (none(NoKey::PassesBy(request.method().to_string())), None)
+            }
+            Err(problem) => (none(NoKey::Problem(problem.describe())), None),
+            Ok(asked) => (self.key(&asked, body), asked.key),
+        };
+        let identity = header.map(|key| {
+            let [caller, method] = [self.who(request), request.method().to_string()];
+            vec!["http".to_owned(), caller, method, route(request).to_owned(), key]
+        });
+        Record {
+            source: "http",
+            id: request.lambda_context_ref().map(|c| c.request_id.clone()).unwrap_or_default(),
+            arn: None,
+            raw: body.to_owned(),
+            payload: Ok(body.to_owned()),
+            identity: identity.ok_or(Rejection::NoIdentity("idempotency key in its header")),
+            identity_parts: "the header `Idempotency-Key`, for one caller, method and route",
+            catches: "a client that sends its request again, with the key that it chose",
+            misses: "a client that sends it again with another key; or under other credentials, \
+                     where no authorizer says who it is",
+            group: None,
+            key: Some(key),
+        }
+    }
+
+    fn key(&self, asked: &Asked, body: &str) -> RecordKey {
+        let Some(texts) = self.texts(asked, body) else {
+            return RecordKey::none(&self.operation, NoKey::Unprotected);
+        };
+        let extraction = Extraction { operation: &self.operation, tenant: Some(&asked.scope) };
+        let mut key = RecordKey::of(&extraction, texts);
+        if key.key.is_ok() {
+            key.fingerprint.get_or_insert_with(|| asked.fingerprint.clone());
+        }
+        key
+    }
+
+    /// The caller, recognisable and not shown.
+    fn who(&self, request: &Request) -> String {
+        let Some(caller) = (self.caller)(request) else { return "caller unknown".to_owned() };
+        let mut digest = Digest::new(b"lambda-idempotency http caller 1");
+        digest.part(caller.as_bytes());
+        let hash = digest.hex();
+        format!("caller {}", hash.get(..8).unwrap_or(&hash))
+    }
+}
