@@ -3,7 +3,7 @@
 //! `events/expected.txt` says for each what its records are, their identities, how often the handler
 //! is called for the two deliveries together, and what Lambda is told the second time.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use lambda_idempotency::{Call, Function, Operation, inspect};
 use serde_json::Value;
@@ -35,9 +35,13 @@ fn everything(world: &World) -> Function {
         .unwrap()
 }
 
+/// Where the samples are that go through it; those of HTTP are the business of the tests in `http`.
+const FOLDERS: [&str; 3] = ["", "aws_lambda_events", "own"];
+const HTTP_FOLDERS: [&str; 2] = ["http", "http/aws_lambda_events"];
+
 fn samples() -> Vec<(String, String)> {
     let mut samples = Vec::new();
-    for folder in ["", "aws_lambda_events", "own"] {
+    for folder in FOLDERS {
         let path = format!("{}/tests/events/{folder}", env!("CARGO_MANIFEST_DIR"));
         for entry in std::fs::read_dir(&path).unwrap() {
             let path = entry.unwrap().path();
@@ -77,4 +81,60 @@ async fn every_sample_is_read_as_expected() {
     let expected = std::fs::read_to_string(path).unwrap();
     let differences: Vec<_> = found.lines().zip(expected.lines()).filter(|(a, b)| a != b).collect();
     assert!(found == expected, "{differences:#?}\n{found}");
+}
+
+/// The names of the samples in a folder, and in those below it.
+fn below(folder: &Path, samples: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            below(&path, samples);
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            samples.insert(path.to_str().unwrap().to_owned());
+        }
+    }
+}
+
+/// No sample lies where no test looks, and no fixture of the crate `aws_lambda_events` is forgotten:
+/// `fixtures.txt` has each of them, with where it is or why not.
+#[test]
+fn no_sample_is_left_out() {
+    let events = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/events");
+    let mut all = BTreeSet::new();
+    below(&events, &mut all);
+    for folder in FOLDERS.iter().chain(&HTTP_FOLDERS) {
+        let folder = events.join(folder);
+        all.retain(|path| Path::new(path).parent() != Some(folder.components().as_path()));
+    }
+    assert_eq!(all, BTreeSet::new(), "in a folder that no test reads");
+
+    let list = fs::read_to_string(events.join("aws_lambda_events/fixtures.txt")).unwrap();
+    let mut listed = BTreeSet::new();
+    for line in list.lines() {
+        let (name, place) = line.split_once(": ").unwrap();
+        let folder = match place {
+            "here" => "aws_lambda_events",
+            "../http/aws_lambda_events" => "http/aws_lambda_events",
+            reason => {
+                assert!(reason.starts_with("no source of ours, "), "{line}");
+                continue;
+            }
+        };
+        listed.insert(format!("{folder}/{name}"));
+    }
+    let mut present = BTreeSet::new();
+    for folder in ["aws_lambda_events", "http/aws_lambda_events"] {
+        for entry in fs::read_dir(events.join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".json") {
+                present.insert(format!("{folder}/{name}"));
+            }
+        }
+    }
+    assert_eq!(listed, present);
+    assert_eq!(
+        (list.lines().count(), listed.len()),
+        (173, 55),
+        "all of version 1.2.1; those of our sources"
+    );
 }

@@ -111,3 +111,45 @@ async fn load_balancers() {
     }))
     .await;
 }
+
+/// Each sample, asking for something that is not idempotent by itself: done once, answered again from
+/// the store, and refused without a key.
+#[tokio::test]
+async fn every_sample_is_answered_once() {
+    let mut samples = 0;
+    for folder in ["http", "http/aws_lambda_events"] {
+        let folder = format!("{}/tests/events/{folder}", env!("CARGO_MANIFEST_DIR"));
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                println!("{}", path.display());
+                let mut event: Value =
+                    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+                passes_by(&event).await;
+                *method(&mut event) = json!("POST");
+                if !event["headers"].is_object() && !event["multiValueHeaders"].is_object() {
+                    event["headers"] = json!({});
+                }
+                is_deduplicated(event).await;
+                samples += 1;
+            }
+        }
+    }
+    assert_eq!(samples, 19);
+}
+
+/// As it is, a sample has no key: it is refused, or its method needs none.
+async fn passes_by(event: &Value) {
+    let world = World::new();
+    let needs_key = ["POST", "PATCH"].iter().any(|name| *name == *method(&mut event.clone()));
+    let response = invoke(&world, event).await;
+    let expected = if needs_key { (400, 0) } else { (201, 1) };
+    assert_eq!((response["statusCode"].as_u64().unwrap(), world.calls()), expected, "{response}");
+}
+
+fn method(event: &mut Value) -> &mut Value {
+    match event["version"].as_str() {
+        Some("2.0") => &mut event["requestContext"]["http"]["method"],
+        _ => &mut event["httpMethod"],
+    }
+}
