@@ -44,7 +44,7 @@ impl<'a> Report<'a> {
 /// Writes one `tracing` event a record, under the target `lambda_idempotency::record`.
 ///
 /// The fields are a stable contract: `source`, `record`, `operation`, `key_hash`, `outcome`, `ms`,
-/// `failures`, `vanished`, and `problem` where the delivery goes back. Never a payload, a raw key or
+/// `failures`, `vanished`, and `problem` where the delivery goes back or something is wrong with it. Never a payload, a raw key or
 /// a result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TracingObserver;
@@ -78,6 +78,11 @@ impl Observer for TracingObserver {
                 ERROR,
                 problem = %error,
                 "record settled: processed without protection; a duplicate would be processed again"
+            ),
+            (Outcome::Diverted(rejection), _) => event!(
+                WARN,
+                problem = %rejection,
+                "record settled: it cannot be processed, and was put aside"
             ),
             (Outcome::Executed { kept, .. }, _) if *kept != crate::outcome::Kept::Whole => event!(
                 WARN,

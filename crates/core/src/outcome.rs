@@ -28,6 +28,9 @@ pub enum Outcome {
         /// The store's error; `None` if the record has no key.
         outage: Option<StoreError>,
     },
+    /// The record cannot be processed as it is; it was put aside where the user said, and the key is
+    /// completed.
+    Diverted(Rejection),
     /// The work was done by an earlier delivery.
     Replayed {
         /// What that returned.
@@ -196,6 +199,7 @@ impl Outcome {
         match self {
             Self::Executed { .. }
             | Self::Unprotected { .. }
+            | Self::Diverted(_)
             | Self::Replayed { .. }
             | Self::Coalesced { .. }
             | Self::Superseded { .. }
@@ -219,6 +223,7 @@ impl Outcome {
         match self {
             Self::Executed { .. } => "executed",
             Self::Unprotected { .. } => "unprotected",
+            Self::Diverted(_) => "diverted",
             Self::Replayed { .. } => "replayed",
             Self::Coalesced { .. } => "coalesced",
             Self::Superseded { .. } => "superseded",

@@ -48,7 +48,9 @@ pub struct BadRecord {
 impl OnBadRecord {
     /// Puts bad records aside by calling `sink`. A record is acknowledged only if that returned
     /// `Ok`; if not, it goes back to its source. It is put aside once, however often it is delivered
-    /// within the operation's retention.
+    /// within the operation's retention. Its outcome is
+    /// [`Outcome::Diverted`](crate::Outcome::Diverted), and its line in the log a warning that says
+    /// what is wrong with it.
     ///
     /// ```
     /// use lambda_idempotency::{BadRecord, Failure, OnBadRecord, Operation};
@@ -77,21 +79,11 @@ impl Sink {
     /// The work of putting a record aside.
     pub(crate) fn job<'a>(&self, bad: BadRecord) -> Job<'a> {
         let Self(sink) = self.clone();
-        Box::new(move |call| {
+        Box::new(move |_| {
             Box::pin(async move {
-                let (operation, record) = (Arc::clone(&bad.operation), bad.record.clone());
-                let problem = bad.rejection.to_string();
+                let rejection = bad.rejection.clone();
                 sink(bad).await?;
-                tracing::warn!(
-                    target: "lambda_idempotency::diverted",
-                    source = record.source,
-                    record = &*record.id,
-                    operation = &*operation,
-                    key_hash = call.key_hash().unwrap_or_default(),
-                    problem,
-                    "bad record put aside"
-                );
-                Ok(Returned::Nothing)
+                Ok(Returned::Diverted(rejection))
             })
         })
     }

@@ -4,7 +4,6 @@ use super::{Returned, settles::Settle};
 use crate::{
     admission::{Overtaken, Settlement},
     outcome::{Kept, Outcome},
-    record::Json,
 };
 
 /// What copies of a record are told. `None` if they have to find out for themselves: the record
@@ -14,18 +13,21 @@ pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
         Outcome::Executed { outcome, .. }
         | Outcome::CompletionLost { outcome, .. }
         | Outcome::Superseded { outcome } => Some(Outcome::Coalesced { outcome: outcome.clone() }),
+        Outcome::Diverted(_) => Some(Outcome::Coalesced { outcome: None }),
         Outcome::Returned(_) | Outcome::Rejected(_) | Outcome::Unprotected { .. } => None,
         other => Some(other.clone()),
     }
 }
 
-/// The handler's result, and what the store is to keep of it.
-pub(super) fn value(returned: Returned) -> (Option<Json>, Kept) {
-    match returned {
+/// The outcome of a record whose handler returned, once that is recorded.
+pub(super) fn done(returned: Returned) -> Outcome {
+    let (outcome, kept) = match returned {
         Returned::Value(value) => (Some(value), Kept::Whole),
         Returned::Nothing => (None, Kept::Whole),
         Returned::Unserializable => (None, Kept::Unserializable),
-    }
+        Returned::Diverted(rejection) => return Outcome::Diverted(rejection),
+    };
+    Outcome::Executed { outcome, kept }
 }
 
 /// The delivery's outcome when another's word stands in place of ours.
@@ -33,7 +35,7 @@ pub(super) fn overtaken(by: Overtaken, ours: Outcome) -> Outcome {
     match (by, ours) {
         (_, ours @ Outcome::Returned(_)) => ours,
         (Overtaken::Completed(outcome), _) => Outcome::Superseded { outcome },
-        (_, Outcome::Executed { .. }) => Outcome::Fenced,
+        (_, Outcome::Executed { .. } | Outcome::Diverted(_)) => Outcome::Fenced,
         (_, ours) => ours,
     }
 }

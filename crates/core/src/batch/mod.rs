@@ -75,6 +75,8 @@ pub enum Returned {
     Nothing,
     /// A result that could not be serialized. The work is done all the same.
     Unserializable,
+    /// Nothing: it only put aside a record that cannot be processed, for this reason.
+    Diverted(Rejection),
 }
 
 /// One delivery of one record.

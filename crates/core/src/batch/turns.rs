@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     AfterFailure, Returned,
-    answers::{overtaken, shared, shrink, value},
+    answers::{done, overtaken, shared, shrink},
     claims::Claimed,
     drive::{Asleep, Drive},
     entry::{Intake, Stage},
@@ -193,16 +193,17 @@ impl Drive<'_> {
         self.pace.learn(took);
         let Some(held) = held else {
             let outcome = match result {
-                Ok(returned) => Outcome::Unprotected { outcome: value(returned).0, outage },
+                Ok(returned) => {
+                    Outcome::Unprotected { outcome: done(returned).value().cloned(), outage }
+                }
                 Err(failure) => Outcome::Failed { failure, failures: 1, parked: false },
             };
             return self.finish(at, outcome);
         };
         let (settlement, outcome) = match result {
             Ok(returned) => {
-                let (outcome, kept) = value(returned);
-                let settlement = Settlement::Complete { outcome: outcome.clone() };
-                (settlement, Outcome::Executed { outcome, kept })
+                let outcome = done(returned);
+                (Settlement::Complete { outcome: outcome.value().cloned() }, outcome)
             }
             Err(failure) => {
                 let failures = held.failures().saturating_add(1);
@@ -308,6 +309,7 @@ impl Drive<'_> {
     fn give_up(&mut self, settle: Settle, error: StoreError) {
         let outcome = match settle.outcome {
             Outcome::Executed { outcome, .. } => Outcome::CompletionLost { outcome, error },
+            Outcome::Diverted(_) => Outcome::CompletionLost { outcome: None, error },
             Outcome::Failed { failure, failures, .. } => {
                 Outcome::Failed { failure, failures, parked: false }
             }

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use lambda_idempotency::{BadRecord, Failure, OnBadRecord, Operation, Rejection};
+use lambda_idempotency::{
+    BadRecord, Failure, Idempotency, Observer, OnBadRecord, Operation, Outcome, Rejection, Report,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -88,6 +90,41 @@ async fn a_bad_record_is_put_aside_and_the_shard_goes_on() {
         assert!(is_expected(&found.rejection), "{:?}", found.rejection);
         assert_eq!((&*found.operation, found.record.source), ("index", "kinesis"));
     }
+}
+
+/// The outcomes of records, in words.
+#[derive(Clone, Default)]
+struct Outcomes(Arc<Mutex<Vec<String>>>);
+
+impl Observer for Outcomes {
+    fn settled(&self, report: &Report<'_>) {
+        let why = match report.outcome {
+            Outcome::Diverted(why) => format!(": {why}"),
+            _ => String::new(),
+        };
+        self.0.lock().unwrap().push(format!("{}{why}", report.outcome.label()));
+    }
+}
+
+/// It was not executed, and whoever counts outcomes can tell.
+#[tokio::test]
+async fn a_record_that_was_put_aside_has_an_outcome_of_its_own() {
+    let world = World::new();
+    let (aside, outcomes) = (Aside::refusing(1), Outcomes::default());
+    let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
+    let idempotency = Idempotency::new(world.store.clone())
+        .with_clock(world.clock.clone())
+        .with_observer(outcomes.clone());
+    let function = idempotency.sqs(operation, world.handler()).unwrap();
+    let twice = [with_body("m-1", "no JSON"), with_body("m-1", "no JSON")];
+    for returned in [vec!["m-1"], vec![], vec![]] {
+        assert_eq!(world.returned(&function, &batch(twice.clone())).await, returned);
+    }
+    let outcomes = outcomes.0.lock().unwrap();
+    let aside = format!("diverted: {}", aside.records()[0].rejection);
+    assert_eq!(outcomes[..2], ["failed", "failed"], "the place was out of reach");
+    assert_eq!(outcomes[2..4], [&*aside, "coalesced"]);
+    assert_eq!(outcomes[4..], ["replayed", "replayed"]);
 }
 
 /// Until it is safely put aside, it is not acknowledged, and nothing behind it is started.

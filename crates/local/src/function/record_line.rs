@@ -117,6 +117,8 @@ outcomes! {
     Unprotected = "unprotected",
     /// An earlier execution's outcome answered it.
     Replayed = "replayed",
+    /// It cannot be processed, and was put aside.
+    Diverted = "diverted",
     /// Another record of the same batch, with the same key, answered it.
     Coalesced = "coalesced",
     /// The handler ran, but too slowly: its lease was taken over, and the successor's outcome answered it.
