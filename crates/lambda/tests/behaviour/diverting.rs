@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use lambda_idempotency::{
     BadRecord, Failure, Idempotency, Observer, OnBadRecord, Operation, Outcome, Rejection, Report,
 };
+use lambda_idempotency_core::{record::Status, store::StoreErrorKind};
+use lambda_idempotency_testkit::faults::Fault;
 use serde_json::{Value, json};
 
 use crate::{
@@ -125,6 +127,22 @@ async fn a_record_that_was_put_aside_has_an_outcome_of_its_own() {
     assert_eq!(outcomes[..2], ["failed", "failed"], "the place was out of reach");
     assert_eq!(outcomes[2..4], [&*aside, "coalesced"]);
     assert_eq!(outcomes[4..], ["replayed", "replayed"]);
+}
+
+#[tokio::test]
+async fn one_that_was_put_aside_and_could_not_be_recorded_is_said_loudly() {
+    let world = World::new();
+    let (aside, outcomes) = (Aside::default(), Outcomes::default());
+    let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
+    let idempotency = Idempotency::new(world.store.clone())
+        .with_clock(world.clock.clone())
+        .with_observer(outcomes.clone());
+    let function = idempotency.sqs(operation, world.handler()).unwrap();
+    let refused = Fault::refuse(StoreErrorKind::Unavailable);
+    world.store.inject(refused.that_writes(Status::Completed).always());
+    let returned = world.returned(&function, &batch([with_body("m-1", "no JSON")])).await;
+    assert!(returned.is_empty());
+    assert_eq!(*outcomes.0.lock().unwrap(), ["completion_lost"]);
 }
 
 /// Until it is safely put aside, it is not acknowledged, and nothing behind it is started.
