@@ -152,18 +152,8 @@ impl Expression {
     /// The first thing that is wrong, with its offset; a function that cannot have its name.
     pub fn compile_with(text: &str, functions: &Functions) -> Result<Self, ExpressionError> {
         let error = |offset, reason| ExpressionError::at(text, offset, reason);
-        if text.trim().is_empty() {
-            return Err(error(0, "it is empty; `@` stands for the whole payload".to_owned()));
-        }
-        syntax::check_size(text).map_err(|(offset, reason)| error(offset, reason))?;
+        let mut ast = syntax::parse(text).map_err(|(offset, reason)| error(offset, reason))?;
         let runtime = functions.runtime().map_err(|reason| error(0, reason))?;
-        let mut ast = jmespath::parse(text).map_err(|e| {
-            let reason = match e.reason {
-                ErrorReason::Parse(reason) => reason,
-                ErrorReason::Runtime(reason) => reason.to_string(),
-            };
-            error(e.offset, reason)
-        })?;
         syntax::settle(&mut ast, text, functions)
             .map_err(|(offset, reason)| error(offset, reason))?;
         Ok(Self {

@@ -1,8 +1,11 @@
 //! What can be found, and set right, in an expression before it meets any data.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use jmespath::ast::{Ast, KeyValuePair};
+use jmespath::{
+    ErrorReason,
+    ast::{Ast, KeyValuePair},
+};
 
 use super::{Document, Functions, numeral::Side};
 
@@ -16,6 +19,43 @@ pub(super) const LONGEST: usize = 4096;
 const MOST_OPERATORS: usize = 100;
 /// Longer than any list. Beyond it, JMESPath's own arithmetic overflows.
 const LONGEST_STEP: i32 = 1 << 30;
+
+/// Parses an expression, of which nothing but its syntax is then known to be right.
+pub(super) fn parse(text: &str) -> Result<Ast, Mistake> {
+    if text.trim().is_empty() {
+        return Err((0, "it is empty; `@` stands for the whole payload".to_owned()));
+    }
+    check_size(text)?;
+    jmespath::parse(text).map_err(|error| {
+        let reason = match error.reason {
+            ErrorReason::Parse(reason) => in_plain_words(&reason),
+            ErrorReason::Runtime(reason) => reason.to_string(),
+        };
+        (error.offset, reason)
+    })
+}
+
+/// The parser's message, without the names that its own code has for tokens, and with what to do.
+fn in_plain_words(reason: &str) -> String {
+    let (reason, found) = reason.split_once(" -- found ").unwrap_or((reason, ""));
+    let reason = match reason {
+        "Unexpected nud token" => "expected a value here",
+        "Unexpected led token" => "this cannot follow a value",
+        "Did not parse the complete expression" => "the expression could end here, and goes on",
+        "Expected Field to start key value pair" => "expected the name of a part",
+        "Too many colons in slice expr" => "a slice has two colons at most",
+        reason => reason,
+    };
+    let (first, rest) = reason.split_at(reason.chars().next().map_or(0, char::len_utf8));
+    let more = if found == "Eof" {
+        ", but it ends"
+    } else if reason.starts_with("'-'") || reason.starts_with("Invalid character") {
+        "; a name that holds it is written in double quotes"
+    } else {
+        ""
+    };
+    format!("{}{rest}{more}", first.to_lowercase())
+}
 
 /// Refuses expressions that could exhaust the stack.
 pub(super) fn check_size(text: &str) -> Result<(), Mistake> {
@@ -48,8 +88,9 @@ fn skip_quoted(characters: &mut std::str::CharIndices<'_>, quote: char) {
     }
 }
 
-/// Finds what would fail for every record: unknown functions, wrong numbers of arguments, a step of
-/// 0. Reads literals anew, since what `serde_json` makes of their numbers depends on its features.
+/// Finds what would fail for every record, or lose a part of every key: unknown functions, wrong
+/// numbers of arguments, references where there must be values, a step of 0, a name for two parts.
+/// Reads literals anew, since what `serde_json` makes of their numbers depends on its features.
 pub(super) fn settle(ast: &mut Ast, text: &str, functions: &Functions) -> Result<(), Mistake> {
     match ast {
         Ast::Function { offset, name, args } => {
@@ -59,6 +100,29 @@ pub(super) fn settle(ast: &mut Ast, text: &str, functions: &Functions) -> Result
             if !(least..=most).contains(&args.len()) {
                 let (given, at_least) = (args.len(), if least == most { "" } else { "at least " });
                 let reason = format!("`{name}` takes {at_least}{least} argument(s), not {given}");
+                return Err((*offset, reason));
+            }
+            let by_reference = takes_reference(name);
+            return (0..).zip(args).try_for_each(|(place, argument)| match argument {
+                Ast::Expref { ast, .. } if by_reference == Some(place) => {
+                    settle(ast, text, functions)
+                }
+                _ if by_reference == Some(place) => {
+                    let reason = "takes an expression reference (`&name`) as argument";
+                    Err((*offset, format!("`{name}` {reason} {}", place + 1)))
+                }
+                argument => settle(argument, text, functions),
+            });
+        }
+        Ast::Expref { offset, .. } => {
+            let reason = "an expression reference (`&name`) is no value; \
+                          `map`, `sort_by`, `max_by` and `min_by` take one";
+            return Err((*offset, reason.to_owned()));
+        }
+        Ast::MultiHash { offset, elements } => {
+            let mut names = BTreeSet::new();
+            if let Some(twice) = elements.iter().find(|part| !names.insert(&part.key)) {
+                let reason = format!("two parts are named `{}`; one would be lost", twice.key);
                 return Err((*offset, reason));
             }
         }
@@ -79,6 +143,15 @@ pub(super) fn settle(ast: &mut Ast, text: &str, functions: &Functions) -> Result
         _ => {}
     }
     children_mut(ast).into_iter().try_for_each(|child| settle(child, text, functions))
+}
+
+/// Which argument of a function is an expression, and not its value.
+fn takes_reference(function: &str) -> Option<usize> {
+    match function {
+        "map" => Some(0),
+        "max_by" | "min_by" | "sort_by" => Some(1),
+        _ => None,
+    }
 }
 
 /// The JSON of the literal that begins at `offset`; `None` if that is a raw string.

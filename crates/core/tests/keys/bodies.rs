@@ -1,21 +1,29 @@
 //! What must hold for any bytes: the bodies of the fuzz targets in `fuzz/`, which `fuzz` runs
 //! bounded on stable Rust.
 
+use std::sync::LazyLock;
+
 use lambda_idempotency_core::key::{Document, Expression, Form, KeyPath, Reads, Scope, Secret};
 
-/// Expressions of every kind that events are tried with.
-const EXPRESSIONS: [&str; 10] = [
-    "@",
-    "body",
-    "[body, messageId]",
-    "json(body)",
-    "json(body).[id, order.id]",
-    "messageAttributes.*.stringValue",
-    "Records[*].{id: messageId, body: body}",
-    "json(base64(kinesis.data)).id",
-    "base64_gzip(awslogs.data)",
-    "[to_number(id), to_string(@)]",
-];
+/// Expressions of every kind that events are tried with; the first selects all.
+static EXPRESSIONS: LazyLock<[(Expression, Reads); 10]> = LazyLock::new(|| {
+    [
+        "@",
+        "body",
+        "[body, messageId]",
+        "json(body)",
+        "json(body).[id, order.id]",
+        "messageAttributes.*.stringValue",
+        "Records[*].{id: messageId, body: body}",
+        "json(base64(kinesis.data)).id",
+        "base64_gzip(awslogs.data)",
+        "[to_number(id), to_string(@)]",
+    ]
+    .map(|text| {
+        let expression = Expression::compile(text).unwrap();
+        (expression.clone(), Reads::of([&expression]))
+    })
+});
 
 /// Events that expressions are tried with.
 const EVENTS: [&str; 4] = [
@@ -35,17 +43,16 @@ pub(crate) fn event_bytes(bytes: &[u8]) {
     if let Err(error) = &document {
         assert!(!error.to_string().is_empty());
     }
-    for expression in EXPRESSIONS {
-        let expression = Expression::compile(expression).unwrap();
-        let sparse = Document::read(&text, &Reads::of([&expression]));
+    for (expression, reads) in &*EXPRESSIONS {
+        let sparse = Document::read(&text, reads);
         if let Ok(document) = &document {
             // What is JSON as a whole is so in part, and what is not looked at makes no difference.
             let sparse = sparse.unwrap();
             assert_eq!(expression.evaluate(document), expression.evaluate(&sparse));
-            keys(&expression, document);
+            keys(expression, document);
             assert_eq!(expression.select(document), expression.select(&sparse));
         } else if let Ok(sparse) = sparse {
-            keys(&expression, &sparse);
+            keys(expression, &sparse);
         }
     }
 }
@@ -83,7 +90,7 @@ fn keys(expression: &Expression, document: &Document) {
     };
     // Canonical bytes are JSON, of which they are the canonical bytes.
     let canonical = std::str::from_utf8(selection.canonical_bytes()).unwrap();
-    let at = Expression::compile("@").unwrap();
+    let [(at, _), ..] = &*EXPRESSIONS;
     if let Ok(again) = Document::parse(canonical) {
         assert_eq!(at.select(&again).as_ref(), Ok(&selection));
     } else {

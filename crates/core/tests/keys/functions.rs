@@ -53,11 +53,9 @@ fn own_functions_take_and_give_values() {
 #[test]
 fn what_goes_wrong_in_one_is_said_without_values() {
     let json = r#"{"secret":"s3cr3t"}"#;
-    for (expression, said) in [
-        ("half(secret)", "half(): it is no number"),
-        ("breaks(secret)", "breaks(): it panicked"),
-        ("pair(secret, &secret)", "expression reference"),
-    ] {
+    for (expression, said) in
+        [("half(secret)", "half(): it is no number"), ("breaks(secret)", "breaks(): it panicked")]
+    {
         let error = with_own(expression, json).unwrap_err().to_string();
         assert!(error.contains(said) && !error.contains("s3cr3t"), "{error}");
     }

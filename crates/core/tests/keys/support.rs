@@ -3,9 +3,11 @@
 use lambda_idempotency_core::key::{Document, Expression, Key, Scope, Selection, SelectionError};
 use proptest::test_runner::Config;
 
-/// The same number of cases everywhere, and no files of past failures.
+/// The same number of cases everywhere, as many times as the environment's `KEYS_TIMES` says, and no
+/// files of past failures.
 pub(crate) fn cases(cases: u32) -> Config {
-    Config { cases, failure_persistence: None, ..Config::default() }
+    let times: u32 = std::env::var("KEYS_TIMES").map_or(1, |times| times.parse().unwrap());
+    Config { cases: cases * times, failure_persistence: None, ..Config::default() }
 }
 
 /// What `expression` selects from a JSON text.
