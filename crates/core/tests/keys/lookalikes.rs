@@ -11,10 +11,8 @@ use crate::support::{cases, key, select, selected};
 fn all_distinct(expression: &str, records: &[&str]) {
     let mut seen = BTreeMap::new();
     for record in records {
-        let key = key(expression, record).unwrap_or_else(|error| panic!("{record}: {error}"));
-        if let Some(other) = seen.insert(key, record) {
-            panic!("`{expression}` has one key for {other} and {record}");
-        }
+        let other = seen.insert(key(expression, record).unwrap(), record);
+        assert_eq!(other, None, "`{expression}` has one key for it and {record}");
     }
 }
 

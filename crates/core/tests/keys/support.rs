@@ -7,7 +7,13 @@ use proptest::test_runner::Config;
 /// files of past failures.
 pub(crate) fn cases(cases: u32) -> Config {
     let times: u32 = std::env::var("KEYS_TIMES").map_or(1, |times| times.parse().unwrap());
-    Config { cases: cases * times, failure_persistence: None, ..Config::default() }
+    let max_global_rejects = 1024 * times;
+    Config {
+        cases: cases * times,
+        max_global_rejects,
+        failure_persistence: None,
+        ..Config::default()
+    }
 }
 
 /// What `expression` selects from a JSON text.
