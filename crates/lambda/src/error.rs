@@ -7,6 +7,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     key::{ExpressionError, SecretError},
     outcome::Rejection,
+    producer::RecipeError,
     store::StoreError,
 };
 use lambda_runtime::Diagnostic;
@@ -111,6 +112,20 @@ pub enum ConfigError {
         /// The variable.
         variable: String,
     },
+    /// What the key is made of does not exist before AWS delivers it.
+    #[error(
+        "operation `{operation}` has keys that no producer can compute: {why}, which AWS makes when \
+         it delivers; name a part of the payload with `.key(\"...\")`"
+    )]
+    UnknownToProducers {
+        /// The operation.
+        operation: Arc<str>,
+        /// What its key is taken from.
+        why: &'static str,
+    },
+    /// A recipe for keys has a mistake.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
     /// A record that expires at once protects from nothing.
     #[error("operation `{operation}` retains its records for no time at all")]
     Retention {

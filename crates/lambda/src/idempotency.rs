@@ -10,11 +10,12 @@ use lambda_idempotency_core::{
     observe::Observer,
     store::Store,
 };
+use lambda_runtime::Context;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     error::{ConfigError, RunError},
-    function::FunctionBuilder,
+    function::{FunctionBuilder, deadline},
     operation::Operation,
     run::{self, EventLayer, Run, Task},
 };
@@ -122,8 +123,8 @@ impl Idempotency {
 
     /// Calls `function` once per key of `payload`; later calls with that key get its result.
     ///
-    /// `deadline` is when the caller stops waiting, if that is known: the end of the invocation
-    /// (`context.deadline`).
+    /// `deadline` is when the caller stops waiting, if that is known. Inside an invocation, use
+    /// [`run_in`](Self::run_in), which also keeps tenants apart.
     ///
     /// ```
     /// # use lambda_idempotency::{Failure, Idempotency, MemoryStore, Operation};
@@ -159,10 +160,75 @@ impl Idempotency {
         Fut: Future<Output = Result<R, E>> + Send,
         E: Into<Failure>,
     {
+        let within = Within { tenant: None, deadline };
+        self.run_within(within, operation, payload, function).await
+    }
+
+    /// The same as [`run`](Self::run) within an invocation: until its deadline, and for its tenant,
+    /// where Lambda's [tenant isolation] names one. Two tenants with equal payloads then have two
+    /// keys.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation};
+    /// use lambda_runtime::LambdaEvent;
+    /// use serde_json::Value;
+    ///
+    /// async fn handler(event: LambdaEvent<Value>, idempotency: Idempotency)
+    ///     -> Result<u32, lambda_runtime::Error>
+    /// {
+    ///     let charge = Operation::new("charge").key("paymentId");
+    ///     let charged = async |_: Call| Ok::<_, Failure>(42);
+    ///     let run = idempotency.run_in(&event.context, &charge, &event.payload, charged).await?;
+    ///     Ok(run.value)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    ///
+    /// [tenant isolation]: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
+    pub async fn run_in<P, R, F, Fut, E>(
+        &self,
+        context: &Context,
+        operation: &Operation,
+        payload: &P,
+        function: F,
+    ) -> Result<Run<R>, RunError>
+    where
+        P: Serialize + ?Sized,
+        R: Serialize + DeserializeOwned + Send,
+        F: FnOnce(Call) -> Fut + Send,
+        Fut: Future<Output = Result<R, E>> + Send,
+        E: Into<Failure>,
+    {
+        let (tenant, deadline) = (context.tenant_id.as_deref(), deadline(context));
+        self.run_within(Within { tenant, deadline }, operation, payload, function).await
+    }
+
+    async fn run_within<P, R, F, Fut, E>(
+        &self,
+        Within { tenant, deadline }: Within<'_>,
+        operation: &Operation,
+        payload: &P,
+        function: F,
+    ) -> Result<Run<R>, RunError>
+    where
+        P: Serialize + ?Sized,
+        R: Serialize + DeserializeOwned + Send,
+        F: FnOnce(Call) -> Fut + Send,
+        Fut: Future<Output = Result<R, E>> + Send,
+        E: Into<Failure>,
+    {
         let prepared = operation.prepared()?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let record = RecordId::new("call", operation.name());
-        let task = Task { record, payload: &payload, tenant: None, deadline };
+        let task = Task { record, payload: &payload, tenant, deadline };
         run::run(&self.engine, &prepared, task, function).await
     }
+}
+
+/// What a call has of the invocation around it.
+struct Within<'a> {
+    tenant: Option<&'a str>,
+    deadline: Option<Timestamp>,
 }

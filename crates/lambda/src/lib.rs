@@ -29,6 +29,7 @@
 //! | several sources in one function | [`Idempotency::function`] |
 //! | a whole event, whose result is wanted again | [`Idempotency::event`] |
 //! | any function | [`Idempotency::run`] |
+//! | to compute keys and deduplication ids before sending | [`producer`] |
 //! | to see an event's records and keys | [`inspect`] |
 //!
 //! # What is promised
@@ -84,6 +85,7 @@ pub use lambda_idempotency_core::{
     outcome::{Kept, NotStarted, Outcome, Rejection},
     policy::{Conflict, Lease, MissingKey, OnFailure, OnOutage, OnTimeout, Remembered},
     process::Cache,
+    producer,
     store::{Store, StoreError, StoreErrorKind},
 };
 #[cfg(feature = "dynamodb")]
@@ -92,6 +94,10 @@ pub use lambda_idempotency_dynamodb::DynamoDbStore;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/producers.md")]
+mod producers_page {}
 
 #[cfg(all(doctest, feature = "http"))]
 #[doc = include_str!("../../../docs/sources/http.md")]

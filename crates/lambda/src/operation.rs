@@ -3,6 +3,7 @@
 mod dialect;
 mod keys;
 mod policies;
+mod recipe;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -11,7 +12,7 @@ use std::{
 
 use lambda_idempotency_core::{
     batch::{AfterFailure, Pace},
-    key::{Expression, Form, KeyPath, View, dialect::Dialect},
+    key::{Expression, Form, KeyPath, View, dialect::Dialect, is_operation_name},
     policy::{Conflict, Lease, Policy},
 };
 
@@ -194,8 +195,7 @@ impl Operation {
     }
 
     fn prepare(&self) -> Result<Prepared, ConfigError> {
-        let usable = |c: char| c != '#' && !c.is_control();
-        if !(1..=128).contains(&self.name.chars().count()) || !self.name.chars().all(usable) {
+        if !is_operation_name(&self.name) {
             return Err(ConfigError::Name { name: Arc::clone(&self.name) });
         }
         if self.policy.retention.is_zero() {

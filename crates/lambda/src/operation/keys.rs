@@ -12,10 +12,10 @@ use crate::error::ConfigError;
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keys {
-    optional: Vec<String>,
-    readable: bool,
-    secret: Option<Result<Secret, SecretError>>,
-    functions: Functions,
+    pub(super) optional: Vec<String>,
+    pub(super) readable: bool,
+    pub(super) secret: Option<Result<Secret, SecretError>>,
+    pub(super) functions: Functions,
 }
 
 impl Operation {

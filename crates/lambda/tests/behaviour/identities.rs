@@ -1,7 +1,7 @@
 //! What belongs to a key besides what the expression selects.
 
-use lambda_idempotency::Operation;
-use serde_json::Value;
+use lambda_idempotency::{Failure, Operation, Timestamp};
+use serde_json::{Value, json};
 
 use crate::support::{World, batch, grouped, notification, order, serve};
 
@@ -20,7 +20,13 @@ async fn deliver(
 
 #[tokio::test]
 async fn tenants_never_share_a_key() {
-    for operation in [Operation::new("place").key("id"), Operation::new("place")] {
+    let by_id = || Operation::new("place").key("id");
+    for operation in [
+        by_id(),
+        Operation::new("place"),
+        by_id().readable_keys(),
+        by_id().key_secret("4f1f5c0e2b7d49a8"),
+    ] {
         let world = World::new();
         let function = world.idempotency().sqs(operation, world.handler()).unwrap();
         let event = batch([order("m-1", "a", "")]);
@@ -36,6 +42,37 @@ async fn tenants_never_share_a_key() {
             assert_eq!(world.ledger.executed("a"), executed, "{tenant:?}");
         }
     }
+}
+
+/// Two tenants with equal payloads, and two operations, within their invocations.
+#[tokio::test]
+async fn calls_within_an_invocation_are_its_tenants() {
+    let world = World::new();
+    let [charge, refund] = ["charge", "refund"].map(|name| Operation::new(name).key("id"));
+    let mut seen = 0;
+    for (operation, tenant, value) in [
+        (&charge, None, 1),
+        (&charge, Some("t-1"), 2),
+        (&charge, Some("t-2"), 3),
+        (&charge, Some("t-1"), 2),
+        (&refund, Some("t-1"), 4),
+        (&charge, Some(""), 5),
+        (&charge, None, 1),
+    ] {
+        let mut context = world.context();
+        context.tenant_id = tenant.map(ToOwned::to_owned);
+        let (idempotency, payload) = (world.idempotency(), json!({ "id": "a" }));
+        let fresh = seen + 1;
+        let deadline = Timestamp::from_millis(context.deadline);
+        let running = idempotency.run_in(&context, operation, &payload, |call| async move {
+            assert!(call.deadline().is_some_and(|stop| stop <= deadline));
+            Ok::<_, Failure>(fresh)
+        });
+        let run = world.clock.drive(running).await.unwrap();
+        assert_eq!((run.value, run.replayed), (value, value <= seen), "{tenant:?}");
+        seen = seen.max(value);
+    }
+    assert_eq!(seen, 5);
 }
 
 /// An identity is only one together with where it is from.

@@ -19,6 +19,7 @@ mod keys;
 mod mixed;
 mod operations;
 mod pipes;
+mod producers;
 mod run;
 mod run_results;
 mod s3;

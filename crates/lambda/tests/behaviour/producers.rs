@@ -1,0 +1,252 @@
+//! Who sends and who processes have one key, whatever the payload and wherever it travels.
+
+use lambda_idempotency::{
+    ConfigError, Dialect, Envelope, Functions, Operation,
+    inspect::{self, NoKey},
+    producer::{Form, Key, ProducerError, Recipe, Secret, deduplication_id},
+    record,
+};
+use lambda_idempotency_testkit::faults;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    support::{FIFO, World, batch, bus_event, grouped, notification, order, serve, with_body},
+    support_streams::{base64, message, topic, with_data},
+};
+
+/// JSON text: of every kind, with numbers that are not exact, members that are named twice, and a
+/// text that is JSON itself.
+fn payload() -> impl Strategy<Value = String> {
+    let text = prop_oneof![Just(String::new()), "[a-c\"\\\\é\u{0}\u{1F600}]{0,4}", any::<String>()];
+    let quoted = |text: String| Value::from(text).to_string();
+    let numbers = ["0.1", "0.1000000000000000055", "-0.0", "1e400", "9007199254740993"];
+    let leaf = prop_oneof![
+        prop::sample::select(vec!["null", "true", "7"]).prop_map(str::to_owned),
+        prop::sample::select(numbers.to_vec()).prop_map(str::to_owned),
+        any::<i64>().prop_map(|number| number.to_string()),
+        text.prop_map(quoted),
+        Just(quoted(r#"{"id":"inner"}"#.to_owned())),
+    ];
+    let value = leaf.prop_recursive(3, 16, 4, |inner| {
+        let member =
+            ("[a-c]", inner.clone()).prop_map(|(name, value)| format!("\"{name}\":{value}"));
+        prop_oneof![
+            prop::collection::vec(inner, 0..4)
+                .prop_map(|items| format!("[{}]", items.join(" ,\t"))),
+            prop::collection::vec(member, 0..4).prop_map(|all| format!("{{ {} }}", all.join(", "))),
+        ]
+    });
+    let members = ["a", "b", "c", "id"].map(|name| {
+        let member = value.clone().prop_map(move |value| format!("\"{name}\": {value}"));
+        prop::option::weighted(0.85, member)
+    });
+    // Now and then a second one of the same name.
+    let again = prop::option::weighted(0.05, value.prop_map(|value| format!("\"id\": {value}")));
+    (members, again).prop_map(|(members, again)| {
+        let members: Vec<String> = members.into_iter().chain([again]).flatten().collect();
+        format!("{{{}}}", members.join(",\n"))
+    })
+}
+
+fn recipe() -> impl Strategy<Value = Recipe> {
+    let expressions =
+        ["id", "[id, a]", "[a, b.c]", "{x: a, y: id}", "a || b", "@", "a[*].b", "json(id).id"];
+    let forms =
+        [Form::Hashed, Form::Readable, Form::Secret(Secret::new("4f1f5c0e2b7d49a8").unwrap())];
+    let own = (
+        "[a-z]{1,4}",
+        prop::sample::select(expressions.to_vec()),
+        prop::sample::select(forms.to_vec()),
+    )
+        .prop_map(|(name, key, form)| Recipe::new(name, key).form(form));
+    let optional = Just(Recipe::new("place", "[id, a]").optional(["a"]));
+    let dialects = [
+        Dialect::powertools_python("fn.app.place"),
+        Dialect::powertools_typescript("fn"),
+        Dialect::powertools_python("fn.app.place").accept_lossy(),
+    ];
+    let spoken =
+        (prop::sample::select(vec!["id", "[id, a]", "@"]), prop::sample::select(dialects.to_vec()))
+            .prop_map(|(key, dialect)| Recipe::new("place", key).dialect(dialect));
+    prop_oneof![6 => own, 1 => optional, 2 => spoken]
+}
+
+/// The event that each source makes of a payload, and what is around it there.
+fn events(payload: &str) -> Vec<(&'static str, Value, Option<Envelope>)> {
+    let mut kafka = message(0, 1, "", "");
+    kafka["value"] = base64(payload).into();
+    let inner = json!({ "MessageId": "n-1", "TopicArn": "t", "Message": payload }).to_string();
+    vec![
+        ("sqs", batch([with_body("m-1", payload)]), None),
+        ("sqs", batch([grouped(with_body("m-1", payload), FIFO, "g")]), None),
+        ("sqs", batch([with_body("m-1", &inner)]), Some(Envelope::Sns)),
+        ("sns", notification("n-1", payload), None),
+        ("kinesis", batch([with_data(1, "p", payload)]), None),
+        ("kafka", topic([kafka]), None),
+    ]
+}
+
+/// The key that the consumer of `event` finds.
+fn consumed(operation: &Operation, source: &str, event: &str) -> Result<Key, NoKey> {
+    let mut records = inspect::event(event, Some(operation)).unwrap();
+    assert_eq!(records.len(), 1);
+    let record = records.remove(0);
+    assert_eq!(record.source, source);
+    record.key.unwrap().key
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 256,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// One key, or one reason why there is none.
+    #[test]
+    fn producer_and_consumer_agree(payload in payload(), recipe in recipe()) {
+        let expected = match recipe.producer().unwrap().message_of(&*payload) {
+            Ok(message) => Ok(message.key().clone()),
+            Err(ProducerError::Rejected { rejection, .. }) => Err(NoKey::Refused(rejection)),
+            Err(other) => panic!("{other}"),
+        };
+        for (source, event, envelope) in events(&payload) {
+            let mut operation = Operation::from(recipe.clone());
+            if let Some(envelope) = envelope {
+                operation = operation.envelope(envelope);
+            }
+            let event = event.to_string();
+            prop_assert_eq!(&consumed(&operation, source, &event), &expected, "{}", source);
+            // The operation's own producer is this one.
+            let own = operation.producer().unwrap().key(&payload).ok();
+            prop_assert_eq!(own.as_ref(), expected.as_ref().ok());
+        }
+        // The detail stands in the event as it was sent.
+        let event = bus_event("e-1", "Placed", &json!("detail")).to_string();
+        let event = event.replace("\"detail\":\"detail\"", &format!("\"detail\":{payload}"));
+        let operation = Operation::from(recipe);
+        prop_assert_eq!(&consumed(&operation, "eventbridge", &event), &expected);
+    }
+}
+
+/// The above compares something: most of its payloads have a key, and many have none.
+#[test]
+fn payloads_with_and_without_a_key_are_compared() {
+    use proptest::{strategy::ValueTree as _, test_runner::TestRunner};
+    let mut runner = TestRunner::deterministic();
+    let keyed = (0..400)
+        .filter(|_| {
+            let (payload, recipe) = (payload(), recipe()).new_tree(&mut runner).unwrap().current();
+            recipe.producer().unwrap().key(&payload).is_ok()
+        })
+        .count();
+    assert!((100..300).contains(&keyed), "{keyed} of 400 have a key");
+}
+
+/// What is claimed in the store is the producer's key, of any tenant that Lambda names.
+#[tokio::test]
+async fn the_claimed_key_is_the_producers() {
+    let recipe = Recipe::new("place", "[id, do]").form(Form::Readable);
+    let producer = recipe.producer().unwrap();
+    for tenant in [None, Some("blue"), Some("")] {
+        let world = World::new();
+        let operation = Operation::from(recipe.clone());
+        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let event = batch([grouped(order("m-1", "a", "x"), FIFO, "g")]).to_string();
+        let mut context = world.context();
+        context.tenant_id = tenant.map(ToOwned::to_owned);
+        let served = serve(function, &event, context);
+        world.clock.drive(served).await.unwrap();
+
+        let producer = match tenant {
+            Some(tenant) => producer.for_tenant(tenant),
+            None => producer.clone(),
+        };
+        let message = producer.message(&json!({ "id": "a", "do": "x" })).unwrap();
+        let written: Vec<Key> = world
+            .store
+            .history()
+            .into_iter()
+            .filter_map(|call| match call {
+                faults::Call::Write { writes, .. } => Some(writes),
+                _ => None,
+            })
+            .flatten()
+            .map(|write| write.key)
+            .collect();
+        assert_eq!(written, [message.key().clone(), message.key().clone()], "claim, completion");
+        world.ledger.assert_once("a");
+    }
+}
+
+/// A FIFO queue that lost sight of its five minutes delivers a copy: its id is the first one's, and
+/// a consumer may have that for its key as well.
+#[tokio::test]
+async fn a_copy_behind_the_five_minutes_has_the_same_id_and_runs_no_more() {
+    let recipe = Recipe::new("place", "id");
+    let producer = recipe.producer().unwrap();
+    let sent = |message: &str, note: &str| {
+        let sent = producer.message(&json!({ "note": note, "id": "a" })).unwrap();
+        let mut record = grouped(with_body(message, sent.body()), FIFO, "g");
+        record["attributes"]["MessageDeduplicationId"] = sent.deduplication_id().into();
+        record
+    };
+    let (first, copy) = (sent("m-1", "first"), sent("m-2", "sent again"));
+    let id = |record: &Value| record["attributes"]["MessageDeduplicationId"].clone();
+    assert_eq!(id(&first), id(&copy));
+    assert_eq!(id(&first), deduplication_id(&producer.key(r#"{"id":"a"}"#).unwrap()));
+
+    let by_id = Operation::new("place").key(record("attributes.MessageDeduplicationId"));
+    for operation in [Operation::from(recipe.clone()), by_id] {
+        let world = World::new();
+        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        for record in [&first, &copy] {
+            assert!(world.returned(&function, &batch([record.clone()])).await.is_empty());
+        }
+        world.ledger.assert_once("a");
+    }
+}
+
+#[test]
+fn an_operation_that_producers_cannot_know_says_what_to_do() {
+    for (operation, expected) in [
+        (Operation::new("place"), "it names no key"),
+        (Operation::new("place").key(record("messageId")), "the record around the payload"),
+        (Operation::new("place").key("body").whole_record(), "the record around the payload"),
+    ] {
+        let error = operation.producer().unwrap_err();
+        assert!(matches!(error, ConfigError::UnknownToProducers { .. }), "{error}");
+        let error = error.to_string();
+        assert!(error.contains(expected) && error.contains(".key("), "{error}");
+    }
+    let mistaken = Operation::new("place").key("[").producer().unwrap_err();
+    assert!(matches!(mistaken, ConfigError::Expression { what: "key", .. }), "{mistaken}");
+}
+
+/// Mistakes in a recipe are found at both ends.
+#[test]
+fn a_mistake_in_a_recipe_is_one_at_both_ends() {
+    let python = || Dialect::powertools_python("fn.app.place");
+    for recipe in [
+        Recipe::new("a#b", "id"),
+        Recipe::new("place", "["),
+        Recipe::new("place", "'id'"),
+        Recipe::new("place", "id").optional(["id"]),
+        Recipe::new("place", "id").form(Form::Readable).dialect(python()),
+        Recipe::new("place", "nope(id)").dialect(python()),
+    ] {
+        recipe.producer().unwrap_err();
+        Operation::from(recipe).check().unwrap_err();
+    }
+    let lower = || {
+        Functions::standard().with("lower", 1, |arguments| match arguments {
+            [text] => text.as_str().map(|text| text.to_lowercase().into()).ok_or("it is no text"),
+            _ => Err("one text is needed"),
+        })
+    };
+    let recipe = Recipe::new("invite", "lower(email)").functions(lower());
+    let key = recipe.producer().unwrap().key(r#"{"email":"ANN"}"#).unwrap();
+    let event = batch([with_body("m-1", r#"{"email":"ann"}"#)]).to_string();
+    assert_eq!(consumed(&Operation::from(recipe), "sqs", &event), Ok(key));
+}
