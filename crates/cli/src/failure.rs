@@ -16,12 +16,16 @@ impl Failure {
         self
     }
 
-    /// Prints the error, its causes and the remedy.
+    /// Prints the error, its causes as far as it does not tell them itself, and the remedy.
     pub(crate) fn tell(&self) {
-        eprintln!("error: {}", self.error);
+        let told = self.error.to_string();
+        eprintln!("error: {told}");
         let mut cause = self.error.source();
         while let Some(error) = cause {
-            eprintln!("  because: {error}");
+            let text = error.to_string();
+            if !told.contains(&text) {
+                eprintln!("  because: {text}");
+            }
             cause = error.source();
         }
         if let Some(remedy) = &self.remedy {

@@ -1,11 +1,18 @@
-//! `lambda-idempotency`: run a function locally, let everything go wrong.
+//! `lambda-idempotency`: look at the keys of events, run a function locally, let everything go wrong.
 //!
-//! One file or folder a subcommand: its arguments, what it does, how it shows the result.
+//! One file or folder a subcommand: its arguments, what it does, how it shows the result. Without the
+//! feature `local` there is `keys` alone.
 
+#[cfg(feature = "local")]
 mod arguments;
+#[cfg(feature = "local")]
 mod chaos;
 mod failure;
+#[cfg(feature = "local")]
 mod invoke;
+mod keys;
+#[cfg(feature = "local")]
+mod runtime;
 
 use std::process::ExitCode;
 
@@ -21,47 +28,25 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Keys(Box<keys::Arguments>),
+    #[cfg(feature = "local")]
     Invoke(invoke::Arguments),
+    #[cfg(feature = "local")]
     Chaos(chaos::Arguments),
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let command = async {
-        match Cli::parse().command {
-            Command::Invoke(arguments) => invoke::run(arguments).await,
-            Command::Chaos(arguments) => chaos::run(arguments).await,
-        }
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Keys(arguments) => keys::run(&arguments),
+        #[cfg(feature = "local")]
+        Command::Invoke(arguments) => runtime::run(invoke::run(arguments)),
+        #[cfg(feature = "local")]
+        Command::Chaos(arguments) => runtime::run(chaos::run(arguments)),
     };
-    // What is dropped here takes its child processes with it.
-    let done = tokio::select! {
-        done = command => done,
-        () = interrupted() => return ExitCode::from(130),
-    };
-    match done {
-        Ok(code) => code,
-        Err(failure) => {
-            failure.tell();
-            ExitCode::from(2)
-        }
-    }
-}
-
-/// Ends when the user or the system asks this process to.
-async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => return,
-                _ = tokio::signal::ctrl_c() => return,
-            }
-        }
-    }
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
+    done.unwrap_or_else(|failure| {
+        failure.tell();
+        ExitCode::from(2)
+    })
 }
 
 #[cfg(test)]

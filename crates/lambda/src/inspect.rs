@@ -25,9 +25,10 @@
 
 use std::{borrow::Cow, fmt};
 
+pub use lambda_idempotency_core::key::{View, Warning};
 use lambda_idempotency_core::{
     call::RecordId,
-    key::{Key, KeyPath, Selection, Warning},
+    key::{Key, KeyPath, Selection},
     outcome::Rejection,
     record::Fingerprint,
 };

@@ -1,0 +1,189 @@
+//! What `keys` can be told.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use lambda_http::http::HeaderName;
+use lambda_idempotency::{Envelope, HashFunction};
+
+use super::scoped::{Scoped, scoped};
+
+/// Show which key each record of an event gets: a dry run, nothing is claimed and nothing is called
+///
+/// Takes each event apart with the code that runs in the function, and shows of each record its identity, what the key
+/// expression sees and selects, the canonical bytes of that, the key as it stands in the store, and which records would be
+/// taken for duplicates of each other.
+///
+/// IT SHOWS PAYLOADS AND RAW KEYS. Use it at your desk, and keep its output out of production's logs.
+///
+/// OPERATION, EXPRESSION and the like may be for one source alone: `--key sns=order.id`. The sources are sqs, sns, s3,
+/// kinesis, dynamodb, kafka, activemq, rabbitmq, eventbridge, pipe, scheduler, invoke and http.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Event files, in the shape in which a function gets them; `-` is standard input
+    #[arg(required = true, value_name = "EVENT.json")]
+    pub(crate) events: Vec<PathBuf>,
+
+    /// Other events, to find duplicates of the first ones in; may be repeated
+    #[arg(long, value_name = "OTHER.json")]
+    pub(crate) against: Vec<PathBuf>,
+
+    /// The operation's name, which is in every key
+    #[arg(long, value_name = "[SOURCE=]NAME", value_parser = scoped::<String>)]
+    pub(crate) operation: Vec<Scoped<String>>,
+
+    /// Where the key is: JMESPath on the payload; after `record:`, on the raw record [default: the record's identity]
+    #[arg(long, value_name = "[SOURCE=]EXPRESSION", value_parser = scoped::<String>)]
+    pub(crate) key: Vec<Scoped<String>>,
+
+    /// The variable that holds the key expression, as for `Operation::key_from_env`; `--key` is what counts if it is not set
+    #[arg(long, value_name = "[SOURCE=]VARIABLE", value_parser = scoped::<String>)]
+    pub(crate) key_from_env: Vec<Scoped<String>>,
+
+    /// What else has to agree between two deliveries of a key
+    #[arg(long, value_name = "[SOURCE=]EXPRESSION", value_parser = scoped::<String>)]
+    pub(crate) fingerprint: Vec<Scoped<String>>,
+
+    /// A part of the key that may be missing; may be repeated
+    #[arg(long, value_name = "[SOURCE=]PART", value_parser = scoped::<String>)]
+    pub(crate) optional: Vec<Scoped<String>>,
+
+    /// What the payload is inside of, from the outside to the inside; may be repeated: sns, eventbridge, s3
+    #[arg(long, value_name = "[SOURCE=]ENVELOPE", value_parser = scoped::<Wrapping>)]
+    pub(crate) envelope: Vec<Scoped<Wrapping>>,
+
+    /// The whole record takes the payload's place, as with `Operation::whole_record`
+    #[arg(long)]
+    pub(crate) whole_record: bool,
+
+    /// What becomes of records without a key
+    #[arg(long, value_name = "POLICY", value_enum, default_value = "fail")]
+    pub(crate) missing_key: Missing,
+
+    /// Keys that can be read, where their parts are short and safe
+    #[arg(long)]
+    pub(crate) readable: bool,
+
+    /// The variable that holds the secret of the keys, as for `Operation::key_secret`
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "readable")]
+    pub(crate) secret_from_env: Option<String>,
+
+    /// Keys as another library makes them
+    #[arg(long, value_name = "LIBRARY", value_enum, requires = "prefix")]
+    pub(crate) dialect: Option<Library>,
+
+    /// The prefix of the dialect's keys, such as `orders-fn.app.process`
+    #[arg(long, value_name = "TEXT", requires = "dialect")]
+    pub(crate) prefix: Option<String>,
+
+    /// The dialect's hash function
+    #[arg(long, value_name = "NAME", default_value = "md5", requires = "dialect")]
+    pub(crate) hash_function: HashFunction,
+
+    /// Take also what could give distinct records one key, as the dialect's library does
+    #[arg(long, requires = "dialect")]
+    pub(crate) accept_lossy: bool,
+
+    /// The header that HTTP requests have their key in
+    #[arg(long, value_name = "NAME", default_value = "idempotency-key")]
+    pub(crate) header: HeaderName,
+
+    /// The invocation's request id, which no event holds: the identity of a direct invocation
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    pub(crate) request_id: String,
+
+    /// The tenant of the invocation, where the function isolates tenants
+    #[arg(long, value_name = "ID")]
+    pub(crate) tenant: Option<String>,
+
+    /// Show payloads in full
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Print warnings, duplicates and the summary only
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Print one JSON document instead of text
+    #[arg(long, conflicts_with_all = ["full", "quiet"])]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Which orders of a batch are the same?
+    lambda-idempotency keys events/sqs-duplicates.json --operation place --key orderId
+
+  What would the default key do, and what would it miss?
+    lambda-idempotency keys events/sqs-duplicates.json
+
+  Would today's event be taken for a duplicate of yesterday's, and do they agree?
+    lambda-idempotency keys today.json --against yesterday.json \\
+      --key '[tenant, order.id]' --fingerprint order.amount
+
+  A key for each source, one of them as the function reads it from its environment
+    ORDERS_SQS_KEY=orderId lambda-idempotency keys events/sqs.json events/sns.json \\
+      --key-from-env sqs=ORDERS_SQS_KEY --key sns=record:Sns.MessageId
+
+  The keys that Powertools for Python makes
+    lambda-idempotency keys events/sqs.json --key orderId \\
+      --dialect powertools-python --prefix orders-fn.app.process
+
+  For a script
+    lambda-idempotency keys events/sqs.json --key orderId --json | jq -r '.records[].key'
+
+Exit code:
+  0  every record has a key
+  1  some record has none: it is bad, or nothing in it is its key
+  2  it could not be tried: bad arguments, a bad expression, bad JSON";
+
+/// What a payload is inside of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wrapping(pub(crate) Envelope);
+
+impl Wrapping {
+    /// What the arguments call it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self.0 {
+            Envelope::Sns => "sns",
+            Envelope::EventBridge => "eventbridge",
+            Envelope::S3 => "s3",
+            _ => "another",
+        }
+    }
+}
+
+impl FromStr for Wrapping {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "sns" => Ok(Self(Envelope::Sns)),
+            "eventbridge" => Ok(Self(Envelope::EventBridge)),
+            "s3" => Ok(Self(Envelope::S3)),
+            _ => Err(format!("there is no envelope `{text}`: it is one of sns, eventbridge, s3")),
+        }
+    }
+}
+
+/// What becomes of records without a key.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Missing {
+    /// They go back to their source
+    Fail,
+    /// They are handled each time
+    RunUnprotected,
+    /// They are not handled at all
+    Skip,
+}
+
+/// A library whose keys can be made.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Library {
+    /// Powertools for AWS Lambda (Python)
+    PowertoolsPython,
+    /// Powertools for AWS Lambda (TypeScript)
+    PowertoolsTypescript,
+}

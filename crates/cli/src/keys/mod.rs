@@ -1,0 +1,160 @@
+//! `lambda-idempotency keys`: which key each record of an event gets, without doing anything.
+
+mod arguments;
+mod json;
+mod operations;
+mod redelivery;
+mod report;
+mod scoped;
+mod text;
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use lambda_http::Context;
+use lambda_idempotency::{
+    Idempotency, MemoryStore, Operation,
+    inspect::{self, InspectError, Record, View},
+};
+
+pub(crate) use arguments::Arguments;
+
+use crate::failure::Failure;
+use operations::Operations;
+use report::{File, Numbered, Report};
+use scoped::HTTP;
+
+/// Runs the command: 0 if every record has a key, 1 if not.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let report = Inspection::new(arguments)?.report()?;
+    let shown = if arguments.json {
+        format!("{:#}", json::document(&report))
+    } else {
+        text::page(&report, arguments)
+    };
+    // Nobody may be listening any more (`| head`).
+    let _ = writeln!(std::io::stdout(), "{shown}");
+    let is_complete = report.totals().without_key == 0;
+    Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Events on their way to a report.
+struct Inspection<'a> {
+    arguments: &'a Arguments,
+    operations: Operations<'a>,
+    context: Context,
+}
+
+impl<'a> Inspection<'a> {
+    fn new(arguments: &'a Arguments) -> Result<Self, Failure> {
+        let mut context = Context::default();
+        context.request_id.clone_from(&arguments.request_id);
+        context.tenant_id.clone_from(&arguments.tenant);
+        Ok(Self { arguments, operations: Operations::new(arguments)?, context })
+    }
+
+    fn report(mut self) -> Result<Report, Failure> {
+        let (mut files, mut changing, mut number) = (Vec::new(), Vec::new(), 0);
+        let events = self.arguments.events.iter().map(|path| (path, false));
+        let others = self.arguments.against.iter().map(|path| (path, true));
+        for (path, is_other) in events.chain(others) {
+            let event = read(path)?;
+            let tell = |error| Failure::from(format!("{}: {error}", path.display()));
+            let found = self.records(&event)?.map_err(tell)?;
+            let records = found.into_iter().map(|record| {
+                number += 1;
+                Numbered { number, record }
+            });
+            let file = File { path: path.clone(), is_other, records: records.collect() };
+            changing.extend(self.changing(&event, &file)?);
+            files.push(file);
+        }
+        let mut warnings = self.operations.warnings()?;
+        warnings.extend(whole(&files));
+        warnings.extend(when_received_again(&changing));
+        Ok(Report::new(files, warnings))
+    }
+
+    /// The records of an event, with their keys under the operation of its source. The inner error is
+    /// the event's.
+    fn records(&mut self, event: &str) -> Result<Result<Vec<Record>, InspectError>, Failure> {
+        let source = match self.source(event) {
+            Ok(Some(source)) => source,
+            Ok(None) => return Ok(Ok(Vec::new())),
+            Err(error) => return Ok(Err(error)),
+        };
+        let operation = self.operations.of(source)?;
+        Ok(match source {
+            HTTP => self.request(event, &operation).map(|request| request.into_iter().collect()),
+            _ => inspect::invocation(event, Some(&operation), &self.context),
+        })
+    }
+
+    /// Where an event is from; `None` if it has no records.
+    fn source(&self, event: &str) -> Result<Option<&'static str>, InspectError> {
+        let plain = Operation::new("plain");
+        if let Some(request) = self.request(event, &plain)? {
+            return Ok(Some(request.source));
+        }
+        let records = inspect::event(event, None)?;
+        Ok(records.first().map(|record| record.source))
+    }
+
+    /// The HTTP request that an event holds, if it does.
+    fn request(&self, event: &str, operation: &Operation) -> Result<Option<Record>, InspectError> {
+        let layer = Idempotency::new(MemoryStore::new()).http(operation)?;
+        layer.header(self.arguments.header.clone()).inspect(event, &self.context)
+    }
+
+    /// The records whose key is another when their queue delivers them again.
+    fn changing(&mut self, event: &str, file: &File) -> Result<Vec<usize>, Failure> {
+        let Some((before, after)) = redelivery::of_messages(event) else { return Ok(Vec::new()) };
+        let (Ok(before), Ok(after)) = (self.records(&before)?, self.records(&after)?) else {
+            return Ok(Vec::new());
+        };
+        let key = |record: &Record| record.key.as_ref().map(|key| key.key.clone());
+        let pairs = file.records.iter().zip(before.iter().zip(&after));
+        let changing = pairs.filter(|(_, (before, after))| key(before) != key(after));
+        Ok(changing.map(|(record, _)| record.number).collect())
+    }
+}
+
+/// The text of an event file, or of standard input.
+fn read(path: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = match path.to_str() {
+        Some("-") => std::io::stdin().read_to_string(&mut text),
+        _ => std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)),
+    };
+    read.map_err(|error| {
+        Failure::from(format!("cannot read {}: {error}", path.display()))
+            .remedy("The directory `events` has samples of several sources.")
+    })?;
+    Ok(text)
+}
+
+/// A warning of keys that are all that there is.
+fn whole(files: &[File]) -> Option<String> {
+    let records = files.iter().flat_map(|file| &file.records);
+    let mut paths = records.filter_map(|record| record.record.key.as_ref()?.path.as_ref());
+    let path = paths.find(|path| path.expression.trim() == "@")?;
+    let what = match path.view {
+        View::Payload => "payload",
+        View::Record => "record",
+    };
+    Some(format!(
+        "key expression: `@` is the whole {what}: whatever differs in it, such as the time at which \
+         it was sent, makes it other work"
+    ))
+}
+
+/// A warning of keys that no redelivery has again.
+fn when_received_again(records: &[usize]) -> Option<String> {
+    let (first, more) = (records.first()?, records.len() - 1);
+    let who = if more == 0 { format!("#{first}") } else { format!("#{first} and {more} more") };
+    Some(format!(
+        "the key of {who} changes with each delivery, since `receiptHandle` or \
+         `attributes.ApproximateReceiveCount` is in it: the message would be processed each time"
+    ))
+}

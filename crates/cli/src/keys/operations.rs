@@ -1,0 +1,126 @@
+//! The operations that the arguments describe, as a function would declare them: one a source.
+
+use std::collections::BTreeMap;
+
+use lambda_idempotency::{Dialect, KeyPath, MissingKey, Operation, inspect};
+
+use super::arguments::{Arguments, Library, Missing, Wrapping};
+use super::scoped::{self, Scoped};
+use crate::failure::Failure;
+
+/// What an operation is called if nobody says so.
+pub(crate) const UNNAMED: &str = "operation";
+
+/// Stands for the sources that have no settings of their own.
+const OTHERS: &str = "";
+
+/// The operations, by source.
+pub(crate) struct Operations<'a> {
+    arguments: &'a Arguments,
+    secret: Option<String>,
+    made: BTreeMap<String, Operation>,
+}
+
+impl<'a> Operations<'a> {
+    /// Reads what is in the environment, and checks what the arguments say of any source.
+    pub(crate) fn new(arguments: &'a Arguments) -> Result<Self, Failure> {
+        let secret = match &arguments.secret_from_env {
+            None => None,
+            Some(variable) => Some(std::env::var(variable).map_err(|_| {
+                Failure::from(format!(
+                    "the environment variable {variable}, which is to hold the secret, is not set"
+                ))
+            })?),
+        };
+        let mut operations = Self { arguments, secret, made: BTreeMap::new() };
+        // A mistake is one even where no event needs what it is in.
+        for source in named(arguments) {
+            operations.of(source)?;
+        }
+        let is_for_all = |values: &[Scoped<String>]| values.iter().any(|v| v.source.is_none());
+        if is_for_all(&arguments.key) || is_for_all(&arguments.key_from_env) {
+            operations.of(OTHERS)?;
+        }
+        Ok(operations)
+    }
+
+    /// The operation for records of a source, checked as when a function starts.
+    pub(crate) fn of(&mut self, source: &str) -> Result<Operation, Failure> {
+        if let Some(operation) = self.made.get(source) {
+            return Ok(operation.clone());
+        }
+        let operation = self.make(source);
+        operation.check()?;
+        self.made.insert(source.to_owned(), operation.clone());
+        Ok(operation)
+    }
+
+    /// The operations that were asked for, and the warnings of their expressions, each once.
+    pub(crate) fn warnings(&self) -> Result<Vec<String>, Failure> {
+        let mut warnings = Vec::new();
+        for operation in self.made.values() {
+            for warning in inspect::warnings(operation)? {
+                let text = format!("key expression: {warning}");
+                if !warnings.contains(&text) {
+                    warnings.push(text);
+                }
+            }
+        }
+        Ok(warnings)
+    }
+
+    fn make(&self, source: &str) -> Operation {
+        let arguments = self.arguments;
+        let name = scoped::of(&arguments.operation, source).map_or(UNNAMED, String::as_str);
+        let mut operation = Operation::new(name).on_missing_key(match arguments.missing_key {
+            Missing::Fail => MissingKey::Fail,
+            Missing::RunUnprotected => MissingKey::RunUnprotected,
+            Missing::Skip => MissingKey::Skip,
+        });
+        if let Some(expression) = scoped::of(&arguments.key, source) {
+            operation = operation.key(KeyPath::parse(expression));
+        }
+        if let Some(variable) = scoped::of(&arguments.key_from_env, source) {
+            operation = operation.key_from_env(variable);
+        }
+        if let Some(expression) = scoped::of(&arguments.fingerprint, source) {
+            operation = operation.fingerprint(KeyPath::parse(expression));
+        }
+        let optional = scoped::all(&arguments.optional, source).map(String::as_str);
+        operation = operation.optional(optional);
+        for Wrapping(envelope) in scoped::all(&arguments.envelope, source) {
+            operation = operation.envelope(*envelope);
+        }
+        if arguments.whole_record {
+            operation = operation.whole_record();
+        }
+        if arguments.readable {
+            operation = operation.readable_keys();
+        }
+        if let Some(secret) = &self.secret {
+            operation = operation.key_secret(secret);
+        }
+        match self.dialect() {
+            Some(dialect) => operation.dialect(dialect),
+            None => operation,
+        }
+    }
+
+    fn dialect(&self) -> Option<Dialect> {
+        let prefix = self.arguments.prefix.as_deref().unwrap_or_default();
+        let dialect = match self.arguments.dialect? {
+            Library::PowertoolsPython => Dialect::powertools_python(prefix),
+            Library::PowertoolsTypescript => Dialect::powertools_typescript(prefix),
+        };
+        let dialect = dialect.hash_function(self.arguments.hash_function);
+        Some(if self.arguments.accept_lossy { dialect.accept_lossy() } else { dialect })
+    }
+}
+
+/// The sources that have a setting of their own.
+fn named(arguments: &Arguments) -> impl Iterator<Item = &'static str> {
+    let Arguments { operation, key, key_from_env, fingerprint, optional, envelope, .. } = arguments;
+    let texts = [operation, key, key_from_env, fingerprint, optional];
+    let texts = texts.into_iter().flatten().filter_map(|Scoped { source, .. }| *source);
+    texts.chain(envelope.iter().filter_map(|Scoped { source, .. }| *source))
+}

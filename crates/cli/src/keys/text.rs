@@ -1,0 +1,251 @@
+//! The report, for people: 100 columns, or what the terminal has.
+
+use std::fmt::Write as _;
+
+use comfy_table::{
+    Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, TableStyle, Width,
+};
+use lambda_idempotency::inspect::{Record, RecordKey, View};
+
+use super::arguments::Arguments;
+use super::operations::UNNAMED;
+use super::report::{File, Numbered, Report, Shared};
+
+/// Where there is no terminal, or a very narrow one.
+const WIDTH: u16 = 100;
+const NARROWEST: u16 = 60;
+/// How much is shown of a text that nobody asked to see in full, in characters.
+const SHOWN: usize = 240;
+
+/// All of it.
+pub(crate) fn page(report: &Report, arguments: &Arguments) -> String {
+    let mut page = String::new();
+    if !arguments.quiet {
+        for file in &report.files {
+            block(&mut page, &heading(file));
+            for record in &file.records {
+                block(&mut page, &self::record(record, arguments));
+            }
+        }
+        for [source, parts, catches, misses] in report.defaults() {
+            let mut rows = Rows::under(&format!("Without a key expression, {source} is known by"));
+            rows.add("made of", parts).add("recognises", catches).add("misses", misses);
+            block(&mut page, &rows.finish());
+        }
+    }
+    for warning in &report.warnings {
+        let mut rows = Rows::new();
+        rows.coloured("warning", warning, Color::Yellow);
+        block(&mut page, &rows.finish());
+    }
+    if !report.shared.is_empty() {
+        let mut rows = Rows::under("Records with the same key");
+        for shared in &report.shared {
+            rows.add(&numbers(&shared.records), &what_happens(shared));
+            if !shared.mismatched.is_empty() {
+                rows.coloured(&numbers(&shared.mismatched), MISMATCH, Color::Red);
+            }
+        }
+        block(&mut page, &rows.finish());
+    }
+    if arguments.operation.is_empty() && arguments.dialect.is_none() && report.totals().keys > 0 {
+        let mut rows = Rows::new();
+        let note = format!(
+            "The operation's name is in every key, and none was given: these are the keys of \
+             `{UNNAMED}`. Name it with --operation."
+        );
+        rows.add("note", &note);
+        block(&mut page, &rows.finish());
+    }
+    block(&mut page, &summary(report));
+    page.trim_end().to_owned()
+}
+
+const MISMATCH: &str = "the same key with another fingerprint: a mismatch, and refused";
+
+fn block(page: &mut String, text: &str) {
+    page.push_str(text.trim_end());
+    page.push_str("\n\n");
+}
+
+fn heading(file: &File) -> String {
+    let records = match file.records.len() {
+        0 => "no records".to_owned(),
+        count => plural(count, "record", "records"),
+    };
+    let against = if file.is_other { ", to compare with" } else { "" };
+    format!("{}: {records}{against}", printable(&file.path.display().to_string()))
+}
+
+fn record(numbered: &Numbered, arguments: &Arguments) -> String {
+    let Numbered { number, record } = numbered;
+    let mut rows = Rows::under(&format!("#{number} {}", record.source));
+    rows.add("record", if record.id.is_empty() { "has no id" } else { &record.id });
+    match &record.identity {
+        Ok(parts) => rows.add("identity", &parts.join(" | ")),
+        Err(problem) => rows.add("identity", &format!("none: {problem}")),
+    };
+    let is_known = |arn: &str| record.identity.iter().flatten().any(|part| part == arn);
+    if let Some(arn) = record.arn.as_deref().filter(|arn| !arn.is_empty() && !is_known(arn)) {
+        rows.add("from", arn);
+    }
+    if let Some(group) = &record.group {
+        rows.add("order group", group);
+    }
+    let Some(key) = &record.key else { return rows.finish() };
+    rows.add("view", &describe_view(record, key, arguments));
+    rows.add("it holds", &cut(seen(record), arguments.full));
+    let selected: Vec<_> =
+        key.parts.iter().map(|(part, value)| format!("{part} = {value}")).collect();
+    if !selected.is_empty() {
+        rows.add("selected", &selected.join("\n"));
+    }
+    if let Some(canonical) = &key.selected {
+        rows.add("canonical", canonical);
+    }
+    match &key.key {
+        Ok(key) => rows.coloured("key", key.as_str(), Color::Green),
+        Err(problem) => rows.coloured("no key", &problem.to_string(), Color::Red),
+    };
+    if record.source == "invoke" && numbered.key().is_none() && key.path.is_none() {
+        rows.add("", "An event holds no request id: give the invocation's with --request-id.");
+    }
+    if let Some(fingerprint) = &key.fingerprint {
+        rows.add("fingerprint", fingerprint.as_str());
+    }
+    rows.finish()
+}
+
+/// What the key is looked for in, in a word.
+pub(crate) fn view(record: &Record) -> &'static str {
+    match record.key.as_ref().and_then(|key| key.path.as_ref()).map(|path| path.view) {
+        None => "identity",
+        Some(View::Payload) => "payload",
+        Some(View::Record) => "record",
+    }
+}
+
+fn describe_view(record: &Record, key: &RecordKey, arguments: &Arguments) -> String {
+    let out_of = super::scoped::all(&arguments.envelope, record.source);
+    let out_of: Vec<_> = out_of.map(|wrapping| wrapping.name()).collect();
+    let payload = match (arguments.whole_record, out_of.as_slice()) {
+        (true, _) => "the whole record, as the payload".to_owned(),
+        (false, []) => "the payload".to_owned(),
+        (false, envelopes) => format!("the payload, out of {}", envelopes.join(", ")),
+    };
+    let Some(path) = &key.path else {
+        return format!("none: the identity is the key ({payload} is for the handler)");
+    };
+    let expression = &path.expression;
+    match path.view {
+        View::Payload => format!("{payload}, by {expression}"),
+        View::Record => format!("the raw record, by {expression}"),
+    }
+}
+
+/// The text that the expression is applied to.
+fn seen(record: &Record) -> &str {
+    match (view(record), &record.payload) {
+        ("record", _) | (_, Err(_)) => &record.raw,
+        (_, Ok(payload)) => payload,
+    }
+}
+
+fn cut(text: &str, full: bool) -> String {
+    let length = text.chars().count();
+    if full || length <= SHOWN {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(SHOWN).collect();
+    format!("{head}… ({length} characters; --full shows all)")
+}
+
+fn numbers(records: &[usize]) -> String {
+    records.iter().map(|number| format!("#{number}")).collect::<Vec<_>>().join(" ")
+}
+
+fn what_happens(shared: &Shared) -> String {
+    let Shared { records, payloads_differ, key, .. } = shared;
+    let what = match (records.as_slice(), payloads_differ) {
+        ([_], _) => "is handled",
+        (_, false) => "one is handled, the others are answered without",
+        (_, true) => {
+            "one is handled, the others are answered without; \
+             BUT THEIR PAYLOADS DIFFER: are they the same work?"
+        }
+    };
+    format!("{what}\n{key}")
+}
+
+fn summary(report: &Report) -> String {
+    let totals = report.totals();
+    format!(
+        "{}: {}, {}, {}, {} without a key",
+        plural(totals.records, "record", "records"),
+        plural(totals.keys, "key", "keys"),
+        plural(totals.duplicates, "duplicate", "duplicates"),
+        plural(totals.mismatches, "mismatch", "mismatches"),
+        totals.without_key
+    )
+}
+
+fn plural(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// What comes from an event must not move a terminal's cursor.
+fn printable(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' => c,
+        '\t' => ' ',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(shown).collect()
+}
+
+/// Labels and texts, a row each.
+struct Rows {
+    title: String,
+    table: Table,
+}
+
+impl Rows {
+    fn new() -> Self {
+        let mut table = Table::new();
+        table.load_style(TableStyle::new());
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        let width = table.width().filter(|width| *width >= NARROWEST).unwrap_or(WIDTH);
+        table.set_width(width);
+        Self { title: String::new(), table }
+    }
+
+    fn under(title: &str) -> Self {
+        Self { title: printable(title), ..Self::new() }
+    }
+
+    fn add(&mut self, label: &str, text: &str) -> &mut Self {
+        self.table.add_row(vec![Cell::new(label), Cell::new(printable(text))]);
+        self
+    }
+
+    fn coloured(&mut self, label: &str, text: &str, colour: Color) -> &mut Self {
+        let label = Cell::new(label).add_attribute(Attribute::Bold).fg(colour);
+        self.table.add_row(vec![label, Cell::new(printable(text))]);
+        self
+    }
+
+    fn finish(mut self) -> String {
+        if let Some(labels) = self.table.column_mut(0) {
+            labels.set_padding((2, 2));
+            labels.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(15)));
+        }
+        let mut text = String::new();
+        if !self.title.is_empty() {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{}", self.title);
+        }
+        text.push_str(&self.table.trim_fmt());
+        text
+    }
+}
