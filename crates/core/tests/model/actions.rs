@@ -131,6 +131,9 @@ impl<P: Protocol> Explorer<P> {
         if of_key.store.is_some_and(|record| world.time + SKEW > record.expires()) {
             actions.push(Action::Sweep { key });
         }
+        if of_key.strays.is_empty() && of_key.strangers.is_empty() {
+            return;
+        }
         let mut probe = of_key.clone();
         let step = Step::<P>::new(&self.setup, world.time, &mut probe);
         // A stray that changes nothing might as well never arrive.

@@ -44,7 +44,7 @@ fn while_their_functions_end_with_their_leases() {
         ],
         ..fleet("with Powertools, killed in time", false, false)
     };
-    hold(setup.or_large(6, faults(1, 1, 1)));
+    hold(setup.or_large(5, faults(1, 1, 1)));
 }
 
 /// Whatever they do, the rest holds: nothing is lost, nothing is stuck, our writes stay fenced.
@@ -61,7 +61,7 @@ fn whatever_they_do() {
         ],
         ..fleet("with Powertools, late and ahead", true, true)
     };
-    hold(setup.or_large(6, faults(1, 1, 1)));
+    hold(setup.or_large(5, faults(1, 1, 1)));
 }
 
 /// Their takeover is a `PutItem` of theirs alone, and their deletion leaves nothing.

@@ -9,11 +9,16 @@
 //! MODEL=large cargo test --release -p lambda-idempotency-core --test model -- --nocapture
 //! ```
 //!
+//! `docs/model.md` lists the configurations with the number of their states, the properties and the
+//! mutants, and says what a fleet keeps that shares its table with Powertools.
+//!
 //! # The world
 //!
-//! * A **source** delivers each key several times, and again whatever comes back.
+//! * A **source** delivers each key several times, and again whatever comes back; an ordered one
+//!   from its checkpoint, also while an earlier delivery is still being worked on.
 //! * **Workers** take a delivery, claim, run a handler that returns Ok or Err, renew, complete,
-//!   remember, release, put back. They crash between any two steps and forget everything.
+//!   remember, release, put back, wait for a busy key, are stopped by a deadline. They crash between
+//!   any two steps and forget everything.
 //! * A **network** loses requests and answers, and delivers writes late, twice, or after their
 //!   sender has died. All of this is one fault: a write gets no answer, and a copy of it stays on
 //!   its way, to land at any time or never. The sender tries again or gives up.
@@ -21,9 +26,19 @@
 //!   state: each reading may be anything that is allowed at that time, which covers every way in
 //!   which a clock can step. A worker *believes* that it holds a key if some such reading says so.
 //! * The **server** sweeps expired records, by a clock of its own.
+//! * Functions that use **Powertools** ([`powertools`]) write to the same table, in two worlds.
 //!
-//! A tick is a second; the allowance is one tick, a lease two, a renewed one three, the retention
-//! three (or one, or six).
+//! A tick is a second; the allowance is one tick, a lease two, a renewed one two or three, the
+//! retention three (or one, or six).
+//!
+//! # What is real, and what is copied
+//!
+//! What a record means and what to write is decided by the real functions. What they leave to the
+//! engine is done by the model's worker as the engine is documented to do it, in as few steps as
+//! possible: [`worker`] (when a handler starts), [`waiting`], [`ending`] (coalescing),
+//! [`explorer`] (ordered groups and checkpoints), [`sending`] (heartbeats that stop a handler, and
+//! deadlines). [`protocol::Rule`] names these rules, and a mutant leaves out each. That the engine
+//! keeps them is for its own tests to show.
 //!
 //! # What is checked
 //!
@@ -32,15 +47,17 @@
 //! and each configuration names what it must have met: takeovers, replays, fenced completions,
 //! lost answers resolved. A model in which nothing happens would have no flaws either.
 //!
-//! [`mutants`] are protocols with one mistake each, and [`caught`] asserts that each is found out
-//! by the property that speaks of its mistake.
+//! [`mutants`] are protocols with one mistake each, and [`caught`] and [`rules`] assert that each is
+//! found out by the property that speaks of its mistake. [`fleet`] asserts the same of the real
+//! protocol where it must fail: beside writers that overwrite anything.
 //!
 //! # What keeps it small
 //!
-//! * [`configurations`] are many small worlds rather than one large one. Keys do not influence
-//!   each other in the protocol, and a batch writes each member by itself: so most worlds have one
-//!   key, and two have two, whose writes may land in any order, as in a batch.
-//! * Workers and tokens are renamed in order of appearance ([`canonical`]).
+//! * [`configurations`] and [`rules`] are many small worlds rather than one large one. Keys do not
+//!   influence each other in the protocol, and a batch writes each member by itself: so most worlds
+//!   have one key, and three have two, whose writes may land in any order, as in a batch.
+//! * Workers and tokens are renamed in order of appearance, and fences of the past too
+//!   ([`canonical`]).
 //! * Records are [`packed`] into eight bytes, and nothing is lost by it.
 //! * On a prompt network ([`setup::Network`]) only what races with others is in flight for long.
 //!   Two configurations do without this.
@@ -48,8 +65,8 @@
 //!
 //! # What is not modelled
 //!
-//! Fingerprints, outcomes (one text stands for all), records of other libraries (whose writes are
-//! unconditional), and what a store does inside one write: the conformance suite is for that.
+//! Outcomes (one text stands for all), the local cache, and what a store does inside one write: the
+//! conformance suite is for that.
 
 #![allow(
     clippy::expect_used,

@@ -9,7 +9,7 @@ use crate::{
     protocol::Protocol,
     setup::{SKEW, Setup},
     state::{Flaw, KeyWorld, World},
-    step::Step,
+    step::claim,
 };
 
 /// At most one worker believes, by its own clock, that it holds a key.
@@ -106,7 +106,7 @@ pub(crate) fn of<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
                 && w.keys[..w.checkpoint].iter().all(|key| key.effect.any())
         }),
         Property::always(NEVER_STUCK, |m: &Explorer<P>, w: &World| {
-            w.keys.iter().all(|key| never_stuck::<P>(key, w.time, &m.setup))
+            w.keys.iter().all(|key| never_stuck(key, w.time, &m.setup))
         }),
         Property::always(IN_ORDER, |_, w: &World| free_of(Flaw::OrderBroken, w)),
         Property::always(OWN_ANSWER, |_, w: &World| free_of(Flaw::AnsweredByAnother, w)),
@@ -180,13 +180,12 @@ fn failures_are_real(world: &World, setup: &Setup) -> bool {
     setup.regret || unsettled.map(Cell::failures).sum::<u8>() <= reported
 }
 
-fn never_stuck<P: Protocol>(key: &KeyWorld, time: u8, setup: &Setup) -> bool {
+fn never_stuck(key: &KeyWorld, time: u8, setup: &Setup) -> bool {
     // Any lease was asked for by now, with a clock that was ahead by no more than the allowance.
     let longest = setup.lease.max(setup.renewal);
     let later = time + SKEW + longest + SKEW + 1;
-    let mut key = key.clone();
     let record = key.store.map(Cell::unpack);
-    let probe = Step::<P>::new(setup, time, &mut key).claim(u8::MAX, later + setup.lease, 0);
+    let probe = claim(setup, u8::MAX, later + setup.lease, 0);
     !matches!(admit(&probe, record.as_ref(), at(later)), Admission::Busy { .. })
 }
 

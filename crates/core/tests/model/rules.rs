@@ -36,7 +36,7 @@ fn heartbeats() -> Setup {
 
 #[test]
 fn leases_kept_alive() {
-    hold(heartbeats().or_large(7, faults(1, 1, 0)));
+    hold(heartbeats().or_large(6, faults(1, 1, 0)));
     catch::<engine::RunsOnWithoutLease>(heartbeats, &[ONE_AT_A_TIME]);
     catch::<engine::CountsOnDoubt>(heartbeats, &[BELIEF_IS_TRUE, ONE_OWNER, ONE_AT_A_TIME]);
     catch::<engine::RenewsForEver>(heartbeats, &[CEILING]);
@@ -68,7 +68,7 @@ fn waiting() -> Setup {
 
 #[test]
 fn waiting_for_a_busy_key() {
-    hold(waiting().or_large(6, faults(1, 1, 1)));
+    hold(waiting().or_large(5, faults(1, 1, 1)));
     catch::<engine::AcknowledgesBusy>(waiting, &[ACKNOWLEDGED_LAST]);
     catch::<answers::PromisesTooSoon>(waiting, &[WAITING_ENDS]);
 }
@@ -93,7 +93,7 @@ fn coalescing() -> Setup {
 
 #[test]
 fn copies_and_namesakes_in_a_batch() {
-    hold(coalescing().or_large(5, faults(1, 1, 1)));
+    hold(coalescing().or_large(5, faults(0, 1, 1)));
     catch::<engine::CoalescesByKeyAlone>(coalescing, &[OWN_ANSWER]);
     catch::<engine::CoalescesAtTheStart>(coalescing, &[ACKNOWLEDGED_LAST]);
     catch::<answers::AnswersAnyPayload>(coalescing, &[OWN_ANSWER]);
@@ -113,7 +113,7 @@ fn ordered() -> Setup {
 
 #[test]
 fn an_ordered_group() {
-    hold(ordered().or_large(5, faults(1, 1, 1)));
+    hold(ordered().or_large(5, faults(1, 0, 2)));
     catch::<engine::GoesOnAfterFailure>(ordered, &[IN_ORDER]);
     catch::<engine::ReportsBehindTheFailure>(ordered, &[NOTHING_LOST]);
     catch::<engine::AcknowledgesBusy>(ordered, &[IN_ORDER]);
@@ -122,6 +122,7 @@ fn an_ordered_group() {
 fn parking() -> Setup {
     Setup {
         max_failures: 2,
+        end: 4,
         faults: faults(1, 0, 2),
         expect: &[Event::FailureCounted, Event::FailureRemembered, Event::TakenOverAfterCrash],
         ..Setup::new("parked after two failures")
@@ -130,7 +131,7 @@ fn parking() -> Setup {
 
 #[test]
 fn parked_after_so_many_failures() {
-    hold(parking().or_large(6, faults(1, 1, 3)));
+    hold(parking().or_large(5, faults(1, 1, 2)));
     catch::<engine::NeverParks>(parking, &[EXHAUSTED_STAYS]);
     catch::<answers::BlamesTheVanished>(parking, &[FAILURES_ARE_REAL]);
 }
@@ -147,7 +148,7 @@ fn dropped(deadline: Deadline) -> Setup {
 #[test]
 fn dropped_and_tried_again() {
     let retried = || dropped(Deadline::Retry);
-    hold(retried().or_large(6, faults(1, 1, 1)));
+    hold(retried().or_large(6, faults(1, 1, 0)));
     catch::<engine::ReleasesWhatItDrops>(retried, &[DROPPED_COUNTS]);
 }
 
@@ -158,7 +159,7 @@ fn dropped_and_parked() {
         name: "dropped at the deadline, parked",
         ..dropped(Deadline::Park)
     };
-    hold(parked().or_large(6, faults(1, 1, 1)));
+    hold(parked().or_large(6, faults(1, 1, 0)));
     catch::<engine::ReleasesWhatItDrops>(parked, &[DROPPED_COUNTS]);
 }
 

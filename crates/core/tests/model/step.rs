@@ -48,25 +48,25 @@ impl<'a, P> Step<'a, P> {
         }
     }
 
-    /// The claim with this token, as the protocol has it.
-    pub(crate) fn claim(&self, token: Token, lease: u8, payload: Payload) -> Claim {
-        Claim {
-            owner: owner_of(token).expect("a claim has a token"),
-            lease_until: at(lease),
-            retention: seconds(self.setup.retention),
-            skew: seconds(SKEW),
-            fingerprint: self.setup.fingerprints.then(|| fingerprint_of(payload)),
-        }
-    }
-
     /// What a call claims.
     pub(crate) fn claim_of(&self, call: &Call) -> Claim {
-        self.claim(call.token, call.lease, call.payload)
+        claim(self.setup, call.token, call.lease, call.payload)
     }
 
     /// What a worker holds, as the protocol has it.
     pub(crate) fn held(&self, call: &Call) -> Held {
         Held { claim: self.claim_of(call), record: call.held.unpack() }
+    }
+}
+
+/// The claim with this token, as the protocol has it.
+pub(crate) fn claim(setup: &Setup, token: Token, lease: u8, payload: Payload) -> Claim {
+    Claim {
+        owner: owner_of(token).expect("a claim has a token"),
+        lease_until: at(lease),
+        retention: seconds(setup.retention),
+        skew: seconds(SKEW),
+        fingerprint: setup.fingerprints.then(|| fingerprint_of(payload)),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     protocol::{Protocol, Rule},
     request::{Intent, Request},
     state::{Answer, Call, Flaw, Job},
-    step::{Ended, Step},
+    step::{Ended, Step, claim},
     witness::Event,
 };
 
@@ -37,7 +37,7 @@ impl<P: Protocol> Step<'_, P> {
         let token = fresh_token(self.key);
         let stamp = if self.setup.skewed_stamps { now } else { self.time };
         let lease = stamp + self.setup.lease;
-        let claim = self.claim(token, lease, payload);
+        let claim = claim(self.setup, token, lease, payload);
         let Admission::Try { guard, held } = P::admit(&claim, None, at(stamp)) else {
             unreachable!("nothing keeps a claim from being tried");
         };
