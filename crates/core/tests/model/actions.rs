@@ -81,6 +81,10 @@ impl<P: Protocol> Explorer<P> {
         if self.setup.ordered && (busy || key != world.checkpoint) {
             return;
         }
+        let mut own = world.keys.iter().filter_map(|key| key.calls[worker]);
+        if P::keeps(Rule::SuspectsRunAlone) && own.any(|call| call.is_suspect()) {
+            return;
+        }
         let queued = world.keys[key].source.queued;
         let queued = |payload: Payload| queued[usize::from(payload)];
         for payload in (0..2).filter(|payload| queued(*payload) > 0) {

@@ -96,7 +96,13 @@ impl<P: Protocol> Explorer<P> {
         now: u8,
         act: &mut dyn FnMut(&mut Step<'_, P>),
     ) {
-        let ended = self.step(world, key, act).filter(|_| self.setup.ordered);
+        let mut others = world.keys.iter().enumerate().filter(|(other, _)| *other != key);
+        let alone = others.all(|(_, other)| other.calls[worker].is_none());
+        let ended = self.step(world, key, |step| {
+            step.alone = alone;
+            act(step);
+        });
+        let ended = ended.filter(|_| self.setup.ordered);
         let Some(ended) = ended else { return };
         let done = matches!(ended, Ended::Acknowledged { .. });
         let next = key + 1;
@@ -138,7 +144,10 @@ impl<P: Protocol> Model for Explorer<P> {
                 self.worker_actions(world, worker, key, actions);
             }
             let works = world.keys.iter().any(|key| key.calls[worker].is_some());
-            if works && world.faults.crashes > 0 {
+            let first = world.keys[0].calls[worker];
+            let dies =
+                if self.setup.poison { first.is_some_and(|call| call.runs()) } else { works };
+            if dies && world.faults.crashes > 0 {
                 actions.push(Action::Crash { worker });
             }
         }
@@ -216,6 +225,15 @@ impl<P: Protocol> Model for Explorer<P> {
             }
             Action::Crash { worker } => {
                 world.faults.crashes -= 1;
+                if self.setup.poison {
+                    for key in &mut world.keys[1..] {
+                        let ran = key.calls[worker].is_some_and(|call| call.runs());
+                        key.harmed += u8::from(ran);
+                        if ran {
+                            self.setup.witness.saw(Event::Harmed);
+                        }
+                    }
+                }
                 for key in 0..self.setup.keys {
                     self.step(world, key, |step| step.crash(worker));
                 }

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! `docs/model.md` lists the configurations with the number of their states, the properties and the
-//! mutants, and says what a fleet keeps that shares its table with Powertools.
+//! mutants, and says what a fleet keeps that shares its table with Powertools. [`documented`] compares
+//! its tables with what runs: a change here fails with the rows to be put there.
 //!
 //! # The world
 //!
@@ -36,7 +37,7 @@
 //! What a record means and what to write is decided by the real functions. What they leave to the
 //! engine is done by the model's worker as the engine is documented to do it, in as few steps as
 //! possible: [`worker`] (when a handler starts), [`waiting`], [`ending`] (coalescing),
-//! [`explorer`] (ordered groups and checkpoints), [`sending`] (heartbeats that stop a handler, and
+//! [`explorer`] (ordered groups and checkpoints), [`actions`] (what runs alone), [`sending`] (heartbeats that stop a handler, and
 //! deadlines). [`protocol::Rule`] names these rules, and a mutant leaves out each. That the engine
 //! keeps them is for its own tests to show.
 //!
@@ -55,7 +56,7 @@
 //!
 //! * [`configurations`] and [`rules`] are many small worlds rather than one large one. Keys do not
 //!   influence each other in the protocol, and a batch writes each member by itself: so most worlds
-//!   have one key, and three have two, whose writes may land in any order, as in a batch.
+//!   have one key, and four have two, whose writes may land in any order, as in a batch.
 //! * Workers and tokens are renamed in order of appearance, and fences of the past too
 //!   ([`canonical`]).
 //! * Records are [`packed`] into eight bytes, and nothing is lost by it.
@@ -65,8 +66,9 @@
 //!
 //! # What is not modelled
 //!
-//! Outcomes (one text stands for all), the local cache, and what a store does inside one write: the
-//! conformance suite is for that.
+//! Outcomes (one text stands for all), what the invocations of one process have in common (the local
+//! cache, following each other), and what a store does inside one write: the conformance suite is for
+//! that.
 
 #![allow(
     clippy::expect_used,
@@ -80,6 +82,7 @@ mod actions;
 mod canonical;
 mod caught;
 mod configurations;
+mod documented;
 mod ending;
 mod explorer;
 mod fleet;

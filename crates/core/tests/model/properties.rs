@@ -53,6 +53,8 @@ pub(crate) const WAITING_ENDS: &str = "waiting ends when it was told to";
 pub(crate) const OWN_ANSWER: &str = "I6 nobody is answered by another's payload";
 /// In an ordered source no handler starts before those of all earlier records have succeeded.
 pub(crate) const IN_ORDER: &str = "I5 order is kept";
+/// A worker that dies of one key takes another's handler with it no more than once.
+pub(crate) const HARMED_ONCE: &str = "I5 a bad record harms no other twice";
 /// No handler starts that has failed as often as it may.
 pub(crate) const EXHAUSTED_STAYS: &str = "parked after so many failures";
 /// No record in progress counts more failures than handlers have reported.
@@ -109,6 +111,7 @@ pub(crate) fn of<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
             w.keys.iter().all(|key| never_stuck(key, w.time, &m.setup))
         }),
         Property::always(IN_ORDER, |_, w: &World| free_of(Flaw::OrderBroken, w)),
+        Property::always(HARMED_ONCE, |_, w: &World| w.keys.iter().all(|key| key.harmed <= 1)),
         Property::always(OWN_ANSWER, |_, w: &World| free_of(Flaw::AnsweredByAnother, w)),
         Property::always(OWN_WORK_KNOWN, |_, w: &World| free_of(Flaw::OwnWorkNotRecognised, w)),
         Property::always(NOT_MISLED, |_, w: &World| free_of(Flaw::ToldOvertakenWhileOwner, w)),

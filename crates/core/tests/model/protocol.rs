@@ -78,4 +78,6 @@ pub(crate) enum Rule {
     ParksTheExhausted,
     /// A handler that is dropped at the deadline keeps its lease.
     LeavesTheLease,
+    /// A key whose last owner disappeared is claimed and run only by a worker without other work.
+    SuspectsRunAlone,
 }

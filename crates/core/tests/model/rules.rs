@@ -4,8 +4,8 @@ use crate::{
     mutants::{answers, engine, fences},
     properties::{
         ACKNOWLEDGED_LAST, BELIEF_IS_TRUE, CEILING, DROPPED_COUNTS, EXHAUSTED_STAYS,
-        FAILURES_ARE_REAL, FENCES_OUTLIVE, FENCES_RISE, IN_ORDER, NOTHING_LOST, ONE_AT_A_TIME,
-        ONE_OWNER, OWN_ANSWER, WAITING_ENDS,
+        FAILURES_ARE_REAL, FENCES_OUTLIVE, FENCES_RISE, HARMED_ONCE, IN_ORDER, NOTHING_LOST,
+        ONE_AT_A_TIME, ONE_OWNER, OWN_ANSWER, WAITING_ENDS,
     },
     protocol::Real,
     run::{catch, hold},
@@ -69,7 +69,7 @@ fn waiting() -> Setup {
 #[test]
 fn waiting_for_a_busy_key() {
     hold(waiting().or_large(5, faults(1, 1, 1)));
-    catch::<engine::AcknowledgesBusy>(waiting, &[ACKNOWLEDGED_LAST]);
+    catch::<engine::AcknowledgesBusy>(waiting, &[ACKNOWLEDGED_LAST, NOTHING_LOST]);
     catch::<answers::PromisesTooSoon>(waiting, &[WAITING_ENDS]);
 }
 
@@ -117,6 +117,26 @@ fn an_ordered_group() {
     catch::<engine::GoesOnAfterFailure>(ordered, &[IN_ORDER]);
     catch::<engine::ReportsBehindTheFailure>(ordered, &[NOTHING_LOST]);
     catch::<engine::AcknowledgesBusy>(ordered, &[IN_ORDER]);
+}
+
+/// The first key's handler kills its worker. Whatever else that worker runs dies with it, once:
+/// from then on both keys are suspects, and neither is claimed beside other work.
+fn poisoned() -> Setup {
+    Setup {
+        keys: 2,
+        poison: true,
+        end: 4,
+        retention: 6,
+        faults: faults(2, 0, 0),
+        expect: &[Event::Harmed, Event::SetAside, Event::TakenOverAfterCrash],
+        ..Setup::new("a key that kills its worker")
+    }
+}
+
+#[test]
+fn a_key_that_kills_its_worker() {
+    hold(poisoned().or_large(5, faults(2, 0, 0)));
+    catch::<engine::RunsSuspectsAmongOthers>(poisoned, &[HARMED_ONCE]);
 }
 
 fn parking() -> Setup {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use stateright::{Checker, HasDiscoveries, Model};
 
 use crate::{
+    documented,
     explorer::{Action, Explorer},
     protocol::{Protocol, Real},
     setup::Setup,
@@ -12,7 +13,7 @@ use crate::{
 };
 
 /// Explores every state, prints how many there are and what happened on the way, and fails with
-/// the steps to the first state that breaks a property.
+/// the steps to the first state that breaks a property, or if the documentation has other figures.
 pub(crate) fn hold(setup: Setup) {
     let begin = Instant::now();
     let checker = Explorer::<Real>::new(setup)
@@ -22,18 +23,14 @@ pub(crate) fn hold(setup: Setup) {
         .join();
     checker.assert_properties();
     let (setup, witness) = (&checker.model().setup, &checker.model().setup.witness);
-    let met = EVENTS.map(|event| format!("{event:?} {}", witness.count(event))).join(", ");
-    println!(
-        "{}: {} unique states of {} generated, up to {} steps deep, in {:.1?}\n    ({met})",
-        setup.name,
-        checker.unique_state_count(),
-        checker.state_count(),
-        checker.max_depth(),
-        begin.elapsed()
-    );
+    let counts = EVENTS.map(|event| (event, witness.count(event)));
+    let met = counts.iter().filter(|(_, count)| *count > 0);
+    let met: Vec<_> = met.map(|(event, count)| format!("{event:?} {count}")).collect();
+    println!("{}: {:.1?}; {}", setup.name, begin.elapsed(), met.join(", "));
     for event in setup.expect {
         assert!(witness.count(*event) > 0, "{}: {event:?} never happened", setup.name);
     }
+    documented::configuration(setup, checker.unique_state_count(), checker.max_depth());
 }
 
 /// Explores a mutant to ever greater depths until each of `properties` is broken, and prints the
@@ -44,6 +41,9 @@ pub(crate) fn catch<P: Protocol>(setup: impl Fn() -> Setup, properties: &[&'stat
         let steps = shortest::<P>(&setup, property)
             .unwrap_or_else(|| panic!("{name} does not break \"{property}\""));
         println!("{name} breaks \"{property}\" in {} steps: {steps:?}", steps.len());
+    }
+    if name != "Real" {
+        documented::mutant(name, properties);
     }
 }
 

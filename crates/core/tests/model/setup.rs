@@ -37,6 +37,8 @@ pub(crate) struct Setup {
     pub(crate) fingerprints: bool,
     /// Whether the keys are one order group of one batch: each is taken after the one before it.
     pub(crate) ordered: bool,
+    /// Whether workers die of the first key's handler only, and of nothing else.
+    pub(crate) poison: bool,
     /// What becomes of handlers at the deadline.
     pub(crate) deadline: Deadline,
     /// After how many failures a key is remembered as failed; 0: never.
@@ -119,6 +121,7 @@ impl Setup {
             pairs: false,
             fingerprints: false,
             ordered: false,
+            poison: false,
             deadline: Deadline::Never,
             max_failures: 0,
             retention: 3,
@@ -139,10 +142,15 @@ impl Setup {
 
     /// The same world with more in it, if `MODEL=large` asks for that.
     pub(crate) fn or_large(mut self, end: u8, faults: Faults) -> Self {
-        if std::env::var_os("MODEL").is_some_and(|size| size == "large") {
+        if Self::is_large() {
             (self.end, self.faults) = (end, faults);
         }
         self
+    }
+
+    /// Whether `MODEL=large` asks for larger worlds.
+    pub(crate) fn is_large() -> bool {
+        std::env::var_os("MODEL").is_some_and(|size| size == "large")
     }
 
     /// A key before anything has happened to it.
@@ -157,6 +165,7 @@ impl Setup {
             completed: Payloads::default(),
             fence: 0,
             lingering: 0,
+            harmed: 0,
             forgotten: false,
             flaws: Flaws::default(),
         }

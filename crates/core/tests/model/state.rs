@@ -46,6 +46,8 @@ pub(crate) struct KeyWorld {
     pub(crate) fence: Fence,
     /// Until when the effect of a handler that was dropped may be on its way; 0 is never.
     pub(crate) lingering: u8,
+    /// How often its handler died because of another key's; only where keys can be poison.
+    pub(crate) harmed: u8,
     /// Whether a record in progress was swept while copies of writes were on their way: what was
     /// known of the key went with it.
     pub(crate) forgotten: bool,
@@ -172,6 +174,11 @@ impl Call {
     /// Whether its handler runs, as far as its worker has not noticed that it should not.
     pub(crate) fn runs(&self) -> bool {
         matches!(self.job, Job::Running | Job::Renewing)
+    }
+
+    /// Whether an earlier owner of its key disappeared: that may be the key's fault.
+    pub(crate) fn is_suspect(&self) -> bool {
+        self.held.vanished() > 0
     }
 
     /// Whether the worker, by some clock within the allowance, believes that it holds the key.

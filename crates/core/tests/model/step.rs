@@ -18,6 +18,8 @@ pub(crate) struct Step<'a, P> {
     pub(crate) key: &'a mut KeyWorld,
     /// Whether the source's order lets a handler of this key start.
     pub(crate) in_order: bool,
+    /// Whether the worker is at work on no other key.
+    pub(crate) alone: bool,
     /// How the delivery ended, if the step ended it.
     pub(crate) ended: Option<Ended>,
     protocol: PhantomData<P>,
@@ -38,7 +40,7 @@ pub(crate) enum Ended {
 
 impl<'a, P> Step<'a, P> {
     pub(crate) fn new(setup: &'a Setup, time: u8, key: &'a mut KeyWorld) -> Self {
-        Self { setup, time, key, in_order: true, ended: None, protocol: PhantomData }
+        Self { setup, time, key, in_order: true, alone: true, ended: None, protocol: PhantomData }
     }
 
     /// Notes that a rule was broken, unless it is known not to hold in this world.

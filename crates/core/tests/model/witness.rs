@@ -29,13 +29,15 @@ pub(crate) enum Event {
     RenewalRefused,
     Dropped,
     GroupStopped,
+    SetAside,
+    Harmed,
     StrangerTookOver,
     StrangerReplayed,
     StrangerOvertaken,
 }
 
 /// All of them.
-pub(crate) const EVENTS: [Event; 27] = [
+pub(crate) const EVENTS: [Event; 29] = [
     Event::Replayed,
     Event::Busy,
     Event::TakenOverAfterCrash,
@@ -60,6 +62,8 @@ pub(crate) const EVENTS: [Event; 27] = [
     Event::RenewalRefused,
     Event::Dropped,
     Event::GroupStopped,
+    Event::SetAside,
+    Event::Harmed,
     Event::StrangerTookOver,
     Event::StrangerReplayed,
     Event::StrangerOvertaken,

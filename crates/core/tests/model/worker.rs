@@ -136,6 +136,12 @@ impl<P: Protocol> Step<'_, P> {
             self.blame(Flaw::OwnWorkNotRecognised);
         }
         match admission {
+            Admission::Try { held, .. }
+                if held.vanished() > 0 && !self.alone && P::keeps(Rule::SuspectsRunAlone) =>
+            {
+                self.setup.witness.saw(Event::SetAside);
+                self.end(worker, call, Ended::NotStarted, now);
+            }
             Admission::Try { guard, held } => {
                 let request = Request::new(Intent::Claim, call.token, (guard, Some(held.record)));
                 call.held = request.record.expect("a claim writes a record");
@@ -238,8 +244,7 @@ impl<P: Protocol> Step<'_, P> {
         let ended = match by {
             _ if request.intent == Intent::PutBack => Ended::NotStarted,
             Overtaken::Completed(_) => Ended::Acknowledged { lost: false },
-            Overtaken::Failed { .. } => Ended::Parked,
-            Overtaken::Mismatch | Overtaken::InProgress { .. } | Overtaken::Gone => Ended::Returned,
+            _ => Ended::Returned,
         };
         self.end(worker, call, ended, now);
     }

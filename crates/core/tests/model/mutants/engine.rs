@@ -39,4 +39,6 @@ without! {
     NeverParks: ParksTheExhausted;
     /// Releases the key of a handler that it drops.
     ReleasesWhatItDrops: LeavesTheLease;
+    /// Runs a key whose last owner disappeared beside others.
+    RunsSuspectsAmongOthers: SuspectsRunAlone;
 }

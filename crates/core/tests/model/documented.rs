@@ -1,0 +1,128 @@
+//! `docs/model.md` says what this model has: its tables are compared with what runs.
+//!
+//! A configuration that is explored, and a mutant that is caught, look for their own row and fail
+//! with the row as it should be. The tests below find rows of what there is no longer.
+
+use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
+
+use crate::{properties, protocol::Real, setup::Setup};
+
+static PAGE: LazyLock<String> = LazyLock::new(|| read("../../docs/model.md"));
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
+}
+
+/// What a table is about.
+#[derive(Clone, Copy)]
+enum Table {
+    Properties,
+    Configurations,
+    Larger,
+    Mutants,
+}
+
+impl Table {
+    /// Its rows, without those of the head.
+    fn rows(self) -> impl Iterator<Item = &'static str> {
+        let heading = match self {
+            Self::Properties => "\n## What must hold\n",
+            Self::Configurations => "\n## The configurations\n",
+            Self::Larger => "\n## A larger run\n",
+            Self::Mutants => "\n## The mutants\n",
+        };
+        let (_, section) = PAGE.split_once(heading).expect(heading);
+        let section = section.split("\n## ").next().unwrap_or_default();
+        section.lines().filter(|line| line.starts_with("| ")).skip(1)
+    }
+
+    /// The first cells of its rows.
+    fn names(self) -> BTreeSet<&'static str> {
+        let names: Vec<_> = self.rows().filter_map(|row| row.split('|').nth(1)).collect();
+        names.into_iter().map(|name| name.trim().trim_matches('`')).collect()
+    }
+}
+
+/// A configuration has this many states, up to so many steps from the first.
+pub(crate) fn configuration(setup: &Setup, states: usize, steps: usize) {
+    let faults = setup.faults;
+    let row = format!(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {steps} |",
+        setup.name,
+        setup.workers,
+        setup.keys,
+        setup.deliveries + setup.others,
+        setup.end,
+        faults.crashes,
+        faults.timeouts,
+        faults.errors,
+        grouped(states),
+    );
+    println!("{row}");
+    let mut rows = if Setup::is_large() { Table::Larger } else { Table::Configurations }.rows();
+    assert!(rows.any(|other| other == row), "docs/model.md has no such row:\n{row}");
+}
+
+/// A mutant breaks these properties.
+pub(crate) fn mutant(name: &str, properties: &[&str]) {
+    let (begin, end) = (format!("| `{name}` | "), format!(" | {} |", properties.join(", ")));
+    let has = |row: &str| row.starts_with(&begin) && row.ends_with(&end);
+    let row = format!("{begin}...{end}");
+    assert!(Table::Mutants.rows().any(has), "docs/model.md has no such row:\n{row}");
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
+#[test]
+fn each_property_is_documented_and_no_other() {
+    let checked = properties::of::<Real>(&Setup::new("any"));
+    let checked: BTreeSet<_> = checked.iter().map(|property| property.name).collect();
+    assert_eq!(Table::Properties.names(), checked);
+    // What no mutant breaks is broken by Powertools, or where a record does not live long enough.
+    let elsewhere = [properties::SETTLED_STANDS, properties::FENCES_OUTLIVE];
+    let broken = Table::Mutants.rows().filter_map(|row| row.split('|').nth(3));
+    let broken: BTreeSet<_> = broken.flat_map(|cell| cell.trim().split(", ")).collect();
+    let blind = checked.iter().filter(|name| !broken.contains(*name) && !elsewhere.contains(name));
+    assert_eq!(blind.count(), 0, "a property that no mutant breaks: {broken:?}");
+}
+
+#[test]
+fn each_mutant_is_documented_and_no_other() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/model/mutants");
+    let files = fs::read_dir(folder).expect("the mutants").map(|file| file.expect("a file").path());
+    let sources: Vec<_> = files.map(|file| fs::read_to_string(file).expect("a source")).collect();
+    let written: BTreeSet<_> = sources.iter().flat_map(|source| mutants(source)).collect();
+    assert_eq!(Table::Mutants.names(), written);
+    let said = format!(" {} protocols ", written.len());
+    assert!(PAGE.contains(&said), "docs/model.md does not say that there are{said}");
+}
+
+/// The mutants that a file defines: `pub(crate) struct Name;`, and `Name: Rule;` in a macro.
+fn mutants(source: &str) -> impl Iterator<Item = &str> {
+    source.lines().filter_map(|line| {
+        let line = line.trim().strip_suffix(';')?;
+        let alone = line.strip_prefix("pub(crate) struct ").filter(|name| !name.starts_with('$'));
+        alone.or_else(|| {
+            let (name, rule) = line.split_once(": ")?;
+            let is_name = |text: &str| text.chars().all(char::is_alphanumeric);
+            (is_name(name) && is_name(rule)).then_some(name)
+        })
+    })
+}
+
+#[test]
+fn each_configuration_documented_is_one_of_the_model() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/model");
+    let worlds = ["configurations.rs", "rules.rs", "fleet.rs"];
+    let worlds = worlds.map(|file| fs::read_to_string(folder.join(file)).expect(file)).concat();
+    let small = Table::Configurations.names();
+    assert!(Table::Larger.names().is_subset(&small), "larger worlds of no smaller one");
+    let missing: Vec<_> =
+        small.iter().filter(|name| !worlds.contains(&format!("\"{name}\""))).collect();
+    assert!(!small.is_empty() && missing.is_empty(), "not in the model: {missing:?}");
+}
