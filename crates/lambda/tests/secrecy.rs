@@ -20,8 +20,9 @@ use lambda_idempotency::{
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Settlement, admit},
     batch::Returned,
-    key::{Document, Expression, Functions, Key, Scope, Secret},
+    key::{Document, Expression, Form, Functions, Key, Scope, Secret},
     outcome::Kept,
+    producer::Recipe,
     record::{Fingerprint, Json, Owner, Record, Status},
     store::{Guard, Seen, Store, Verdict, Write},
 };
@@ -268,6 +269,32 @@ async fn what_a_function_is_told() {
     shown.debug(&raw);
     shown.error(&inspect::event(&format!("{{\"{SECRET}"), None).unwrap_err());
     shown.assert_silent(&["BadRecord", "Call", "Record {", "RecordKey", "no source", "Operation"]);
+}
+
+#[test]
+fn what_producers_are_told() {
+    let shown = Shown::default();
+    let by_id = || Recipe::new("op", "[id, at]");
+    let secret = Form::Secret(Secret::new(format!("{SECRET} that is long enough")).unwrap());
+    for recipe in [by_id().form(Form::Readable), by_id().form(secret)] {
+        shown.debug(&recipe);
+        let producer = recipe.producer().unwrap().for_tenant("t-1");
+        shown.debug(&producer);
+        let message = producer.message(&json!({ "id": SECRET, "at": 1, "note": SECRET })).unwrap();
+        shown.debug(&message);
+        for body in [
+            json!({ "id": SECRET }).to_string(),
+            json!({ "id": SECRET, "at": "", SECRET: SECRET }).to_string(),
+            format!("{{\"id\":\"{SECRET}\",\"at\":0.1000000000000000055}}"),
+            SECRET.to_owned(),
+        ] {
+            shown.error(&producer.message_of(body).unwrap_err());
+        }
+        shown.error(&producer.key_of_bytes(&[SECRET.as_bytes(), &[0xff]].concat()).unwrap_err());
+        let odd = std::collections::BTreeMap::from([((SECRET, 1), SECRET)]);
+        shown.error(&producer.message(&odd).unwrap_err());
+    }
+    shown.assert_silent(&["Recipe {", "Producer {", "Message {", "part 2 of it", "as a string"]);
 }
 
 #[tokio::test]

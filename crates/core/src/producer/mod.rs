@@ -43,7 +43,7 @@ pub use fresh::new_key;
 pub use message::{Message, deduplication_id};
 pub use recipe::{Recipe, RecipeError};
 
-/// What a [`Recipe`] is made with, and what it makes.
+// What a recipe is made with, and what it makes.
 #[doc(no_inline)]
 pub use crate::key::{Form, Functions, Key, Secret, SecretError, dialect::Dialect};
 

@@ -28,8 +28,8 @@ use crate::key::{
 /// # place_order().producer().unwrap();
 /// # invite("4f1f5c0e2b7d49a8").unwrap().producer().unwrap();
 /// ```
+// Not `non_exhaustive`: what makes an operation of it must not overlook a field.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Recipe {
     /// The operation's name.
     pub operation: Arc<str>,

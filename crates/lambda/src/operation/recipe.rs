@@ -24,7 +24,7 @@ use crate::error::ConfigError;
 /// ```
 impl From<Recipe> for Operation {
     fn from(recipe: Recipe) -> Self {
-        let Recipe { operation, key, optional, form, functions, dialect, .. } = recipe;
+        let Recipe { operation, key, optional, form, functions, dialect } = recipe;
         let (readable, secret) = match form {
             Form::Hashed => (false, None),
             Form::Readable => (true, None),
