@@ -16,7 +16,10 @@ use jmespath::{
 };
 use serde_json::Value;
 
-use super::{Document, decode, evaluation};
+use super::{
+    Document, decode, evaluation,
+    signatures::{self, Arity},
+};
 
 static STANDARD: LazyLock<Arc<Runtime>> = LazyLock::new(|| Arc::new(standard()));
 
@@ -89,8 +92,9 @@ impl Functions {
     }
 
     /// How many arguments a function takes: at least, and at most.
-    pub(super) fn arity(&self, name: &str) -> Option<(usize, usize)> {
-        arity(name).or_else(|| self.own.get(name).map(|own| (own.arity, own.arity)))
+    pub(super) fn arity(&self, name: &str) -> Option<Arity> {
+        let own = || self.own.get(name).map(|own| (own.arity, own.arity));
+        signatures::standard(name).or_else(own)
     }
 
     /// What the interpreter calls them by; or what is wrong with a name.
@@ -100,7 +104,7 @@ impl Functions {
         }
         let mut runtime = standard();
         for (name, own) in &self.own {
-            if arity(name).is_some() {
+            if signatures::standard(name).is_some() {
                 return Err(format!(
                     "there is a standard function `{name}`; give yours another name"
                 ));
@@ -181,38 +185,6 @@ fn register(
     runtime.register_function(name, Box::new(function));
 }
 
-/// How many arguments each standard function takes: at least, and at most.
-fn arity(name: &str) -> Option<(usize, usize)> {
-    Some(match name {
-        "abs"
-        | "avg"
-        | "ceil"
-        | "floor"
-        | "keys"
-        | "length"
-        | "max"
-        | "min"
-        | "reverse"
-        | "sort"
-        | "sum"
-        | "to_array"
-        | "to_number"
-        | "to_string"
-        | "type"
-        | "values"
-        | "json"
-        | "base64"
-        | "base64_gzip"
-        | "powertools_json"
-        | "powertools_base64"
-        | "powertools_base64_gzip" => (1, 1),
-        "contains" | "ends_with" | "join" | "map" | "max_by" | "min_by" | "sort_by"
-        | "starts_with" => (2, 2),
-        "merge" | "not_null" => (1, usize::MAX),
-        _ => return None,
-    })
-}
-
 fn text(decoded: Result<String, &'static str>) -> Result<Rcvar, String> {
     decoded.map(|text| Rcvar::new(Variable::String(text))).map_err(str::to_owned)
 }
@@ -263,15 +235,12 @@ mod tests {
 
     #[test]
     fn every_function_that_is_known_is_registered() {
-        for name in "abs avg ceil contains ends_with floor join keys length map max max_by merge \
-                     min min_by not_null reverse sort sort_by starts_with sum to_array to_number \
-                     to_string type values json base64 base64_gzip powertools_json \
-                     powertools_base64 powertools_base64_gzip"
-            .split_whitespace()
-        {
-            assert!(STANDARD.get_function(name).is_some() && arity(name).is_some(), "{name}");
+        let ours = ["json", "base64", "base64_gzip"].into_iter();
+        for name in signatures::SHARED.iter().map(|(name, _)| *name).chain(ours) {
+            let arity = signatures::standard(name);
+            assert!(STANDARD.get_function(name).is_some() && arity.is_some(), "{name}");
         }
-        assert_eq!(arity("nope"), None);
+        assert_eq!(signatures::standard("nope"), None);
     }
 
     #[test]

@@ -7,10 +7,10 @@ use jmespath::{
     ast::{Ast, KeyValuePair},
 };
 
-use super::{Document, Functions, numeral::Side};
+use super::{Document, Functions, numeral::Side, signatures};
 
 /// Where a mistake is, and what it is.
-type Mistake = (usize, String);
+pub(super) type Mistake = (usize, String);
 
 /// In bytes: longer than any key expression, and short enough for every message about it.
 pub(super) const LONGEST: usize = 4096;
@@ -94,14 +94,10 @@ fn skip_quoted(characters: &mut std::str::CharIndices<'_>, quote: char) {
 pub(super) fn settle(ast: &mut Ast, text: &str, functions: &Functions) -> Result<(), Mistake> {
     match ast {
         Ast::Function { offset, name, args } => {
-            let Some((least, most)) = functions.arity(name) else {
-                return Err((*offset, format!("there is no function `{name}`")));
-            };
-            if !(least..=most).contains(&args.len()) {
-                let (given, at_least) = (args.len(), if least == most { "" } else { "at least " });
-                let reason = format!("`{name}` takes {at_least}{least} argument(s), not {given}");
-                return Err((*offset, reason));
-            }
+            let arity = functions
+                .arity(name)
+                .ok_or_else(|| (*offset, format!("there is no function `{name}`")))?;
+            signatures::check(name, arity, args.len()).map_err(|reason| (*offset, reason))?;
             let by_reference = takes_reference(name);
             return (0..).zip(args).try_for_each(|(place, argument)| match argument {
                 Ast::Expref { ast, .. } if by_reference == Some(place) => {

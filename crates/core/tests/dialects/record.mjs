@@ -12,13 +12,13 @@ const { PowertoolsFunctions } = require('@aws-lambda-powertools/jmespath/functio
 const index = require.resolve('@aws-lambda-powertools/idempotency');
 const { IdempotencyHandler } = require(join(dirname(index), 'IdempotencyHandler.js'));
 
-const vectors = join(dirname(fileURLToPath(import.meta.url)), 'vectors');
+const vectors = process.env.DIALECT_VECTORS ?? join(dirname(fileURLToPath(import.meta.url)), 'vectors');
 const { document, cases } = JSON.parse(readFileSync(join(vectors, 'python.json'), 'utf8'));
 console.warn = () => {};
 
 class Layer extends BasePersistenceLayer {}
 
-const outcome = ({ json = document, expression, hash }) => {
+const outcome = ({ json = document, expression, hash, prefix = ' p ' }) => {
   try {
     const config = new IdempotencyConfig({
       ...(expression === undefined ? {} : { eventKeyJmesPath: expression }),
@@ -27,7 +27,7 @@ const outcome = ({ json = document, expression, hash }) => {
       jmesPathOptions: new PowertoolsFunctions(),
     });
     const persistenceStore = new Layer();
-    persistenceStore.configure({ config, keyPrefix: ' p ' });
+    persistenceStore.configure({ config, keyPrefix: prefix });
     const handler = new IdempotencyHandler({
       functionToMakeIdempotent: () => {},
       functionArguments: [],
@@ -47,8 +47,8 @@ const outcome = ({ json = document, expression, hash }) => {
   }
 };
 
-const lines = cases.map(({ json, expression, hash }) =>
-  JSON.stringify({ json, expression, hash, ...outcome({ json, expression, hash }) }),
+const lines = cases.map(({ key, missing, error, validation, ...recorded }) =>
+  JSON.stringify({ ...recorded, ...outcome(recorded) }),
 );
 const text = `{"document": ${JSON.stringify(document)},\n"cases": [\n${lines.join(',\n')}\n]}\n`;
 writeFileSync(join(vectors, 'typescript.json'), text);

@@ -4,12 +4,18 @@
     python3 -m venv venv && venv/bin/pip install aws-lambda-powertools==3.37.0 jmespath boto3
     npm install @aws-lambda-powertools/idempotency@2.35.0 @aws-lambda-powertools/jmespath@2.35.0 \
         @aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb
-    venv/bin/python record.py [SEED] && node record.mjs
+    venv/bin/python record.py && node record.mjs
 
 The tests need neither; they read what is recorded here, in `vectors/`. A case is
-`{json?, expression?, hash?, key | missing | error, validation?}`: without `json` it is about the
-document that they share; the key is that of the prefix `p`,
-`missing` means that the function runs without a record, `error` that the library fails.
+`{json?, expression?, hash?, prefix?, key | missing | error, validation?}`: without `json` it is about
+the document that they share, without `prefix` its prefix is ` p `; `missing` means that the function
+runs without a record, `error` that the library fails.
+
+As many more as you like, which the tests then read instead:
+
+    export DIALECT_VECTORS=/tmp/vectors && mkdir -p $DIALECT_VECTORS
+    CASES=20000 venv/bin/python record.py SEED && node record.mjs
+    cargo test -p lambda-idempotency-core --test dialects recorded
 """
 
 import base64
@@ -24,7 +30,12 @@ import warnings
 from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig
 from aws_lambda_powertools.utilities.idempotency.persistence.base import BasePersistenceLayer
 
+sys.dont_write_bytecode = True
+from expressions import random_expression  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
+VECTORS = os.environ.get("DIALECT_VECTORS", os.path.join(HERE, "vectors"))
+CASES = int(os.environ.get("CASES", "350"))
 
 NUMBERS = """0 -0 0.0 -0.0 1 -1 1.0 1.50 42 1e0 1E5 1e+5 12e-1 1e15 1e16 1.5e16 1e17 1e20 1e21 1e22 1.25e21 1e100
 123456789012345678 9007199254740991 9007199254740992 9007199254740993 -9007199254740993 9007199254740993.0
@@ -108,10 +119,6 @@ def raw(rng, depth):
     return "{" + ("," + space).join(members) + space + "}"
 
 
-PACKED = base64.b64encode(gzip.compress(b'{"user":"xyz"}', mtime=0)).decode()
-DOCUMENT = DOCUMENT.replace("\n", "").replace("GZIP", PACKED)
-
-
 def cases(seed):
     rng = random.Random(seed)
     for text in NUMBERS + STRINGS + ["true", "false", "null", "[]", "{}", "[null]", "[[]]", '{"a":null}', "[0,false,\"\"]", "NaN", '[Infinity,-Infinity]']:
@@ -122,8 +129,34 @@ def cases(seed):
         yield {"json": '{"id": "é"}', "expression": "id", "hash": hash_name}
     for expression in EXPRESSIONS.replace("\n", "|").replace("||", "\0").replace(" | ", "\1").split("|"):
         yield {"expression": expression.replace("\0", "||").replace("\1", " | ")}
-    for _ in range(int(os.environ.get("CASES", "350"))):
+    for prefix in PREFIXES:
+        yield {"json": '{"id": 1}', "expression": "id", "prefix": prefix}
+    for text in TEXTS:
+        for function in ["to_number", "powertools_json", "powertools_base64", "powertools_base64_gzip"]:
+            yield {"json": json.dumps({"id": text}), "expression": function + "(id)"}
+    for _ in range(CASES):
         yield {"json": raw(rng, 3)}
+    for _ in range(CASES * 2):
+        yield {"expression": random_expression(rng)}
+
+
+PREFIXES = ["p", "a b", "é😀", "#", "a#b", "\u00a0p\u2003", "\ufeffp", "\u0085p\u0085", "\x1cp\x1f", "p\n"]
+
+
+def packed(data, tail=b""):
+    return base64.b64encode(gzip.compress(data, mtime=0) + tail).decode()
+
+
+TEXTS = """1 -1 +1 1.5 -1.5e3 .5 5. 1_000 1__0 _1 1_ 0x1F 0X1f 0o17 0b101 0b2 0x -0x1 00012 -0 +0 1e400 -1e400 inf Infinity -Infinity +infinity INF nan NaN -nan
+1e5 1E+5 1e 1e_5 1_0.0_1 0xFFFFFFFFFFFFFFFFFF 9007199254740993 123456789012345678901234567890 null true [1] {"a":1,"a":2} "x" {a} 01 NaN [Infinity] -
+YQ== YQ= YQ YWI= YWJj YWJjZA== YQ==YQ== Y-_h YW+/ ==== = 77u/YQ== /w== w6k= gICA 8J+YgA== 8J+Y YWJj=""".split() + [
+    "", " ", " 5 ", "\u00a05", "\u00855", "\ufeff5", "\x1c5", "1 2", "YWJ\nj", " YWJj", "YWJj ", "é", '"\ud83d\ude00"', "\ufeff1", " 1 ", "\u00a01", '"\t"',
+    packed(b"x"), packed(b""), packed(b"x", b"\0\0"), packed(b"x", b"tail"), packed(b"x") + "\n", packed(b"\xff\xfe"), packed(b"\xef\xbb\xbfx"),
+    packed(b"x", gzip.compress(b"y", mtime=0)), packed(b"x" * 100)[:40], packed(b"x", b"\x1f\x8b"), packed(b"x", b"\x1f"), "YQ==" * 2,
+]
+
+
+DOCUMENT = DOCUMENT.replace("\n", "").replace("GZIP", packed(b'{"user":"xyz"}'))
 
 
 class Layer(BasePersistenceLayer):
@@ -141,7 +174,7 @@ def outcome(case):
     )
     layer = Layer()
     try:
-        layer.configure(config, key_prefix="p")
+        layer.configure(config, key_prefix=case.get("prefix", " p "))
         data = json.loads(case.get("json", DOCUMENT))
         key = layer._get_hashed_idempotency_key(data)
         return {"validation": layer._get_hashed_payload(data), **({"missing": True} if key is None else {"key": key})}
@@ -153,7 +186,7 @@ def main():
     warnings.simplefilter("ignore")
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     recorded = [{**case, **outcome(case)} for case in cases(seed)]
-    with open(os.path.join(HERE, "vectors", "python.json"), "w") as out:
+    with open(os.path.join(VECTORS, "python.json"), "w") as out:
         lines = ",\n".join(json.dumps(case) for case in recorded)
         out.write('{"document": %s,\n"cases": [\n%s\n]}\n' % (json.dumps(DOCUMENT), lines))
     print(len(recorded), "cases")

@@ -6,20 +6,21 @@ use lambda_idempotency_core::key::{
 };
 use serde_json::Value;
 
+/// Those in the repository, or those in the directory `DIALECT_VECTORS`.
 fn vectors(library: &str) -> (String, Vec<Value>) {
-    let text = match library {
-        "python" => include_str!("vectors/python.json"),
-        _ => include_str!("vectors/typescript.json"),
-    };
-    let mut vectors: Value = serde_json::from_str(text).unwrap();
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dialects/vectors");
+    let directory = std::env::var("DIALECT_VECTORS").unwrap_or_else(|_| ours.to_owned());
+    let text = std::fs::read_to_string(format!("{directory}/{library}.json")).unwrap();
+    let mut vectors: Value = serde_json::from_str(&text).unwrap();
     let Value::Array(cases) = vectors["cases"].take() else { panic!("cases") };
     (vectors["document"].as_str().unwrap().to_owned(), cases)
 }
 
 /// What a case comes to here, in the form in which it was recorded.
-fn outcome(dialect: Dialect, document: &str, case: &Value) -> [Option<String>; 2] {
+fn outcome(dialect: fn(String) -> Dialect, document: &str, case: &Value) -> [Option<String>; 2] {
     let hash = case["hash"].as_str().map_or(HashFunction::Md5, |name| name.parse().unwrap());
-    let dialect = dialect.hash_function(hash).accept_lossy();
+    let prefix = case["prefix"].as_str().unwrap_or(" p ");
+    let dialect = dialect(prefix.to_owned()).hash_function(hash).accept_lossy();
     let json = case["json"].as_str().unwrap_or(document);
     let document = dialect.read(json);
     let expression = case["expression"].as_str().map(|text| dialect.compile(text)).transpose();
@@ -29,7 +30,7 @@ fn outcome(dialect: Dialect, document: &str, case: &Value) -> [Option<String>; 2
     };
     let whole = dialect.compile("@").unwrap();
     let key = |document: &DialectDocument| match dialect.key(document, expression.as_ref()) {
-        Ok(key) => key.to_string(),
+        Ok(key) => key.as_str().to_owned(),
         Err(SelectionError::Missing | SelectionError::Empty) => "missing".to_owned(),
         Err(error) => format!("error: {error}"),
     };
@@ -44,12 +45,26 @@ fn outcome(dialect: Dialect, document: &str, case: &Value) -> [Option<String>; 2
     }
 }
 
-fn check(library: &str, dialect: &Dialect) {
+/// What is an error here, by design, and need not be one there.
+const REFUSED: [&str; 6] = [
+    // It depends on the machine, or on how often an expression is evaluated.
+    "cannot be reproduced",
+    // At start, wherever it stands; there it fails when it is met.
+    "Powertools has no function",
+    "argument(s), not",
+    // References that are no argument of a function that takes one.
+    "which is no value",
+    "no `&expression` there",
+    // In TypeScript, some functions make nothing of an error within.
+    "the step of a slice",
+];
+
+fn check(library: &str, dialect: fn(String) -> Dialect) {
     let (document, cases) = vectors(library);
     assert!(cases.len() >= 600, "{}", cases.len());
-    let mut differences = Vec::new();
+    let (mut differences, mut refused) = (Vec::new(), 0);
     for case in &cases {
-        let [key, fingerprint] = outcome(dialect.clone(), &document, case);
+        let [key, fingerprint] = outcome(dialect, &document, case);
         let key = key.unwrap();
         let same_key = match (case["key"].as_str(), case["missing"].as_bool()) {
             (Some(recorded), _) => key == recorded,
@@ -58,10 +73,13 @@ fn check(library: &str, dialect: &Dialect) {
         };
         let validation = case["validation"].as_str();
         let same_fingerprint = validation.is_none() || validation == fingerprint.as_deref();
-        if !(same_key && same_fingerprint) {
+        if REFUSED.iter().any(|reason| key.contains(reason)) {
+            refused += 1;
+        } else if !(same_key && same_fingerprint) {
             differences.push(format!("{case}: {key} {fingerprint:?}"));
         }
     }
+    assert!(refused * 50 < cases.len(), "{refused} of {} are refused", cases.len());
     differences.sort_by_key(String::len);
     assert!(
         differences.is_empty(),
@@ -73,10 +91,10 @@ fn check(library: &str, dialect: &Dialect) {
 
 #[test]
 fn python() {
-    check("python", &Dialect::powertools_python("p"));
+    check("python", Dialect::powertools_python);
 }
 
 #[test]
 fn typescript() {
-    check("typescript", &Dialect::powertools_typescript(" p "));
+    check("typescript", Dialect::powertools_typescript);
 }

@@ -2,10 +2,9 @@
 
 use std::cmp::Ordering;
 
-use jmespath::ast::Comparator;
-
 use super::{
     Library,
+    ast::Comparator,
     value::{Kind, Members, Number, Value},
 };
 
@@ -73,15 +72,15 @@ pub(super) fn order(
     }
 }
 
-pub(super) fn holds(comparator: &Comparator, order: Option<Ordering>) -> bool {
+pub(super) fn holds(comparator: Comparator, order: Option<Ordering>) -> bool {
     let Some(order) = order else { return matches!(comparator, Comparator::NotEqual) };
     match comparator {
         Comparator::Equal => order.is_eq(),
         Comparator::NotEqual => order.is_ne(),
-        Comparator::LessThan => order.is_lt(),
-        Comparator::LessThanEqual => order.is_le(),
-        Comparator::GreaterThan => order.is_gt(),
-        Comparator::GreaterThanEqual => order.is_ge(),
+        Comparator::Less => order.is_lt(),
+        Comparator::LessOrEqual => order.is_le(),
+        Comparator::Greater => order.is_gt(),
+        Comparator::GreaterOrEqual => order.is_ge(),
     }
 }
 

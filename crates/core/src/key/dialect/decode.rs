@@ -7,7 +7,7 @@ use base64::{
     alphabet::STANDARD,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use super::{
     Library, Loss, Losses,
@@ -64,10 +64,27 @@ fn python_digits(text: &str) -> Option<String> {
     digits.len().is_multiple_of(4).then_some(digits)
 }
 
-pub(super) fn gunzip(bytes: &[u8]) -> Option<Vec<u8>> {
+/// Member after member. Python passes over zeros behind one, and takes nothing for nothing; Node
+/// stops at a zero.
+pub(super) fn gunzip(library: Library, mut bytes: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::new();
-    let size = MultiGzDecoder::new(bytes).take(LARGEST + 1).read_to_end(&mut plain).ok()?;
-    (size as u64 <= LARGEST).then_some(plain)
+    let is_python = library == Library::Python;
+    while !(bytes.is_empty() && is_python) {
+        let mut member = GzDecoder::new(bytes);
+        let room = (LARGEST + 1).saturating_sub(plain.len() as u64);
+        member.by_ref().take(room).read_to_end(&mut plain).ok()?;
+        if plain.len() as u64 > LARGEST {
+            return None;
+        }
+        bytes = member.into_inner();
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        if is_python {
+            bytes = bytes.get(zeros..).unwrap_or_default();
+        } else if zeros > 0 || bytes.is_empty() {
+            break;
+        }
+    }
+    Some(plain)
 }
 
 /// Python refuses what is no UTF-8; TypeScript replaces it, and in `powertools_base64` also passes

@@ -63,6 +63,11 @@ pub(super) fn python(double: f64) -> String {
     if plain.contains('.') { plain } else { plain + ".0" }
 }
 
+/// `String(number)`.
+pub(super) fn javascript_text(double: f64) -> String {
+    if double.is_finite() { javascript(double) } else { python(double) }
+}
+
 /// `JSON.stringify(number)`: <https://tc39.es/ecma262/#sec-numeric-types-number-tostring>.
 pub(super) fn javascript(double: f64) -> String {
     if !double.is_finite() {

@@ -27,6 +27,9 @@ pub enum Loss {
     /// Text that is not UTF-8, which TypeScript replaces.
     #[error("it decodes bytes that are not UTF-8, which the library replaces")]
     Text,
+    /// Numbers with a fraction, whose sum Python computes otherwise since 3.12.
+    #[error("it adds numbers whose sum depends on the version of Python")]
+    Addition,
     /// The record belongs to a tenant, and the library's keys do not.
     #[error("the record has a tenant, which the library leaves out")]
     Tenant,

@@ -1,7 +1,8 @@
 //! Arithmetic in Python's integers and doubles, and in JavaScript's doubles.
 
 use super::{
-    Library, compare,
+    Library, Loss, Losses, compare,
+    read::MOST_DIGITS,
     value::{Kind, Number, Text, Value},
 };
 
@@ -56,9 +57,17 @@ pub(super) fn round(
 }
 
 /// Python adds integers exactly until it meets a double; JavaScript has doubles only.
-pub(super) fn sum(library: Library, numbers: &[&Number]) -> Result<Value, &'static str> {
+///
+/// Since 3.12, Python makes up for what is lost between doubles
+/// (<https://docs.python.org/3/library/functions.html#sum>). The sum is that of the versions before;
+/// where it is another one it is a loss.
+pub(super) fn sum(
+    library: Library,
+    numbers: &[&Number],
+    losses: &Losses,
+) -> Result<Value, &'static str> {
     let mut integers = Some(0i128).filter(|_| library == Library::Python);
-    let mut doubles = 0.0f64;
+    let (mut doubles, mut since) = (0.0, Compensated::default());
     for number in numbers {
         match (integers, integer(number)) {
             (Some(total), Some(term)) => {
@@ -67,52 +76,111 @@ pub(super) fn sum(library: Library, numbers: &[&Number]) -> Result<Value, &'stat
             (Some(total), None) => {
                 integers = None;
                 doubles = total.to_string().parse::<f64>().unwrap_or(f64::NAN) + double(number);
+                since.total = doubles;
             }
-            (None, _) => doubles += double(number),
+            (None, term) => {
+                doubles += double(number);
+                if term.is_some() {
+                    since.total += double(number);
+                } else {
+                    since.add(double(number));
+                }
+            }
         }
     }
-    Ok(integers.map_or_else(|| Value::double(doubles), |total| Value::integer(total.to_string())))
+    if let Some(total) = integers {
+        return Ok(Value::integer(total.to_string()));
+    }
+    if library == Library::Python && since.sum().to_bits() != doubles.to_bits() {
+        losses.note(Loss::Addition);
+    }
+    Ok(Value::double(doubles))
 }
 
-pub(super) fn average(library: Library, numbers: &[&Number]) -> Result<Value, &'static str> {
+/// A sum that keeps what its total is too coarse for, after Neumaier.
+#[derive(Default)]
+struct Compensated {
+    total: f64,
+    rest: f64,
+}
+
+impl Compensated {
+    fn add(&mut self, term: f64) {
+        let sum = self.total + term;
+        self.rest += if self.total.abs() >= term.abs() {
+            (self.total - sum) + term
+        } else {
+            (term - sum) + self.total
+        };
+        self.total = sum;
+    }
+
+    fn sum(&self) -> f64 {
+        if self.rest.is_finite() { self.total + self.rest } else { self.total }
+    }
+}
+
+pub(super) fn average(
+    library: Library,
+    numbers: &[&Number],
+    losses: &Losses,
+) -> Result<Value, &'static str> {
     if numbers.is_empty() && library == Library::Python {
         return Ok(Value::Null);
     }
-    let Value::Number(total) = sum(library, numbers)? else { return Ok(Value::Null) };
-    let exact = match integer(&total) {
-        Some(total) => total?.unsigned_abs() <= 1 << 53,
-        None => true,
-    };
-    if !exact {
-        return Err("it divides an integer beyond 2^53");
+    let Value::Number(total) = sum(library, numbers, losses)? else { return Ok(Value::Null) };
+    if let Some(total) = integer(&total) {
+        return Ok(Value::double(quotient(total?, numbers.len()).ok_or(TOO_LARGE)?));
     }
     #[allow(clippy::cast_precision_loss, reason = "no list is as long as 2^53")]
     let count = numbers.len() as f64;
     Ok(Value::double(double(&total) / count))
 }
 
-/// `to_number`; the number that a text stands for in the language.
-pub(super) fn from_value(library: Library, value: &Value) -> Value {
-    match value {
-        Value::Number(_) => value.clone(),
-        Value::String(text) => from_text(library, text),
-        _ => Value::Null,
+/// The double next to the quotient of two integers, as Python divides them.
+fn quotient(total: i128, count: usize) -> Option<f64> {
+    /// More digits than a double has, so that what follows them decides a tie only.
+    const ENOUGH: u128 = 1 << 56;
+    let count = u128::try_from(count).ok().filter(|count| *count < 1 << 60)?;
+    let mut dividend = total.unsigned_abs();
+    let mut scale = 0i32;
+    while dividend > 0 && dividend / count < ENOUGH {
+        dividend <<= 1;
+        scale += 1;
     }
+    let sticky = u128::from(!dividend.is_multiple_of(count));
+    #[allow(clippy::cast_precision_loss, reason = "rounded once, here")]
+    let nearest = ((dividend / count) | sticky) as f64;
+    let quotient = nearest / 2f64.powi(scale);
+    Some(if total < 0 { -quotient } else { quotient })
 }
 
-fn from_text(library: Library, text: &Text) -> Value {
-    let Some(text) = text.to_str() else { return Value::Null };
-    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{FEFF}');
-    let number = match library {
-        Library::Python => python_integer(text).map(Value::integer).or_else(|| {
-            let plain = without_underscores(text)?;
-            let named = ["inf", "infinity", "nan"]
-                .contains(&plain.trim_start_matches(['+', '-']).to_ascii_lowercase().as_str());
-            (named || is_decimal(&plain)).then(|| approximate(&plain))?
-        }),
-        Library::TypeScript => javascript_number(text),
-    };
-    number.unwrap_or(Value::Null)
+/// `to_number`: the number that a text stands for in the language, or `null`.
+pub(super) fn from_text(library: Library, text: &Text) -> Result<Value, &'static str> {
+    let Some(text) = text.to_str() else { return Ok(Value::Null) };
+    Ok(match library {
+        Library::Python => python_number(text.trim())?,
+        Library::TypeScript => javascript_number(text.trim_matches(is_javascript_space))?,
+    }
+    .unwrap_or(Value::Null))
+}
+
+/// What `trim()` takes away: <https://tc39.es/ecma262/#prod-WhiteSpace>
+pub(super) fn is_javascript_space(c: char) -> bool {
+    (c.is_whitespace() && c != '\u{85}') || c == '\u{FEFF}'
+}
+
+fn python_number(text: &str) -> Result<Option<Value>, &'static str> {
+    if text.chars().any(|c| !c.is_ascii() && c.is_numeric()) {
+        return Err("it meets digits of another script");
+    }
+    let Some(plain) = without_underscores(text) else { return Ok(None) };
+    if let Some(digits) = python_integer(&plain) {
+        return Ok(Some(Value::integer(digits)));
+    }
+    let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(&plain).to_ascii_lowercase();
+    let named = matches!(&*unsigned, "inf" | "infinity" | "nan");
+    Ok((named || is_decimal(&plain)).then(|| approximate(&plain)).flatten())
 }
 
 /// Never exact: other texts give the same.
@@ -121,14 +189,14 @@ fn approximate(text: &str) -> Option<Value> {
     Some(Value::Number(Number { kind: Kind::Double(double), exact: false }))
 }
 
-/// Digits, maybe with a sign, and with single underscores between them.
-fn python_integer(text: &str) -> Option<String> {
-    let plain = without_underscores(text)?;
+/// Digits, maybe with a sign; no more of them than Python reads.
+fn python_integer(plain: &str) -> Option<String> {
     let (sign, digits) = match plain.strip_prefix('-') {
         Some(digits) => ("-", digits),
-        None => ("", plain.strip_prefix('+').unwrap_or(&plain)),
+        None => ("", plain.strip_prefix('+').unwrap_or(plain)),
     };
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+    let is_integer = (1..=MOST_DIGITS).contains(&digits.len());
+    if !is_integer || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
     let digits = digits.trim_start_matches('0');
@@ -162,20 +230,20 @@ fn is_decimal(text: &str) -> bool {
 }
 
 /// <https://tc39.es/ecma262/#sec-stringtonumber>
-fn javascript_number(text: &str) -> Option<Value> {
+fn javascript_number(text: &str) -> Result<Option<Value>, &'static str> {
     if text.is_empty() {
-        return approximate("0");
+        return Ok(approximate("0"));
     }
     for (prefixes, radix) in [(["0x", "0X"], 16), (["0o", "0O"], 8), (["0b", "0B"], 2)] {
         let digits = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix));
         if let Some(digits) = digits {
-            let digit = |c: char| c.is_digit(radix);
-            let whole = digits.chars().all(digit).then(|| u64::from_str_radix(digits, radix).ok());
-            return approximate(&whole.flatten()?.to_string());
+            if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+                return Ok(None);
+            }
+            let whole = u128::from_str_radix(digits, radix).map_err(|_| TOO_LARGE)?;
+            return Ok(approximate(&whole.to_string()));
         }
     }
-    if matches!(text, "Infinity" | "+Infinity" | "-Infinity") || is_decimal(text) {
-        return approximate(text);
-    }
-    None
+    let named = matches!(text, "Infinity" | "+Infinity" | "-Infinity");
+    Ok((named || is_decimal(text)).then(|| approximate(text)).flatten())
 }

@@ -1,8 +1,6 @@
 //! What is missing: to each library, and to us.
 
-use jmespath::ast::{Ast, KeyValuePair};
-
-use super::{functions::is_truthy, value::Value};
+use super::{ast::Node, coercion::is_truthy, value::Value};
 use crate::key::SelectionError;
 
 /// `is_missing_idempotency_key`: nothing, nothing in it, or nothing but nulls.
@@ -26,11 +24,11 @@ pub(super) fn is_missing_to_typescript(value: &Value) -> bool {
 }
 
 /// What our own keys refuse: what is missing, `null` or empty, and lists with such a part.
-pub(super) fn check(ast: Option<&Ast>, selected: &Value) -> Result<(), SelectionError> {
+pub(super) fn check(node: Option<&Node>, selected: &Value) -> Result<(), SelectionError> {
     match presence(selected) {
         Presence::Missing => Err(SelectionError::Missing),
         Presence::Empty => Err(SelectionError::Empty),
-        Presence::Present => ast.map_or(Ok(()), |ast| check_parts(ast, selected, "")),
+        Presence::Present => node.map_or(Ok(()), |node| check_parts(node, selected, "")),
     }
 }
 
@@ -50,39 +48,39 @@ fn presence(value: &Value) -> Presence {
 }
 
 /// Follows the expression to the lists that make up its value.
-fn check_parts(ast: &Ast, value: &Value, within: &str) -> Result<(), SelectionError> {
-    match (ast, value) {
-        (Ast::MultiList { elements, .. }, Value::Array(items)) => {
-            let parts = elements.iter().zip(items.iter()).enumerate();
-            parts.into_iter().try_for_each(|(at, (ast, item))| {
-                check_part(ast, item, format!("{within}{}", at + 1))
+fn check_parts(node: &Node, value: &Value, within: &str) -> Result<(), SelectionError> {
+    match (node, value) {
+        (Node::List(parts), Value::Array(items)) => {
+            parts.iter().zip(items.iter()).enumerate().try_for_each(|(at, (part, item))| {
+                check_part(part, item, format!("{within}{}", at + 1))
             })
         }
-        (Ast::MultiHash { elements, .. }, Value::Object(members)) => {
-            elements.iter().try_for_each(|KeyValuePair { key, value }| match members.get(key) {
-                Some(member) => check_part(value, member, format!("{within}`{key}`")),
+        (Node::Hash(parts), Value::Object(members)) => {
+            parts.iter().try_for_each(|(name, part)| match members.get(name) {
+                Some(member) => check_part(part, member, format!("{within}`{}`", name.shown())),
                 None => Ok(()),
             })
         }
-        (Ast::Projection { rhs, .. }, Value::Array(items)) => items
+        (
+            Node::Each(_, each) | Node::Values(_, each) | Node::Filter { each, .. },
+            Value::Array(items),
+        ) => items
             .iter()
             .enumerate()
-            .try_for_each(|(at, item)| check_parts(rhs, item, &format!("{within}{}, ", at + 1))),
-        (Ast::Subexpr { rhs, .. } | Ast::Condition { then: rhs, .. }, value) => {
-            check_parts(rhs, value, within)
-        }
-        (Ast::Or { lhs, rhs, .. } | Ast::And { lhs, rhs, .. }, value) => {
-            check_parts(lhs, value, within)?;
-            check_parts(rhs, value, within)
+            .try_for_each(|(at, item)| check_parts(each, item, &format!("{within}{}, ", at + 1))),
+        (Node::Then(_, last), value) => check_parts(last, value, within),
+        (Node::Or(left, right) | Node::And(left, right), value) => {
+            check_parts(left, value, within)?;
+            check_parts(right, value, within)
         }
         _ => Ok(()),
     }
 }
 
-fn check_part(ast: &Ast, value: &Value, part: String) -> Result<(), SelectionError> {
+fn check_part(node: &Node, value: &Value, part: String) -> Result<(), SelectionError> {
     match presence(value) {
         Presence::Missing => Err(SelectionError::PartMissing { part }),
         Presence::Empty => Err(SelectionError::PartEmpty { part }),
-        Presence::Present => check_parts(ast, value, &format!("{part}, ")),
+        Presence::Present => check_parts(node, value, &format!("{part}, ")),
     }
 }

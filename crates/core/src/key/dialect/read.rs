@@ -12,7 +12,7 @@ use crate::key::{DocumentError, numeral};
 const DEEPEST: usize = 128;
 /// More digits than Python reads as an integer.
 /// <https://docs.python.org/3/library/stdtypes.html#integer-string-conversion-length-limitation>
-const MOST_DIGITS: usize = 4300;
+pub(super) const MOST_DIGITS: usize = 4300;
 /// From here on, neighbouring integers share a double.
 pub(super) const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
 

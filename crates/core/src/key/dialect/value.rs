@@ -116,6 +116,11 @@ impl Text {
         self.0.iter().map(|&code| char::from_u32(code)).collect()
     }
 
+    /// For messages: half surrogates are replaced.
+    pub(super) fn shown(&self) -> String {
+        self.0.iter().map(|&code| char::from_u32(code).unwrap_or('\u{FFFD}')).collect()
+    }
+
     pub(super) fn is(&self, text: &str) -> bool {
         self.0.iter().copied().eq(text.chars().map(u32::from))
     }
@@ -150,8 +155,8 @@ impl Members {
         Self { repeated: false, ..Self::new(library, given) }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Value> {
-        self.entries.iter().find(|(own, _)| own.is(name)).map(|(_, value)| value)
+    pub(super) fn get(&self, name: &Text) -> Option<&Value> {
+        self.entries.iter().find(|(own, _)| own == name).map(|(_, value)| value)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &(Text, Value)> {

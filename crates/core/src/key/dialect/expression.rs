@@ -1,0 +1,77 @@
+//! Expressions and documents as a library reads them.
+
+use std::fmt;
+
+use super::{
+    Library, Losses,
+    ast::Node,
+    evaluate::{self, Evaluation},
+    parser::parse,
+    read::read,
+    value::Value,
+};
+use crate::key::{DocumentError, ExpressionError, SelectionError, syntax};
+
+/// A compiled JMESPath expression, to be evaluated as the library of its dialect does.
+#[derive(Clone)]
+pub struct DialectExpression {
+    text: String,
+    pub(super) node: Node,
+    library: Library,
+}
+
+/// A JSON text as the library of its dialect reads it.
+#[derive(Clone)]
+pub struct DialectDocument(pub(super) Value);
+
+impl DialectExpression {
+    pub(super) fn compile(library: Library, text: &str) -> Result<Self, ExpressionError> {
+        let error = |(offset, reason)| ExpressionError::at(text, offset, reason);
+        if library == Library::TypeScript && evaluate::is_inherited(text) {
+            let reason = "TypeScript fails for an expression of this name; put it as `@.name`";
+            return Err(error((0, reason.to_owned())));
+        }
+        syntax::check_size(text).map_err(error)?;
+        let node = parse(library, text).map_err(error)?;
+        Ok(Self { text: text.to_owned(), node, library })
+    }
+
+    /// The expression as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it selects the same from every record: `'orderId'` is a text, `orderId` a field.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        !self.node.reads_data()
+    }
+
+    pub(super) fn evaluate(
+        &self,
+        document: &DialectDocument,
+        losses: &Losses,
+    ) -> Result<Value, SelectionError> {
+        Evaluation { library: self.library, losses }.run(&self.node, &document.0)
+    }
+}
+
+impl fmt::Debug for DialectExpression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DialectExpression({:?})", self.text)
+    }
+}
+
+impl DialectDocument {
+    pub(super) fn read(library: Library, json: &str) -> Result<Self, DocumentError> {
+        read(library, json).map(Self)
+    }
+}
+
+/// Says nothing of what it holds: that is for no log.
+impl fmt::Debug for DialectDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DialectDocument").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,103 @@
+use super::*;
+
+fn select(expression: &str, json: &str) -> Result<String, SelectionError> {
+    let document = Document::parse(json).unwrap();
+    let selection = Expression::compile(expression).unwrap().select(&document)?;
+    Ok(String::from_utf8(selection.0).unwrap())
+}
+
+#[test]
+fn selects_fields_lists_and_json_in_json() {
+    let json = r#"{"a":{"b":7},"body":"{\"id\":\"x\"}"}"#;
+    assert_eq!(select("a.b", json).unwrap(), "7");
+    assert_eq!(select("[a.b, json(body).id]", json).unwrap(), r#"[7,"x"]"#);
+    assert_eq!(select("powertools_json(body).id", json).unwrap(), r#""x""#);
+}
+
+#[test]
+fn nothing_null_and_empty_are_never_a_key() {
+    let json = r#"{"n":null,"s":"","a":[],"o":{},"zero":0,"no":false}"#;
+    assert_eq!(select("x", json), Err(SelectionError::Missing));
+    assert_eq!(select("n", json), Err(SelectionError::Missing));
+    for empty in ["s", "a", "o"] {
+        assert_eq!(select(empty, json), Err(SelectionError::Empty), "{empty}");
+    }
+    assert_eq!(select("zero", json).unwrap(), "0");
+    assert_eq!(select("no", json).unwrap(), "false");
+}
+
+#[test]
+fn what_looks_at_no_record_is_constant() {
+    for (text, constant) in [
+        ("'orderId'", true),
+        ("[`1`, to_string('a')]", true),
+        ("orderId", false),
+        ("@", false),
+        ("['a', orderId]", false),
+    ] {
+        assert_eq!(Expression::compile(text).unwrap().is_constant(), constant, "{text}");
+    }
+}
+
+#[test]
+fn every_part_must_be_there() {
+    let json = r#"{"a":1,"s":"","n":null}"#;
+    let missing = |part: &str| Err(SelectionError::PartMissing { part: part.to_owned() });
+    assert_eq!(select("[a, b]", json), missing("2"));
+    assert_eq!(select("{x: a, y: n}", json), missing("`y`"));
+    assert_eq!(select("@ | [a, n]", json), missing("2"));
+    for (nested, part) in [
+        ("[a, [a, b]]", "2, 2"),
+        ("{x: a, y: {z: a, n: n}}", "`y`, `n`"),
+        ("[a, b] || [a, n]", "2"),
+        ("a && [a, b]", "2"),
+        ("[[a], [a, n]] | [*].[[0], [1]]", "1, 2"),
+    ] {
+        assert_eq!(select(nested, json), missing(part), "{nested}");
+    }
+    let empty = SelectionError::PartEmpty { part: "2".to_owned() };
+    assert_eq!(select("[a, s]", json), Err(empty));
+    assert_eq!(select("@", json).unwrap(), r#"{"a":1,"n":null,"s":""}"#, "data may hold null");
+}
+
+#[test]
+fn an_inexact_number_elsewhere_does_no_harm() {
+    let json = r#"{"id":"a","price":0.1000000000000000055}"#;
+    assert_eq!(select("id", json).unwrap(), r#""a""#);
+    assert_eq!(select("price", json), Err(SelectionError::InexactNumber));
+    assert_eq!(select("price > `0.1` || id", json), Err(SelectionError::InexactNumber));
+    assert_eq!(select("price && id", json).unwrap(), r#""a""#, "it is there");
+    assert_eq!(select("price < `5` && id", json).unwrap(), r#""a""#, "and it is less");
+    assert_eq!(select("floor(price)", json).unwrap(), "0e0");
+    for lossy in ["to_string(@)", "abs(price)", "price || id", "[id, price]"] {
+        assert_eq!(select(lossy, json), Err(SelectionError::InexactNumber), "{lossy}");
+    }
+    assert_eq!(select("abs(id)", r#"{"id":9007199254740993}"#), Err(SelectionError::InexactNumber));
+}
+
+#[test]
+fn bad_expressions_are_refused_with_a_caret() {
+    let cases = [
+        ("", 0, "empty"),
+        ("a.", 2, ""),
+        ("length(a, b)", 6, "takes 1 argument"),
+        ("a.nope(b)", 6, "no function `nope`"),
+        ("a[::0]", 5, "step"),
+        ("a[?nope(@)]", 7, "no function `nope`"),
+        ("\"é\".nope(b)", 8, "no function `nope`"),
+    ];
+    for (text, offset, reason) in cases {
+        let error = Expression::compile(text).unwrap_err();
+        assert!(error.reason().contains(reason), "{text}: {error}");
+        assert_eq!(error.offset(), offset, "{text}: {error}");
+        assert!(error.to_string().ends_with('^'));
+    }
+}
+
+#[test]
+fn an_evaluation_error_names_types_and_not_values() {
+    let error = select("json(secret)", r#"{"secret":"s3cr3t"}"#).unwrap_err().to_string();
+    assert!(error.contains("json()") && !error.contains("s3cr3t"), "{error}");
+    let error = select("abs(secret)", r#"{"secret":"s3cr3t"}"#).unwrap_err().to_string();
+    assert!(error.contains("number") && !error.contains("s3cr3t"), "{error}");
+}

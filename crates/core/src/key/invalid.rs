@@ -1,0 +1,43 @@
+//! What is wrong with an expression, and where.
+
+use std::fmt;
+
+use super::syntax;
+
+/// Why an expression cannot be used. Displays the expression with a caret under the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionError {
+    expression: String,
+    offset: usize,
+    reason: String,
+}
+
+impl ExpressionError {
+    /// An error at a byte of the expression.
+    pub(super) fn at(text: &str, offset: usize, reason: String) -> Self {
+        let expression = text.chars().take(syntax::LONGEST).collect();
+        Self { expression, offset: syntax::characters(text, offset), reason }
+    }
+
+    /// Where the error is: characters from the start of the expression.
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl fmt::Display for ExpressionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "invalid JMESPath expression at offset {}: {}", self.offset, self.reason)?;
+        writeln!(f, "  {}", self.expression.replace('\n', " "))?;
+        write!(f, "  {:>1$}", '^', self.offset + 1)
+    }
+}
+
+impl std::error::Error for ExpressionError {}
