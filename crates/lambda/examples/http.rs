@@ -1,0 +1,60 @@
+//! A function that charges cards over HTTP: once per `Idempotency-Key` and caller, whoever asks again
+//! gets the first response.
+//!
+//! It is as it would be deployed. Here it runs on this machine, with an embedded DynamoDB and a client
+//! that sends its request twice; `http.json` is the request as an HTTP API hands it over:
+//!
+//! ```console
+//! $ cargo build -p lambda-idempotency --example http
+//! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/http.json \
+//!     --binary target/debug/examples/http --repeat 2 --json
+//! ```
+//!
+//! Both responses are a 201 with the same receipt, the second with `idempotency-replayed: true`.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use lambda_http::{
+    Body, Error, Request, RequestPayloadExt as _,
+    http::{Response, StatusCode},
+    service_fn,
+    tower::ServiceBuilder,
+};
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Charge {
+    amount: u64,
+    currency: String,
+}
+
+/// Stands for the work that is to be done once.
+async fn charge(request: Request) -> Result<Response<Body>, Failure> {
+    let Ok(Some(charge)) = request.payload::<Charge>() else {
+        // A 400 releases the key: the client may correct its request.
+        return respond(StatusCode::BAD_REQUEST, "send an amount and a currency");
+    };
+    let call = request.extensions().get::<Call>().ok_or("a request without protection")?;
+    // To be given to the payment provider as its own key: the same in every attempt.
+    let provider_key = call.subkey("charge");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(Failure::retry)?;
+    let receipt = serde_json::json!({
+        "charged": charge.amount, "currency": charge.currency, "providerKey": provider_key,
+        "receipt": format!("r-{}", now.as_nanos()),
+    });
+    respond(StatusCode::CREATED, &receipt.to_string())
+}
+
+fn respond(status: StatusCode, body: &str) -> Result<Response<Body>, Failure> {
+    let response = Response::builder().status(status).header("content-type", "application/json");
+    response.body(Body::from(body)).map_err(Failure::retry)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    lambda_runtime::tracing::init_default_subscriber(); // a line for each request
+    let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
+    let charges = idempotency.http(&Operation::new("charges"))?;
+    lambda_http::run(ServiceBuilder::new().layer(charges).service(service_fn(charge))).await
+}

@@ -1,0 +1,195 @@
+//! Every source has a page, and every page says what the others say of theirs: the payload's identity,
+//! its order, how failure is told, what to set in the template, and an example that runs.
+//!
+//! The examples themselves are documentation tests of `lambda-idempotency`. That the template of the
+//! example function has what the pages ask for is checked in `template.rs`.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+use serde_json::Value;
+
+/// The pages, and what has to be set in their templates: without it records are lost, or block others.
+const PAGES: [(&str, &[&str]); 14] = [
+    ("active-mq", &["SourceAccessConfigurations"]),
+    ("dynamodb-streams", STREAM),
+    ("envelopes", &["RawMessageDelivery"]),
+    ("event-bridge", &["RetryPolicy", "DeadLetterConfig", "OnFailure"]),
+    ("http", &["Timeout"]),
+    ("invoke", &["MaximumEventAgeInSeconds", "OnFailure"]),
+    (
+        "kafka",
+        &[
+            "ProvisionedPollerConfig", // without it none of the others counts
+            "FunctionResponseTypes",
+            "BisectBatchOnFunctionError",
+            "MaximumRetryAttempts",
+            "MaximumRecordAgeInSeconds",
+            "OnFailure",
+        ],
+    ),
+    ("kinesis", STREAM),
+    (
+        "pipes",
+        &[
+            "InvocationType",
+            "OnPartialBatchItemFailure",
+            "MaximumRetryAttempts",
+            "MaximumRecordAgeInSeconds",
+            "DeadLetterConfig",
+        ],
+    ),
+    ("rabbit-mq", &["SourceAccessConfigurations"]),
+    ("s3", &["OnFailure"]),
+    ("scheduler", &["RetryPolicy", "DeadLetterConfig", "OnFailure", "Input"]),
+    ("sns", &["RedrivePolicy", "OnFailure"]),
+    ("sqs", &["FunctionResponseTypes", "VisibilityTimeout", "RedrivePolicy", "maxReceiveCount"]),
+];
+/// A record that always fails must not stop its shard for good, and not alone take the others along.
+const STREAM: &[&str] = &[
+    "FunctionResponseTypes",
+    "BisectBatchOnFunctionError",
+    "MaximumRetryAttempts",
+    "MaximumRecordAgeInSeconds",
+    "OnFailure",
+];
+const SECTIONS: [&str; 5] = ["Identity", "Order", "Failure", "Template", "Example"];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(root().join(format!("docs/sources/{name}.md"))).unwrap()
+}
+
+/// The blocks of code in this language.
+fn blocks<'p>(page: &'p str, language: &str) -> Vec<&'p str> {
+    let opening = format!("```{language}");
+    let blocks = page.split("\n```").zip(page.split("\n```").skip(1)).step_by(2);
+    let blocks = blocks.map(|(_, block)| block);
+    blocks
+        .filter(|block| format!("```{block}").starts_with(&opening))
+        .map(|block| block.split_once('\n').unwrap().1)
+        .collect()
+}
+
+/// All names of members in a value, however deep.
+fn names(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                found.insert(name.clone());
+                names(member, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| names(item, found)),
+        _ => {}
+    }
+}
+
+/// What is wrong with a page.
+fn problems(text: &str, settings: &[&str]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for section in SECTIONS {
+        let has = |opening: String| text.lines().any(|line| line.starts_with(&opening));
+        if !has(format!("**{section}.**")) && !has(format!("## {section}")) {
+            problems.push(format!("no section {section}"));
+        }
+    }
+    if blocks(text, "rust").is_empty() {
+        problems.push("no example in Rust".to_owned());
+    }
+    let mut set = BTreeSet::new();
+    for block in blocks(text, "yaml") {
+        // Tags such as `!GetAtt` are of no interest here.
+        match serde_yaml_ng::from_str::<serde_yaml_ng::Value>(block) {
+            Ok(yaml) => names(&untagged(yaml), &mut set),
+            Err(error) => problems.push(format!("its template is no YAML: {error}")),
+        }
+    }
+    let missing = settings.iter().filter(|setting| !set.contains(**setting));
+    problems.extend(missing.map(|setting| format!("its template does not set {setting}")));
+    problems
+}
+
+fn untagged(yaml: serde_yaml_ng::Value) -> Value {
+    use serde_yaml_ng::Value as Yaml;
+    match yaml {
+        Yaml::Tagged(tagged) => untagged(tagged.value),
+        Yaml::Sequence(items) => items.into_iter().map(untagged).collect(),
+        Yaml::Mapping(members) => members
+            .into_iter()
+            .filter_map(|(name, member)| Some((name.as_str()?.to_owned(), untagged(member))))
+            .collect(),
+        Yaml::String(text) => Value::String(text),
+        _ => Value::Null,
+    }
+}
+
+#[test]
+fn every_page_is_whole() {
+    for (name, settings) in PAGES {
+        assert_eq!(problems(&page(name), settings), Vec::<String>::new(), "{name}");
+    }
+}
+
+/// The list that users read, the folder and this test name the same pages.
+#[test]
+fn no_page_is_forgotten() {
+    let known: BTreeSet<String> = PAGES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let files = fs::read_dir(root().join("docs/sources")).unwrap();
+    let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let present: BTreeSet<_> = files
+        .filter_map(|file| file.strip_suffix(".md").map(str::to_owned))
+        .filter(|name| name != "README")
+        .collect();
+    assert_eq!(known, present);
+    let readme = page("README");
+    let rows = readme.lines().filter(|line| line.starts_with("| ") && line.ends_with(".md) |"));
+    let listed: BTreeSet<_> = rows
+        .map(|row| row.rsplit_once('(').unwrap().1.split('.').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(known, listed);
+}
+
+/// What a page tells the reader to run is there.
+#[test]
+fn every_example_that_a_page_names_exists() {
+    let example = root().join("crates/lambda/examples/sources.rs");
+    let example = fs::read_to_string(example).unwrap();
+    for (name, _) in PAGES {
+        let page = page(name);
+        if name == "http" {
+            for file in ["http.rs", "http.json"] {
+                let path = format!("crates/lambda/examples/{file}");
+                assert!(page.contains(&path) && root().join(&path).exists(), "{path}");
+            }
+            continue;
+        }
+        let (_, rest) = page.split_once("--example sources ").unwrap_or_else(|| panic!("{name}"));
+        let source = rest.split('`').next().unwrap();
+        assert!(example.contains(&format!("(\"{source}\", ")), "{name}: {source}");
+    }
+}
+
+#[test]
+fn what_is_missing_on_a_page_is_noticed() {
+    let whole = page("kinesis");
+    for (part, problem) in [
+        ("**Order.**", "no section Order"),
+        ("**Example.**", "no section Example"),
+        ("```rust", "no example in Rust"),
+        ("BisectBatchOnFunctionError", "does not set BisectBatchOnFunctionError"),
+        ("      Stream:", "no YAML"),
+    ] {
+        let broken = match part {
+            "      Stream:" => whole.replace(part, "   Stream"),
+            "```rust" => whole.replace(part, "```text"),
+            part => whole.replace(part, ""),
+        };
+        let found = problems(&broken, STREAM);
+        assert!(found.iter().any(|found| found.contains(problem)), "{part}: {found:?}");
+    }
+}
