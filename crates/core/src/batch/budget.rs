@@ -15,7 +15,8 @@ impl Pace {
     /// Follows slow calls at once and fast ones slowly: a start too many costs more than one too
     /// few.
     pub(super) fn learn(&self, took: Duration) {
-        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        // 0 means that nothing is known.
+        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
         let known = self.0.load(Ordering::Relaxed);
         let next = took.max(known.saturating_sub(known / 8).saturating_add(took / 8));
         self.0.store(next, Ordering::Relaxed);
@@ -89,6 +90,16 @@ impl Budget {
             (Some(stop), Some(end)) => now.plus(pace.estimate().min(self.total(end) / 2)) < stop,
             _ => true,
         }
+    }
+
+    /// The same for one that has waited for another worker, and can be told to come again. Where no
+    /// pace was learned, a tenth of the whole time has to be left.
+    pub(super) fn allows_late(&self, now: Timestamp, pace: &Pace) -> bool {
+        let least = match self.end {
+            Some(end) if pace.estimate().is_zero() => self.total(end) / 10,
+            _ => Duration::ZERO,
+        };
+        self.allows(now.plus(least), pace)
     }
 
     pub(super) fn is_over(&self, now: Timestamp) -> bool {

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::AbortHandle;
-
-use super::{Delivery, Job, Work};
+use super::{Delivery, Job, Work, handler::Handle};
 use crate::{
     admission::Held,
     call::RecordId,
@@ -26,8 +24,8 @@ pub(super) struct Entry<'a> {
     pub(super) intake: Intake,
     /// Until it starts.
     pub(super) job: Option<Job<'a>>,
-    /// While it runs.
-    pub(super) handler: Option<AbortHandle>,
+    /// From its start to its end.
+    pub(super) handler: Option<Handle>,
     pub(super) stage: Stage,
     /// From its claim to its outcome.
     pub(super) lead: Option<Lead>,
@@ -37,7 +35,6 @@ pub(super) struct Entry<'a> {
     /// Known, but its turn in the group has not come.
     pub(super) preset: Option<Outcome>,
     pub(super) outcome: Option<Outcome>,
-    pub(super) started: Option<Timestamp>,
     pub(super) ran_for: Option<Duration>,
     pub(super) busy_since: Option<Timestamp>,
     pub(super) looks: u32,
@@ -58,7 +55,7 @@ pub(super) enum Stage {
     Moving,
     /// Its claim is on its way.
     Claiming,
-    /// Its handler runs.
+    /// Its handler was let go.
     Running,
 }
 
@@ -79,7 +76,6 @@ impl<'a> Entry<'a> {
             outage: None,
             preset: None,
             outcome: None,
-            started: None,
             ran_for: None,
             busy_since: None,
             looks: 0,
@@ -106,6 +102,19 @@ impl<'a> Entry<'a> {
     pub(super) fn is_held_at(&self, now: Timestamp) -> bool {
         let lease = self.held.as_ref().and_then(|held| held.record.lease_until);
         lease.is_none_or(|until| now <= until)
+    }
+
+    /// Stops its handler, if that has not ended. Says whether it had begun.
+    pub(super) fn stop(&mut self, now: Timestamp) -> bool {
+        self.stage = Stage::Moving;
+        let since = self.handler.take().and_then(|handler| handler.stop());
+        self.ran_for = since.map(|since| now.since(since));
+        since.is_some()
+    }
+
+    /// Whether it had to wait for another worker: the time that is gone was not its own.
+    pub(super) fn has_waited(&self) -> bool {
+        self.busy_since.is_some()
     }
 
     /// Whether its key is held for a handler that runs or will.

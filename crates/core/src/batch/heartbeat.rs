@@ -3,6 +3,7 @@
 use std::{
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use crate::{
@@ -90,10 +91,10 @@ impl Heartbeat {
         }
     }
 
-    /// When something has to be done: a renewal, or giving up a lease.
-    pub(super) fn next_due(&self) -> Option<Timestamp> {
-        let lapses =
-            self.all().map(|beat| Timestamp::from_millis(beat.lease_until.as_millis() + 1));
+    /// When something has to be done: a renewal, or giving up a lease that has not lapsed at `now`.
+    pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
+        let standing = self.all().filter(|beat| now <= beat.lease_until);
+        let lapses = standing.map(|beat| beat.lease_until.plus(Duration::from_millis(1)));
         let idle = self.call.is_none();
         let due = self.beats.iter().filter(|_| idle).map(|beat| beat.due);
         lapses.chain(due).min()

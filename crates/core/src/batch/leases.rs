@@ -56,8 +56,14 @@ impl Drive<'_> {
         let Lease::Renewed { length } = self.policy.lease else { return };
         for at in self.heartbeat.lapsed(now) {
             let entry = self.entry(at);
-            if entry.stage == Stage::Running && entry.is_kept() {
+            if !entry.is_kept() {
+                continue;
+            }
+            if entry.stage == Stage::Running {
                 self.lose(at, Overtaken::Gone);
+            } else {
+                self.ready.retain(|other| *other != at);
+                self.not_started(at, NotStarted::Lease);
             }
         }
         let entries = &self.entries;
@@ -118,13 +124,8 @@ impl Drive<'_> {
     fn lose(&mut self, at: usize, by: Overtaken) {
         let now = self.now();
         let entry = self.entry(at);
-        let running = entry.stage == Stage::Running;
-        if let Some(handler) = entry.handler.take() {
-            handler.abort();
-            entry.ran_for = entry.started.map(|started| now.since(started));
-        }
+        let running = entry.stop(now);
         entry.job = None;
-        entry.stage = Stage::Moving;
         self.ready.retain(|other| *other != at);
         let outcome = match by {
             Overtaken::Completed(outcome) if running => Outcome::Superseded { outcome },

@@ -27,12 +27,16 @@ mod answers;
 mod budget;
 mod claims;
 mod drive;
+mod ending;
 mod entry;
-mod guarded;
+mod granted;
+mod handler;
 mod heartbeat;
+mod launch;
 mod leases;
 mod plan;
 mod settles;
+mod settling;
 mod sharing;
 mod turns;
 

@@ -81,6 +81,60 @@ async fn waiting_ends_at_its_limit_and_at_the_deadline() {
 }
 
 #[tokio::test]
+async fn after_a_wait_a_record_does_not_begin_what_it_cannot_end() {
+    let mut world = World::new();
+    dies_with(&world, "a").await;
+    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    // The lease ends 32 s after the start, and 2.25 s before handlers are stopped.
+    world.clock.advance(10 * SECOND);
+    world.timeout = Some(25 * SECOND);
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["returned"]);
+    world.ledger.assert_never("a");
+    let next = rec("a", |_, call| async move {
+        assert_eq!(call.vanished(), 1, "the last delivery took nothing");
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![next]).await, ["executed"], "and no lease stands in the way");
+}
+
+#[tokio::test]
+async fn after_a_wait_the_learned_pace_decides() {
+    let mut world = World::new();
+    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    for (takes, outcome) in [(Duration::from_millis(1500), "executed"), (4 * SECOND, "returned")] {
+        let world =
+            World { store: World::new().store, pace: std::sync::Arc::default(), ..world.clone() };
+        assert_eq!(world.deliver(vec![slow("pace", takes)]).await, ["executed"]);
+        dies_with(&world, "a").await;
+        world.clock.advance(10 * SECOND);
+        let waits = World { timeout: Some(25 * SECOND), ..world.clone() };
+        assert_eq!(waits.deliver(vec![slow("a", takes)]).await, [outcome], "{takes:?}");
+        assert_eq!(
+            world.deliver(vec![slow("a", takes)]).await[0].starts_with("re"),
+            outcome == "executed"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_result_is_awaited_even_if_there_is_no_time_to_do_the_work() {
+    let mut world = World::yielding();
+    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    assert_eq!(world.deliver(vec![slow("pace", 20 * SECOND)]).await, ["executed"]);
+    let (_, second) = world
+        .clock
+        .drive(async {
+            let later = async {
+                world.clock.sleep(Duration::from_millis(10)).await;
+                world.invoke(vec![ok("a"), ok("b")]).await
+            };
+            tokio::join!(world.invoke(vec![slow("a", 20 * SECOND)]), later)
+        })
+        .await;
+    assert_eq!(labels(&second), ["replayed", "executed"]);
+}
+
+#[tokio::test]
 async fn skipping_acknowledges() {
     let mut world = World::new();
     dies_with(&world, "a").await;

@@ -27,6 +27,8 @@ pub(crate) struct World {
     pub(crate) after_failure: AfterFailure,
     /// `None` where the deadline is not known.
     pub(crate) timeout: Option<Duration>,
+    /// What the process has learned of its handlers.
+    pub(crate) pace: std::sync::Arc<Pace>,
 }
 
 type Handler = Box<dyn FnOnce(World, Call) -> BoxFuture<'static, Result<(), Failure>> + Send>;
@@ -124,6 +126,7 @@ impl World {
             policy: Policy::default(),
             after_failure: AfterFailure::Group,
             timeout: Some(Duration::from_secs(30)),
+            pace: std::sync::Arc::default(),
         }
     }
 
@@ -149,13 +152,12 @@ impl World {
 
     /// One invocation of the process that has this engine.
     pub(crate) async fn invoke_by(&self, engine: &Engine, records: Vec<Rec>) -> Vec<Outcome> {
-        let pace = Pace::default();
         let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
         let deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
         let policy = &self.policy;
         let (operation, after_failure) = ("op", self.after_failure);
         engine
-            .run(Batch { operation, deliveries, after_failure, policy, deadline, pace: &pace })
+            .run(Batch { operation, deliveries, after_failure, policy, deadline, pace: &self.pace })
             .await
     }
 

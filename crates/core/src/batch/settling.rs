@@ -1,0 +1,178 @@
+//! What becomes of a key that was claimed: what is written of it, and what follows from the answer.
+
+use std::time::Duration;
+
+use super::{
+    AfterFailure, Returned,
+    answers::{done, overtaken, shrink},
+    drive::Drive,
+    handler::Ended,
+    settles::Settle,
+};
+use crate::{
+    admission::{Held, Settled, Settlement},
+    clock::Timestamp,
+    failure::Failure,
+    outcome::{NotStarted, Outcome},
+    policy::OnFailure,
+    store::{StoreError, StoreErrorKind, Verdict},
+};
+
+/// The first pause before a settlement is tried again; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How often a completion whose record is gone is written anew.
+const AGAIN: u32 = 3;
+
+impl Drive<'_> {
+    pub(super) fn ended(&mut self, at: usize, ended: Ended) {
+        let now = self.now();
+        self.entry(at).stop(now);
+        match ended {
+            Ended::Through(result) => self.finished(at, result),
+            Ended::NotBegun(why) => {
+                self.starts = self.starts.saturating_sub(1);
+                self.not_started(at, why);
+            }
+        }
+    }
+
+    fn finished(&mut self, at: usize, result: Result<Returned, Failure>) {
+        let entry = self.entry(at);
+        let took = entry.ran_for.unwrap_or_default();
+        let (held, outage) = (entry.held.clone(), entry.outage.clone());
+        self.pace.learn(took);
+        let Some(held) = held else {
+            let outcome = match result {
+                Ok(returned) => {
+                    Outcome::Unprotected { outcome: done(returned).value().cloned(), outage }
+                }
+                Err(failure) => Outcome::Failed { failure, failures: 1, parked: false },
+            };
+            return self.finish(at, outcome);
+        };
+        let (settlement, outcome) = match result {
+            Ok(returned) => {
+                let outcome = done(returned);
+                (Settlement::Complete { outcome: outcome.value().cloned() }, outcome)
+            }
+            Err(failure) => {
+                let failures = held.failures().saturating_add(1);
+                let settlement = self.settlement_of(&failure, failures);
+                let parked = matches!(settlement, Settlement::Remember { .. });
+                (settlement, Outcome::Failed { failure, failures, parked })
+            }
+        };
+        if !outcome.is_acknowledged() && self.after_failure == AfterFailure::Batch {
+            // Its outcome waits for the store, and nothing must start meanwhile.
+            self.close(NotStarted::Order);
+        }
+        self.settle(at, held, settlement, outcome);
+    }
+
+    fn settlement_of(&self, failure: &Failure, failures: u32) -> Settlement {
+        let error = failure.class().into();
+        let exhausted = self.policy.max_failures.is_some_and(|most| failures >= most);
+        let retried = match self.policy.on_failure {
+            OnFailure::Release => failure.is_retried(),
+            OnFailure::Remember => failure.is_retry_asked_for(),
+        };
+        if retried && !exhausted {
+            return Settlement::Release { error };
+        }
+        let message = serde_json::Value::String(failure.error().to_string());
+        Settlement::Remember { outcome: Some(message.to_string().into()), error }
+    }
+
+    /// A record that was claimed, or needs no claim, does not run after all.
+    pub(super) fn not_started(&mut self, at: usize, why: NotStarted) {
+        let outcome = Outcome::Returned(why);
+        let entry = self.entry(at);
+        entry.job = None;
+        match entry.held.clone() {
+            Some(held) => self.settle(at, held, Settlement::PutBack, outcome),
+            None => self.finish(at, outcome),
+        }
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        at: usize,
+        held: Box<Held>,
+        settlement: Settlement,
+        outcome: Outcome,
+    ) {
+        let due = self.now();
+        let until = self.budget.settle_deadline(due);
+        let Some(key) = self.entry(at).key.clone() else { return self.finish(at, outcome) };
+        self.settles.add(Settle {
+            at,
+            key,
+            held,
+            settlement,
+            instead: None,
+            record: None,
+            outcome,
+            due,
+            until,
+            tries: 0,
+            again: 0,
+        });
+    }
+
+    pub(super) fn settled(&mut self, mut settle: Settle, verdict: Verdict) {
+        let now = self.now();
+        match verdict {
+            Verdict::Written => self.finish(settle.at, settle.outcome),
+            Verdict::Found(found) => {
+                match settle.held.settled(&settle.settlement, found.as_ref(), now) {
+                    Settled::Done => self.finish(settle.at, settle.outcome),
+                    Settled::Overtaken(by) => {
+                        self.finish(settle.at, overtaken(by, settle.outcome));
+                    }
+                    Settled::Again { .. } if settle.again >= AGAIN => {
+                        let error = StoreError::new(
+                            StoreErrorKind::Contended,
+                            "the record comes and goes while it is being completed",
+                        );
+                        self.give_up(settle, error);
+                    }
+                    Settled::Again { guard, record } => {
+                        settle.instead = Some((guard, record));
+                        settle.again += 1;
+                        self.settles.add(settle);
+                    }
+                }
+            }
+            Verdict::Unknown(error) => self.settle_failed(settle, error, now),
+        }
+    }
+
+    fn settle_failed(&mut self, mut settle: Settle, error: StoreError, now: Timestamp) {
+        if error.kind() == StoreErrorKind::TooLarge && shrink(&mut settle) {
+            return self.settles.add(settle);
+        }
+        let pause = FIRST_PAUSE.saturating_mul(1 << settle.tries.min(8)).min(LONGEST_PAUSE);
+        settle.due = now.plus(pause);
+        settle.tries += 1;
+        if error.is_transient() && settle.due < settle.until {
+            self.settles.add(settle);
+        } else {
+            self.give_up(settle, error);
+        }
+    }
+
+    /// A settlement that cannot be recorded. The lease stands until it lapses.
+    pub(super) fn give_up(&mut self, settle: Settle, error: StoreError) {
+        let outcome = match settle.outcome {
+            Outcome::Executed { outcome, .. } => Outcome::CompletionLost { outcome, error },
+            Outcome::Diverted(_) => Outcome::CompletionLost { outcome: None, error },
+            Outcome::Failed { failure, failures, .. } => {
+                Outcome::Failed { failure, failures, parked: false }
+            }
+            Outcome::TimedOut { .. } => Outcome::TimedOut { parked: false },
+            other => other,
+        };
+        self.finish(settle.at, outcome);
+    }
+}

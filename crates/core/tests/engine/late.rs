@@ -1,0 +1,112 @@
+//! Handlers that would begin, or go on, when their lease is over: the process was stopped and
+//! continued (`SIGSTOP`, a frozen sandbox), or its processor was busy.
+
+use std::{
+    pin::{Pin, pin},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use lambda_idempotency_core::{
+    policy::{Lease, OnTimeout},
+    record::Status,
+    store::StoreErrorKind,
+};
+use lambda_idempotency_testkit::faults::{Fault, GuardKind};
+
+use crate::support::{Rec, World, labels, ok, rec, slow};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A record whose handler keeps the processor, and everybody else from it, for this long.
+fn busy(label: &'static str, takes: Duration) -> Rec {
+    rec(label, move |world: World, _| async move {
+        world.clock.advance(takes);
+        Ok(())
+    })
+}
+
+fn poll<F: Future>(future: &mut Pin<&mut F>) -> Poll<F::Output> {
+    future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[tokio::test]
+async fn a_handler_does_not_begin_after_its_lease() {
+    let mut world = World { timeout: None, ..World::new() };
+    world.policy.fallback_lease = 10 * SECOND;
+    let outcomes = world.deliver(vec![busy("a", 15 * SECOND), ok("b")]).await;
+    assert_eq!(outcomes, ["executed", "returned"]);
+    world.ledger.assert_never("b");
+    assert_eq!(world.stored("b").await, None, "put back: it was never started");
+    assert_eq!(world.deliver(vec![ok("b")]).await, ["executed"]);
+}
+
+#[tokio::test]
+async fn at_the_last_instant_of_its_lease_it_does() {
+    let mut world = World { timeout: None, ..World::new() };
+    world.policy.fallback_lease = 10 * SECOND;
+    let outcomes = world.deliver(vec![busy("a", 10 * SECOND), ok("b")]).await;
+    assert_eq!(outcomes, ["executed"; 2]);
+}
+
+#[tokio::test]
+async fn a_handler_that_has_not_begun_in_time_goes_back_with_its_key_free() {
+    for kept_busy in [Duration::from_millis(29_500), 40 * SECOND] {
+        let mut world = World::new();
+        world.policy.on_timeout = OnTimeout::Park;
+        let outcomes = world.clock.drive(world.invoke(vec![busy("a", kept_busy), ok("b")])).await;
+        assert_eq!(labels(&outcomes)[1], "returned", "{kept_busy:?}");
+        world.ledger.assert_never("b");
+        assert_eq!(world.stored("b").await, None, "{kept_busy:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_handler_does_not_go_on_in_a_process_that_was_stopped_beyond_its_lease() {
+    let world = World::new();
+    let mut stopped = pin!(world.invoke(vec![slow("a", 5 * SECOND)]));
+    assert!(poll(&mut stopped).is_pending());
+    world.clock.advance(33 * SECOND);
+    let successor = World { ledger: world.ledger.clone(), ..world.clone() };
+    assert_eq!(successor.deliver(vec![ok("a")]).await, ["executed"]);
+    let Poll::Ready(outcomes) = poll(&mut stopped) else { panic!("its time is over") };
+    assert_eq!(labels(&outcomes), ["timed_out"]);
+    world.ledger.assert_once("a");
+    assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn nor_one_whose_lease_is_renewed() {
+    let mut world = World { timeout: Some(600 * SECOND), ..World::new() };
+    world.policy.lease = Lease::Renewed { length: 6 * SECOND };
+    let mut stopped = pin!(world.invoke(vec![slow("a", 5 * SECOND), slow("b", 3 * SECOND)]));
+    assert!(poll(&mut stopped).is_pending());
+    world.clock.advance(20 * SECOND);
+    assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["executed"; 2]);
+    let Poll::Ready(outcomes) = poll(&mut stopped) else { panic!("nothing is left to be done") };
+    assert_eq!(labels(&outcomes), ["fenced"; 2]);
+    world.ledger.assert_each_once(["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_result_that_is_there_when_the_process_goes_on_counts_until_the_lease_ends() {
+    let world = World::new();
+    let mut stopped = pin!(world.invoke(vec![slow("a", 5 * SECOND)]));
+    assert!(poll(&mut stopped).is_pending());
+    world.clock.advance(29 * SECOND + Duration::from_millis(400));
+    assert_eq!(labels(&world.clock.drive(stopped).await), ["executed"]);
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn a_claim_that_waits_and_cannot_be_renewed_goes_back_when_its_lease_ends() {
+    let mut world = World { timeout: Some(60 * SECOND), ..World::new() };
+    world.policy.lease = Lease::Renewed { length: 6 * SECOND };
+    world.policy.concurrency = 1;
+    let refused = Fault::refuse(StoreErrorKind::Throttled).guarded_by(GuardKind::Seen);
+    world.store.inject(refused.for_key(&crate::support::key("b")).always());
+    let outcomes = world.deliver(vec![slow("a", 20 * SECOND), ok("b")]).await;
+    assert_eq!(outcomes, ["executed", "returned"]);
+    world.ledger.assert_never("b");
+    assert_eq!(world.stored("b").await, None, "put back");
+}
