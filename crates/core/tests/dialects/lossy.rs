@@ -2,7 +2,7 @@
 
 use lambda_idempotency_core::key::{
     SelectionError,
-    dialect::{Dialect, Loss},
+    dialect::{Dialect, Library, Loss},
 };
 
 fn python() -> Dialect {
@@ -57,6 +57,16 @@ fn what_is_lossy_elsewhere_does_no_harm() {
         assert_eq!(text(&dialect, "price && id", json).unwrap(), r#""a""#, "it is there");
     }
     assert_eq!(text(&python(), "no", json).unwrap(), "9007199254740993", "Python is exact");
+}
+
+#[test]
+fn a_dialect_is_chosen_by_name() {
+    for library in [Library::Python, Library::TypeScript] {
+        assert_eq!(library.name().parse(), Ok(library));
+        assert_eq!(Dialect::of(library, "p").library(), library);
+    }
+    let error = "python".parse::<Library>().unwrap_err().to_string();
+    assert!(error.contains("`powertools-python`"), "{error}");
 }
 
 #[test]

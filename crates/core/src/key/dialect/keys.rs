@@ -30,20 +30,40 @@ impl Dialect {
     /// `orders-fn.app.process`.
     #[must_use]
     pub fn powertools_python(prefix: impl Into<Arc<str>>) -> Self {
-        Self::new(Library::Python, prefix.into())
+        Self::of(Library::Python, prefix)
     }
 
     /// Powertools for TypeScript. The prefix is its `keyPrefix` or, where there is none,
     /// `<AWS_LAMBDA_FUNCTION_NAME>` (for a method with the decorator, `.` and its name after it).
     #[must_use]
     pub fn powertools_typescript(prefix: impl Into<Arc<str>>) -> Self {
-        let prefix = prefix.into();
-        let trimmed = prefix.trim_matches(numbers::is_javascript_space);
-        let prefix = if trimmed.len() == prefix.len() { prefix } else { Arc::from(trimmed) };
-        Self::new(Library::TypeScript, prefix)
+        Self::of(Library::TypeScript, prefix)
     }
 
-    fn new(library: Library, prefix: Arc<str>) -> Self {
+    /// The dialect of this library, with a prefix as for
+    /// [`powertools_python`](Self::powertools_python) or
+    /// [`powertools_typescript`](Self::powertools_typescript).
+    ///
+    /// ```
+    /// use lambda_idempotency_core::key::dialect::{Dialect, Library};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let named = "powertools-typescript"; // std::env::var("ORDER_DIALECT")?
+    /// let dialect = Dialect::of(named.parse()?, "orders-fn");
+    /// assert_eq!(dialect.library(), Library::TypeScript);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn of(library: Library, prefix: impl Into<Arc<str>>) -> Self {
+        let given = prefix.into();
+        let prefix = match library {
+            Library::Python => given,
+            Library::TypeScript => match given.trim_matches(numbers::is_javascript_space) {
+                trimmed if trimmed.len() == given.len() => given,
+                trimmed => Arc::from(trimmed),
+            },
+        };
         Self { library, prefix, hash: HashFunction::default(), accept_lossy: false }
     }
 

@@ -29,8 +29,11 @@
 //! records are refused here ([`SelectionError::Lossy`], and for what is missing the errors that our
 //! own keys have), unless [`Dialect::accept_lossy`] asks for exactly what Powertools does.
 //!
-//! What a dialect cannot reproduce at all is an error under either: `sort` of texts in TypeScript
-//! follows the machine's locale.
+//! What depends on more than the record is an error under either. In TypeScript, `sort` of texts
+//! follows the machine's locale, `reverse` of a list of the event turns that around at each
+//! evaluation, and a field such as `toString` that is missing is a function. Integers beyond 128 bits
+//! are not added, and what would fail for every record on which it is evaluated (an unknown function)
+//! is refused at start.
 
 mod ast;
 mod coercion;
@@ -57,12 +60,39 @@ pub use keys::Dialect;
 pub use loss::Loss;
 use loss::Losses;
 
-/// A library whose keys a [`Dialect`] speaks.
+use std::str::FromStr;
+
+/// A library whose keys a [`Dialect`] speaks. Its name is that of [`Library::name`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Library {
-    /// Powertools for AWS Lambda (Python).
+    /// Powertools for AWS Lambda (Python): `powertools-python`.
     Python,
-    /// Powertools for AWS Lambda (TypeScript).
+    /// Powertools for AWS Lambda (TypeScript): `powertools-typescript`.
     TypeScript,
 }
+
+impl Library {
+    /// The name by which [`from_str`](FromStr::from_str) knows it, as in an environment variable.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Python => "powertools-python",
+            Self::TypeScript => "powertools-typescript",
+        }
+    }
+}
+
+impl FromStr for Library {
+    type Err = UnknownLibrary;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLibrary> {
+        let known = [Self::Python, Self::TypeScript].into_iter();
+        known.into_iter().find(|library| library.name() == name).ok_or(UnknownLibrary)
+    }
+}
+
+/// No [`Library`] has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no dialect of this name: `powertools-python` and `powertools-typescript` are known")]
+pub struct UnknownLibrary;
