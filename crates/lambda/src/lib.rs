@@ -99,6 +99,10 @@ mod readme {}
 #[doc = include_str!("../../../docs/producers.md")]
 mod producers_page {}
 
+#[cfg(all(doctest, feature = "dynamodb"))]
+#[doc = include_str!("../../../docs/powertools.md")]
+mod powertools_page {}
+
 #[cfg(all(doctest, feature = "http"))]
 #[doc = include_str!("../../../docs/sources/http.md")]
 mod http_page {}
