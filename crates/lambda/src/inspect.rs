@@ -124,6 +124,13 @@ pub enum InspectError {
         /// Column, from 1.
         column: usize,
     },
+    /// `lambda_http` panics on the HTTP request, as it would in the function.
+    #[cfg(feature = "http")]
+    #[error(
+        "lambda_http cannot make a request of it, and would panic in the function: \
+         do its host and path make a URL?"
+    )]
+    Request,
     /// The operation has a mistake.
     #[error(transparent)]
     Config(#[from] ConfigError),

@@ -104,7 +104,13 @@ impl<'a> Inspection<'a> {
     /// The HTTP request that an event holds, if it does.
     fn request(&self, event: &str, operation: &Operation) -> Result<Option<Record>, InspectError> {
         let layer = Idempotency::new(MemoryStore::new()).http(operation)?;
-        layer.header(self.arguments.header.clone()).inspect(event, &self.context)
+        let layer = layer.header(self.arguments.header.clone());
+        // Where `lambda_http` panics, that is told as what it is, and not in its words.
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| ()));
+        let found = layer.inspect(event, &self.context);
+        std::panic::set_hook(hook);
+        found
     }
 
     /// The records whose key is another when their queue delivers them again.

@@ -68,13 +68,16 @@ fn block(page: &mut String, text: &str) {
     page.push_str("\n\n");
 }
 
+/// A file's name, and what is in it.
 fn heading(file: &File) -> String {
     let records = match file.records.len() {
         0 => "no records".to_owned(),
         count => plural(count, "record", "records"),
     };
     let against = if file.is_other { ", to compare with" } else { "" };
-    format!("{}: {records}{against}", printable(&file.path.display().to_string()))
+    let mut rows = Rows::new();
+    rows.whole(&format!("{}: {records}{against}", file.path.display()));
+    rows.table.trim_fmt()
 }
 
 fn record(numbered: &Numbered, arguments: &Arguments) -> String {
@@ -83,7 +86,7 @@ fn record(numbered: &Numbered, arguments: &Arguments) -> String {
     rows.add("record", if record.id.is_empty() { "has no id" } else { &record.id });
     match &record.identity {
         Ok(parts) => rows.add("identity", &parts.join(" | ")),
-        Err(problem) => rows.add("identity", &format!("none: {problem}")),
+        Err(_) => rows.add("identity", "none"),
     };
     let is_known = |arn: &str| record.identity.iter().flatten().any(|part| part == arn);
     if let Some(arn) = record.arn.as_deref().filter(|arn| !arn.is_empty() && !is_known(arn)) {
@@ -93,15 +96,17 @@ fn record(numbered: &Numbered, arguments: &Arguments) -> String {
         rows.add("order group", group);
     }
     let Some(key) = &record.key else { return rows.finish() };
+    let full = arguments.full;
+    let seen = if full { seen(record).to_owned() } else { in_a_line(seen(record)) };
     rows.add("view", &describe_view(record, key, arguments));
-    rows.add("it holds", &cut(seen(record), arguments.full));
+    rows.add("it holds", &cut(&seen, full));
     let selected: Vec<_> =
-        key.parts.iter().map(|(part, value)| format!("{part} = {value}")).collect();
+        key.parts.iter().map(|(part, value)| cut(&format!("{part} = {value}"), full)).collect();
     if !selected.is_empty() {
         rows.add("selected", &selected.join("\n"));
     }
     if let Some(canonical) = &key.selected {
-        rows.add("canonical", canonical);
+        rows.add("canonical", &cut(canonical, full));
     }
     match &key.key {
         Ok(key) => rows.coloured("key", key.as_str(), Color::Green),
@@ -148,6 +153,15 @@ fn seen(record: &Record) -> &str {
     match (view(record), &record.payload) {
         ("record", _) | (_, Err(_)) => &record.raw,
         (_, Ok(payload)) => payload,
+    }
+}
+
+/// Without the layout of a text that is written over several lines.
+fn in_a_line(text: &str) -> String {
+    if text.contains('\n') {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    } else {
+        text.to_owned()
     }
 }
 
@@ -229,6 +243,14 @@ impl Rows {
         self
     }
 
+    /// A text without a label.
+    fn whole(&mut self, text: &str) {
+        self.table.add_row(vec![Cell::new(printable(text)).add_attribute(Attribute::Bold)]);
+        if let Some(column) = self.table.column_mut(0) {
+            column.set_padding((0, 1));
+        }
+    }
+
     fn coloured(&mut self, label: &str, text: &str, colour: Color) -> &mut Self {
         let label = Cell::new(label).add_attribute(Attribute::Bold).fg(colour);
         self.table.add_row(vec![label, Cell::new(printable(text))]);
@@ -237,8 +259,11 @@ impl Rows {
 
     fn finish(mut self) -> String {
         if let Some(labels) = self.table.column_mut(0) {
-            labels.set_padding((2, 2));
-            labels.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(15)));
+            labels.set_padding((2, 1));
+            labels.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(14)));
+        }
+        if let Some(texts) = self.table.column_mut(1) {
+            texts.set_padding((0, 0));
         }
         let mut text = String::new();
         if !self.title.is_empty() {

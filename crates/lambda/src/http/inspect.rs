@@ -44,14 +44,16 @@ impl HttpLayer {
     /// ```
     ///
     /// # Errors
-    /// The text is not JSON.
+    /// The text is not JSON; `lambda_http` cannot make a request of it.
     pub fn inspect(&self, event: &str, context: &Context) -> Result<Option<Record>, InspectError> {
         let raw: &RawValue =
             serde_json::from_str(event).map_err(|error| InspectError::json(&error))?;
         if serde_json::from_str::<Outside>(raw.get()).is_err() {
             return Ok(None);
         }
-        let request = request::from_str(raw.get()).ok();
+        // It takes the host that the event names for a valid one.
+        let request = std::panic::catch_unwind(|| request::from_str(raw.get()).ok())
+            .map_err(|_| InspectError::Request)?;
         Ok(request.map(|request| self.0.inspect(&request.with_lambda_context(context.clone()))))
     }
 }

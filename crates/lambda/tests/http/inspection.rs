@@ -2,7 +2,10 @@
 
 use lambda_http::tower::{ServiceExt as _, service_fn};
 use lambda_http::{Adapter, http::HeaderName, request::LambdaRequest, tower::Layer as _};
-use lambda_idempotency::{Dialect, MissingKey, Operation, Rejection, inspect::NoKey};
+use lambda_idempotency::{
+    Dialect, MissingKey, Operation, Rejection,
+    inspect::{InspectError, NoKey},
+};
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
 
@@ -102,4 +105,8 @@ fn other_events_are_no_requests() {
         assert!(layer.inspect(other, &Context::default()).unwrap().is_none(), "{other}");
     }
     assert!(layer.inspect("{", &Context::default()).is_err());
+    let mut strange = event("POST", Some("k-1"), "");
+    strange["headers"]["host"] = "<no host>".into();
+    let strange = layer.inspect(&strange.to_string(), &Context::default());
+    assert_eq!(strange.unwrap_err(), InspectError::Request, "it panics there");
 }

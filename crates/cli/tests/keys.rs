@@ -1,0 +1,456 @@
+//! `keys` as a user runs it: which key each record gets, and which records are the same.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// What the command said, and how it ended.
+struct Told {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Told {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}{}", self.out, self.err))
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn command<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    command.arg("keys").args(arguments).current_dir(root());
+    command
+}
+
+fn tell(mut command: Command) -> Told {
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Told { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+/// Runs the command in the workspace.
+fn keys<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Told {
+    tell(command(arguments))
+}
+
+/// The same with these events on standard input and in files; `{0}`, `{1}` in the arguments are those.
+fn keys_of(name: &str, events: &[Value], arguments: &[&str]) -> Told {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let path = |at: usize| folder.join(format!("keys-{name}-{at}.json")).display().to_string();
+    for (at, event) in events.iter().enumerate() {
+        std::fs::write(path(at), event.to_string()).unwrap();
+    }
+    keys(arguments.iter().map(|argument| match *argument {
+        "{0}" => path(0),
+        "{1}" => path(1),
+        other => other.to_owned(),
+    }))
+}
+
+fn messages(bodies: &[Value]) -> Value {
+    let record = |(at, body): (usize, &Value)| {
+        json!({
+            "messageId": format!("m-{at}"), "eventSource": "aws:sqs", "body": body.to_string(),
+            "receiptHandle": "r", "attributes": { "ApproximateReceiveCount": "1" },
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders",
+        })
+    };
+    json!({ "Records": bodies.iter().enumerate().map(record).collect::<Vec<_>>() })
+}
+
+/// A request to a load balancer.
+fn request(key: &str, body: &str) -> Value {
+    json!({
+        "requestContext": { "elb": { "targetGroupArn": "arn:aws:elasticloadbalancing:eu-west-1:1:a" } },
+        "httpMethod": "POST", "path": "/charges", "queryStringParameters": {},
+        "headers": { "host": "lb.example.com", "idempotency-key": key, "authorization": "s3cr3t" },
+        "body": body, "isBase64Encoded": false,
+    })
+}
+
+/// Every file of a folder and the folders in it that ends in `.json`.
+fn samples(folder: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(folder)];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "json") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() > 5, "{folder} has samples");
+    found
+}
+
+#[test]
+fn every_sample_is_shown_within_100_columns() {
+    let events = samples("events").into_iter().chain(samples("crates/lambda/tests/events"));
+    let mut shown = 0;
+    for path in events {
+        let told = keys([path.as_os_str(), "--full".as_ref()]);
+        // Some requests have placeholders for their host.
+        if told.code == Some(2) && path.to_str().unwrap().contains("/http/") {
+            assert!(told.err.contains("lambda_http cannot make a request of it"), "{}", told.err);
+            assert_eq!((told.err.lines().count(), &*told.out), (1, ""), "{}", told.err);
+            continue;
+        }
+        assert!(matches!(told.code, Some(0 | 1)), "{}: {}", path.display(), told.err);
+        let summary = told.out.lines().last().unwrap();
+        assert_eq!(told.code == Some(0), summary.ends_with(" 0 without a key"), "{summary}");
+        for line in told.out.lines() {
+            assert!(line.chars().count() <= 100, "{}: {line}", path.display());
+            assert_eq!(line, line.trim_end(), "{}", path.display());
+        }
+        shown += 1;
+    }
+    assert!(shown > 60, "{shown} samples");
+}
+
+#[test]
+fn identities_are_those_that_the_wrapper_claims_by() {
+    let folder = "crates/lambda/tests/events";
+    let expected = std::fs::read_to_string(root().join(folder).join("expected.txt")).unwrap();
+    let (mut sample, mut checked) = (String::new(), 0);
+    let mut wanted: Vec<(String, Vec<String>)> = Vec::new();
+    for line in expected.lines() {
+        match line.strip_prefix("  ") {
+            None => wanted.push((line.to_owned(), Vec::new())),
+            Some(record) => wanted.last_mut().unwrap().1.push(record.to_owned()),
+        }
+    }
+    for (name, lines) in wanted {
+        sample.clone_from(&name);
+        // The last line says how often the handler is called.
+        let (_, lines) = lines.split_last().unwrap();
+        let path = format!("{folder}/{name}");
+        let found = keys([path.as_str(), "--json"]).json();
+        let found: Vec<_> = found["records"].as_array().unwrap().iter().collect();
+        assert_eq!(found.len(), lines.len(), "{sample}");
+        for (record, line) in found.iter().zip(lines) {
+            let (source, identity) = line.split_once(": ").unwrap();
+            assert_eq!(record["source"], source, "{sample}");
+            if let Some(parts) = record["identity"].as_array() {
+                let parts: Vec<_> = parts.iter().map(|part| part.as_str().unwrap()).collect();
+                assert_eq!(parts.join(" | "), identity, "{sample}");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 50, "{checked} identities");
+}
+
+#[test]
+fn the_key_is_the_one_that_the_function_claims() {
+    // Of the keys of scheme 1, and what `invoke` showed of the example function.
+    let event = messages(&[json!({ "id": "o-1" })]);
+    let told = keys_of("golden", &[event], &["{0}", "--operation", "op", "--key", "id", "--json"]);
+    let report = told.json();
+    let golden = "op#b998c98c30b1c69205576c101bcd7c8e40faf5162574232a28d4717966bc0471";
+    assert_eq!(report["records"][0]["key"], golden);
+    assert_eq!(report["records"][0]["canonical"], "\"o-1\"");
+    let arguments = ["--operation", "place-queued-order", "--key", "orderId", "--json"];
+    let report = keys(["events/sqs-duplicates.json"].into_iter().chain(arguments)).json();
+    let hashes = ["a96b79ec", "a4d99d60", "a96b79ec", "ae152951", "ae152951", "78578eab"];
+    for (record, hash) in report["records"].as_array().unwrap().iter().zip(hashes) {
+        assert!(record["key_hash"].as_str().unwrap().starts_with(hash), "{record}");
+    }
+}
+
+#[test]
+fn a_dialect_makes_the_keys_of_its_library() {
+    let event = messages(&[json!({ "order_id": "A-1", "ts": 1 })]);
+    let told = keys_of(
+        "dialect",
+        &[event],
+        &[
+            "{0}",
+            "--key",
+            "order_id",
+            "--dialect",
+            "powertools-python",
+            "--prefix",
+            "orders-fn.app.process",
+        ],
+    );
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert!(told.out.contains("orders-fn.app.process#35e4083ba11d7d06184c72e37b6428b7"));
+    assert!(!told.out.contains("--operation"), "the operation is in none of these: {}", told.out);
+}
+
+#[test]
+fn without_an_expression_it_says_what_the_default_misses() {
+    let told = keys(["events/sqs-duplicates.json", "events/sns.json"]);
+    assert_eq!(told.code, Some(0));
+    for said in [
+        "Without a key expression, sqs is known by",
+        "redrive",
+        "Without a key expression, sns is known by",
+        "a publisher that publishes twice",
+        "7 records: 6 keys, 1 duplicate",
+        "none was given",
+    ] {
+        assert!(told.out.contains(said), "{said}: {}", told.out);
+    }
+    let named = keys(["events/sns.json", "--key", "orderId", "--operation", "place"]);
+    assert!(!named.out.contains("Without a key") && !named.out.contains("none was given"));
+}
+
+#[test]
+fn records_of_one_key_are_found_within_an_event_and_against_another() {
+    let [first, second] = [
+        messages(&[
+            json!({ "id": 1, "n": 1 }),
+            json!({ "id": 2, "n": 1 }),
+            json!({ "id": 1, "n": 1 }),
+        ]),
+        messages(&[json!({ "n": 1, "id": 2 }), json!({ "id": 1, "n": 9 }), json!({ "id": 3 })]),
+    ];
+    let arguments = ["{0}", "--against", "{1}", "--key", "id", "--json"];
+    let report = keys_of("against", &[first.clone(), second.clone()], &arguments).json();
+    let shared = report["shared_keys"].as_array().unwrap();
+    assert_eq!(shared.len(), 2);
+    assert_eq!(
+        (&shared[0]["records"], &shared[0]["payloads_differ"]),
+        (&json!([1, 3, 5]), &json!(true))
+    );
+    assert_eq!(
+        (&shared[1]["records"], &shared[1]["payloads_differ"]),
+        (&json!([2, 4]), &json!(false))
+    );
+    assert_eq!(report["records"][3]["against"], true);
+    assert_eq!(report["summary"]["duplicates"], 3);
+    let text = keys_of("against-text", &[first.clone(), second.clone()], &arguments[..5]).out;
+    assert!(text.contains("#1 #3 #5") && text.contains("BUT THEIR PAYLOADS DIFFER"), "{text}");
+    assert!(text.contains("3 records, to compare with"), "{text}");
+
+    let compared = ["{0}", "--against", "{1}", "--key", "id", "--fingerprint", "n", "--json"];
+    let told = keys_of("mismatch", &[first.clone(), second.clone()], &compared);
+    assert_eq!(told.code, Some(1), "#6 has nothing to compare, and is refused for that");
+    let report = told.json();
+    assert_eq!(report["shared_keys"][0]["records"], json!([1, 3]));
+    assert_eq!(report["shared_keys"][0]["mismatched"], json!([5]));
+    assert_eq!(report["summary"]["mismatches"], 1);
+    let text = keys_of("mismatch-text", &[first, second], &compared[..7]).out;
+    assert!(text.contains("#5") && text.contains("a mismatch, and refused"), "{text}");
+}
+
+#[test]
+fn parts_are_shown_by_name() {
+    let event = messages(&[json!({ "tenant": "acme", "order": { "id": 42 } })]);
+    let arguments = ["{0}", "--key", "[tenant, order.id, coupon]", "--optional", "coupon"];
+    let text = keys_of("parts", std::slice::from_ref(&event), &arguments).out;
+    for said in ["tenant = \"acme\"", "order.id = 42", "coupon = null", "[\"acme\",42,~]"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let readable = ["{0}", "--key", "[tenant, order.id]", "--readable", "--operation", "place"];
+    let text = keys_of("readable", &[event], &readable).out;
+    assert!(text.contains("place#~/acme/+42"), "{text}");
+}
+
+#[test]
+fn each_source_can_have_its_own_key() {
+    let told = tell({
+        let mut command = command([
+            "events/sqs.json",
+            "events/sns.json",
+            "--key-from-env",
+            "sqs=TEST_SQS_KEY",
+            "--key",
+            "sns=record:Sns.MessageId",
+            "--operation",
+            "sqs=queued",
+            "--operation",
+            "announced",
+            "--json",
+        ]);
+        command.env("TEST_SQS_KEY", "orderId");
+        command
+    });
+    let report = told.json();
+    let [queued, announced] = [0, 1].map(|at| report["records"][at].clone());
+    assert_eq!((&queued["view"], &queued["canonical"]), (&json!("payload"), &json!("\"o-1001\"")));
+    assert!(queued["key"].as_str().unwrap().starts_with("queued#"));
+    assert_eq!(
+        (&announced["view"], &announced["expression"]),
+        (&json!("record"), &json!("Sns.MessageId"))
+    );
+    assert!(announced["key"].as_str().unwrap().starts_with("announced#"));
+
+    let unset = keys(["events/sqs.json", "--key-from-env", "TEST_UNSET_KEY"]);
+    assert_eq!(unset.code, Some(2));
+    assert!(unset.err.contains("TEST_UNSET_KEY, which is not set"), "{}", unset.err);
+    let unknown = keys(["events/sqs.json", "--key", "squs=orderId"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.err.contains("there is no source `squs`"), "{}", unknown.err);
+}
+
+#[test]
+fn envelopes_are_taken_off() {
+    let event = "crates/lambda/tests/events/snsSqsEvent.json";
+    let text = keys([event, "--key", "message", "--envelope", "sns"]).out;
+    assert!(text.contains("the payload, out of sns, by message"), "{text}");
+    assert!(
+        text.contains("message = \"hello world\"") && text.contains("sns | arn:aws:sns:"),
+        "{text}"
+    );
+    let wrong = keys(["events/sqs.json", "--envelope", "sns"]);
+    assert_eq!(wrong.code, Some(1));
+    assert!(wrong.out.contains("the payload is no notification of SNS"), "{}", wrong.out);
+}
+
+#[test]
+fn requests_have_the_key_that_their_client_chose() {
+    let events = [request("\"k-1\"", "EUR 5.00"), request("k-1", "EUR 6.00")];
+    let told = keys_of("http", &events, &["{0}", "{1}", "--json"]);
+    let report = told.json();
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert_eq!(report["records"][0]["source"], "http");
+    assert_eq!(report["records"][0]["identity"][4], "k-1");
+    assert_eq!(report["shared_keys"][0]["mismatched"], json!([2]), "it is another request");
+    assert!(!told.out.contains("s3cr3t"), "credentials are not shown");
+    let mut without = request("", "");
+    without["headers"].as_object_mut().unwrap().remove("idempotency-key");
+    let told = keys_of("http-none", &[without], &["{0}"]);
+    assert_eq!(told.code, Some(1));
+    assert!(told.out.contains("400") && told.out.contains("idempotency-key"), "{}", told.out);
+}
+
+#[test]
+fn the_invocation_is_given_where_a_key_is_made_of_it() {
+    let told = keys(["events/unknown.json"]);
+    assert_eq!(told.code, Some(1));
+    assert!(told.out.contains("--request-id"), "{}", told.out);
+    let with = |more: &[&str]| {
+        let arguments = ["events/unknown.json", "--request-id", "r-1", "--json"];
+        let told = keys(arguments.iter().chain(more));
+        assert_eq!(told.code, Some(0), "{}", told.err);
+        told.json()["records"][0]["key"].clone()
+    };
+    assert_ne!(with(&[]), with(&["--tenant", "acme"]));
+}
+
+#[test]
+fn what_can_fold_and_what_changes_is_warned_of() {
+    let warned = |key: &str| {
+        let report = keys(["events/sqs.json", "--key", key, "--json"]).json();
+        report["warnings"].as_array().unwrap().iter().map(Value::to_string).collect::<Vec<_>>()
+    };
+    let folding = warned("join('-', [customer, to_string(quantity)])");
+    assert_eq!(folding.len(), 2, "{folding:?}");
+    assert!(folding[0].contains("`join` at offset 4") && folding[1].contains("`to_string`"));
+    let whole = warned("@");
+    assert!(whole.len() == 1 && whole[0].contains("the whole payload"), "{whole:?}");
+    let record = warned("record:@");
+    assert!(record.len() == 2 && record[1].contains("changes with each delivery"), "{record:?}");
+    let received = warned("record:[messageId, attributes.ApproximateReceiveCount]");
+    assert!(received.len() == 1 && received[0].contains("changes with each"), "{received:?}");
+    assert_eq!(warned("record:messageId"), Vec::<String>::new());
+    let text = keys(["events/sqs.json", "--key", "to_string(quantity)", "--quiet"]).out;
+    assert!(text.contains("warning") && text.contains("`to_string` at offset 9"), "{text}");
+}
+
+#[test]
+fn a_record_without_a_key_is_exit_code_1_with_the_functions_own_words() {
+    let told =
+        keys(["events/sqs-missing-key.json", "events/sqs-bad-body.json", "--key", "orderId"]);
+    assert_eq!(told.code, Some(1));
+    let words = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("no idempotency key under `orderId`: it selects nothing (or null)"));
+    assert!(words.contains("the payload is not valid JSON"), "{words}");
+    assert!(words.ends_with("6 records: 3 keys, 0 duplicates, 0 mismatches, 3 without a key"));
+    for policy in ["run-unprotected", "skip"] {
+        let arguments =
+            ["events/sqs-missing-key.json", "--key", "orderId", "--missing-key", policy];
+        let told = keys(arguments);
+        assert_eq!(told.code, Some(1));
+        assert!(told.out.contains("no key; the operation says to"), "{}", told.out);
+    }
+}
+
+#[test]
+fn a_bad_expression_is_exit_code_2_with_a_caret_whatever_the_event() {
+    for event in ["events/sqs.json", "events/sqs-empty-batch.json"] {
+        let told = keys([event, "--key", "order.{"]);
+        assert_eq!((told.code, &*told.out), (Some(2), ""));
+        assert!(told.err.contains("at offset 7"), "{}", told.err);
+        assert!(told.err.contains("\n  order.{\n         ^\n"), "{}", told.err);
+        assert!(!told.err.contains("because"), "it is said once: {}", told.err);
+    }
+    let told = keys(["events/sqs.json", "--key", "sns=nope(id)"]);
+    assert_eq!(told.code, Some(2), "no event needs it, and it is wrong");
+    assert!(told.err.contains("nope"), "{}", told.err);
+}
+
+#[test]
+fn what_cannot_be_tried_is_exit_code_2() {
+    let told = keys(["no-such-file.json"]);
+    assert_eq!(told.code, Some(2));
+    assert!(told.err.contains("cannot read no-such-file.json"), "{}", told.err);
+    let mut child = command(["-", "--key", "id"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"{\n  \"Records\": [}\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("-: the event is not JSON (line 2, column 15)"), "{told}");
+    let secret = keys(["events/sqs.json", "--secret-from-env", "TEST_NO_SECRET"]);
+    assert_eq!(secret.code, Some(2));
+    assert!(secret.err.contains("TEST_NO_SECRET"), "{}", secret.err);
+}
+
+#[test]
+fn what_an_event_holds_moves_no_cursor() {
+    let event = messages(&[json!("\u{1b}[2J\u{7}")]);
+    let mut event = event;
+    event["Records"][0]["body"] = "\u{1b}[2J\u{7}".into();
+    let told = keys_of("cursor", &[event], &["{0}"]);
+    assert!(told.out.contains("[2J") && !told.out.contains(['\u{1b}', '\u{7}']), "{:?}", told.out);
+}
+
+#[test]
+fn its_help_says_that_it_shows_payloads() {
+    let told = keys(["--help"]);
+    assert!(told.out.contains("IT SHOWS PAYLOADS AND RAW KEYS"), "{}", told.out);
+    assert!(told.out.contains("Exit code:"), "{}", told.out);
+}
+
+/// Splits a command line as a shell does, as far as the README needs it.
+fn words(line: &str) -> Vec<String> {
+    let quoted = line.split('\'').enumerate();
+    let words = quoted.flat_map(|(at, part)| match at % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    });
+    words.collect()
+}
+
+#[test]
+fn the_readme_shows_what_the_command_prints() {
+    let readme = std::fs::read_to_string(root().join("crates/cli/README.md")).unwrap();
+    let blocks: Vec<_> = readme.split("```console\n$ lambda-idempotency keys ").skip(1).collect();
+    assert!(blocks.len() >= 3, "{} examples", blocks.len());
+    for block in blocks {
+        let (block, _) = block.split_once("\n```").unwrap();
+        let (line, shown) = block.split_once('\n').unwrap();
+        let told = keys(words(line));
+        assert_eq!(told.out.trim_end(), shown, "{line}");
+    }
+}
