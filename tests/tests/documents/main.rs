@@ -1,0 +1,17 @@
+//! What the documents say is there: tests by their names, files by their links.
+
+mod guarantees;
+mod links;
+mod names;
+mod scenarios;
+
+use std::{fs, path::PathBuf};
+
+/// The repository.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).expect(path)
+}
