@@ -33,10 +33,8 @@ fn resolve(name: &str) -> Option<(String, &str)> {
 /// Whether `source` has the function, as a test or as a scenario of the suite.
 fn has(source: &str, function: &str, is_scenario: bool) -> bool {
     let wanted = format!("fn {function}(");
-    let mut lines = source.lines().peekable();
     let mut attributed = false;
-    while let Some(line) = lines.next() {
-        let line = line.trim();
+    for line in source.lines().map(str::trim) {
         if line.contains(&wanted) {
             return attributed || (is_scenario && line.starts_with("pub async fn "));
         }
