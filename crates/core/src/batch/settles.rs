@@ -1,8 +1,12 @@
 //! Settling claims: one call of the store at a time, and in it all that is due.
+//!
+//! Unless it takes long: a call ends with the slowest of its members, and one that is throttled must
+//! not hold up the completions of all others until the invocation is over.
 
 use std::{
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use crate::{
@@ -13,6 +17,13 @@ use crate::{
     record::Record,
     store::{Guard, Store, Verdict, Write, each, unanswered},
 };
+
+/// How long the next call waits for the last one.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a call may take at first; twice as long after each failure. Who shares a call with one
+/// that hangs has its own answer then.
+const FIRST_CALL: Duration = Duration::from_secs(5);
 
 /// One claim to be settled.
 pub(super) struct Settle {
@@ -59,8 +70,14 @@ impl Settle {
 #[derive(Default)]
 pub(super) struct Settles {
     waiting: Vec<Settle>,
-    sent: Vec<Settle>,
-    call: Option<BoxFuture<'static, Vec<Verdict>>>,
+    calls: Vec<Sent>,
+}
+
+/// One call on its way.
+struct Sent {
+    settles: Vec<Settle>,
+    since: Timestamp,
+    call: BoxFuture<'static, Vec<Verdict>>,
 }
 
 impl Settles {
@@ -69,51 +86,54 @@ impl Settles {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.call.is_none()
+        self.waiting.is_empty() && self.calls.is_empty()
     }
 
-    /// When the next one is due, if none is on its way.
+    /// When the next call is to go.
     pub(super) fn next_due(&self) -> Option<Timestamp> {
-        if self.call.is_some() {
-            return None;
-        }
-        self.waiting.iter().map(|settle| settle.due).min()
+        let due = self.waiting.iter().map(|settle| settle.due).min()?;
+        Some(self.free_from().map_or(due, |free| due.max(free)))
     }
 
-    /// Sends all that is due, unless a call is on its way already.
+    /// From when on the next call need not wait for the last one.
+    fn free_from(&self) -> Option<Timestamp> {
+        self.calls.last().map(|last| last.since.plus(PATIENCE))
+    }
+
+    /// Sends all that is due, unless a call is on its way that may be back soon.
     pub(super) fn send(&mut self, store: &Arc<dyn Store>, now: Timestamp) {
-        if self.call.is_some() {
+        if self.free_from().is_some_and(|free| now < free) {
             return;
         }
-        let mut due: Vec<Settle> =
+        let mut settles: Vec<Settle> =
             self.waiting.extract_if(.., |settle| settle.due <= now).collect();
-        let Some(deadline) = due.iter().map(|settle| settle.until).min() else { return };
-        let writes: Vec<Write> = due.iter().map(|settle| settle.write(now)).collect();
-        for (settle, write) in due.iter_mut().zip(&writes) {
+        let Some(until) = settles.iter().map(|settle| settle.until).min() else { return };
+        let tries = settles.iter().map(|settle| settle.tries).max().unwrap_or_default();
+        let deadline = until.min(now.plus(FIRST_CALL.saturating_mul(1 << tries.min(8))));
+        let writes: Vec<Write> = settles.iter().map(|settle| settle.write(now)).collect();
+        for (settle, write) in settles.iter_mut().zip(&writes) {
             settle.record.clone_from(&write.record);
         }
         let store = Arc::clone(store);
-        self.sent = due;
-        self.call = Some(Box::pin(async move { store.write(&writes, deadline).await }));
+        let call = Box::pin(async move { store.write(&writes, deadline).await });
+        self.calls.push(Sent { settles, since: now, call });
     }
 
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<(Settle, Verdict)>> {
-        match &mut self.call {
-            Some(call) => call.as_mut().poll(context).map(|verdicts| {
-                self.call = None;
-                let sent = std::mem::take(&mut self.sent);
+        for place in 0..self.calls.len() {
+            let Some(sent) = self.calls.get_mut(place) else { break };
+            if let Poll::Ready(verdicts) = sent.call.as_mut().poll(context) {
                 let verdicts = each(verdicts, Verdict::Unknown(unanswered()));
-                sent.into_iter().zip(verdicts).collect()
-            }),
-            None => Poll::Pending,
+                let settles = self.calls.remove(place).settles;
+                return Poll::Ready(settles.into_iter().zip(verdicts).collect());
+            }
         }
+        Poll::Pending
     }
 
     /// Gives up all, on their way or not.
     pub(super) fn abandon(&mut self) -> Vec<Settle> {
-        self.call = None;
-        let mut all = std::mem::take(&mut self.sent);
-        all.append(&mut self.waiting);
-        all
+        let sent = std::mem::take(&mut self.calls).into_iter().flat_map(|sent| sent.settles);
+        sent.chain(std::mem::take(&mut self.waiting)).collect()
     }
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    clock::{Clock, Timestamp},
+    clock::{BoxFuture, Clock, Timestamp},
+    key::Key,
     outcome::{Kept, Outcome},
     record::{Record, Status},
-    store::StoreErrorKind,
+    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
@@ -18,11 +19,65 @@ const SECOND: Duration = Duration::from_secs(1);
 async fn what_finishes_while_a_completion_is_on_its_way_goes_together_in_the_next() {
     let world = World::new();
     let clock = world.clock.clone();
-    let delay = Fault::delay(clock, 5 * SECOND).guarded_by(GuardKind::Mine).always();
+    let delay = Fault::delay(clock, SECOND / 2).guarded_by(GuardKind::Mine).always();
     world.store.inject(delay);
-    let records = vec![ok("a"), slow("b", SECOND), slow("c", 2 * SECOND), slow("d", 3 * SECOND)];
+    let pause = Duration::from_millis(100);
+    let records = vec![ok("a"), slow("b", pause), slow("c", 2 * pause), slow("d", 3 * pause)];
     assert_eq!(world.deliver(records).await, ["executed"; 4]);
     assert_eq!(world.store.write_calls(), 3, "one claim, then a, then b to d");
+}
+
+/// Applies all but completions of `a`, which it tries until the deadline of the call: a partition
+/// that is throttled.
+struct Throttled(World);
+
+impl Store for Throttled {
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let hot = |write: &Write| {
+                let done = write.record.as_ref().is_some_and(|r| r.status == Status::Completed);
+                done && write.key == key("a")
+            };
+            if writes.iter().any(hot) {
+                self.0.clock.sleep(deadline.since(self.0.clock.now())).await;
+            }
+            let mut verdicts = Vec::new();
+            for write in writes {
+                verdicts.extend(if hot(write) {
+                    let error = StoreError::new(StoreErrorKind::Throttled, "still");
+                    vec![Verdict::Unknown(error)]
+                } else {
+                    self.0.store.write(std::slice::from_ref(write), deadline).await
+                });
+            }
+            verdicts
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        self.0.store.read(keys, deadline)
+    }
+}
+
+#[tokio::test]
+async fn a_completion_that_is_throttled_does_not_cost_the_others_theirs() {
+    let world = World::new();
+    // `d` finishes with `a`, and shares its first call.
+    let records = vec![ok("a"), slow("b", SECOND / 2), slow("c", 5 * SECOND), ok("d")];
+    let throttled = Throttled(world.clone());
+    let outcomes = world.clock.drive(world.invoke_on(throttled, records)).await;
+    assert_eq!(labels(&outcomes), ["completion_lost", "executed", "executed", "executed"]);
+    for label in ["b", "c", "d"] {
+        assert_eq!(world.stored(label).await.unwrap().status, Status::Completed);
+    }
 }
 
 #[tokio::test]
