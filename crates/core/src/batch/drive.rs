@@ -91,13 +91,15 @@ impl<'a> Drive<'a> {
         let groups: Vec<_> = batch.deliveries.iter().map(|d| d.group.clone()).collect();
         let entries: Vec<_> = batch.deliveries.into_iter().map(Entry::new).collect();
         let keys = entries.iter().map(|entry| entry.key.as_ref());
+        let mut plan = Plan::new(keys.zip(groups.iter().map(Option::as_ref)));
+        plan.find_copies(|at| entries.get(at).map(Entry::asks));
         Self {
             engine,
             operation: batch.operation,
             policy: batch.policy,
             pace: batch.pace,
             budget: Budget::new(engine.clock.now(), batch.deadline),
-            plan: Plan::new(keys.zip(groups.iter().map(Option::as_ref))),
+            plan,
             open: entries.len(),
             entries,
             to_claim: VecDeque::new(),

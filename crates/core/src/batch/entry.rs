@@ -47,6 +47,13 @@ pub(super) enum Intake {
     Reject(Rejection),
 }
 
+/// What tells copies of a record from others with its key.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) enum Asks<'e> {
+    Fingerprint(&'e Fingerprint),
+    Payload(&'e str),
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Behind another of its key or group.
@@ -123,11 +130,12 @@ impl<'a> Entry<'a> {
         self.outcome.is_none() && self.held.is_some() && runs
     }
 
-    /// Whether `other` asks for the very same as this one.
-    pub(super) fn is_copy_of(&self, other: &Self) -> bool {
-        match (&self.fingerprint, &other.fingerprint) {
-            (None, None) => self.payload == other.payload,
-            (mine, theirs) => mine == theirs,
+    /// What it asks for. Records of a key for which that is the same are copies: their fingerprints
+    /// agree or, where they have none, their payloads.
+    pub(super) fn asks(&self) -> Asks<'_> {
+        match &self.fingerprint {
+            Some(fingerprint) => Asks::Fingerprint(fingerprint),
+            None => Asks::Payload(self.payload),
         }
     }
 

@@ -3,9 +3,13 @@
 //! A record waits in up to two lines: that of its key and that of its group. It may go when it is
 //! first in both. Every wait is for a record that came earlier in the batch, so nothing waits in a
 //! circle.
+//!
+//! Copies, the records of a key that ask for the very same, stand in a line of their own as well: by it
+//! they are found when one of them has its outcome. Nobody waits in it.
 
 use std::{
     collections::{HashMap, VecDeque},
+    hash::Hash,
     sync::Arc,
 };
 
@@ -22,6 +26,7 @@ pub(super) struct Plan {
 struct Place {
     key: Option<usize>,
     group: Option<usize>,
+    copies: Option<usize>,
 }
 
 impl Plan {
@@ -37,9 +42,25 @@ impl Plan {
             for line in [key, group].into_iter().flatten() {
                 plan.line_mut(line).push_back(at);
             }
-            plan.places.push(Place { key, group });
+            plan.places.push(Place { key, group, copies: None });
         }
         plan
+    }
+
+    /// Finds the copies, by what each record asks for.
+    pub(super) fn find_copies<A: Eq + Hash>(&mut self, asks: impl Fn(usize) -> Option<A>) {
+        let mut lines = HashMap::new();
+        for at in 0..self.places.len() {
+            let Some(key) = self.place(at).key.filter(|key| self.has_several(*key)) else {
+                continue;
+            };
+            let Some(asked) = asks(at) else { continue };
+            let line = *lines.entry((key, asked)).or_insert_with(|| self.new_line());
+            self.line_mut(line).push_back(at);
+            if let Some(place) = self.places.get_mut(at) {
+                place.copies = Some(line);
+            }
+        }
     }
 
     /// Whether nothing is left before `at`.
@@ -48,9 +69,9 @@ impl Plan {
         [place.key, place.group].into_iter().flatten().all(|line| self.first(line) == Some(at))
     }
 
-    /// The records behind `at` that have its key.
-    pub(super) fn same_key(&self, at: usize) -> Vec<usize> {
-        self.behind(self.place(at).key, at)
+    /// The copies of `at` behind it.
+    pub(super) fn copies(&self, at: usize) -> Vec<usize> {
+        self.behind(self.place(at).copies, at)
     }
 
     /// The records behind `at` in its group.
@@ -61,6 +82,7 @@ impl Plan {
     /// Takes `at` out of its lines; returns the records that are now first in one of them.
     pub(super) fn leave(&mut self, at: usize) -> Vec<usize> {
         let place = self.place(at);
+        self.leave_copies(at);
         let lines = [place.key, place.group].into_iter().flatten();
         lines
             .filter_map(|line: usize| {
@@ -72,9 +94,16 @@ impl Plan {
 
     /// Takes `at` out of the line of its key only: its outcome is known, its turn has not come.
     pub(super) fn leave_key(&mut self, at: usize) -> Option<usize> {
+        self.leave_copies(at);
         let line = self.places.get_mut(at).and_then(|place| place.key.take())?;
         self.remove(line, at);
         self.first(line)
+    }
+
+    fn leave_copies(&mut self, at: usize) {
+        if let Some(line) = self.place(at).copies {
+            self.remove(line, at);
+        }
     }
 
     fn remove(&mut self, line: usize, at: usize) {
@@ -95,13 +124,18 @@ impl Plan {
         &mut self.lines[line]
     }
 
+    fn has_several(&self, line: usize) -> bool {
+        self.lines.get(line).is_some_and(|line| line.len() > 1)
+    }
+
     fn first(&self, line: usize) -> Option<usize> {
         self.lines.get(line).and_then(|line| line.front().copied())
     }
 
     fn behind(&self, line: Option<usize>, at: usize) -> Vec<usize> {
-        let line = line.and_then(|line| self.lines.get(line));
-        line.into_iter().flatten().copied().filter(|other| *other > at).collect()
+        let Some(line) = line.and_then(|line| self.lines.get(line)) else { return Vec::new() };
+        let before = line.partition_point(|other| *other <= at);
+        line.range(before..).copied().collect()
     }
 
     fn place(&self, at: usize) -> Place {
@@ -127,7 +161,6 @@ mod tests {
             plan(&[(Some("a"), None), (Some("b"), None), (Some("a"), None), (None, None)]);
         let going: Vec<_> = (0..4).filter(|at| plan.may_go(*at)).collect();
         assert_eq!(going, [0, 1, 3]);
-        assert_eq!(plan.same_key(0), [2]);
         assert_eq!(plan.leave(0), [2]);
         assert!(plan.may_go(2));
     }
@@ -146,6 +179,19 @@ mod tests {
         assert!(!plan.may_go(3), "its key is still before it");
         assert_eq!(plan.leave(0), [3, 2]);
         assert!(plan.may_go(3) && plan.may_go(2));
+    }
+
+    #[test]
+    fn copies_have_the_key_and_ask_for_the_same() {
+        let keys = ["a", "a", "b", "a", "a", "b"].map(|key| (Some(key), None));
+        let mut plan = plan(&keys);
+        plan.find_copies(|at| Some(["x", "y", "x", "x", "x", "y"][at]));
+        let copies: Vec<_> = (0..6).map(|at| plan.copies(at)).collect();
+        assert_eq!(copies, [vec![3, 4], vec![], vec![], vec![4], vec![], vec![]]);
+        plan.leave_key(3);
+        assert_eq!(plan.copies(0), [4]);
+        plan.leave(4);
+        assert!(plan.copies(0).is_empty());
     }
 
     #[test]

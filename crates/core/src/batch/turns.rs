@@ -88,11 +88,7 @@ impl Drive<'_> {
     /// Copies of the record in the same batch share its outcome, if it has one to share.
     fn answer_copies(&mut self, at: usize, outcome: &Outcome) -> Vec<usize> {
         let Some(shared) = shared(outcome) else { return Vec::new() };
-        let mut copies = self.plan.same_key(at);
-        copies.retain(|other| match (self.entries.get(at), self.entries.get(*other)) {
-            (Some(first), Some(other)) => other.is_copy_of(first),
-            _ => false,
-        });
+        let copies = self.plan.copies(at);
         for copy in &copies {
             self.plan.leave_key(*copy);
             self.entry(*copy).preset = Some(shared.clone());

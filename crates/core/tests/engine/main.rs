@@ -9,6 +9,7 @@ mod contention;
 mod deadline;
 mod handles;
 mod in_process;
+mod large;
 mod late;
 mod leases;
 mod memory;
