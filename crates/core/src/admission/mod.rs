@@ -34,10 +34,12 @@
 //!   sweep never frees a key that is held.
 
 mod claim;
-mod settle;
+mod held;
+mod settled;
 
 pub use claim::{Admission, Claim, admit};
-pub use settle::{Held, Overtaken, Settled, Settlement};
+pub use held::{Held, Settlement};
+pub use settled::{Overtaken, Settled};
 
 use std::time::Duration;
 
