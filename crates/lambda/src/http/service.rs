@@ -183,7 +183,7 @@ impl Settings {
         scope.part(route(request).as_bytes());
         let mut fingerprint = Digest::new(b"lambda-idempotency http fingerprint 1");
         fingerprint.part(request.uri().path().as_bytes());
-        fingerprint.part(request.uri().query().unwrap_or_default().as_bytes());
+        fingerprint.part(query(request).as_bytes());
         fingerprint.part(request.body());
         Ok(Asked { key, scope: scope.hex(), fingerprint: Fingerprint::new(fingerprint.hex()) })
     }
@@ -237,6 +237,16 @@ impl Settings {
 /// A body as expressions see it: nothing, if it is no text.
 pub(super) fn text(body: &Body) -> &str {
     std::str::from_utf8(body).unwrap_or_default()
+}
+
+/// The query, its parameters in the order of their names: REST APIs and load balancers hand them over
+/// in a map, out of which they come in another order each time.
+fn query(request: &Request) -> String {
+    let query = request.uri().query().unwrap_or_default();
+    let mut parameters: Vec<&str> = query.split('&').collect();
+    // Stable: the values of one name stay in their order.
+    parameters.sort_by_key(|parameter| parameter.split('=').next());
+    parameters.join("&")
 }
 
 /// A request's key, and what it counts for.

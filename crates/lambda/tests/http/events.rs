@@ -112,6 +112,29 @@ async fn load_balancers() {
     .await;
 }
 
+/// A map of parameters has no order; the values of one of them have.
+#[tokio::test]
+async fn the_order_of_query_parameters_does_not_make_another_request() {
+    let world = World::new();
+    let asked = |tags: [&str; 2]| {
+        json!({
+            "path": "/charges", "httpMethod": "POST", "isBase64Encoded": false, "body": "EUR 5.00",
+            "requestContext": { "elb": { "targetGroupArn": "arn:aws:elasticloadbalancing:a" } },
+            "multiValueHeaders": { "host": ["lb.example.com"], "idempotency-key": ["k-1"] },
+            "multiValueQueryStringParameters": {
+                "a": ["1"], "b": ["2"], "c": ["3"], "d": ["4"], "tag": tags,
+            },
+        })
+    };
+    for attempt in 0..20 {
+        let response = invoke(&world, &asked(["x", "y"])).await;
+        assert_eq!(response["statusCode"], 201, "attempt {attempt}");
+    }
+    assert_eq!(world.calls(), 1);
+    let other = invoke(&world, &asked(["y", "x"])).await;
+    assert_eq!(other["statusCode"], 422);
+}
+
 /// Each sample, asking for something that is not idempotent by itself: done once, answered again from
 /// the store, and refused without a key.
 #[tokio::test]
@@ -123,8 +146,9 @@ async fn every_sample_is_answered_once() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "json") {
                 println!("{}", path.display());
-                let mut event: Value =
-                    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+                // A placeholder in the samples, in which `lambda_http` finds no host, and panics.
+                let text = std::fs::read_to_string(path).unwrap().replace("<url-id>", "url-id");
+                let mut event: Value = serde_json::from_str(&text).unwrap();
                 passes_by(&event).await;
                 *method(&mut event) = json!("POST");
                 if !event["headers"].is_object() && !event["multiValueHeaders"].is_object() {
@@ -135,7 +159,7 @@ async fn every_sample_is_answered_once() {
             }
         }
     }
-    assert_eq!(samples, 19);
+    assert_eq!(samples, 18);
 }
 
 /// As it is, a sample has no key: it is refused, or its method needs none.

@@ -75,7 +75,8 @@ impl World {
                 clock.sleep(Duration::from_secs(5)).await;
             }
             let length = if said.contains("huge") { 500 * 1024 } else { 0 };
-            let status = said.split_whitespace().find_map(|word| word.parse::<u16>().ok());
+            let mut numbers = said.split_whitespace().filter_map(|word| word.parse::<u16>().ok());
+            let status = numbers.find(|number| (200..600).contains(number));
             Ok(Response::builder()
                 .status(StatusCode::from_u16(status.unwrap_or(201)).unwrap())
                 .header("x-charge", number.to_string())
