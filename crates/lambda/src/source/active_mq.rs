@@ -2,22 +2,18 @@
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html>
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-    policy::Conflict,
-};
+use lambda_idempotency_core::outcome::Rejection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, WAIT, base64,
+    Event, Identity, Record, Source, base64,
     event::{Member, id, list, names, object, text},
-    response::all_or_error,
+    record_id,
 };
-use crate::{error::InvocationError, operation::Operation};
+use crate::operation::Operation;
 
 pub(crate) struct ActiveMq;
 
@@ -52,11 +48,6 @@ impl Source for ActiveMq {
         }
     }
 
-    /// After a few redeliveries the broker gives a message up.
-    fn conflict(&self) -> Conflict {
-        WAIT
-    }
-
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         matches!(text(event.outside.event_source).as_deref(), Some("aws:amq" | "aws:mq"))
             && list(event.outside.messages).is_some()
@@ -68,23 +59,13 @@ impl Source for ActiveMq {
         let messages = list(event.outside.messages).unwrap_or_default();
         messages.into_iter().map(|raw| read(raw, &broker)).collect()
     }
-
-    fn respond(
-        &self,
-        _: &Event<'_>,
-        records: &[Record<'_>],
-        outcomes: &[Outcome],
-    ) -> Result<Box<RawValue>, InvocationError> {
-        all_or_error(NAME, records, outcomes)
-    }
 }
 
 pub(super) fn read<'e>(raw: &'e RawValue, broker: &Cow<'e, str>) -> Record<'e> {
     let message: Message<'_> = object(Some(raw));
     let destination: Destination<'_> = object(message.destination);
     let id = id(message.id);
-    let record = RecordId::new(NAME, id.as_deref().unwrap_or_default());
-    let record = record.from_arn(Some(Arc::from(&**broker)));
+    let record = record_id(NAME, id.as_deref(), broker);
     let destination = text(destination.name).unwrap_or_default();
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), destination, id]);
     Record {

@@ -9,17 +9,14 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-    policy::Conflict,
-};
+use lambda_idempotency_core::outcome::{Outcome, Rejection};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, WAIT, attributes,
+    Event, Identity, Record, Source, attributes,
     event::{Member, id, object, text},
+    record_id,
     response::{Item, partial},
 };
 use crate::{error::InvocationError, operation::Operation, records::Order};
@@ -68,11 +65,6 @@ impl Source for DynamoDb {
         }
     }
 
-    /// The shard stands still meanwhile, and its retries may be limited.
-    fn conflict(&self) -> Conflict {
-        WAIT
-    }
-
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         event.delivers("aws:dynamodb", operation)
     }
@@ -102,8 +94,7 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
         _ => change.keys.map(item_key).unwrap_or_default(),
     };
     let payload = payload(&delivered, &change).map(Cow::Owned);
-    let record = RecordId::new(NAME, sequence.as_deref().unwrap_or_default());
-    let record = record.from_arn(Some(Arc::from(&*stream)));
+    let record = record_id(NAME, sequence.as_deref(), &stream);
     let identity = id(delivered.id).map(|id| vec![Cow::Borrowed(NAME), stream, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("eventID")),

@@ -4,22 +4,18 @@
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html>,
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus-target-lambda.html>
 
-use std::{borrow::Cow, slice, sync::Arc};
+use std::{borrow::Cow, slice};
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-    policy::Conflict,
-};
+use lambda_idempotency_core::outcome::Rejection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, WAIT,
+    Event, Identity, Record, Source,
     event::{Member, id, object, text},
-    response::all_or_error,
+    record_id,
 };
-use crate::{error::InvocationError, operation::Operation};
+use crate::operation::Operation;
 
 pub(crate) struct EventBridge;
 
@@ -55,10 +51,6 @@ impl Source for EventBridge {
         }
     }
 
-    fn conflict(&self) -> Conflict {
-        WAIT
-    }
-
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         let is = |wanted: &Option<String>, found: Cow<'_, str>| {
             wanted.as_ref().is_none_or(|wanted| *wanted == found)
@@ -80,15 +72,6 @@ impl Source for EventBridge {
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
         events(event).iter().copied().map(read).collect()
     }
-
-    fn respond(
-        &self,
-        _: &Event<'_>,
-        records: &[Record<'_>],
-        outcomes: &[Outcome],
-    ) -> Result<Box<RawValue>, InvocationError> {
-        all_or_error(NAME, records, outcomes)
-    }
 }
 
 fn events<'a, 'e>(event: &'a Event<'e>) -> &'a [&'e RawValue] {
@@ -107,8 +90,7 @@ fn read(raw: &RawValue) -> Record<'_> {
     let payload = event.detail.map(|detail| Cow::Borrowed(detail.get()));
     let [account, region, source] =
         [event.account, event.region, event.source].map(|part| text(part).unwrap_or_default());
-    let record = RecordId::new(NAME, id.as_deref().unwrap_or_default());
-    let record = record.from_arn(Some(Arc::from(&*source)));
+    let record = record_id(NAME, id.as_deref(), &source);
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), account, region, source, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("id")),

@@ -5,15 +5,10 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-    policy::Conflict,
-};
-use serde_json::value::RawValue;
+use lambda_idempotency_core::{call::RecordId, outcome::Rejection};
 
-use super::{Event, Identity, Record, Source, WAIT, response::all_or_error};
-use crate::{error::InvocationError, operation::Operation};
+use super::{Event, Identity, Record, Source};
+use crate::operation::Operation;
 
 pub(crate) struct Invoke;
 
@@ -32,10 +27,6 @@ impl Source for Invoke {
         }
     }
 
-    fn conflict(&self) -> Conflict {
-        WAIT
-    }
-
     fn takes_anything(&self) -> bool {
         true
     }
@@ -52,14 +43,5 @@ impl Source for Invoke {
         };
         let payload = Ok(Cow::Borrowed(event.raw.get()));
         vec![Record { identity, ..Record::new(RecordId::new(NAME, id), event.raw, payload) }]
-    }
-
-    fn respond(
-        &self,
-        _: &Event<'_>,
-        records: &[Record<'_>],
-        outcomes: &[Outcome],
-    ) -> Result<Box<RawValue>, InvocationError> {
-        all_or_error(NAME, records, outcomes)
     }
 }

@@ -8,13 +8,12 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, sync::Arc};
 use lambda_idempotency_core::{
     call::RecordId,
     outcome::{Outcome, Rejection},
-    policy::Conflict,
 };
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Event, Identity, Record, Source, WAIT, base64,
+    Event, Identity, Record, Source, base64,
     event::{Member, list, names, object, text},
     response::{Item, partial},
 };
@@ -57,11 +56,6 @@ impl Source for Kafka {
             misses: "a producer that sends twice, mirrored topics, and other bootstrap servers for \
                      the same cluster",
         }
-    }
-
-    /// The partition stands still meanwhile, and its retries may be limited.
-    fn conflict(&self) -> Conflict {
-        WAIT
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {

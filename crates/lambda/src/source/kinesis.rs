@@ -5,17 +5,14 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-    policy::Conflict,
-};
+use lambda_idempotency_core::outcome::{Outcome, Rejection};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, WAIT, base64,
+    Event, Identity, Record, Source, base64,
     event::{Member, id, object, text},
+    record_id,
     response::{Item, partial},
 };
 use crate::{error::InvocationError, operation::Operation, records::Order};
@@ -60,11 +57,6 @@ impl Source for Kinesis {
         }
     }
 
-    /// The shard stands still meanwhile, and its retries may be limited.
-    fn conflict(&self) -> Conflict {
-        WAIT
-    }
-
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         event.delivers("aws:kinesis", operation)
     }
@@ -93,8 +85,7 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
         Some(Order::Shard) => Cow::Borrowed(""),
         _ => text(data.key).unwrap_or_default(),
     };
-    let record = RecordId::new(NAME, sequence.as_deref().unwrap_or_default());
-    let record = record.from_arn(Some(Arc::from(&*stream)));
+    let record = record_id(NAME, sequence.as_deref(), &stream);
     let identity = id(delivered.id).map(|id| vec![Cow::Borrowed(NAME), stream, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("eventID")),

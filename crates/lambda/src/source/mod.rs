@@ -53,7 +53,7 @@ use lambda_idempotency_core::{
 };
 use serde_json::value::RawValue;
 
-use self::response::Item;
+use self::response::{Item, all_or_error};
 use crate::{error::InvocationError, operation::Operation};
 
 /// One kind of event source.
@@ -65,7 +65,13 @@ pub(crate) trait Source: Send + Sync {
     fn identity(&self) -> &'static Identity;
 
     /// What becomes of a delivery whose key is held elsewhere, if the user does not say.
-    fn conflict(&self) -> Conflict;
+    ///
+    /// It waits, except where it costs little to have it back: most sources try again only a few
+    /// times, perhaps each time inside the lease of a call that died, or stand still until they are
+    /// answered.
+    fn conflict(&self) -> Conflict {
+        Conflict::Wait { up_to: Duration::MAX }
+    }
 
     /// Whether the event is from this source, and from where `operation` takes its records.
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool;
@@ -79,13 +85,16 @@ pub(crate) trait Source: Send + Sync {
     /// none the worse for it.
     fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>>;
 
-    /// What the source is told.
+    /// What the source is told. One without partial responses: nothing if all is acknowledged, else
+    /// an error.
     fn respond(
         &self,
-        event: &Event<'_>,
+        _event: &Event<'_>,
         records: &[Record<'_>],
         outcomes: &[Outcome],
-    ) -> Result<Box<RawValue>, InvocationError>;
+    ) -> Result<Box<RawValue>, InvocationError> {
+        all_or_error(self.name(), records, outcomes)
+    }
 }
 
 /// Every source, in the order in which an event is held against them: [`Invoke`] takes anything.
@@ -103,10 +112,6 @@ pub(crate) const ALL: [&dyn Source; 12] = [
     &Scheduler,
     &Invoke,
 ];
-
-/// What suits a source that tries again only a few times, perhaps each time inside the lease of a
-/// call that died; or that stands still until it is answered.
-const WAIT: Conflict = Conflict::Wait { up_to: Duration::MAX };
 
 /// One record of an event.
 #[derive(Clone)]
@@ -139,6 +144,11 @@ impl<'e> Record<'e> {
             item: None,
         }
     }
+}
+
+/// What a record is called in logs and errors: its id, if it has one, and where it is from.
+fn record_id(source: &'static str, id: Option<&str>, arn: &str) -> RecordId {
+    RecordId::new(source, id.unwrap_or_default()).from_arn(Some(Arc::from(arn)))
 }
 
 /// The pages of the sources, whose examples are tested.

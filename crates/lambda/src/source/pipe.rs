@@ -11,13 +11,12 @@ use std::borrow::Cow;
 use lambda_idempotency_core::{
     call::RecordId,
     outcome::{Outcome, Rejection},
-    policy::Conflict,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, WAIT, active_mq, dynamodb,
+    Event, Identity, Record, Source, active_mq, dynamodb,
     event::{Member, names, object, text},
     kafka, kinesis, rabbit_mq,
     response::{Item, all_or_error, partial},
@@ -78,11 +77,6 @@ impl Source for Pipe {
             catches: "what that of the record's own source does, and retries by the pipe",
             misses: "what that of the record's own source does",
         }
-    }
-
-    /// A pipe from a stream stands still meanwhile; one from a queue has few retries.
-    fn conflict(&self) -> Conflict {
-        WAIT
     }
 
     /// An empty list may be anyone's, as an empty batch.

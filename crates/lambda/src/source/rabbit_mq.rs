@@ -2,22 +2,18 @@
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html>
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap};
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-    policy::Conflict,
-};
+use lambda_idempotency_core::{call::RecordId, outcome::Rejection};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, WAIT, base64,
+    Event, Identity, Record, Source, base64,
     event::{Member, id, list, names, object, text},
-    response::all_or_error,
+    record_id,
 };
-use crate::{error::InvocationError, operation::Operation};
+use crate::operation::Operation;
 
 pub(crate) struct RabbitMq;
 
@@ -51,11 +47,6 @@ impl Source for RabbitMq {
         }
     }
 
-    /// The whole batch comes again at once.
-    fn conflict(&self) -> Conflict {
-        WAIT
-    }
-
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         text(event.outside.event_source).is_some_and(|source| source == "aws:rmq")
             && queues(event).is_some()
@@ -77,15 +68,6 @@ impl Source for RabbitMq {
         }
         records
     }
-
-    fn respond(
-        &self,
-        _: &Event<'_>,
-        records: &[Record<'_>],
-        outcomes: &[Outcome],
-    ) -> Result<Box<RawValue>, InvocationError> {
-        all_or_error(NAME, records, outcomes)
-    }
 }
 
 /// The lists of messages, by queue and virtual host (`orders::/`).
@@ -100,8 +82,7 @@ pub(super) fn read<'e>(
 ) -> Record<'e> {
     let message: Message<'_> = object(Some(raw));
     let id = id(object::<Properties<'_>>(message.properties).id);
-    let record = RecordId::new(NAME, id.as_deref().unwrap_or_default());
-    let record = record.from_arn(Some(Arc::from(&**broker)));
+    let record = record_id(NAME, id.as_deref(), broker);
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), queue, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("basicProperties.messageId")),

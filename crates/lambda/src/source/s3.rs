@@ -5,20 +5,15 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-    policy::Conflict,
-};
+use lambda_idempotency_core::{call::RecordId, outcome::Rejection};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, WAIT,
+    Event, Identity, Record, Source,
     event::{Member, id, names, object, text},
-    response::all_or_error,
 };
-use crate::{error::InvocationError, operation::Operation};
+use crate::operation::Operation;
 
 pub(crate) struct S3;
 
@@ -85,10 +80,6 @@ impl Source for S3 {
         }
     }
 
-    fn conflict(&self) -> Conflict {
-        WAIT
-    }
-
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         event.delivers("aws:s3", operation)
             || (is_test(event)
@@ -98,15 +89,6 @@ impl Source for S3 {
     /// A test event has none.
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
         event.records.iter().flatten().copied().map(read).collect()
-    }
-
-    fn respond(
-        &self,
-        _: &Event<'_>,
-        records: &[Record<'_>],
-        outcomes: &[Outcome],
-    ) -> Result<Box<RawValue>, InvocationError> {
-        all_or_error(NAME, records, outcomes)
     }
 }
 

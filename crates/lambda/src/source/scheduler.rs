@@ -13,19 +13,13 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-    policy::Conflict,
-};
-use serde_json::value::RawValue;
+use lambda_idempotency_core::{call::RecordId, outcome::Rejection};
 
 use super::{
-    Event, Identity, Record, Source, WAIT,
+    Event, Identity, Record, Source,
     event::{id, names},
-    response::all_or_error,
 };
-use crate::{error::InvocationError, operation::Operation};
+use crate::operation::Operation;
 
 pub(crate) struct Scheduler;
 
@@ -42,10 +36,6 @@ impl Source for Scheduler {
             catches: "retries by Lambda and by Scheduler, and invocations that it makes twice",
             misses: "another schedule with the same input",
         }
-    }
-
-    fn conflict(&self) -> Conflict {
-        WAIT
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
@@ -68,14 +58,5 @@ impl Source for Scheduler {
         };
         let payload = Ok(Cow::Borrowed(event.raw.get()));
         vec![Record { identity, ..Record::new(record, event.raw, payload) }]
-    }
-
-    fn respond(
-        &self,
-        _: &Event<'_>,
-        records: &[Record<'_>],
-        outcomes: &[Outcome],
-    ) -> Result<Box<RawValue>, InvocationError> {
-        all_or_error(NAME, records, outcomes)
     }
 }

@@ -2,22 +2,18 @@
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html>
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-    policy::Conflict,
-};
+use lambda_idempotency_core::outcome::Rejection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, WAIT,
+    Event, Identity, Record, Source,
     event::{Member, id, object, text},
-    response::all_or_error,
+    record_id,
 };
-use crate::{error::InvocationError, operation::Operation};
+use crate::operation::Operation;
 
 pub(crate) struct Sns;
 
@@ -52,10 +48,6 @@ impl Source for Sns {
         }
     }
 
-    fn conflict(&self) -> Conflict {
-        WAIT
-    }
-
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         event.delivers("aws:sns", operation)
     }
@@ -64,15 +56,6 @@ impl Source for Sns {
         let delivery = |raw| object::<Delivery<'_>>(Some(raw)).notification;
         let records = event.records.iter().flatten();
         records.map(|raw| read(raw, object(delivery(raw)))).collect()
-    }
-
-    fn respond(
-        &self,
-        _: &Event<'_>,
-        records: &[Record<'_>],
-        outcomes: &[Outcome],
-    ) -> Result<Box<RawValue>, InvocationError> {
-        all_or_error(NAME, records, outcomes)
     }
 }
 
@@ -89,8 +72,7 @@ fn read<'e>(raw: &'e RawValue, notification: Notification<'e>) -> Record<'e> {
     let topic = text(notification.topic).unwrap_or_default();
     let id = id(notification.id);
     let payload = text(notification.message).ok_or(Rejection::NoPayload("Sns.Message"));
-    let record = RecordId::new(NAME, id.as_deref().unwrap_or_default());
-    let record = record.from_arn(Some(Arc::from(&*topic)));
+    let record = record_id(NAME, id.as_deref(), &topic);
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), topic, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("Sns.MessageId")),

@@ -5,7 +5,6 @@
 use std::{borrow::Cow, sync::Arc};
 
 use lambda_idempotency_core::{
-    call::RecordId,
     outcome::{Outcome, Rejection},
     policy::Conflict,
 };
@@ -15,6 +14,7 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source,
     event::{Member, id, object, text},
+    record_id,
     response::{Item, all_or_error, partial},
 };
 use crate::{error::InvocationError, operation::Operation};
@@ -107,7 +107,7 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
     // Fair queues have groups too, but keep no order.
     let group = text(attributes.group).filter(|_| queue.ends_with(".fifo"));
     let receives = text(attributes.receives).and_then(|count| count.parse().ok());
-    let record = RecordId::new(NAME, id.as_deref().unwrap_or_default());
+    let record = record_id(NAME, id.as_deref(), &queue);
     Record {
         identity: match &id {
             Some(id) => Ok(vec![Cow::Borrowed(NAME), queue.clone(), id.clone()]),
@@ -116,6 +116,6 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
         item: id.map(|id| Item::Message(id.into_owned())),
         group: group.map(|group| Arc::from(&*group)),
         priority: receives.unwrap_or(0),
-        ..Record::new(record.from_arn(Some(Arc::from(&*queue))), raw, payload)
+        ..Record::new(record, raw, payload)
     }
 }
