@@ -60,6 +60,21 @@ fn what_is_lossy_elsewhere_does_no_harm() {
 }
 
 #[test]
+fn typescript_sorts_the_event_itself() {
+    let event = r#"{"list":[3,1,2],"n":[{"x":2},{"x":1}]}"#;
+    for (expression, selected) in [
+        ("sort(list)", "[1,2,3]"),
+        ("[list[0], sort(list)]", "[1,[1,2,3]]"),
+        ("[list, sort(list), to_string(@.list)]", r#"[[1,2,3],[1,2,3],"[1,2,3]"]"#),
+        ("n[*].x | [@[0], sort(@), @[0]]", "[2,[1,2],1]"),
+        ("sort(`[2,1]`)", "[1,2]"),
+    ] {
+        assert_eq!(text(&typescript(), expression, event).unwrap(), selected, "{expression}");
+    }
+    assert_eq!(text(&python(), "[list[0], sort(list)]", event).unwrap(), "[3, [1, 2, 3]]");
+}
+
+#[test]
 fn a_dialect_is_chosen_by_name() {
     for library in [Library::Python, Library::TypeScript] {
         assert_eq!(library.name().parse(), Ok(library));

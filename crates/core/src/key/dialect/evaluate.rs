@@ -41,6 +41,7 @@ pub(super) fn is_inherited(expression: &str) -> bool {
 pub(super) struct Evaluation<'e> {
     pub(super) library: Library,
     pub(super) losses: &'e Losses,
+    pub(super) sorted: functions::Sorted,
 }
 
 /// An argument of a function.
@@ -54,6 +55,10 @@ type Evaluated = Result<Value, SelectionError>;
 
 impl Evaluation<'_> {
     pub(super) fn run(&self, node: &Node, value: &Value) -> Evaluated {
+        self.step(node, value).map(|selected| self.sorted.now(selected))
+    }
+
+    fn step(&self, node: &Node, value: &Value) -> Evaluated {
         Ok(match node {
             Node::Current => value.clone(),
             Node::Field { name, offset } => self.field(name, value, *offset)?,

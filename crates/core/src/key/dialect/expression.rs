@@ -6,6 +6,7 @@ use super::{
     Library, Losses,
     ast::Node,
     evaluate::{self, Evaluation},
+    functions::Sorted,
     parser::parse,
     read::read,
     value::Value,
@@ -53,7 +54,13 @@ impl DialectExpression {
         document: &DialectDocument,
         losses: &Losses,
     ) -> Result<Value, SelectionError> {
-        Evaluation { library: self.library, losses }.run(&self.node, &document.0)
+        let evaluation = Evaluation { library: self.library, losses, sorted: Sorted::default() };
+        let mut selected = evaluation.run(&self.node, &document.0)?;
+        if !evaluation.sorted.is_empty() {
+            // TypeScript first looks whether there is a key, and so meets the event sorted.
+            selected = evaluation.run(&self.node, &document.0)?;
+        }
+        Ok(selected)
     }
 }
 

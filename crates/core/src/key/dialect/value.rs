@@ -62,6 +62,34 @@ impl Value {
         Self::Number(Number { kind: Kind::Integer(digits.into()), exact: true })
     }
 
+    /// Another list for each that `replaced` knows; what holds none stays the same, and in its place.
+    pub(super) fn replacing(self, replaced: &impl Fn(&Arc<[Self]>) -> Option<Arc<[Self]>>) -> Self {
+        self.replaced(replaced).unwrap_or(self)
+    }
+
+    fn replaced(&self, replaced: &impl Fn(&Arc<[Self]>) -> Option<Arc<[Self]>>) -> Option<Self> {
+        match self {
+            Self::Array(items) => replaced(items).map(Self::Array).or_else(|| {
+                let new: Vec<_> = items.iter().map(|item| item.replaced(replaced)).collect();
+                let with = |(new, old): (Option<Self>, &Self)| new.unwrap_or_else(|| old.clone());
+                let some = new.iter().any(Option::is_some);
+                some.then(|| Self::array(new.into_iter().zip(items.iter()).map(with).collect()))
+            }),
+            Self::Object(members) => {
+                let entries = || members.entries.iter();
+                let new: Vec<_> = entries().map(|(_, value)| value.replaced(replaced)).collect();
+                new.iter().any(Option::is_some).then(|| {
+                    let with = |(new, (name, old)): (Option<Self>, &(Text, Self))| {
+                        (name.clone(), new.unwrap_or_else(|| old.clone()))
+                    };
+                    let entries = new.into_iter().zip(entries()).map(with).collect();
+                    Self::Object(Arc::new(Members { entries, repeated: members.repeated }))
+                })
+            }
+            _ => None,
+        }
+    }
+
     pub(super) const fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }

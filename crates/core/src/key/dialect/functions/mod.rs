@@ -1,9 +1,12 @@
 //! The functions of both libraries, where they agree and where they do not.
 
+mod in_place;
 mod order;
 mod text;
 
 use std::sync::Arc;
+
+pub(super) use in_place::Sorted;
 
 use super::{
     Library, Loss,

@@ -1,6 +1,6 @@
 //! The greatest, the least, and all in order.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, sync::Arc};
 
 use super::{Answer, Call, Why};
 use crate::key::dialect::{Library, ast::Node, coercion, compare, numbers, value::Value};
@@ -10,15 +10,15 @@ type Keyed = (Value, Value);
 
 impl Call<'_> {
     /// `max`, `min`, `sort`.
-    pub(super) fn ordered(&self, items: &[Value]) -> Answer {
-        let keyed: Vec<Keyed> = items.iter().map(|item| (item.clone(), item.clone())).collect();
+    pub(super) fn ordered(&self, items: &Arc<[Value]>) -> Answer {
+        let keyed = || items.iter().map(|item| (item.clone(), item.clone())).collect::<Vec<_>>();
         if self.library == Library::Python {
-            return self.pick(&keyed);
+            return self.pick(&keyed());
         }
         self.check_types(items)?;
         match self.name {
-            "sort" => self.sort_numbers(keyed),
-            name => self.reduce(&keyed, name == "max"),
+            "sort" => self.sort_in_place(items),
+            name => self.reduce(&keyed(), name == "max"),
         }
     }
 
@@ -71,28 +71,6 @@ impl Call<'_> {
             }
         }
         Ok(best.1.clone())
-    }
-
-    /// `sort` of what JavaScript takes for numbers. Of texts, it asks the locale.
-    fn sort_numbers(&self, keyed: Vec<Keyed>) -> Answer {
-        if keyed.len() > 1 && keyed.iter().any(|(key, _)| matches!(key, Value::String(_))) {
-            return Err(self.differs("TypeScript sorts text as the locale has it"));
-        }
-        let single = keyed.len() < 2;
-        let as_number = |(key, item): Keyed| match coercion::number(&key) {
-            _ if single || matches!(key, Value::Undefined) => Ok((key, item)),
-            Some(number) if !number.is_nan() => Ok((Value::double(number), item)),
-            _ => Err(self.differs("TypeScript sorts what is no number")),
-        };
-        let keyed = keyed.into_iter().map(as_number).collect::<Result<Vec<_>, _>>()?;
-        // JavaScript puts what is undefined last, and asks nobody.
-        let (last, keyed): (Vec<_>, Vec<_>) =
-            keyed.into_iter().partition(|(key, _)| matches!(key, Value::Undefined));
-        if single && last.is_empty() {
-            return Ok(Value::array(keyed.into_iter().map(|(_, item)| item).collect()));
-        }
-        let Value::Array(sorted) = self.pick(&keyed)? else { return Ok(Value::Null) };
-        Ok(Value::array(sorted.iter().cloned().chain(last.into_iter().map(|(_, v)| v)).collect()))
     }
 
     /// The first greatest, the first least, or all in order.

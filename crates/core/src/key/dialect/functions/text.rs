@@ -60,23 +60,21 @@ impl Call<'_> {
         })
     }
 
-    /// TypeScript reverses a list in place, and evaluates an expression more than once. So the
-    /// result is certain only for a list that nobody else can see.
     pub(super) fn reverse(&self, value: &Value) -> Answer {
-        match (value, self.library) {
+        Ok(match (value, self.library) {
             (Value::String(text), Library::Python) => {
-                Ok(Value::String(Text(text.0.iter().rev().copied().collect())))
+                Value::String(Text(text.0.iter().rev().copied().collect()))
             }
             (Value::String(text), Library::TypeScript) => {
                 let units: Vec<u16> = text.units().into_iter().rev().collect();
-                Ok(Value::String(Text::from_units(&units)))
+                Value::String(Text::from_units(&units))
             }
-            (Value::Array(items), Library::TypeScript) if Arc::strong_count(items) > 1 => {
-                Err(self.differs("TypeScript reverses the event itself"))
+            (Value::Array(items), Library::Python) => {
+                Value::array(items.iter().rev().cloned().collect())
             }
-            (Value::Array(items), _) => Ok(Value::array(items.iter().rev().cloned().collect())),
-            (value, _) => Err(self.type_error(value)),
-        }
+            (Value::Array(items), Library::TypeScript) => return self.reverse_in_place(items),
+            (value, _) => return Err(self.type_error(value)),
+        })
     }
 
     /// What TypeScript cannot decode is `undefined` there, and an error in Python.
