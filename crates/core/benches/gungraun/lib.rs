@@ -1,0 +1,1 @@
+//! Empty: Cargo wants a library beside the benchmark.
