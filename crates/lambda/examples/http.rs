@@ -12,15 +12,15 @@
 //!
 //! Both responses are a 201 with the same receipt, the second with `idempotency-replayed: true`.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use lambda_http::{
     Body, Error, Request, RequestPayloadExt as _,
     http::{Response, StatusCode},
     service_fn,
     tower::ServiceBuilder,
 };
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation};
+use lambda_idempotency::{
+    Call, Clock as _, DynamoDbStore, Failure, Idempotency, Operation, SystemClock,
+};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -38,10 +38,9 @@ async fn charge(request: Request) -> Result<Response<Body>, Failure> {
     let call = request.extensions().get::<Call>().ok_or("a request without protection")?;
     // To be given to the payment provider as its own key: the same in every attempt.
     let provider_key = call.subkey("charge");
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(Failure::retry)?;
     let receipt = serde_json::json!({
         "charged": charge.amount, "currency": charge.currency, "providerKey": provider_key,
-        "receipt": format!("r-{}", now.as_nanos()),
+        "receipt": format!("r-{}", SystemClock.now().as_millis()),
     });
     respond(StatusCode::CREATED, &receipt.to_string())
 }
