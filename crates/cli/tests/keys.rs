@@ -411,9 +411,23 @@ fn what_cannot_be_tried_is_exit_code_2() {
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.contains("-: the event is not JSON (line 2, column 15)"), "{told}");
-    let secret = keys(["events/sqs.json", "--secret-from-env", "TEST_NO_SECRET"]);
-    assert_eq!(secret.code, Some(2));
-    assert!(secret.err.contains("TEST_NO_SECRET"), "{}", secret.err);
+}
+
+#[test]
+fn a_secret_comes_from_the_environment() {
+    let with = |secret: Option<&str>| {
+        let mut command = command(["events/sqs.json", "--secret-from-env", "TEST_SECRET"]);
+        command.env_remove("TEST_SECRET").envs(secret.map(|secret| ("TEST_SECRET", secret)));
+        tell(command)
+    };
+    let told = with(Some("a secret of 16 bytes and more"));
+    assert!(told.out.contains("operation#hmac-"), "{}", told.out);
+    assert!(!told.out.contains("16 bytes"), "it is not shown");
+    for (secret, problem) in [(None, "TEST_SECRET"), (Some("short"), "has 5 bytes")] {
+        let told = with(secret);
+        assert_eq!(told.code, Some(2));
+        assert!(told.err.contains(problem), "{}", told.err);
+    }
 }
 
 #[test]
@@ -430,6 +444,10 @@ fn its_help_says_that_it_shows_payloads() {
     let told = keys(["--help"]);
     assert!(told.out.contains("IT SHOWS PAYLOADS AND RAW KEYS"), "{}", told.out);
     assert!(told.out.contains("Exit code:"), "{}", told.out);
+    let words: Vec<_> = told.out.split([' ', ',', '.', '\n']).collect();
+    for source in lambda_idempotency::inspect::sources().chain(["http"]) {
+        assert!(words.contains(&source), "{source}: {}", told.out);
+    }
 }
 
 /// Splits a command line as a shell does, as far as the README needs it.
