@@ -1,8 +1,8 @@
 //! No log line and no error holds anything of a payload, a key or a result.
 
 use lambda_idempotency::{
-    Call, Failure, Function, Idempotency, MissingKey, Operation, StoreErrorKind, TracingObserver,
-    record,
+    Call, Dialect, Failure, Function, Idempotency, MissingKey, Operation, StoreErrorKind,
+    TracingObserver, record,
 };
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde::{Deserialize, Serialize};
@@ -171,6 +171,27 @@ async fn policies_for_missing_keys() {
     }
     drop(guard);
     check(&captured, &["rejected", "unprotected", "skipped"]);
+}
+
+#[tokio::test]
+async fn records_with_the_keys_of_another_library() {
+    let (world, captured) = (World::new(), Captured::default());
+    let guard = captured.start();
+    for dialect in [Dialect::powertools_python("p"), Dialect::powertools_typescript("t")] {
+        let operation = Operation::new("a").key("[id, n]").fingerprint("note").dialect(dialect);
+        let sqs = logging(&world).sqs(operation, handle).unwrap();
+        let lossy = format!("{{\"id\": [\"{SECRET}\", 0.1000000000000000055], \"n\": 1}}");
+        let bodies: Vec<String> = bodies().into_iter().chain([lossy]).collect();
+        for _ in 0..2 {
+            let messages = bodies.iter().enumerate();
+            let event = batch(messages.map(|(at, body)| with_body(&format!("m-{at}"), body)));
+            call(&world, &captured, &sqs, &event).await;
+        }
+        let other = body("").replace("\"note\":\"s3cr3t\"", "\"note\":\"another s3cr3t\"");
+        call(&world, &captured, &sqs, &batch([with_body("m-1", &other)])).await;
+    }
+    drop(guard);
+    check(&captured, &["executed", "replayed", "failed", "rejected", "mismatch", "accept_lossy"]);
 }
 
 #[tokio::test]

@@ -1,0 +1,62 @@
+//! No log line holds anything of a request, its key or its response.
+
+use lambda_http::http::Method;
+use lambda_idempotency::{Idempotency, StoreErrorKind, TracingObserver};
+use lambda_idempotency_testkit::faults::{Fault, GuardKind};
+
+use crate::{
+    secrets_capture::Captured,
+    support::{World, charges, post, request},
+};
+
+const SECRET: &str = "s3cr3t";
+
+#[tokio::test]
+async fn requests_in_every_state() {
+    let (world, captured) = (World::new(), Captured::default());
+    let idempotency = Idempotency::new(world.store.clone())
+        .with_clock(world.clock.clone())
+        .with_observer(TracingObserver);
+    let guard = captured.start();
+    let bodies = ["", "422 ", "500 ", "burn ", "huge ", "sleep "];
+    for operation in [charges(), charges().fingerprint("body")] {
+        let layer = idempotency.http(&operation).unwrap();
+        let send = async |request| {
+            if let Err(error) = world.send(&layer, request).await {
+                captured.error(&error);
+            }
+        };
+        for (at, body) in bodies.iter().enumerate() {
+            let key = format!("{SECRET}-{at}");
+            for body in
+                [format!("{body}{SECRET}"), format!("{body}{SECRET}"), format!("another {SECRET}")]
+            {
+                send(post(&key, &body)).await;
+            }
+        }
+        for header in [None, Some(""), Some("\"s3cr3t"), Some("s3cr3t s3cr3t")] {
+            let path = format!("/charges/{SECRET}?at={SECRET}");
+            send(request(Method::POST, &path, header, SECRET)).await;
+        }
+        world.store.outage();
+        send(post("s3cr3t-out", SECRET)).await;
+        world.store.heal();
+        let denied = Fault::refuse(StoreErrorKind::Denied);
+        world.store.inject(denied.guarded_by(GuardKind::Mine));
+        send(post("s3cr3t-lost", SECRET)).await;
+    }
+    drop(guard);
+    let text = captured.text();
+    for proof in [
+        "executed",
+        "replayed",
+        "mismatch",
+        "timed_out",
+        "unavailable",
+        "completion_lost",
+        "rejected",
+    ] {
+        assert!(text.contains(proof), "it would not have been seen: {proof}\n{text}");
+    }
+    assert_eq!(text.lines().find(|line| line.contains(SECRET)), None, "\n{text}");
+}
