@@ -137,6 +137,15 @@ mod tests {
     }
 
     #[test]
+    fn after_a_wait_the_learned_time_has_to_be_left_or_a_tenth() {
+        let (pace, budget) = (Pace::default(), Budget::new(at(0), Some(at(10_000))));
+        let allows = |ms| budget.allows_late(at(ms), &pace);
+        assert_eq!([allows(8_249), allows(8_250)], [true, false]);
+        pace.learn(Duration::from_millis(100));
+        assert_eq!([allows(9_149), allows(9_150)], [true, false]);
+    }
+
+    #[test]
     fn pace_rises_at_once_and_falls_slowly() {
         let pace = Pace::default();
         pace.learn(Duration::from_millis(800));
