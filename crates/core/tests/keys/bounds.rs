@@ -111,3 +111,19 @@ fn beyond_eight_mebibytes() {
     let doubled = format!("@{}", " | [@, @]".repeat(30));
     assert_eq!(selected(&doubled, "\"text\""), Err(SelectionError::TooLong));
 }
+
+/// The readers that `serde_json` has do not agree on the last few doubles: none of them is read.
+#[test]
+fn the_largest_doubles() {
+    for numeral in ["1.7976931348623157e308", "-17976931348623157e292", "1797.6931348623157e305"] {
+        let beside = format!("{{\"id\":\"a\",\"n\":{numeral}}}");
+        let error = Document::parse(&beside).unwrap_err();
+        assert!(error.to_string().contains("larger than any double"), "{numeral}: {error}");
+        let id = Expression::compile("id").unwrap();
+        let document = Document::read(&beside, &Reads::of([&id])).unwrap();
+        assert_eq!(id.select(&document).unwrap().canonical_bytes(), b"\"a\"", "{numeral}");
+    }
+    let beside = "{\"id\":\"a\",\"n\":1.7969e308}";
+    assert_eq!(selected("id", beside).unwrap(), "\"a\"");
+    assert_eq!(selected("n", beside), Err(SelectionError::InexactNumber));
+}
