@@ -244,7 +244,8 @@ impl Views<'_> {
     /// What is selected, part by part; what is missing is `null`.
     fn parts(&mut self, path: &Path) -> Result<Vec<(String, Value)>, Rejection> {
         let selected = path.expression.evaluate(self.document(path.view)?);
-        let selected = selected.map_err(|error| Rejection::Key { expression: path.text(), error })?;
+        let selected =
+            selected.map_err(|error| Rejection::Key { expression: path.text(), error })?;
         let names = path.expression.parts();
         Ok(match selected {
             Value::Array(items) if !names.is_empty() => names.into_iter().zip(items).collect(),

@@ -89,7 +89,7 @@ pub use lambda_idempotency_core::{
     store::{Store, StoreError, StoreErrorKind},
 };
 #[cfg(feature = "dynamodb")]
-pub use lambda_idempotency_dynamodb::DynamoDbStore;
+pub use lambda_idempotency_dynamodb::{self as dynamodb, DynamoDbStore};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -206,7 +206,7 @@ fn colour(outcome: &Outcome) -> Color {
         Outcome::Replayed | Outcome::Coalesced | Outcome::Skipped | Outcome::Superseded => {
             Color::Cyan
         }
-        Outcome::Returned | Outcome::Busy | Outcome::Fenced => Color::Yellow,
+        Outcome::Returned | Outcome::Busy | Outcome::Fenced | Outcome::Diverted => Color::Yellow,
         _ => Color::Red,
     }
 }

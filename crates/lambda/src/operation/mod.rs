@@ -92,6 +92,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Whether the operation says where its key is.
+    #[cfg(feature = "http")]
     pub(crate) const fn names_key(&self) -> bool {
         self.spoken.is_some() || self.key.is_some()
     }
