@@ -6,6 +6,7 @@ mod guarantees;
 mod links;
 mod names;
 mod scenarios;
+mod settings;
 
 use std::{fs, path::PathBuf};
 

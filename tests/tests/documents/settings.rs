@@ -1,0 +1,59 @@
+//! The README's tables of what can be set on an operation, and its list of crates, lack nothing.
+
+use std::{collections::BTreeSet, fs};
+
+use crate::{read, root};
+
+/// The methods of `impl Operation` that give an operation back: its settings.
+fn settings(source: &str) -> BTreeSet<String> {
+    let methods = source.split("pub fn ").skip(1);
+    let settings = methods.filter(|method| {
+        let signature = method.split('{').next().unwrap_or(method);
+        let gives_itself = signature.contains("-> Self");
+        gives_itself && (signature.contains("(self") || signature.contains("mut self"))
+    });
+    settings.filter_map(|method| method.split(['(', '<']).next()).map(str::to_owned).collect()
+}
+
+fn every_setting() -> BTreeSet<String> {
+    let mut files = vec![root().join("crates/lambda/src/records.rs")];
+    let folder = fs::read_dir(root().join("crates/lambda/src/operation")).expect("a folder");
+    files.extend(folder.map(|file| file.expect("a file").path()));
+    files.iter().flat_map(|file| settings(&fs::read_to_string(file).expect("a file"))).collect()
+}
+
+/// What the first column of the README's tables names: `` `on_busy(hook)` ``, without its arguments.
+fn named(readme: &str) -> BTreeSet<String> {
+    let cells = readme.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let words = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    words.filter_map(|word| word.split('(').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_setting_of_an_operation_is_in_the_readme() {
+    let settings = every_setting();
+    assert!(settings.len() > 25, "{settings:?}: are these the settings?");
+    let missing: Vec<_> = settings.difference(&named(&read("README.md"))).cloned().collect();
+    assert!(missing.is_empty(), "not in README.md: {missing:?}");
+}
+
+#[test]
+fn every_crate_is_in_the_readme() {
+    let readme = read("README.md");
+    let crates = fs::read_dir(root().join("crates")).expect("a folder");
+    for folder in crates.map(|folder| folder.expect("a folder").file_name()) {
+        let link = format!("](crates/{})", folder.to_string_lossy());
+        assert!(
+            readme.lines().any(|line| line.starts_with("| [`") && line.contains(&link)),
+            "{link}"
+        );
+    }
+}
+
+#[test]
+fn a_setting_that_is_left_out_is_found_out() {
+    let source = "pub fn a(mut self, n: u32) -> Self {}\npub fn b<T>(self) -> Self {}\n\
+                  pub fn new() -> Self {}\npub fn name(&self) -> &str {}";
+    assert_eq!(settings(source), ["a", "b"].map(str::to_owned).into());
+    assert_eq!(named("| `a(n)`, `c` | `b` |\n`d`"), ["a", "c"].map(str::to_owned).into());
+}
