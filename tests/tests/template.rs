@@ -15,6 +15,8 @@
 mod checks;
 #[path = "template/document.rs"]
 mod document;
+#[path = "template/stream.rs"]
+mod stream;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -80,6 +82,7 @@ fn every_check_notices_what_it_is_for() {
     let notification = "/Resources/OrdersFunction/Properties/Events/OrderNotifications/Properties";
     let placed = "/Resources/OrdersFunction/Properties/Events/OrderPlaced/Properties";
     let asynchronous = "/Resources/OrdersFunction/Properties/EventInvokeConfig";
+    let mapping = format!("{}/Properties", stream::MAPPING);
     let table = "/Resources/IdempotencyTable/Properties";
     let idempotency = "/Resources/OrdersRole/Properties/Policies/0/PolicyDocument/Statement/0";
     let orders = "/Resources/OrdersRole/Properties/Policies/1/PolicyDocument/Statement/0";
@@ -163,6 +166,28 @@ fn every_check_notices_what_it_is_for() {
                 .into(),
             None,
             "events.amazonaws.com",
+        ),
+        // The stream.
+        (format!("{mapping}/FunctionResponseTypes"), None, "FunctionResponseTypes"),
+        (format!("{mapping}/BisectBatchOnFunctionError"), None, "BisectBatchOnFunctionError"),
+        (format!("{mapping}/MaximumRetryAttempts"), None, "MaximumRetryAttempts"),
+        (format!("{mapping}/MaximumRetryAttempts"), Some(json!(-1)), "MaximumRetryAttempts"),
+        (
+            format!("{mapping}/MaximumRecordAgeInSeconds"),
+            Some(json!(86_400)),
+            "MaximumRecordAgeInSeconds",
+        ),
+        (format!("{mapping}/DestinationConfig"), None, "OnFailure"),
+        (format!("{}/Condition", stream::MAPPING), None, "Condition"),
+        (
+            format!("{}/Properties/PolicyDocument/Statement/0/Resource", stream::POLICY),
+            Some(json!("*")),
+            "OrderStreamPolicy",
+        ),
+        (
+            "/Resources/Surplus".into(),
+            Some(json!({"Type": "AWS::IAM::Policy"})),
+            "grants rights that no check knows",
         ),
         // The tables.
         (

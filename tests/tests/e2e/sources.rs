@@ -1,21 +1,23 @@
-//! One function for three sources: each event goes to its own operation, and what is of none of them
+//! One function for several sources: each event goes to its own operation, and what is of none of them
 //! is refused with a reason.
 
 use lambda_idempotency_local::InvocationResult;
-use lambda_idempotency_tests::events::{batch_of, event, notification, order};
+use lambda_idempotency_tests::events::{batch_of, event, kinesis, notification, order};
 use serde_json::{Value, json};
 
 use crate::support::{World, error, history, outcomes};
 
 #[tokio::test]
-async fn one_function_handles_all_three_sources() {
+async fn one_function_handles_all_its_sources() {
     let world = World::new().await;
     let queued = world.send(&batch_of([order("o-1")])).await;
     let announced = world.send(&notification("n-1", &order("o-2"))).await;
     let requested = world.send(&event("e-1", &order("o-3"))).await;
+    let streamed = world.send(&kinesis([(0, 4, "c-17", order("o-4"))])).await;
     assert_eq!(history(&queued), [("m-o-1", 1, "executed")]);
     assert_eq!(history(&announced), [("n-1", 1, "executed")]);
     assert_eq!(history(&requested), [("e-1", 1, "executed")]);
+    assert_eq!(history(&streamed), [("49545115233661843560000000004", 1, "executed")]);
     let told = |report: &lambda_idempotency_local::DeliveryReport| {
         let line = report.records().next().unwrap().told.clone().unwrap();
         (line.source, line.operation)
@@ -24,7 +26,8 @@ async fn one_function_handles_all_three_sources() {
     assert_eq!(told(&queued), pair("sqs", "place-queued-order"));
     assert_eq!(told(&announced), pair("sns", "place-announced-order"));
     assert_eq!(told(&requested), pair("eventbridge", "place-requested-order"));
-    world.assert_placed_once(["o-1", "o-2", "o-3"]);
+    assert_eq!(told(&streamed), pair("kinesis", "place-streamed-order"));
+    world.assert_placed_once(["o-1", "o-2", "o-3", "o-4"]);
 }
 
 #[tokio::test]
@@ -39,27 +42,29 @@ async fn each_source_knows_its_own_duplicates() {
     world.assert_placed_once(["o-2", "o-3"]);
 }
 
-/// Three operations: an order that is both queued and announced is two pieces of work.
+/// Four operations: an order that is both queued and announced is two pieces of work.
 #[tokio::test]
 async fn operations_do_not_share_keys() {
     let world = World::new().await;
     let order = order("o-1");
-    let events = [batch_of([order.clone()]), notification("n-1", &order), event("e-1", &order)];
+    let streamed = kinesis([(0, 1, "c-17", order.clone())]);
+    let queued = batch_of([order.clone()]);
+    let events = [queued, notification("n-1", &order), event("e-1", &order), streamed];
     for event in events {
         assert_eq!(outcomes(&world.send(&event).await), ["executed"]);
     }
-    assert_eq!(world.placed()["o-1"], 3);
-    assert_eq!(world.claims().len(), 3);
+    assert_eq!(world.placed()["o-1"], 4);
+    assert_eq!(world.claims().len(), 4);
 }
 
 #[tokio::test]
 async fn an_event_of_another_source_is_refused_by_name() {
     let world = World::new().await;
-    let kinesis = json!({ "Records": [{ "eventSource": "aws:kinesis", "kinesis": {},
-        "eventSourceARN": "arn:aws:kinesis:eu-west-1:111122223333:stream/orders" }] });
+    let changes = json!({ "Records": [{ "eventSource": "aws:dynamodb", "dynamodb": {},
+        "eventSourceARN": "arn:aws:dynamodb:eu-west-1:111122223333:table/orders/stream/2026" }] });
     let unknown: [(Value, &str); 5] = [
         (json!({ "command": "recount-stock" }), "nor a `detail-type`"),
-        (kinesis, "aws:kinesis"),
+        (changes, "aws:dynamodb"),
         (json!([1, 2]), "no JSON object"),
         // Not even if its items are what the members would be.
         (json!([batch_of([order("o-1")])["Records"]]), "no JSON object"),
@@ -69,7 +74,7 @@ async fn an_event_of_another_source_is_refused_by_name() {
         let invocation = world.invoke(&event).await.unwrap();
         let (kind, text) = error(&invocation.result);
         assert_eq!(kind, "Idempotency.UnknownEvent");
-        assert!(text.contains("(sqs, sns, eventbridge)"), "{text}");
+        assert!(text.contains("(sqs, sns, eventbridge, kinesis)"), "{text}");
         assert!(text.contains(found) && text.contains(".otherwise("), "{text}");
         assert_eq!(invocation.dynamodb.requests(), 0, "nothing is claimed");
     }

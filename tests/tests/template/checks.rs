@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::document::{at, entries, get_att, items, keys};
+use crate::{
+    document::{at, entries, get_att, items, keys},
+    stream,
+};
 
 pub(crate) type Problems = Vec<String>;
 
-const CHECKS: [fn(&Value) -> Problems; 9] = [
+const CHECKS: [fn(&Value) -> Problems; 11] = [
     function_settings,
     environment,
     queue_events,
@@ -18,6 +21,8 @@ const CHECKS: [fn(&Value) -> Problems; 9] = [
     tables,
     permissions,
     alarms,
+    stream::mapping,
+    stream::permissions,
 ];
 
 pub(crate) const FUNCTION: &str = "/Resources/OrdersFunction/Properties";
@@ -50,6 +55,7 @@ fn environment(template: &Value) -> Problems {
         ("ORDERS_SQS_KEY", "SqsKeyPath"),
         ("ORDERS_SNS_KEY", "SnsKeyPath"),
         ("ORDERS_EVENTBRIDGE_KEY", "EventBridgeKeyPath"),
+        ("ORDERS_KINESIS_KEY", "KinesisKeyPath"),
     ];
     let variables = format!("{FUNCTION}/Environment/Variables");
     let mut problems: Problems = names
@@ -63,7 +69,7 @@ fn environment(template: &Value) -> Problems {
             problems.push(format!("{variables}/{name}: the function reads no such variable"));
         }
     }
-    for parameter in ["SqsKeyPath", "SnsKeyPath", "EventBridgeKeyPath"] {
+    for parameter in ["SqsKeyPath", "SnsKeyPath", "EventBridgeKeyPath", "KinesisKeyPath"] {
         problems.extend(expect(
             template,
             &format!("/Parameters/{parameter}/Default"),
@@ -387,7 +393,7 @@ fn alarms(template: &Value) -> Problems {
     .collect()
 }
 
-fn expect(template: &Value, pointer: &str, expected: Value) -> Problems {
+pub(crate) fn expect(template: &Value, pointer: &str, expected: Value) -> Problems {
     let found = at(template, pointer);
     if *found == expected {
         return Problems::new();
