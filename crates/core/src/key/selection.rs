@@ -47,10 +47,10 @@ pub enum SelectionError {
     /// Each part of a list is missing or empty, though they are optional one by one.
     #[error("each of its parts is missing, null or empty; one must be there")]
     AllMissing,
-    /// More than 8 MiB.
-    #[error("it selects more than 8 MiB")]
+    /// More than 8 MiB; under a dialect, 64 MiB as that writes it.
+    #[error("it selects more than a key is made of; select less of the record")]
     TooLong,
-    /// The document was [read](Document::read) for other expressions.
+    /// The document was [read](super::Document::read) for other expressions.
     #[error("the document was read for other expressions, and lacks what this one looks at")]
     Unread,
     /// A number that a double cannot hold exactly: two distinct ones could look the same.

@@ -26,14 +26,15 @@
 //! # What is refused
 //!
 //! Both libraries give some distinct records one key, and answer one with the other's result. Such
-//! records are refused here ([`SelectionError::Lossy`], and for what is missing the errors that our
+//! records are refused here ([`SelectionError::Lossy`](super::SelectionError::Lossy), and for what is missing the errors that our
 //! own keys have), unless [`Dialect::accept_lossy`] asks for exactly what Powertools does.
 //!
 //! What depends on more than the record is an error under either. In TypeScript, `sort` of texts
 //! follows the machine's locale, `reverse` of a list of the event turns that around at each
 //! evaluation, and a field such as `toString` that is missing is a function. Integers beyond 128 bits
 //! are not added, and what would fail for every record on which it is evaluated (an unknown function)
-//! is refused at start.
+//! is refused at start. So is what is out of proportion: texts of more than 8 MiB, JSON that nests
+//! deeper than 128 levels, and more than 8 MiB of decompressed text in one record.
 
 mod ast;
 mod coercion;
