@@ -2,7 +2,7 @@
 //! its order, how failure is told, what to set in the template, and an example that runs.
 //!
 //! The examples themselves are documentation tests of `lambda-idempotency`. That the template of the
-//! example function has what the pages ask for is checked in `template.rs`.
+//! example function has what the pages ask for is checked in `template`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 

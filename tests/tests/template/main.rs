@@ -6,17 +6,26 @@
 //!
 //! A check is a function from the parsed template to the problems it found; a last test breaks the
 //! template in every way that a check is meant to notice, and asks whether it does.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `checks` | the list of all checks |
+//! | `function`, `role`, `queue`, `asynchronous`, `stream`, `tables`, `alarms` | the checks, by what they look at |
+//! | `document` | the template as JSON |
 
 // A test may panic; Clippy knows that of functions marked `#[test]` only. And what is indexed here
 // is JSON, where a missing member is null.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
-#[path = "template/checks.rs"]
+mod alarms;
+mod asynchronous;
 mod checks;
-#[path = "template/document.rs"]
 mod document;
-#[path = "template/stream.rs"]
+mod function;
+mod queue;
+mod role;
 mod stream;
+mod tables;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,0 +1,55 @@
+//! The function: how it is built and run, and what it is told.
+
+use serde_json::{Value, json};
+
+use crate::{
+    checks::{FUNCTION, Problems, expect},
+    document::{at, keys},
+};
+
+/// It is built as `orders`, and runs as a custom runtime on Arm with JSON logs.
+pub(crate) fn settings(template: &Value) -> Problems {
+    let metadata = "/Resources/OrdersFunction/Metadata";
+    [
+        expect(template, &format!("{metadata}/BuildMethod"), json!("rust-cargolambda")),
+        expect(template, &format!("{metadata}/BuildProperties/Binary"), json!("orders")),
+        expect(template, &format!("{FUNCTION}/CodeUri"), json!(".")),
+        expect(template, &format!("{FUNCTION}/Handler"), json!("bootstrap")),
+        expect(template, &format!("{FUNCTION}/Runtime"), json!("provided.al2023")),
+        expect(template, &format!("{FUNCTION}/Architectures"), json!(["arm64"])),
+        expect(template, &format!("{FUNCTION}/LoggingConfig/LogFormat"), json!("JSON")),
+    ]
+    .concat()
+}
+
+/// It is told its tables and its key paths, under the names that it reads, and nothing unknown.
+pub(crate) fn environment(template: &Value) -> Problems {
+    let names = [
+        ("IDEMPOTENCY_TABLE", "IdempotencyTable"),
+        ("ORDERS_TABLE", "OrdersTable"),
+        ("ORDERS_SQS_KEY", "SqsKeyPath"),
+        ("ORDERS_SNS_KEY", "SnsKeyPath"),
+        ("ORDERS_EVENTBRIDGE_KEY", "EventBridgeKeyPath"),
+        ("ORDERS_KINESIS_KEY", "KinesisKeyPath"),
+    ];
+    let variables = format!("{FUNCTION}/Environment/Variables");
+    let mut problems: Problems = names
+        .iter()
+        .flat_map(|(name, target)| {
+            expect(template, &format!("{variables}/{name}"), json!({ "Ref": target }))
+        })
+        .collect();
+    for name in keys(at(template, &variables)) {
+        if name != "RUST_LOG" && !names.iter().any(|(known, _)| *known == name) {
+            problems.push(format!("{variables}/{name}: the function reads no such variable"));
+        }
+    }
+    for parameter in ["SqsKeyPath", "SnsKeyPath", "EventBridgeKeyPath", "KinesisKeyPath"] {
+        problems.extend(expect(
+            template,
+            &format!("/Parameters/{parameter}/Default"),
+            json!("orderId"),
+        ));
+    }
+    problems
+}
