@@ -33,5 +33,6 @@ mod streams;
 mod support;
 mod support_streams;
 mod unknown_events;
+mod views;
 mod whole_records;
 mod windows;

@@ -13,14 +13,14 @@ fn piped(world: &World) -> Function {
 }
 
 /// In a pipe, what is in `kinesis` stands beside the rest.
-fn flat(mut record: Value) -> Value {
+pub(crate) fn flat(mut record: Value) -> Value {
     let data = record.as_object_mut().unwrap().remove("kinesis").unwrap();
     record.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
     record
 }
 
 /// In a pipe, what stands around a broker's messages stands in each of them.
-fn from_broker(mut record: Value, source: &str, arn: &str) -> Value {
+pub(crate) fn from_broker(mut record: Value, source: &str, arn: &str) -> Value {
     record["eventSource"] = source.into();
     record["eventSourceArn"] = arn.into();
     record
