@@ -1,4 +1,5 @@
-//! Renewing short leases: which are due, and the one call on its way.
+//! Renewing short leases: one call of the store at a time unless it takes long, and in it all that is
+//! due.
 
 use std::{
     sync::Arc,
@@ -6,11 +7,12 @@ use std::{
     time::Duration,
 };
 
+use super::calls::{Calls, FIRST_CALL, PATIENCE, ends};
 use crate::{
-    clock::{BoxFuture, Timestamp},
+    clock::Timestamp,
     key::Key,
     record::Record,
-    store::{Guard, Store, Verdict, Write, each, unanswered},
+    store::{Guard, Store, Verdict, Write},
 };
 
 /// The next renewal of a lease.
@@ -25,6 +27,8 @@ pub(super) struct Beat {
     pub(super) ceiling: Timestamp,
     /// What to write instead of the renewal that follows from the record as we know it.
     pub(super) instead: Option<(Guard, Record)>,
+    /// How often it had no answer.
+    pub(super) tries: u32,
 }
 
 /// A renewal on its way, and what it writes.
@@ -37,8 +41,7 @@ pub(super) struct Renewal {
 #[derive(Default)]
 pub(super) struct Heartbeat {
     beats: Vec<Beat>,
-    sent: Vec<Renewal>,
-    call: Option<BoxFuture<'static, Vec<Verdict>>>,
+    calls: Calls<Renewal>,
 }
 
 impl Heartbeat {
@@ -56,51 +59,51 @@ impl Heartbeat {
         self.all().filter(|beat| now > beat.lease_until).map(|beat| beat.at).collect()
     }
 
-    /// Takes what is due, unless a call is on its way already.
+    /// Takes what is due, unless a call is on its way that may be back soon.
     pub(super) fn take_due(&mut self, now: Timestamp) -> Vec<Beat> {
-        if self.call.is_some() {
+        if self.calls.next(now) > now {
             return Vec::new();
         }
         self.beats.extract_if(.., |beat| beat.due <= now).collect()
     }
 
+    /// Renews leases of this `length`. What is due has two thirds of it left: a sixth at most is spent
+    /// waiting for the call before, a sixth on the first try, two on the second.
     pub(super) fn send(
         &mut self,
-        store: Arc<dyn Store>,
-        renewals: Vec<(Renewal, Key, Guard)>,
-        deadline: Timestamp,
+        store: &Arc<dyn Store>,
+        due: Vec<(Renewal, Key, Guard)>,
+        now: Timestamp,
+        length: Duration,
     ) {
-        let mut writes = Vec::with_capacity(renewals.len());
-        for (renewal, key, guard) in renewals {
+        let beats = || due.iter().map(|(renewal, ..)| &renewal.beat);
+        let Some(lapse) = beats().map(|beat| beat.lease_until).min() else { return };
+        let tries = beats().map(|beat| beat.tries).max().unwrap_or_default();
+        let deadline = lapse.min(ends(now, FIRST_CALL.min(length / 6), tries));
+        let mut writes = Vec::with_capacity(due.len());
+        let mut renewals = Vec::with_capacity(due.len());
+        for (renewal, key, guard) in due {
             writes.push(Write { key, guard, record: Some(renewal.record.clone()) });
-            self.sent.push(renewal);
+            renewals.push(renewal);
         }
-        if !writes.is_empty() {
-            self.call = Some(Box::pin(async move { store.write(&writes, deadline).await }));
-        }
+        let store = Arc::clone(store);
+        let call = Box::pin(async move { store.write(&writes, deadline).await });
+        self.calls.send(renewals, now.plus(PATIENCE.min(length / 6)), call);
     }
 
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<(Renewal, Verdict)>> {
-        match &mut self.call {
-            Some(call) => call.as_mut().poll(context).map(|verdicts| {
-                self.call = None;
-                let verdicts = each(verdicts, Verdict::Unknown(unanswered()));
-                std::mem::take(&mut self.sent).into_iter().zip(verdicts).collect()
-            }),
-            None => Poll::Pending,
-        }
+        self.calls.poll(context)
     }
 
     /// When something has to be done: a renewal, or giving up a lease that has not lapsed at `now`.
     pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let standing = self.all().filter(|beat| now <= beat.lease_until);
         let lapses = standing.map(|beat| beat.lease_until.plus(Duration::from_millis(1)));
-        let idle = self.call.is_none();
-        let due = self.beats.iter().filter(|_| idle).map(|beat| beat.due);
+        let due = self.beats.iter().map(|beat| self.calls.next(beat.due));
         lapses.chain(due).min()
     }
 
     fn all(&self) -> impl Iterator<Item = &Beat> {
-        self.beats.iter().chain(self.sent.iter().map(|renewal| &renewal.beat))
+        self.beats.iter().chain(self.calls.members().map(|renewal| &renewal.beat))
     }
 }

@@ -48,7 +48,7 @@ impl Drive<'_> {
             return;
         };
         let due = lease_until.minus(length - length / 3);
-        self.heartbeat.add(Beat { at, due, lease_until, ceiling, instead: None });
+        self.heartbeat.add(Beat { at, due, lease_until, ceiling, instead: None, tries: 0 });
     }
 
     /// Renews what is due, and stops what runs without a lease.
@@ -68,11 +68,9 @@ impl Drive<'_> {
         }
         let entries = &self.entries;
         self.heartbeat.retain(|at| entries.get(at).is_some_and(Entry::is_kept));
-        let mut deadline = now.plus(length / 3);
         let mut renewals = Vec::new();
         for mut beat in self.heartbeat.take_due(now) {
             let lease_until = beat.ceiling.min(now.plus(length));
-            deadline = deadline.min(beat.lease_until);
             let entry = self.entry(beat.at);
             let (Some(key), Some(held)) = (&entry.key, &entry.held) else { continue };
             let own = || match held.write(&Settlement::Renew { lease_until }, now) {
@@ -82,7 +80,7 @@ impl Drive<'_> {
             let Some((guard, record)) = beat.instead.take().or_else(own) else { continue };
             renewals.push((Renewal { beat, record }, key.clone(), guard));
         }
-        self.heartbeat.send(self.engine.store.clone(), renewals, deadline);
+        self.heartbeat.send(&self.engine.store, renewals, now, length);
     }
 
     pub(super) fn renewed(&mut self, renewal: Renewal, verdict: Verdict) {
@@ -108,7 +106,8 @@ impl Drive<'_> {
             }
             // Until the lease has run out: then the handler is stopped.
             Verdict::Unknown(_) => {
-                self.heartbeat.add(Beat { due: self.now().plus(PAUSE), ..beat });
+                let (due, tries) = (self.now().plus(PAUSE), beat.tries + 1);
+                self.heartbeat.add(Beat { due, tries, ..beat });
             }
         }
     }

@@ -25,6 +25,7 @@
 
 mod answers;
 mod budget;
+mod calls;
 mod claims;
 mod drive;
 mod ending;

@@ -7,10 +7,14 @@ use lambda_idempotency_core::{
     failure::Failure,
     policy::Lease,
     record::{Owner, Record, Status},
+    store::{Guard, Write},
 };
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
 
-use crate::support::{START, World, ok, rec, slow};
+use crate::{
+    support::{START, World, key, labels, ok, rec, slow},
+    throttled::Throttled,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LENGTH: Duration = Duration::from_secs(6);
@@ -93,7 +97,7 @@ fn taken_over(status: Status) -> Record {
 async fn a_handler_that_is_fenced_is_stopped_at_its_next_heartbeat() {
     let world = world();
     let fenced = rec("a", |world: World, _| async move {
-        world.store.inner().insert(crate::support::key("a"), taken_over(Status::InProgress));
+        world.store.inner().insert(key("a"), taken_over(Status::InProgress));
         world.clock.sleep(30 * SECOND).await;
         Ok(())
     });
@@ -107,7 +111,7 @@ async fn a_handler_that_is_fenced_is_stopped_at_its_next_heartbeat() {
 async fn a_handler_whose_work_was_done_by_another_is_stopped_and_acknowledged() {
     let world = world();
     let late = rec("a", |world: World, _| async move {
-        world.store.inner().insert(crate::support::key("a"), taken_over(Status::Completed));
+        world.store.inner().insert(key("a"), taken_over(Status::Completed));
         world.clock.sleep(30 * SECOND).await;
         Ok(())
     });
@@ -155,4 +159,26 @@ async fn many_leases_are_renewed_in_one_call() {
     let outcomes = world.deliver(labels.map(|label| slow(label, 5 * SECOND)).into()).await;
     assert_eq!(outcomes, ["executed"; 8]);
     assert!(world.store.write_calls() <= 5, "{} calls", world.store.write_calls());
+}
+
+#[tokio::test]
+async fn renewals_that_are_throttled_do_not_cost_the_others_theirs() {
+    let world = world();
+    let hot = |write: &Write| {
+        let renews = matches!(write.guard, Guard::Seen(_));
+        renews && (write.key == key("hot") || write.key == key("hot too"))
+    };
+    let a_moment = Duration::from_millis(20);
+    // `b` is due a moment after the first one that is throttled, and shares the call of the second.
+    let records = vec![
+        slow("hot", 15 * SECOND),
+        slow("before the second", a_moment).group("hot"),
+        slow("hot too", 15 * SECOND).group("hot"),
+        slow("before b", a_moment).group("b"),
+        slow("b", 15 * SECOND).group("b"),
+    ];
+    let throttled = Throttled { world: world.clone(), hot };
+    let outcomes = world.clock.drive(world.invoke_on(throttled, records)).await;
+    assert_eq!(labels(&outcomes), ["fenced", "executed", "fenced", "executed", "executed"]);
+    world.ledger.assert_once("b");
 }

@@ -17,3 +17,4 @@ mod order;
 mod policies;
 mod settling;
 mod support;
+mod throttled;

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    clock::{BoxFuture, Clock, Timestamp},
-    key::Key,
+    clock::{Clock, Timestamp},
     outcome::{Kept, Outcome},
     record::{Record, Status},
-    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{StoreErrorKind, Write},
 };
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
-use crate::support::{World, failing, key, labels, ok, rec, slow};
+use crate::{
+    support::{World, failing, key, labels, ok, rec, slow},
+    throttled::Throttled,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -27,52 +29,16 @@ async fn what_finishes_while_a_completion_is_on_its_way_goes_together_in_the_nex
     assert_eq!(world.store.write_calls(), 3, "one claim, then a, then b to d");
 }
 
-/// Applies all but completions of `a`, which it tries until the deadline of the call: a partition
-/// that is throttled.
-struct Throttled(World);
-
-impl Store for Throttled {
-    fn write<'a>(
-        &'a self,
-        writes: &'a [Write],
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Verdict>> {
-        Box::pin(async move {
-            let hot = |write: &Write| {
-                let done = write.record.as_ref().is_some_and(|r| r.status == Status::Completed);
-                done && write.key == key("a")
-            };
-            if writes.iter().any(hot) {
-                self.0.clock.sleep(deadline.since(self.0.clock.now())).await;
-            }
-            let mut verdicts = Vec::new();
-            for write in writes {
-                verdicts.extend(if hot(write) {
-                    let error = StoreError::new(StoreErrorKind::Throttled, "still");
-                    vec![Verdict::Unknown(error)]
-                } else {
-                    self.0.store.write(std::slice::from_ref(write), deadline).await
-                });
-            }
-            verdicts
-        })
-    }
-
-    fn read<'a>(
-        &'a self,
-        keys: &'a [Key],
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
-        self.0.store.read(keys, deadline)
-    }
-}
-
 #[tokio::test]
 async fn a_completion_that_is_throttled_does_not_cost_the_others_theirs() {
     let world = World::new();
     // `d` finishes with `a`, and shares its first call.
     let records = vec![ok("a"), slow("b", SECOND / 2), slow("c", 5 * SECOND), ok("d")];
-    let throttled = Throttled(world.clone());
+    let hot = |write: &Write| {
+        let done = write.record.as_ref().is_some_and(|r| r.status == Status::Completed);
+        done && write.key == key("a")
+    };
+    let throttled = Throttled { world: world.clone(), hot };
     let outcomes = world.clock.drive(world.invoke_on(throttled, records)).await;
     assert_eq!(labels(&outcomes), ["completion_lost", "executed", "executed", "executed"]);
     for label in ["b", "c", "d"] {

@@ -1,0 +1,85 @@
+//! Calls of the store that are on their way: the next one need not wait for one that takes long.
+//!
+//! A call is back with the slowest of its members. One that is throttled, because its key lies in a hot
+//! partition, must not hold up the others: neither those that share its call, which therefore ends
+//! early, and takes twice as long at each further try; nor those that come after it.
+
+use std::{
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use crate::{
+    clock::{BoxFuture, Timestamp},
+    store::{Verdict, each, unanswered},
+};
+
+/// How long the next call waits for the last one.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a call may take at first.
+pub(super) const FIRST_CALL: Duration = Duration::from_secs(5);
+
+/// When a call ends that is made now for the first time or, after `tries` that failed, again.
+pub(super) fn ends(now: Timestamp, first: Duration, tries: u32) -> Timestamp {
+    now.plus(first.saturating_mul(1 << tries.min(8)))
+}
+
+/// The calls on their way, and what is asked for in each.
+pub(super) struct Calls<M> {
+    sent: Vec<Sent<M>>,
+}
+
+struct Sent<M> {
+    members: Vec<M>,
+    /// From when on the next call need not wait for this one.
+    free_from: Timestamp,
+    call: BoxFuture<'static, Vec<Verdict>>,
+}
+
+impl<M> Default for Calls<M> {
+    fn default() -> Self {
+        Self { sent: Vec::new() }
+    }
+}
+
+impl<M> Calls<M> {
+    pub(super) fn send(
+        &mut self,
+        members: Vec<M>,
+        free_from: Timestamp,
+        call: BoxFuture<'static, Vec<Verdict>>,
+    ) {
+        self.sent.push(Sent { members, free_from, call });
+    }
+
+    /// When a call can go that is due at `due`.
+    pub(super) fn next(&self, due: Timestamp) -> Timestamp {
+        self.sent.last().map_or(due, |last| due.max(last.free_from))
+    }
+
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<(M, Verdict)>> {
+        for place in 0..self.sent.len() {
+            let Some(sent) = self.sent.get_mut(place) else { break };
+            if let Poll::Ready(verdicts) = sent.call.as_mut().poll(context) {
+                let verdicts = each(verdicts, Verdict::Unknown(unanswered()));
+                let members = self.sent.remove(place).members;
+                return Poll::Ready(members.into_iter().zip(verdicts).collect());
+            }
+        }
+        Poll::Pending
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    pub(super) fn members(&self) -> impl Iterator<Item = &M> {
+        self.sent.iter().flat_map(|sent| &sent.members)
+    }
+
+    /// Gives up all of them.
+    pub(super) fn abandon(&mut self) -> impl Iterator<Item = M> {
+        std::mem::take(&mut self.sent).into_iter().flat_map(|sent| sent.members)
+    }
+}
