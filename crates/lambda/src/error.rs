@@ -33,6 +33,20 @@ pub enum ConfigError {
         /// The name.
         name: Arc<str>,
     },
+    /// No event ever reaches a handler: one before it in the function takes them all.
+    #[error(
+        "operation `{operation}` is never reached: `{before}` stands before it and takes every \
+         {source_name} event that is for it; say which records are whose (`.from_queue(\"...\")`, \
+         `.detail_type(\"...\")`, ...), or put the narrower one first"
+    )]
+    OutOfReach {
+        /// The operation.
+        operation: Arc<str>,
+        /// The source of both.
+        source_name: &'static str,
+        /// The operation that takes its events.
+        before: Arc<str>,
+    },
     /// An expression has a mistake.
     #[error("{what} of operation `{operation}`: {source}")]
     Expression {
@@ -111,6 +125,16 @@ pub enum ConfigError {
         operation: Arc<str>,
         /// The variable.
         variable: String,
+    },
+    /// The key expression in an environment variable has a mistake.
+    #[error("key of operation `{operation}`, from the environment variable {variable}: {source}")]
+    VariableExpression {
+        /// The operation.
+        operation: Arc<str>,
+        /// The variable.
+        variable: String,
+        /// The mistake and its place.
+        source: ExpressionError,
     },
     /// What the key is made of does not exist before AWS delivers it.
     #[error(
@@ -207,7 +231,18 @@ impl From<InvocationError> for Diagnostic {
     }
 }
 
+/// So that a handler which returns `Result<_, RunError>` has an `errorType` to alarm on, as
+/// [`InvocationError`] has. In a `Box<dyn Error>` it would be the name of the box.
+impl From<RunError> for Diagnostic {
+    fn from(error: RunError) -> Self {
+        InvocationError::Run(error).into()
+    }
+}
+
 /// Why [`run`](crate::Idempotency::run) has no result.
+///
+/// Converts to a [`Diagnostic`] whose `errorType` begins with `Idempotency.`; so let the handler return
+/// it, or an [`InvocationError`], rather than a boxed error.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {

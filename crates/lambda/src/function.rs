@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    fmt,
     future::Future,
     sync::Arc,
     task::{Context, Poll},
@@ -69,6 +70,28 @@ struct Draft {
     handler: Arc<dyn ErasedHandler>,
 }
 
+impl Route {
+    /// Whether this route, asked first, takes every event of the other.
+    fn shadows(&self, other: &Self) -> bool {
+        fn covers(all: Option<&String>, some: Option<&String>) -> bool {
+            all.is_none() || all == some
+        }
+        let (one, two) = (&self.operation, &other.operation);
+        self.source.name() == other.source.name()
+            && covers(one.origin.as_ref(), two.origin.as_ref())
+            && covers(one.detail_type.as_ref(), two.detail_type.as_ref())
+    }
+
+    /// The source, and where it takes its records from.
+    fn describe(&self) -> String {
+        let source = self.source.name();
+        match &self.operation.origin {
+            Some(origin) => format!("{source} from {origin}"),
+            None => source.to_owned(),
+        }
+    }
+}
+
 impl FunctionBuilder {
     pub(crate) fn new(engine: Engine) -> Self {
         Self { engine, routes: Vec::new(), otherwise: None }
@@ -112,7 +135,8 @@ impl FunctionBuilder {
     /// [`invoke`](Self::invoke) only if no other does.
     ///
     /// # Errors
-    /// Any mistake in an operation; two operations of one name; no source at all.
+    /// Any mistake in an operation; two operations of one name; an operation behind another that takes
+    /// all of its events; no source at all.
     pub fn build(self) -> Result<Function, ConfigError> {
         let mut names = HashSet::new();
         let mut routes = Vec::with_capacity(self.routes.len());
@@ -127,6 +151,15 @@ impl FunctionBuilder {
         }
         if routes.is_empty() {
             return Err(ConfigError::NoSource);
+        }
+        for (nth, route) in routes.iter().enumerate() {
+            if let Some(before) = routes.iter().take(nth).find(|before| before.shadows(route)) {
+                return Err(ConfigError::OutOfReach {
+                    operation: Arc::clone(&route.prepared.name),
+                    source_name: route.source.name(),
+                    before: Arc::clone(&before.prepared.name),
+                });
+            }
         }
         // What takes anything is asked last.
         routes.sort_by_key(|route| route.source.takes_anything());
@@ -190,11 +223,7 @@ impl Inner {
         if let Some(otherwise) = &self.otherwise {
             return otherwise(event).await.map_err(InvocationError::Otherwise);
         }
-        let handled = self.routes.iter().map(|route| match &route.operation.origin {
-            Some(origin) => format!("{} from {origin}", route.source.name()),
-            None => route.source.name().to_owned(),
-        });
-        let expected = handled.collect::<Vec<_>>().join(", ");
+        let expected = self.routes.iter().map(Route::describe).collect::<Vec<_>>().join(", ");
         Err(InvocationError::UnknownEvent { expected, found })
     }
 }
@@ -202,6 +231,23 @@ impl Inner {
 /// When the invocation ends. 0 is what a context without a deadline holds: unknown, not past.
 pub(crate) fn deadline(context: &lambda_runtime::Context) -> Option<Timestamp> {
     (context.deadline != 0).then(|| Timestamp::from_millis(context.deadline))
+}
+
+/// Each operation with its source.
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let routes = self.0.routes.iter();
+        f.debug_map().entries(routes.map(|route| (&route.prepared.name, route.describe()))).finish()
+    }
+}
+
+/// Each operation with its source, as far as they are named.
+impl fmt::Debug for FunctionBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let routes = self.routes.iter();
+        let named = routes.map(|route| (route.operation.name(), route.source.name()));
+        f.debug_map().entries(named).finish()
+    }
 }
 
 impl Service<LambdaEvent<Box<RawValue>>> for Function {

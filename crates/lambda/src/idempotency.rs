@@ -1,6 +1,6 @@
 //! The entrance: a store, and what is made with it.
 
-use std::future::Future;
+use std::{fmt, future::Future};
 
 use lambda_idempotency_core::{
     batch::Engine,
@@ -224,6 +224,12 @@ impl Idempotency {
         let record = RecordId::new("call", operation.name());
         let task = Task { record, payload: &payload, tenant, deadline };
         run::run(&self.engine, &prepared, task, function).await
+    }
+}
+
+impl fmt::Debug for Idempotency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Idempotency").finish_non_exhaustive()
     }
 }
 

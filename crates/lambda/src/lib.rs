@@ -31,6 +31,8 @@
 //! | any function | [`Idempotency::run`] |
 //! | to compute keys and deduplication ids before sending | [`producer`] |
 //! | to see an event's records and keys | [`inspect`] |
+//! | to test a handler, or a whole function | [`Call::test`], [`testing`] |
+//! | a store of your own | [`store`] |
 //!
 //! # What is promised
 //!
@@ -57,6 +59,7 @@ mod records;
 mod routes;
 mod run;
 mod source;
+pub mod store;
 pub mod testing;
 
 pub use crate::{
@@ -73,10 +76,10 @@ pub use crate::{
 pub use lambda_idempotency_core::{
     batch::AfterFailure,
     call::{Call, RecordId},
-    clock::{Clock, SystemClock, Timestamp},
-    failure::Failure,
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    failure::{BoxError, Failure},
     key::{
-        Functions, KeyPath,
+        self, Functions, KeyPath,
         dialect::{Dialect, HashFunction},
         payload, record,
     },

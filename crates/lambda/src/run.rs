@@ -1,6 +1,7 @@
 //! Any function, and any event as a whole.
 
 use std::{
+    fmt,
     future::Future,
     marker::PhantomData,
     sync::{Arc, Mutex, PoisonError},
@@ -162,6 +163,21 @@ impl<S: Clone, T> Clone for EventService<S, T> {
     fn clone(&self) -> Self {
         let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
         Self { inner: self.inner.clone(), engine, operation, event: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for EventLayer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventLayer")
+            .field("operation", &self.operation.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, T> fmt::Debug for EventService<S, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operation = &self.operation.name;
+        f.debug_struct("EventService").field("operation", operation).finish_non_exhaustive()
     }
 }
 

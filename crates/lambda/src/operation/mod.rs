@@ -152,7 +152,8 @@ impl Operation {
     }
 
     /// Takes the key expression from an environment variable, if that is set; else what
-    /// [`key`](Self::key) says. A value that begins with `record:` is applied to the raw record.
+    /// [`key`](Self::key) says. A value that begins with `record:` is applied to the raw record. One
+    /// that is set and empty is a mistake, not the same as unset. Read once, when the function starts.
     #[must_use]
     pub fn key_from_env(mut self, variable: impl Into<String>) -> Self {
         self.key_variable = Some(variable.into());
@@ -186,7 +187,20 @@ impl Operation {
     }
 
     pub(crate) fn prepared(&self) -> Result<Arc<Prepared>, ConfigError> {
-        self.prepared.get_or_init(|| self.prepare().map(Arc::new)).clone()
+        let prepare = || self.prepare().map(Arc::new).map_err(|error| self.with_variable(error));
+        self.prepared.get_or_init(prepare).clone()
+    }
+
+    /// A mistake in the key, with the variable that it came from.
+    fn with_variable(&self, error: ConfigError) -> ConfigError {
+        match (error, &self.key_variable) {
+            (ConfigError::Expression { operation, what: "key", source }, Some(variable))
+                if std::env::var_os(variable).is_some() =>
+            {
+                ConfigError::VariableExpression { operation, variable: variable.clone(), source }
+            }
+            (error, _) => error,
+        }
     }
 
     /// What was compiled before is no longer what is asked for.

@@ -1,6 +1,6 @@
 //! One function, several sources: each event goes to the first that is for it.
 
-use lambda_idempotency::{Call, Failure, Function, Operation};
+use lambda_idempotency::{Call, ConfigError, Failure, Function, Operation};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -87,13 +87,58 @@ async fn the_first_that_recognises_an_event_gets_it() {
     let function = world
         .idempotency()
         .function()
-        .sqs(Operation::new("any").key("id"), named(&world, "any"))
         .sqs(Operation::new("orders").key("id").from_queue("orders"), named(&world, "orders"))
+        .sqs(Operation::new("any").key("id"), named(&world, "any"))
         .build()
         .unwrap();
     world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
-    world.ledger.assert_once("any");
-    world.ledger.assert_never("orders");
+    world.ledger.assert_once("orders");
+    world.ledger.assert_never("any");
+}
+
+/// Two queues of one function, neither named: the second handler would never be called.
+#[test]
+fn a_handler_that_no_event_reaches_is_refused() {
+    let world = World::new();
+    let queue = |name: &str| Operation::new(name).key("id");
+    let bus = |name: &str| Operation::new(name).key("id").from_source("shop");
+    let build = |first: Operation, second: Operation| {
+        let function = world.idempotency().function();
+        function.sqs(first, named(&world, "")).sqs(second, named(&world, "")).build()
+    };
+    for (first, second) in [
+        (queue("a"), queue("b")),
+        (queue("a"), queue("b").from_queue("orders")),
+        (queue("a").from_queue("orders"), queue("b").from_queue("orders")),
+    ] {
+        let error = build(first, second).unwrap_err();
+        let ConfigError::OutOfReach { operation, source_name, before } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!((&**operation, *source_name, &**before), ("b", "sqs", "a"));
+        assert!(error.to_string().contains(".from_queue("), "{error}");
+    }
+    build(queue("a").from_queue("orders"), queue("b").from_queue("refunds")).unwrap();
+
+    let buses = |first: Operation, second: Operation| {
+        let function = world.idempotency().function();
+        function
+            .event_bridge(first, named(&world, ""))
+            .event_bridge(second, named(&world, ""))
+            .build()
+    };
+    assert!(buses(bus("a"), bus("b").detail_type("Placed")).is_err());
+    buses(bus("a").detail_type("Placed"), bus("b")).unwrap();
+    // Another source is another matter.
+    let function = world.idempotency().function();
+    function.sqs(queue("a"), named(&world, "")).sns(queue("b"), named(&world, "")).build().unwrap();
+}
+
+#[test]
+fn a_function_can_be_shown() {
+    let shown = format!("{:?}", shop(&World::new()));
+    assert!(shown.contains(r#""place": "sqs from orders""#), "{shown}");
+    assert!(shown.contains(r#""cancel": "eventbridge""#), "{shown}");
 }
 
 #[tokio::test]

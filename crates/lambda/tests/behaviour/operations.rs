@@ -119,6 +119,11 @@ async fn child() {
     match std::env::var("BEHAVIOUR_ORDER_KEY").as_deref() {
         Ok("orderId") => {
             assert_eq!(executed(operation, &same_order()).await, 1);
+            let other = fallback.clone().fingerprint("a.").check().unwrap_err();
+            assert!(
+                matches!(other, ConfigError::Expression { what: "fingerprint", .. }),
+                "{other}"
+            );
             assert_eq!(executed(fallback, &same_order()).await, 1, "it goes before the default");
         }
         Ok(" record: messageId ") => {
@@ -126,8 +131,11 @@ async fn child() {
             assert_eq!(executed(fallback, &same_order()).await, 2);
         }
         Ok(_) => {
-            assert!(matches!(operation.check(), Err(ConfigError::Expression { .. })));
-            assert!(matches!(fallback.check(), Err(ConfigError::Expression { .. })));
+            for operation in [operation, fallback] {
+                let error = operation.check().unwrap_err();
+                assert!(matches!(error, ConfigError::VariableExpression { .. }), "{error}");
+                assert!(error.to_string().contains("BEHAVIOUR_ORDER_KEY"), "{error}");
+            }
         }
         Err(_) => {
             let error = operation.check().unwrap_err().to_string();

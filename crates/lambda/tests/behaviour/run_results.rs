@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt::Debug};
 
 use lambda_idempotency::{Failure, Operation, Run, RunError};
+use lambda_runtime::Diagnostic;
 use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -117,4 +118,15 @@ async fn a_payload_that_is_no_json_is_refused() {
     let error = idempotency.run(&charge(), &Odd, None, |_| async { Ok::<_, Failure>(1) }).await;
     assert!(matches!(error, Err(RunError::Unserializable)));
     assert!(!error.unwrap_err().to_string().contains("s3cr3t"));
+}
+
+#[tokio::test]
+async fn an_error_that_a_handler_returns_has_a_type_to_alarm_on() {
+    let world = World::new();
+    let none = json!({ "amount": 5 });
+    let charged = |_| async { Ok::<_, Failure>(1) };
+    let error = world.idempotency().run(&charge(), &none, None, charged).await.unwrap_err();
+    let said = error.to_string();
+    let Diagnostic { error_type, error_message } = error.into();
+    assert_eq!((error_type.as_str(), error_message), ("Idempotency.Rejected", said));
 }

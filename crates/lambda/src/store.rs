@@ -1,0 +1,53 @@
+//! What a store of your own is made of.
+//!
+//! A [`Store`] applies conditional writes and judges nothing: it says for each of them whether it was
+//! written, or what stands there instead. What that means is the library's business, and the same for
+//! all stores. Hold yours to the conformance suite of `lambda-idempotency-testkit`, against a real
+//! server of its kind: `store_conformance!(make)` makes a test of each scenario.
+//!
+//! ```
+//! use std::{collections::HashMap, sync::{Mutex, PoisonError}};
+//! use lambda_idempotency::{Idempotency, Timestamp, store::*};
+//!
+//! /// Records of one process, as `MemoryStore` keeps them.
+//! #[derive(Default)]
+//! struct Shelf(Mutex<HashMap<Key, Record>>);
+//!
+//! impl Store for Shelf {
+//!     fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
+//!         Box::pin(async move {
+//!             let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+//!             let mut apply = |write: &Write| {
+//!                 let found = records.get(&write.key);
+//!                 if !write.applies(found) {
+//!                     return Verdict::Found(found.cloned());
+//!                 }
+//!                 match &write.record {
+//!                     Some(record) => records.insert(write.key.clone(), record.clone()),
+//!                     None => records.remove(&write.key),
+//!                 };
+//!                 Verdict::Written
+//!             };
+//!             writes.iter().map(&mut apply).collect()
+//!         })
+//!     }
+//!
+//!     fn read<'a>(&'a self, keys: &'a [Key], _: Timestamp)
+//!         -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>>
+//!     {
+//!         Box::pin(async move {
+//!             let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+//!             keys.iter().map(|key| Ok(records.get(key).cloned())).collect()
+//!         })
+//!     }
+//! }
+//!
+//! let idempotency = Idempotency::new(Shelf::default());
+//! ```
+
+pub use lambda_idempotency_core::{
+    clock::BoxFuture,
+    key::Key,
+    record::{Fingerprint, Json, Owner, Record, Status},
+    store::{Guard, Seen, Store, StoreError, StoreErrorKind, Verdict, Write},
+};
