@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
 
 /// Makes AWS Lambda handlers safe to call twice.
 #[derive(Parser)]
-#[command(version, about, max_term_width = 100)]
+#[command(name = "lambda-idempotency", version, about, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -73,6 +73,28 @@ async fn a_crash_shows_the_last_words() {
 }
 
 #[tokio::test]
+async fn a_function_that_does_not_start_is_told_once_with_what_it_said() {
+    let event = messages(&[("m1", "succeed")]);
+    let (output, _) = invoke("no-start", &event, &["--env", "FAIL_TO_START=1"]).await;
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("does not start: before it asked for an event, it exited"), "{told}");
+    assert_eq!(told.matches("told not to start").count(), 1, "{told}");
+    assert!(told.contains("--env NAME=VALUE") && output.stdout.is_empty(), "{told}");
+}
+
+#[tokio::test]
+async fn a_function_without_a_log_is_told_to_have_one() {
+    let event = messages(&[("m1", "succeed")]);
+    let (output, _) = invoke("silent", &event, &["--env", "AWS_LAMBDA_LOG_LEVEL=ERROR"]).await;
+    let told = text(&output.stdout);
+    assert!(told.contains("0 dead-lettered, 1 acknowledged"), "{told}");
+    assert!(told.contains("init_default_subscriber"), "{told}");
+    let (output, _) = invoke("loud", &event, &[]).await;
+    assert!(!text(&output.stdout).contains("note:"), "{}", text(&output.stdout));
+}
+
+#[tokio::test]
 async fn malformed_json_is_exit_code_2_with_its_place() {
     let (output, file) = invoke("malformed", "{\n  \"Records\": [}\n", &[]).await;
     assert_eq!(output.status.code(), Some(2));

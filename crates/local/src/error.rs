@@ -6,6 +6,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::InvocationResult;
+
 /// Why the local environment could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -17,6 +19,14 @@ pub enum Error {
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
+    },
+    /// The function's process never asked for an event.
+    #[error("the function {} does not start: before it asked for an event, it {}", path.display(), ended(result))]
+    NotReady {
+        /// The binary.
+        path: PathBuf,
+        /// How it ended.
+        result: InvocationResult,
     },
     /// A loopback port could not be opened.
     #[error("cannot listen on 127.0.0.1: does a sandbox forbid local ports?")]
@@ -54,6 +64,14 @@ pub enum Error {
     /// The `Local` is being shut down.
     #[error("this local Lambda has been shut down: start another one")]
     ShutDown,
+}
+
+fn ended(result: &InvocationResult) -> String {
+    match result {
+        InvocationResult::FunctionError { .. } => format!("reported a {result}"),
+        InvocationResult::Exited { signal: Some(_), .. } => format!("was {result}"),
+        _ => result.to_string(),
+    }
 }
 
 /// An event that is not JSON, with the place where it stops being it.

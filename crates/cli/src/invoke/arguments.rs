@@ -11,8 +11,10 @@ use crate::arguments::{duration, variable};
 /// Deliver events to a real function on this machine: no AWS account, no Docker
 ///
 /// Builds the function, starts it with a Lambda Runtime API and an embedded DynamoDB, and delivers each event file as AWS
-/// would: SQS records through a queue that redelivers what fails, SNS and EventBridge events with retries, anything else
-/// once. Then it shows what became of each delivery of each record.
+/// would: SQS records through a queue that redelivers what fails, streams and Kafka topics again from their checkpoints,
+/// events of SNS, EventBridge, Scheduler, S3 and message brokers with retries, HTTP requests from a client that tries
+/// again, anything else once. Then it shows what became of each delivery of each record, which it reads from the log that
+/// the function writes.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -56,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
     pub(crate) concurrency: usize,
 
-    /// The delays before the retries of an SNS or EventBridge event (AWS: 1m,2m)
+    /// The delays before the retries of an event of SNS, EventBridge and the like (AWS: 1m,2m)
     #[arg(long, value_name = "DELAYS", value_delimiter = ',', default_value = "1s,2s", value_parser = duration)]
     pub(crate) retry_delays: Vec<Duration>,
 
@@ -96,13 +98,16 @@ Examples:
     lambda-idempotency invoke my-event.json --package my-function \\
       --table claims:id:expiration --env IDEMPOTENCY_TABLE=claims --timeout 10
 
+  One that is built already, wherever it is; IDEMPOTENCY_TABLE is set to a table that exists
+    lambda-idempotency invoke my-event.json --binary target/debug/my-function
+
   For a script
     lambda-idempotency invoke events/sns.json --json | jq .summary
 
 Exit code:
   0  every record was done in the end
   1  something was dead-lettered or lost
-  2  it could not be tried: bad arguments, bad JSON, a failed build";
+  2  it could not be tried: bad arguments, bad JSON, a failed build, a function that does not start";
 
 impl Arguments {
     /// The tables to create.

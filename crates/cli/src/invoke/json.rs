@@ -20,6 +20,7 @@ pub(crate) fn document(report: &DeliveryReport, tables: &[Rows]) -> Value {
             "returned": totals.returned,
             "dead_lettered": totals.dead_lettered,
             "lost": totals.lost,
+            "other": totals.other,
         },
         "invocations": report.invocations.iter().map(invocation).collect::<Vec<_>>(),
         "dead_letters": report.dead_letters,

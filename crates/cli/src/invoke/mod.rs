@@ -29,6 +29,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let progress = Arc::new(Progress::new(records(&events) * u64::from(arguments.repeat)));
     let output = Arc::new(Output::new(arguments.verbose, Arc::clone(&progress)));
     let local = start(&arguments, &binary, &progress, &output).await?;
+    if let Err(error) = local.warm().await {
+        output.last_words();
+        return Err(Failure::from(error).remedy(
+            "What it wrote stands above. Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?",
+        ));
+    }
     let deliveries = async {
         let mut report = DeliveryReport::default();
         for _ in 0..arguments.repeat {
@@ -58,9 +64,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             }
         }
         print(&table::summary(&report, &tables));
+        if table::is_silent(&report) {
+            print(SILENT);
+        }
     }
     Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
+
+/// Said of a function that tells nothing of its records.
+const SILENT: &str = "
+note: the function wrote no line about any record, so that nobody can tell which of them ran. Has it a
+      subscriber? `lambda_runtime::tracing::init_default_subscriber();` at the beginning of `main` is one.
+      An observer of its own takes the lines' place, and what no operation is for has none.";
 
 /// What is in a table in the end.
 struct Rows {

@@ -47,6 +47,12 @@ impl Output {
         }
     }
 
+    /// The function is over: what it wrote last is shown.
+    pub(crate) fn last_words(&self) {
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        kept.iter().for_each(|line| self.show(line));
+    }
+
     fn show(&self, line: &OutputLine) {
         let (on, off) = if self.dim { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
         self.progress.suspend(|| eprintln!("{on}[{}] {}{off}", line.pid, line.text));

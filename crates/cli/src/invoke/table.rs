@@ -1,5 +1,6 @@
 //! The report, for people.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use comfy_table::{
@@ -20,7 +21,8 @@ pub(crate) fn records(report: &DeliveryReport) -> Table {
         for record in &invocation.records {
             let told = record.told.as_ref();
             let key = told.and_then(|line| line.key_hash.as_deref()).map_or("-", short);
-            let ms = told.and_then(|line| line.ms).filter(|_| record.outcome.ran());
+            let ms = told.and_then(|line| line.ms);
+            let ms = ms.filter(|ms| record.outcome.ran() || *ms > 0.0);
             table.add_row(vec![
                 number_cell(number + 1),
                 Cell::new(record.source),
@@ -61,12 +63,15 @@ pub(crate) fn invocations(report: &DeliveryReport) -> Table {
     table
 }
 
-/// Why records went back or invocations failed, each reason once.
+/// Why records went back or invocations failed, each reason once; of a reason that counts the failures of a key,
+/// what it said last.
 pub(crate) fn problems(report: &DeliveryReport) -> String {
     let mut problems: Vec<(String, usize)> = Vec::new();
-    let mut note = |problem: String| match problems.iter_mut().find(|(known, _)| *known == problem)
+    let mut note = |problem: String| match problems
+        .iter_mut()
+        .find(|(known, _)| uncounted(known) == uncounted(&problem))
     {
-        Some((_, count)) => *count += 1,
+        Some((known, count)) => (*known, *count) = (problem, *count + 1),
         None => problems.push((problem, 1)),
     };
     for invocation in &report.invocations {
@@ -91,6 +96,11 @@ pub(crate) fn problems(report: &DeliveryReport) -> String {
     text
 }
 
+/// A problem without the count of its key's failures.
+fn uncounted(problem: &str) -> &str {
+    problem.split_once(" (failure ").map_or(problem, |(problem, _)| problem)
+}
+
 /// What it comes to, in a few lines.
 pub(crate) fn summary(report: &DeliveryReport, tables: &[Rows]) -> String {
     let totals = Totals::of(report);
@@ -104,6 +114,9 @@ pub(crate) fn summary(report: &DeliveryReport, tables: &[Rows]) -> String {
     );
     if totals.lost > 0 {
         let _ = write!(text, ", {} lost", totals.lost);
+    }
+    for (outcome, count) in &totals.other {
+        let _ = write!(text, ", {count} {outcome}");
     }
     for rows in tables {
         let _ = write!(text, "\n{}", contents(rows));
@@ -136,6 +149,12 @@ fn contents(Rows { table, items }: &Rows) -> String {
     text
 }
 
+/// Whether the function answered, and said nothing of any record.
+pub(crate) fn is_silent(report: &DeliveryReport) -> bool {
+    report.records().all(|record| record.told.is_none())
+        && report.records().any(|record| record.outcome == Outcome::Acknowledged)
+}
+
 /// The numbers of the summary.
 pub(crate) struct Totals {
     pub(crate) deliveries: usize,
@@ -144,6 +163,8 @@ pub(crate) struct Totals {
     pub(crate) returned: usize,
     pub(crate) dead_lettered: usize,
     pub(crate) lost: usize,
+    /// Those that are done otherwise, by the word for it: `diverted`, `skipped`, ...
+    pub(crate) other: BTreeMap<String, usize>,
 }
 
 impl Totals {
@@ -151,9 +172,19 @@ impl Totals {
         let count = |counts: fn(&Outcome) -> bool| {
             report.records().filter(|record| counts(&record.outcome)).count()
         };
+        let executed: fn(&Outcome) -> bool = |outcome| {
+            matches!(outcome, Outcome::Executed | Outcome::Unprotected | Outcome::CompletionLost)
+        };
+        let mut other = BTreeMap::new();
+        for record in report.records().filter(|record| record.fate == Fate::Done) {
+            if !executed(&record.outcome) && !record.outcome.answered_without_running() {
+                *other.entry(record.outcome.to_string()).or_default() += 1;
+            }
+        }
         Self {
             deliveries: report.records().count(),
-            executed: count(|outcome| matches!(outcome, Outcome::Executed | Outcome::Unprotected)),
+            executed: count(executed),
+            other,
             answered: count(Outcome::answered_without_running),
             returned: report.fates(Fate::Returned),
             dead_lettered: report.dead_letters.len(),

@@ -96,6 +96,24 @@ impl Pool {
         Ok(invocation)
     }
 
+    /// Starts a process ahead of its first event.
+    pub(crate) async fn warm(&self) -> Result<(), Error> {
+        let _slot = self.slots.acquire().await.map_err(|_| Error::ShutDown)?;
+        let kill = Arc::new(Notify::new());
+        let registered = Registered { pool: self, request_id: "none" };
+        let (mut process, ready) = self.process(&registered, &kill).await?;
+        match ready {
+            Ok(()) => lock(&self.idle).push(process),
+            Err(result) => {
+                process
+                    .conclude(&self.config, String::new(), result.clone(), Duration::ZERO)
+                    .await?;
+                return Err(Error::NotReady { path: self.config.binary.clone(), result });
+            }
+        }
+        Ok(())
+    }
+
     /// Runs invocations in one sandbox at the same time, as Lambda Managed Instances do.
     pub(crate) async fn invoke_at_once(
         &self,

@@ -35,6 +35,15 @@ impl Local {
         LocalBuilder::new(function)
     }
 
+    /// Starts a process of the function and waits until it asks for its first event, which the next invocation gives it.
+    /// A mistake that keeps the function from starting then shows once, and not in every delivery.
+    ///
+    /// # Errors
+    /// [`Error::NotReady`] if the process ended, or took too long; [`Error::Start`] if there is none to start.
+    pub async fn warm(&self) -> Result<(), Error> {
+        self.pool.warm().await
+    }
+
     /// Invokes the function once, as `aws lambda invoke` does, and waits for the end.
     ///
     /// Waits for a free sandbox first. If the future is dropped, the process is killed.
