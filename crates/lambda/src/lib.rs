@@ -10,6 +10,7 @@
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), lambda_runtime::Error> {
+//!     lambda_runtime::tracing::init_default_subscriber(); // a line for each record
 //!     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
 //!     let place = Operation::new("place-order").key("orderId"); // JMESPath on the payload
 //!     lambda_runtime::run(idempotency.sqs(place, place_order)?).await
@@ -40,6 +41,20 @@
 //! completion: then it may happen again, and the next call is told so by
 //! [`Call::vanished`]. A duplicate that comes after the retention (24 hours by default) is processed
 //! again. Nothing is acknowledged that was not done.
+//!
+//! # What is logged
+//!
+//! One line a delivery, of the target `lambda_idempotency::record`, by [`TracingObserver`]: what became
+//! of it, and the problem if it goes back. **That needs a `tracing` subscriber**, or nobody learns of a
+//! completion that was lost; [`Idempotency::with_observer`] tells another observer instead. No payload,
+//! raw key or result is in it, and of an error only its type: its message is for the handler to log.
+//!
+//! # Cargo features
+//!
+//! * `dynamodb` (default): [`DynamoDbStore`], with `from_env()` and the SDK's HTTPS client.
+//! * `http`: [`Idempotency::http`], by `lambda_http`.
+//!
+//! # Panics of handlers
 //!
 //! A panic of a handler fails its record alone; that needs unwinding, so do not build with
 //! `panic = "abort"`.
