@@ -9,8 +9,6 @@ use base64::{
 };
 use flate2::read::MultiGzDecoder;
 
-use super::document::MOST_BYTES;
-
 /// The standard alphabet, padded or not. Anything else is refused: a decoder that skips what it
 /// does not know would take two distinct texts for one.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -23,18 +21,18 @@ pub(super) fn base64(text: &str) -> Result<String, &'static str> {
     utf8(bytes(text)?)
 }
 
-/// The text that `text` is the base64 of the gzip of.
-pub(super) fn base64_gzip(text: &str) -> Result<String, &'static str> {
+/// The text that `text` is the base64 of the gzip of, if that is no longer than `room`: a few bytes
+/// can stand for gigabytes.
+pub(super) fn base64_gzip(text: &str, room: usize) -> Result<String, &'static str> {
     let compressed = bytes(text)?;
     let mut plain = Vec::new();
-    // A few bytes can stand for gigabytes.
-    let limit = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
+    let limit = u64::try_from(room).unwrap_or(u64::MAX);
     MultiGzDecoder::new(&*compressed)
         .take(limit.saturating_add(1))
         .read_to_end(&mut plain)
         .map_err(|_| "the text is not the base64 of gzip data")?;
-    if plain.len() > MOST_BYTES {
-        return Err("the text holds more than 8 MiB when decompressed");
+    if plain.len() > room {
+        return Err("the texts of a record hold more than 8 MiB when decompressed");
     }
     utf8(plain)
 }
@@ -54,6 +52,11 @@ mod tests {
     use flate2::{Compression, write::GzEncoder};
 
     use super::*;
+    use crate::key::document::MOST_BYTES;
+
+    fn unpacked(text: &str) -> Result<String, &'static str> {
+        base64_gzip(text, MOST_BYTES)
+    }
 
     fn gzip(plain: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -74,21 +77,21 @@ mod tests {
     #[test]
     fn gzip_in_one_member_or_several() {
         let both = [gzip(b"{\"a\":"), gzip(b"1}")].concat();
-        assert_eq!(base64_gzip(&BASE64.encode(&both)).unwrap(), "{\"a\":1}");
+        assert_eq!(unpacked(&BASE64.encode(&both)).unwrap(), "{\"a\":1}");
         let cut = both.get(..both.len() - 3).unwrap();
         for broken in [cut, b"{}", b""] {
-            assert!(base64_gzip(&BASE64.encode(broken)).is_err());
+            assert!(unpacked(&BASE64.encode(broken)).is_err());
         }
-        assert!(base64_gzip("?").unwrap_err().contains("not base64"));
-        assert!(base64_gzip(&BASE64.encode(gzip(b"\xff"))).unwrap_err().contains("UTF-8"));
+        assert!(unpacked("?").unwrap_err().contains("not base64"));
+        assert!(unpacked(&BASE64.encode(gzip(b"\xff"))).unwrap_err().contains("UTF-8"));
     }
 
     #[test]
     fn what_swells_beyond_the_limit_is_refused() {
         let bomb = BASE64.encode(gzip(&vec![b'a'; MOST_BYTES + 1]));
         assert!(bomb.len() < 20_000, "{}", bomb.len());
-        assert!(base64_gzip(&bomb).unwrap_err().contains("8 MiB"));
+        assert!(unpacked(&bomb).unwrap_err().contains("8 MiB"));
         let largest = BASE64.encode(gzip(&vec![b'a'; MOST_BYTES]));
-        assert_eq!(base64_gzip(&largest).unwrap().len(), MOST_BYTES);
+        assert_eq!(unpacked(&largest).unwrap().len(), MOST_BYTES);
     }
 }

@@ -1,5 +1,6 @@
 //! What functions that read text need to know while an expression is evaluated: from which side to
-//! read numbers that are not exact, and what the expression looks at. They note if they met any.
+//! read numbers that are not exact, what the expression looks at, and how much may still be
+//! decompressed. They note if they met any such number.
 //!
 //! JMESPath's interpreter has no place for that, so it is the thread's for that long.
 
@@ -7,18 +8,25 @@ use std::{cell::RefCell, collections::BTreeMap, mem, sync::Arc};
 
 use jmespath::Rcvar;
 
-use super::{Document, DocumentError, numeral::Side, reads::Node};
+use super::{Document, DocumentError, decode, document::MOST_BYTES, numeral::Side, reads::Node};
 
 struct Evaluation {
     side: Side,
     met_inexact: bool,
     /// What the expression looks at in the texts that it reads.
     texts: Option<Arc<BTreeMap<usize, Node>>>,
+    /// How many bytes may still be decompressed: a list of small texts must not fill the memory.
+    room: usize,
+}
+
+impl Evaluation {
+    const fn new(side: Side, texts: Option<Arc<BTreeMap<usize, Node>>>) -> Self {
+        Self { side, met_inexact: false, texts, room: MOST_BYTES }
+    }
 }
 
 thread_local! {
-    static NOW: RefCell<Evaluation> =
-        const { RefCell::new(Evaluation { side: Side::Below, met_inexact: false, texts: None }) };
+    static NOW: RefCell<Evaluation> = const { RefCell::new(Evaluation::new(Side::Below, None)) };
 }
 
 /// Evaluates with numbers read from `side`; also says whether one was met that is not exact.
@@ -29,7 +37,7 @@ pub(super) fn on<T>(
     texts: &Arc<BTreeMap<usize, Node>>,
     evaluate: impl FnOnce() -> T,
 ) -> (T, bool) {
-    let new = Evaluation { side, met_inexact: false, texts: Some(Arc::clone(texts)) };
+    let new = Evaluation::new(side, Some(Arc::clone(texts)));
     let outer = NOW.with_borrow_mut(|now| mem::replace(now, new));
     let value = evaluate();
     (value, NOW.with_borrow_mut(|now| mem::replace(now, outer)).met_inexact)
@@ -40,6 +48,13 @@ pub(super) fn json(text: &str, offset: usize) -> Result<Rcvar, DocumentError> {
     let texts = NOW.with_borrow(|now| now.texts.clone());
     let wanted = texts.as_ref().and_then(|texts| texts.get(&offset)).unwrap_or(&Node::All);
     Ok(value(&Document::reading(text, wanted)?))
+}
+
+/// The text that `text` is the base64 of the gzip of.
+pub(super) fn base64_gzip(text: &str) -> Result<String, &'static str> {
+    let plain = decode::base64_gzip(text, NOW.with_borrow(|now| now.room))?;
+    NOW.with_borrow_mut(|now| now.room = now.room.saturating_sub(plain.len()));
+    Ok(plain)
 }
 
 /// The value of a document that a function has read.

@@ -26,8 +26,8 @@ static STANDARD: LazyLock<Arc<Runtime>> = LazyLock::new(|| Arc::new(standard()))
 /// The functions that an expression may call: the standard ones, and your own.
 ///
 /// Beside those of JMESPath (<https://jmespath.org/specification.html#built-in-functions>) there
-/// are three that read text: `json(text)`, `base64(text)`, and `base64_gzip(text)`, which takes at
-/// most 8 MiB when decompressed. `powertools_json`, `powertools_base64` and
+/// are three that read text: `json(text)`, `base64(text)`, and `base64_gzip(text)`, which gives at
+/// most 8 MiB in all of its calls for a record. `powertools_json`, `powertools_base64` and
 /// `powertools_base64_gzip` are other names for them.
 ///
 /// A function of your own gets its arguments as JSON values and returns one. It must return the
@@ -145,7 +145,7 @@ fn standard() -> Runtime {
         evaluation::json(text, offset).map_err(|error| error.to_string())
     });
     read_text(&mut runtime, "base64", |encoded, _| text(decode::base64(encoded)));
-    read_text(&mut runtime, "base64_gzip", |encoded, _| text(decode::base64_gzip(encoded)));
+    read_text(&mut runtime, "base64_gzip", |encoded, _| text(evaluation::base64_gzip(encoded)));
     runtime
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+mod hostile;
 mod lossy;
 mod recorded;
 mod requests;

@@ -1,5 +1,9 @@
 //! Input at and beyond every bound has a defined outcome.
 
+use std::io::Write as _;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use flate2::{Compression, write::GzEncoder};
 use lambda_idempotency_core::key::{Document, DocumentError, Expression, Reads, SelectionError};
 
 use crate::support::selected;
@@ -126,4 +130,23 @@ fn the_largest_doubles() {
     let beside = "{\"id\":\"a\",\"n\":1.7969e308}";
     assert_eq!(selected("id", beside).unwrap(), "\"a\"");
     assert_eq!(selected("n", beside), Err(SelectionError::InexactNumber));
+}
+
+/// A list of texts that swell must not fill the memory, each by less than the bound.
+#[test]
+fn what_is_decompressed_in_one_evaluation_shares_one_bound() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&vec![b'a'; 5 * MIB]).unwrap();
+    let packed = BASE64_STANDARD.encode(encoder.finish().unwrap());
+    let list = |times: usize| {
+        let items = vec![format!("\"{packed}\""); times];
+        format!("[{}]", items.join(","))
+    };
+    let expression = "map(&length(base64_gzip(@)), @)";
+    // Each evaluation begins anew.
+    for _ in 0..2 {
+        assert_eq!(selected(expression, &list(1)).unwrap(), format!("[{}]", 5 * MIB));
+        let refused = selected(expression, &list(2)).unwrap_err();
+        assert!(refused.to_string().contains("more than 8 MiB when decompressed"), "{refused}");
+    }
 }

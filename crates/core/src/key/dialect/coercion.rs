@@ -64,12 +64,25 @@ fn of_text(text: &Text) -> Option<f64> {
     }
 }
 
-/// `left < right`: <https://tc39.es/ecma262/#sec-islessthan>; `None` where that is beyond us.
-pub(super) fn is_less(left: &Value, right: &Value) -> Option<bool> {
-    let is_text =
-        |value: &Value| matches!(value, Value::String(_) | Value::Array(_) | Value::Object(_));
-    if is_text(left) && is_text(right) {
-        return Some(text(left).units() < text(right).units());
+/// One side of a `<`, made of a value once, however often that is compared.
+pub(super) struct Operand {
+    /// Where it is a text, or becomes one.
+    text: Option<Text>,
+    /// `None` where that is beyond us.
+    number: Option<f64>,
+}
+
+impl Operand {
+    pub(super) fn of(value: &Value) -> Self {
+        let is_text = matches!(value, Value::String(_) | Value::Array(_) | Value::Object(_));
+        Self { text: is_text.then(|| text(value)), number: number(value) }
     }
-    Some(number(left)? < number(right)?)
+
+    /// `left < right`: <https://tc39.es/ecma262/#sec-islessthan>; `None` where that is beyond us.
+    pub(super) fn is_less(&self, right: &Self) -> Option<bool> {
+        match (&self.text, &right.text) {
+            (Some(left), Some(right)) => Some(left.compare(Library::TypeScript, right).is_lt()),
+            _ => Some(self.number? < right.number?),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Which values are equal, and which comes first, in each language.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::HashMap};
 
 use super::{
     Library,
@@ -48,9 +48,11 @@ pub(super) fn same(library: Library, left: &Value, right: &Value) -> bool {
 }
 
 fn same_members(library: Library, a: &Members, b: &Members) -> bool {
-    let in_b = |name| b.iter().find(|(other, _)| other == name).map(|(_, value)| value);
-    a.len() == b.len()
-        && a.iter().all(|(name, value)| in_b(name).is_some_and(|b| same(library, value, b)))
+    if a.len() != b.len() {
+        return false;
+    }
+    let in_b: HashMap<_, _> = b.iter().map(|(name, value)| (name, value)).collect();
+    a.iter().all(|(name, value)| in_b.get(name).is_some_and(|b| same(library, value, b)))
 }
 
 /// `<`, `<=`, `>`, `>=` of an expression; `None` where one side is not a number at all.

@@ -22,8 +22,14 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// No more than the largest payload of an event grows to, so that a small text fills no memory.
-const LARGEST: u64 = 64 << 20;
+/// Why something is not decompressed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotUnpacked {
+    /// The library cannot, either.
+    Unreadable,
+    /// There is more than there is room for.
+    TooLarge,
+}
 
 pub(super) fn base64(library: Library, text: &Text) -> Option<Vec<u8>> {
     let text = text.to_str()?;
@@ -64,18 +70,23 @@ fn python_digits(text: &str) -> Option<String> {
     digits.len().is_multiple_of(4).then_some(digits)
 }
 
-/// Member after member. Python passes over zeros behind one, and takes nothing for nothing; Node
-/// stops at a zero.
-pub(super) fn gunzip(library: Library, mut bytes: &[u8]) -> Option<Vec<u8>> {
+/// Member after member, and no more than `room`: a few bytes can stand for gigabytes. Python passes
+/// over zeros behind one, and takes nothing for nothing; Node stops at a zero.
+pub(super) fn gunzip(
+    library: Library,
+    mut bytes: &[u8],
+    room: usize,
+) -> Result<Vec<u8>, NotUnpacked> {
     let mut plain = Vec::new();
     let is_python = library == Library::Python;
     while !(bytes.is_empty() && is_python) {
         let mut member = GzDecoder::new(bytes);
-        let room = (LARGEST + 1).saturating_sub(plain.len() as u64);
-        member.by_ref().take(room).read_to_end(&mut plain).ok()?;
-        if plain.len() as u64 > LARGEST {
-            return None;
+        let left = u64::try_from(room - plain.len()).unwrap_or(u64::MAX);
+        let read = member.by_ref().take(left.saturating_add(1)).read_to_end(&mut plain);
+        if plain.len() > room {
+            return Err(NotUnpacked::TooLarge);
         }
+        read.map_err(|_| NotUnpacked::Unreadable)?;
         bytes = member.into_inner();
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         if is_python {
@@ -84,7 +95,7 @@ pub(super) fn gunzip(library: Library, mut bytes: &[u8]) -> Option<Vec<u8>> {
             break;
         }
     }
-    Some(plain)
+    Ok(plain)
 }
 
 /// Python refuses what is no UTF-8; TypeScript replaces it, and in `powertools_base64` also passes

@@ -4,7 +4,7 @@
 //! integers beyond 64 bits and no half surrogates, and the two libraries differ from the
 //! specification, and from each other.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use super::{
     Library, Losses,
@@ -42,6 +42,8 @@ pub(super) struct Evaluation<'e> {
     pub(super) library: Library,
     pub(super) losses: &'e Losses,
     pub(super) sorted: functions::Sorted,
+    /// How many bytes may still be decompressed.
+    pub(super) room: Cell<usize>,
 }
 
 /// An argument of a function.

@@ -1,6 +1,6 @@
 //! Expressions and documents as a library reads them.
 
-use std::fmt;
+use std::{cell::Cell, fmt};
 
 use super::{
     Library, Losses,
@@ -11,7 +11,7 @@ use super::{
     read::read,
     value::Value,
 };
-use crate::key::{DocumentError, ExpressionError, SelectionError, syntax};
+use crate::key::{DocumentError, ExpressionError, SelectionError, document::MOST_BYTES, syntax};
 
 /// A compiled JMESPath expression, to be evaluated as the library of its dialect does.
 #[derive(Clone)]
@@ -54,10 +54,13 @@ impl DialectExpression {
         document: &DialectDocument,
         losses: &Losses,
     ) -> Result<Value, SelectionError> {
-        let evaluation = Evaluation { library: self.library, losses, sorted: Sorted::default() };
+        let room = Cell::new(MOST_BYTES);
+        let evaluation =
+            Evaluation { library: self.library, losses, sorted: Sorted::default(), room };
         let mut selected = evaluation.run(&self.node, &document.0)?;
         if !evaluation.sorted.is_empty() {
             // TypeScript first looks whether there is a key, and so meets the event sorted.
+            evaluation.room.set(MOST_BYTES);
             selected = evaluation.run(&self.node, &document.0)?;
         }
         Ok(selected)

@@ -8,7 +8,7 @@ use super::{
     DialectDocument, DialectExpression, HashFunction, Library, Loss, Losses, numbers, parts,
     read::read,
     value::Value,
-    write::{Layout, write},
+    write::{Layout, TooLong, write},
 };
 use crate::{
     key::{DocumentError, ExpressionError, Key, Selection, SelectionError},
@@ -107,7 +107,8 @@ impl Dialect {
     /// Reads a JSON text as the library does.
     ///
     /// # Errors
-    /// The library cannot read it, or it nests deeper than 128 levels.
+    /// The library cannot read it; or it nests deeper than 128 levels, or has more than 8 MiB, which
+    /// it may well read.
     pub fn read(&self, json: &str) -> Result<DialectDocument, DocumentError> {
         DialectDocument::read(self.library, json)
     }
@@ -189,7 +190,7 @@ impl Dialect {
         match self.library {
             Library::Python => {
                 let value = read(self.library, json).ok()?;
-                write(Layout::hashed(self.library), &value, &Losses::default())
+                write(Layout::hashed(self.library), &value, &Losses::default()).ok()?
             }
             Library::TypeScript => Some(json.to_owned()),
         }
@@ -197,6 +198,7 @@ impl Dialect {
 
     fn text(&self, selected: &Value, losses: &Losses) -> Result<String, SelectionError> {
         let text = write(Layout::hashed(self.library), selected, losses);
+        let text = text.map_err(|TooLong| SelectionError::TooLong)?;
         let text = text.ok_or(SelectionError::Missing)?;
         match losses.first() {
             Some(loss) if !self.accept_lossy => Err(SelectionError::Lossy(loss)),

@@ -6,7 +6,7 @@ use super::{
     Library,
     value::{Kind, Members, Number, Text, Value},
 };
-use crate::key::{DocumentError, numeral};
+use crate::key::{DocumentError, document::MOST_BYTES, numeral};
 
 /// As deep as other documents may be.
 const DEEPEST: usize = 128;
@@ -16,14 +16,26 @@ pub(super) const MOST_DIGITS: usize = 4300;
 /// From here on, neighbouring integers share a double.
 pub(super) const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
 
+/// Whether the library reads further than we do.
+pub(super) fn is_beyond_us(error: &DocumentError) -> bool {
+    match error {
+        DocumentError::Syntax { reason, .. } => *reason == DEEP,
+        error => matches!(error, DocumentError::TooLong { .. }),
+    }
+}
+
 /// Reads a whole text.
 pub(super) fn read(library: Library, json: &str) -> Result<Value, DocumentError> {
+    if json.len() > MOST_BYTES {
+        return Err(DocumentError::TooLong { bytes: json.len() });
+    }
     let mut reader = Reader { library, json, at: 0 };
     let value = reader.value(0)?;
     reader.skip_space();
     if reader.at < json.len() { Err(reader.error(CHARACTER)) } else { Ok(value) }
 }
 
+const DEEP: &str = "too deep a nesting";
 const EARLY: &str = "it ends too early";
 const CHARACTER: &str = "a character that cannot stand there";
 
@@ -69,7 +81,7 @@ impl Reader<'_> {
 
     fn value(&mut self, depth: usize) -> Result<Value, DocumentError> {
         if depth > DEEPEST {
-            return Err(self.error("too deep a nesting"));
+            return Err(self.error(DEEP));
         }
         self.skip_space();
         match self.peek() {

@@ -1,7 +1,7 @@
 //! A JSON value with all that either library sees of it: the order of members, numbers beyond 64
 //! bits, half surrogates.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{cmp::Ordering, collections::HashMap, sync::Arc};
 
 use super::Library;
 
@@ -129,14 +129,32 @@ impl Text {
     /// UTF-16, as JavaScript sees it.
     pub(super) fn units(&self) -> Vec<u16> {
         let mut units = Vec::with_capacity(self.0.len());
-        for &code in self.0.iter() {
-            match char::from_u32(code) {
-                Some(c) => units.extend_from_slice(c.encode_utf16(&mut [0; 2])),
-                // Half a surrogate is one unit.
-                None => units.push(u16::try_from(code).unwrap_or(0xFFFD)),
-            }
-        }
+        units.extend(self.each_unit());
         units
+    }
+
+    /// The same, one by one: a text is as long as its sender likes, and often its beginning decides.
+    pub(super) fn each_unit(&self) -> impl Iterator<Item = u16> {
+        self.0.iter().flat_map(|&code| {
+            let mut pair = [0; 2];
+            let units = match char::from_u32(code) {
+                Some(c) => c.encode_utf16(&mut pair).len(),
+                // Half a surrogate is one unit.
+                None => {
+                    pair = [u16::try_from(code).unwrap_or(0xFFFD), 0];
+                    1
+                }
+            };
+            pair.into_iter().take(units)
+        })
+    }
+
+    /// Which comes first where the language compares what it counts: code points, or units of UTF-16.
+    pub(super) fn compare(&self, library: Library, other: &Self) -> Ordering {
+        match library {
+            Library::Python => self.cmp(other),
+            Library::TypeScript => self.each_unit().cmp(other.each_unit()),
+        }
     }
 
     /// As Rust's text, if there is no half surrogate in it.

@@ -6,6 +6,7 @@ use super::{
     Library, Loss, Losses, digits,
     value::{Kind, Members, Number, Text, Value},
 };
+use crate::key::document::MOST_BYTES;
 
 /// How a value is laid out.
 #[derive(Clone, Copy)]
@@ -31,14 +32,26 @@ impl Layout {
     }
 }
 
+/// Of a text, in bytes. What was read grows fivefold at most: `1e20` is 21 digits to JavaScript. But
+/// an expression can list one value many times over.
+const LONGEST: usize = 8 * MOST_BYTES;
+
+/// A text longer than any that is written.
+#[derive(Debug)]
+pub(super) struct TooLong;
+
 /// The text; `None` where JavaScript has none.
-pub(super) fn write(layout: Layout, value: &Value, losses: &Losses) -> Option<String> {
+pub(super) fn write(
+    layout: Layout,
+    value: &Value,
+    losses: &Losses,
+) -> Result<Option<String>, TooLong> {
     if matches!(value, Value::Undefined) {
-        return None;
+        return Ok(None);
     }
     let mut out = String::with_capacity(64);
     Writer { layout, losses }.value(value, &mut out);
-    Some(out)
+    if out.len() > LONGEST { Err(TooLong) } else { Ok(Some(out)) }
 }
 
 struct Writer<'l> {
@@ -48,6 +61,9 @@ struct Writer<'l> {
 
 impl Writer<'_> {
     fn value(&self, value: &Value, out: &mut String) {
+        if out.len() > LONGEST {
+            return;
+        }
         match value {
             Value::Undefined => {
                 self.losses.note(Loss::Undefined);

@@ -15,7 +15,7 @@ use super::{
     evaluate::{Argument, Evaluation},
     numbers,
     value::{Members, Number, Text, Value},
-    write::{Layout, write},
+    write::{Layout, TooLong, write},
 };
 use crate::key::{
     SelectionError,
@@ -140,7 +140,8 @@ impl Call<'_> {
             ("to_number", _) => Ok(Value::Null),
             ("to_string", Value::String(_)) => Ok(value),
             ("to_string", value) => {
-                let text = write(Layout::to_string(self.library), value, losses);
+                let text = write(Layout::to_string(self.library), value, losses)
+                    .map_err(|TooLong| format!("{}() gives too long a text", self.name))?;
                 Ok(text.map_or(Value::Undefined, |text| Value::text(&text)))
             }
             (_, value) => Err(self.type_error(value)),

@@ -59,15 +59,19 @@ impl Call<'_> {
         if !by_keys && matches!(first.0, Value::Number(_)) && keyed.iter().any(is_nan) {
             return Ok(Value::double(f64::NAN));
         }
-        let mut best = first;
+        let (mut best, mut best_operand) = (first, coercion::Operand::of(&first.0));
         for current in rest {
             if by_keys && compare::same(self.library, &best.0, &current.0) {
                 continue;
             }
-            let (less, more) = if greatest { (current, best) } else { (best, current) };
-            let stays = coercion::is_less(&less.0, &more.0);
+            let operand = coercion::Operand::of(&current.0);
+            let stays = if greatest {
+                operand.is_less(&best_operand)
+            } else {
+                best_operand.is_less(&operand)
+            };
             if !stays.ok_or_else(|| self.differs("it compares with a text"))? {
-                best = current;
+                (best, best_operand) = (current, operand);
             }
         }
         Ok(best.1.clone())
@@ -102,7 +106,7 @@ impl Call<'_> {
             (Value::Number(a), Value::Number(b)) => {
                 compare::numbers(a, b).ok_or_else(|| self.differs("it meets NaN"))
             }
-            (Value::String(a), Value::String(b)) => Ok(self.symbols(a).cmp(&self.symbols(b))),
+            (Value::String(a), Value::String(b)) => Ok(a.compare(self.library, b)),
             (Value::Number(_) | Value::String(_), Value::Number(_) | Value::String(_))
                 if self.library == Library::TypeScript =>
             {

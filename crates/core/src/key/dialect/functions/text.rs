@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Call};
+use super::{Answer, Call, Why};
 use crate::key::dialect::{
-    Library, coercion, compare, decode,
-    read::read,
+    Library, coercion, compare,
+    decode::{self, NotUnpacked},
+    read::{is_beyond_us, read},
     value::{Text, Value},
 };
 
@@ -42,8 +43,7 @@ impl Call<'_> {
             (part, Library::Python) => return Err(self.type_error(part)),
         };
         let (text, part) = (self.symbols(text), self.symbols(&part));
-        let found = part.is_empty() || text.windows(part.len()).any(|w| *w == *part);
-        Ok(Value::Bool(found))
+        Ok(Value::Bool(is_within(&part, &text)))
     }
 
     /// JavaScript knows lists and objects by their identity, which is that of ours: it is copied
@@ -79,24 +79,99 @@ impl Call<'_> {
 
     /// What TypeScript cannot decode is `undefined` there, and an error in Python.
     pub(super) fn decode(&self, text: &Text) -> Answer {
+        let losses = self.evaluation.losses;
         if text.to_str().is_none() && self.name == "powertools_json" {
             return Err(self.differs("it meets half a surrogate pair"));
         }
         let decoded = match self.name {
-            "powertools_json" => text.to_str().and_then(|json| read(self.library, &json).ok()),
-            name => decode::base64(self.library, text).and_then(|bytes| {
-                let bytes = match name {
-                    "powertools_base64" => bytes,
-                    _ => decode::gunzip(self.library, &bytes)?,
-                };
-                let is_plain = name == "powertools_base64";
-                decode::utf8(self.library, &bytes, is_plain, self.evaluation.losses)
-            }),
+            "powertools_json" => self.json(text)?,
+            "powertools_base64" => decode::base64(self.library, text)
+                .and_then(|bytes| decode::utf8(self.library, &bytes, true, losses)),
+            _ => match decode::base64(self.library, text) {
+                Some(bytes) => self
+                    .gunzip(&bytes)?
+                    .and_then(|plain| decode::utf8(self.library, &plain, false, losses)),
+                None => None,
+            },
         };
         match decoded {
             Some(value) => Ok(value),
             None if self.library == Library::TypeScript => Ok(Value::Undefined),
             None => Err(format!("{}() cannot read the text", self.name)),
+        }
+    }
+
+    /// `None` is what the library cannot read. What is beyond *our* bounds it may well read: that is
+    /// an error, since all that is `undefined` has one key.
+    fn json(&self, text: &Text) -> Result<Option<Value>, Why> {
+        match text.to_str().map(|json| read(self.library, &json)) {
+            Some(Ok(value)) => Ok(Some(value)),
+            Some(Err(error)) if is_beyond_us(&error) => Err(format!("{}(): {error}", self.name)),
+            Some(Err(_)) | None => Ok(None),
+        }
+    }
+
+    fn gunzip(&self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Why> {
+        let room = &self.evaluation.room;
+        match decode::gunzip(self.library, bytes, room.get()) {
+            Ok(plain) => {
+                room.set(room.get().saturating_sub(plain.len()));
+                Ok(Some(plain))
+            }
+            Err(NotUnpacked::Unreadable) => Ok(None),
+            Err(NotUnpacked::TooLarge) => {
+                let bound = "the texts of a record hold more than 8 MiB when decompressed";
+                Err(format!("{}(): {bound}", self.name))
+            }
+        }
+    }
+}
+
+/// Whether `part` stands in `text`, in one pass over both (Knuth, Morris and Pratt).
+fn is_within(part: &[u32], text: &[u32]) -> bool {
+    /// How much of `part` ends with `symbol`, if `matched` of it ended before that.
+    fn step(part: &[u32], borders: &[usize], mut matched: usize, symbol: u32) -> usize {
+        while matched > 0 && part.get(matched) != Some(&symbol) {
+            matched = borders.get(matched - 1).copied().unwrap_or(0);
+        }
+        matched + usize::from(part.get(matched) == Some(&symbol))
+    }
+    // For each place: how much of the beginning of `part` ends there, but for all up to there.
+    let mut borders = Vec::with_capacity(part.len());
+    let mut matched = 0;
+    for (at, &symbol) in part.iter().enumerate() {
+        matched = if at == 0 { 0 } else { step(part, &borders, matched, symbol) };
+        borders.push(matched);
+    }
+    matched = 0;
+    part.is_empty()
+        || text.iter().any(|&symbol| {
+            matched = step(part, &borders, matched, symbol);
+            matched == part.len()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_within;
+
+    #[test]
+    fn a_part_is_found_wherever_it_stands() {
+        let codes = |text: &str| text.chars().map(u32::from).collect::<Vec<_>>();
+        // Every text and every part of two letters, which have all the borders that there can be.
+        let words: Vec<String> = (0..1 << 8)
+            .flat_map(|bits: u32| (0..=6).map(move |length| (bits, length)))
+            .filter(|(bits, length)| bits >> length == 0)
+            .map(|(bits, length)| {
+                (0..length).map(|at| if bits >> at & 1 == 0 { 'a' } else { 'b' }).collect()
+            })
+            .collect();
+        assert_eq!(words.len(), 127);
+        for text in &words {
+            for part in &words {
+                let found = is_within(&codes(part), &codes(text));
+                assert_eq!(found, text.contains(part.as_str()), "{part:?} in {text:?}");
+            }
         }
     }
 }
