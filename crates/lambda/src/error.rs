@@ -109,7 +109,7 @@ pub enum ConfigError {
     /// Keys of another library are made as that makes them.
     #[error(
         "operation `{operation}` speaks another library's keys, which have no optional parts, no \
-         secret and no readable form"
+         secret and no readable form; leave these out, or the dialect"
     )]
     DialectForm {
         /// The operation.
@@ -151,7 +151,10 @@ pub enum ConfigError {
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     /// A record that expires at once protects from nothing.
-    #[error("operation `{operation}` retains its records for no time at all")]
+    #[error(
+        "operation `{operation}` retains its records for no time at all; \
+         give `.retain(..)` the time for which duplicates are to be recognised"
+    )]
     Retention {
         /// The operation.
         operation: Arc<str>,
@@ -273,7 +276,10 @@ pub enum RunError {
     #[error("{0}")]
     Rejected(Rejection),
     /// The payload could not be turned into JSON to find its key in.
-    #[error("the payload cannot be serialized as JSON")]
+    #[error(
+        "the payload cannot be serialized as JSON to find its key in; \
+         correct its `Serialize`, or give maps keys that are texts"
+    )]
     Unserializable,
     /// The store did not let the key be claimed; the function was not called.
     #[error("the key could not be claimed, and the function was not called: {0}")]

@@ -53,10 +53,8 @@ fn a_text_within_a_text_is_found_in_one_pass() {
 fn one_long_value_among_many_is_not_copied_for_each() {
     let long = "b".repeat(MIB);
     let texts = format!(r#"{{"list":["{long}"{}]}}"#, r#","a""#.repeat(MIB / 16));
-    let keyed = format!(
-        r#"{{"list":[{{"k":"{long}","v":1}}{}]}}"#,
-        r#",{"k":"a","v":2}"#.repeat(MIB / 16)
-    );
+    let keyed =
+        format!(r#"{{"list":[{{"k":"{long}","v":1}}{}]}}"#, r#",{"k":"a","v":2}"#.repeat(MIB / 16));
     let lists = format!(r#"{{"list":[["{long}"]{}]}}"#, r#",["a"]"#.repeat(MIB / 16));
     let numbers = format!(r#"{{"list":["{}"{}]}}"#, "9".repeat(MIB), ",1".repeat(MIB / 16));
     let [python, typescript] = &both();

@@ -19,8 +19,10 @@ impl Operation {
         self.changed()
     }
 
-    /// What becomes of a delivery whose key is held elsewhere. Default: what suits the source,
-    /// [`Conflict::Retry`] for SQS, [`Conflict::Wait`] for everything else.
+    /// What becomes of a delivery whose key is held elsewhere. Default: what suits the source.
+    /// [`Conflict::Retry`] for SQS, whose queue delivers again, and for HTTP requests, whole events
+    /// and [`run`](crate::Idempotency::run), whose callers are told; [`Conflict::Wait`] for all other
+    /// sources, which have few retries or stand still meanwhile.
     #[must_use]
     pub fn on_conflict(mut self, conflict: Conflict) -> Self {
         self.conflict = Some(conflict);
