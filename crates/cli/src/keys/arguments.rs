@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use lambda_http::http::HeaderName;
-use lambda_idempotency::{Envelope, HashFunction};
+use lambda_idempotency::{Envelope, HashFunction, key::dialect::Library};
 
 use super::scoped::{Scoped, scoped};
 
@@ -70,8 +70,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "VARIABLE", conflicts_with = "readable")]
     pub(crate) secret_from_env: Option<String>,
 
-    /// Keys as another library makes them
-    #[arg(long, value_name = "LIBRARY", value_enum, requires = "prefix")]
+    /// Keys as another library makes them: powertools-python, powertools-typescript
+    #[arg(long, value_name = "LIBRARY", requires = "prefix")]
     pub(crate) dialect: Option<Library>,
 
     /// The prefix of the dialect's keys, such as `orders-fn.app.process`
@@ -177,13 +177,4 @@ pub(crate) enum Missing {
     RunUnprotected,
     /// They are not handled at all
     Skip,
-}
-
-/// A library whose keys can be made.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Library {
-    /// Powertools for AWS Lambda (Python)
-    PowertoolsPython,
-    /// Powertools for AWS Lambda (TypeScript)
-    PowertoolsTypescript,
 }

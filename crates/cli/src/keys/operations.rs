@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lambda_idempotency::{Dialect, KeyPath, MissingKey, Operation, inspect};
 
-use super::arguments::{Arguments, Library, Missing, Wrapping};
+use super::arguments::{Arguments, Missing, Wrapping};
 use super::scoped::{self, Scoped};
 use crate::failure::Failure;
 
@@ -108,11 +108,8 @@ impl<'a> Operations<'a> {
 
     fn dialect(&self) -> Option<Dialect> {
         let prefix = self.arguments.prefix.as_deref().unwrap_or_default();
-        let dialect = match self.arguments.dialect? {
-            Library::PowertoolsPython => Dialect::powertools_python(prefix),
-            Library::PowertoolsTypescript => Dialect::powertools_typescript(prefix),
-        };
-        let dialect = dialect.hash_function(self.arguments.hash_function);
+        let dialect = Dialect::of(self.arguments.dialect?, prefix)
+            .hash_function(self.arguments.hash_function);
         Some(if self.arguments.accept_lossy { dialect.accept_lossy() } else { dialect })
     }
 }
