@@ -4,7 +4,7 @@
 //! numbers and of member order depends on features that any crate of the user's program can turn
 //! on, and a key must not.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use jmespath::{Rcvar, Variable};
 
@@ -12,6 +12,7 @@ use super::{
     numeral::Side,
     reading::{RESERVED, Reading},
     reads::{Node, Reads},
+    texts::Texts,
 };
 
 /// Larger than any event that Lambda delivers (6 MB).
@@ -25,7 +26,9 @@ pub struct Document {
     /// Where they are a little larger, if there are any.
     above: Option<Rcvar>,
     /// What of the text was read; `None` if all of it.
-    reads: Option<Reads>,
+    reads: Option<Arc<Node>>,
+    /// The JSON texts in it that several calls of `json` read, if there are any.
+    texts: Option<Arc<Texts>>,
 }
 
 /// Why a text is not a [`Document`]. Says where, never what stands there.
@@ -77,15 +80,20 @@ impl Document {
     /// Parses `json` and keeps what some expressions look at; only those can be applied to it.
     ///
     /// The rest is skipped: it is not copied, and must only look like JSON. What is skipped may
-    /// name a member twice or hold a number of any size, since the key does not depend on it.
+    /// name a member twice or hold a number of any size, since the key does not depend on it. A JSON
+    /// text in it that several calls of `json` read is parsed once for all of them.
     ///
     /// # Errors
     /// Not JSON; what is looked at is named twice in its object or is a number that is larger than
     /// any double; a reserved member name; more than 8 MiB.
     pub fn read(json: &str, reads: &Reads) -> Result<Self, DocumentError> {
-        let document = Self::reading(json, &reads.0)?;
-        let reads = if *reads.0 == Node::All { None } else { Some(reads.clone()) };
-        Ok(Self { reads, ..document })
+        let document = Self::reading(json, &reads.document)?;
+        let all = *reads.document == Node::All;
+        Ok(Self {
+            reads: (!all).then(|| Arc::clone(&reads.document)),
+            texts: Texts::of(&reads.shared),
+            ..document
+        })
     }
 
     pub(super) fn reading(json: &str, wanted: &Node) -> Result<Self, DocumentError> {
@@ -98,18 +106,24 @@ impl Document {
         let above = (reading.met_inexact())
             .then(|| Reading::new(json, Side::Above).run(wanted))
             .transpose()?;
-        Ok(Self { below, above, reads: None })
+        Ok(Self { below, above, reads: None, texts: None })
     }
 
     /// A document that is one JSON string.
     #[must_use]
     pub fn string(text: impl Into<String>) -> Self {
-        Self { below: Rcvar::new(Variable::String(text.into())), above: None, reads: None }
+        let below = Rcvar::new(Variable::String(text.into()));
+        Self { below, above: None, reads: None, texts: None }
     }
 
     /// Whether it holds all that is looked at.
     pub(super) fn has(&self, wanted: &Node) -> bool {
-        self.reads.as_ref().is_none_or(|reads| reads.0.covers(wanted))
+        self.reads.as_ref().is_none_or(|read| read.covers(wanted))
+    }
+
+    /// The JSON texts in it that are parsed once for several calls.
+    pub(super) const fn texts(&self) -> Option<&Arc<Texts>> {
+        self.texts.as_ref()
     }
 
     /// Whether a double holds each of its numbers exactly.

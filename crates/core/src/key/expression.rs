@@ -18,7 +18,8 @@ use super::{
 /// [`Functions`] that read text beside the standard ones.
 ///
 /// Projections drop what is `null`, as the specification says: `items[*].id` is the same for
-/// `[{"id":1},{}]` and `[{"id":1}]`. Comparisons in filters (`[?id == `9`]`) are those of doubles;
+/// `[{"id":1},{}]` and `[{"id":1}]`. `[]` takes the lists in a list apart, and `*` leaves out the
+/// names of members: both are [warned](Self::warnings) of. Comparisons in filters (`[?id == `9`]`) are those of doubles;
 /// what they select is exact again.
 ///
 /// ```
@@ -179,7 +180,7 @@ impl Expression {
         }
         let on = |side| {
             let (selected, met_inexact) =
-                evaluation::on(side, &self.looks.texts, || self.interpret(document.on(side)));
+                evaluation::on(side, &self.looks.texts, document, |data| self.interpret(data));
             (selected.and_then(|selected| judge(&selected)), met_inexact)
         };
         let (below, met_inexact) = on(Side::Below);

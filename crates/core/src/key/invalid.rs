@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::syntax;
+use super::{signs, syntax};
 
 /// Why an expression cannot be used. Displays the expression with a caret under the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct ExpressionError {
 impl ExpressionError {
     /// An error at a byte of the expression.
     pub(super) fn at(text: &str, offset: usize, reason: String) -> Self {
-        let expression = text.chars().take(syntax::LONGEST).collect();
+        let expression = text.chars().take(signs::LONGEST).collect();
         Self { expression, offset: syntax::characters(text, offset), reason }
     }
 

@@ -43,7 +43,9 @@ mod reads;
 mod secret;
 mod selection;
 mod signatures;
+mod signs;
 mod syntax;
+mod texts;
 mod warning;
 
 pub use document::{Document, DocumentError};

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jmespath::ast::Ast;
 
-use super::{Expression, functions};
+use super::{Expression, functions, texts::Shared};
 
 /// What some expressions look at in a document. See
 /// [`Document::read`](super::Document::read).
@@ -24,7 +24,11 @@ use super::{Expression, functions};
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reads(pub(super) Arc<Node>);
+pub struct Reads {
+    pub(super) document: Arc<Node>,
+    /// The JSON texts in it that they read more than once.
+    pub(super) shared: Arc<[Shared]>,
+}
 
 /// What is looked at in a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +44,16 @@ pub(super) enum Node {
 pub(super) struct Looks {
     pub(super) document: Node,
     /// By the offset of the call of `json` that reads it.
-    pub(super) texts: Arc<BTreeMap<usize, Node>>,
+    pub(super) texts: Arc<BTreeMap<usize, Text>>,
+}
+
+/// A JSON text that an expression reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Text {
+    /// The names that lead to it in the document, if it is found by following them.
+    pub(super) path: Option<Vec<String>>,
+    /// What is looked at in it.
+    pub(super) wanted: Node,
 }
 
 /// A value that an expression handles: a place in the document or, with the offset, in a text that
@@ -50,21 +63,26 @@ type Place<'a> = Option<(Option<usize>, Vec<&'a str>)>;
 /// What is found on the way through an expression.
 struct Walk {
     document: Node,
-    texts: BTreeMap<usize, Node>,
+    texts: BTreeMap<usize, Text>,
 }
 
 impl Reads {
     /// What these expressions look at.
     #[must_use]
     pub fn of<'e>(expressions: impl IntoIterator<Item = &'e Expression>) -> Self {
-        let mut all = Node::none();
-        expressions.into_iter().for_each(|expression| all.merge(&expression.looks.document));
-        Self(Arc::new(all))
+        let mut document = Node::none();
+        let mut shared = Vec::new();
+        for Looks { document: wanted, texts } in expressions.into_iter().map(|e| &e.looks) {
+            document.merge(wanted);
+            texts.values().for_each(|text| Shared::add(&mut shared, text));
+        }
+        shared.retain(Shared::is_shared);
+        Self { document: Arc::new(document), shared: shared.into() }
     }
 }
 
 impl Node {
-    const fn none() -> Self {
+    pub(super) const fn none() -> Self {
         Self::Members(BTreeMap::new())
     }
 
@@ -79,7 +97,7 @@ impl Node {
         }
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         match (&mut *self, other) {
             (Self::Members(members), Self::Members(others)) => {
                 for (name, other) in others {
@@ -113,7 +131,7 @@ impl Walk {
         let (text, path) = place?;
         let mut node = match text {
             None => &mut self.document,
-            Some(offset) => self.texts.entry(offset).or_insert_with(Node::none),
+            Some(offset) => &mut self.texts.get_mut(&offset)?.wanted,
         };
         for name in path {
             let Node::Members(members) = node else { return None };
@@ -139,7 +157,16 @@ impl Walk {
             Ast::Literal { .. } => {}
             Ast::Index { .. } | Ast::Slice { .. } => self.mark(at),
             Ast::Function { name, args, offset } if functions::is_json(name) => {
-                args.iter().for_each(|argument| self.use_of(argument, at.clone()));
+                let mut path = None;
+                for argument in args {
+                    let place = self.walk(argument, at.clone());
+                    path = match &place {
+                        Some((None, path)) => Some(path.iter().map(|&name| name.into()).collect()),
+                        _ => None,
+                    };
+                    self.mark(place);
+                }
+                self.texts.insert(*offset, Text { path, wanted: Node::none() });
                 return Some((Some(*offset), vec![]));
             }
             Ast::MultiList { elements: nodes, .. } | Ast::Function { args: nodes, .. } => {
@@ -244,7 +271,7 @@ mod tests {
             ("base64(body)", vec![]),
         ] {
             let looks = Expression::compile(expression).unwrap().looks;
-            let texts: Vec<_> = looks.texts.values().map(show).collect();
+            let texts: Vec<_> = looks.texts.values().map(|text| show(&text.wanted)).collect();
             assert_eq!(texts, expected, "{expression}");
         }
     }
@@ -254,10 +281,10 @@ mod tests {
         let of = |text: &str| Expression::compile(text).unwrap();
         let both = Reads::of([&of("a.b"), &of("c")]);
         for covered in ["a.b", "c", "c.d", "a.b.c[0]", "[a.b, c]"] {
-            assert!(both.0.covers(&of(covered).looks.document), "{covered}");
+            assert!(both.document.covers(&of(covered).looks.document), "{covered}");
         }
         for not in ["a", "@", "d", "a.c", "[c, a.b, d]"] {
-            assert!(!both.0.covers(&of(not).looks.document), "{not}");
+            assert!(!both.document.covers(&of(not).looks.document), "{not}");
         }
     }
 }

@@ -7,16 +7,11 @@ use jmespath::{
     ast::{Ast, KeyValuePair},
 };
 
-use super::{Document, Functions, numeral::Side, signatures};
+use super::{Document, Functions, numeral::Side, signatures, signs};
 
 /// Where a mistake is, and what it is.
 pub(super) type Mistake = (usize, String);
 
-/// In bytes: longer than any key expression, and short enough for every message about it.
-pub(super) const LONGEST: usize = 4096;
-/// Each level of an expression takes stack when it is read and whenever it is evaluated; as many as
-/// this are safe on the smallest that threads have, 2 MiB, even without optimisation.
-const MOST_OPERATORS: usize = 100;
 /// Longer than any list. Beyond it, JMESPath's own arithmetic overflows.
 const LONGEST_STEP: i32 = 1 << 30;
 
@@ -25,14 +20,16 @@ pub(super) fn parse(text: &str) -> Result<Ast, Mistake> {
     if text.trim().is_empty() {
         return Err((0, "it is empty; `@` stands for the whole payload".to_owned()));
     }
-    check_size(text)?;
-    jmespath::parse(text).map_err(|error| {
+    signs::check_size(text)?;
+    let mut ast = jmespath::parse(text).map_err(|error| {
         let reason = match error.reason {
             ErrorReason::Parse(reason) => in_plain_words(&reason),
             ErrorReason::Runtime(reason) => reason.to_string(),
         };
         (error.offset, reason)
-    })
+    })?;
+    place(&mut ast, &mut signs::folding(text));
+    Ok(ast)
 }
 
 /// The parser's message, without the names that its own code has for tokens, and with what to do.
@@ -57,34 +54,11 @@ fn in_plain_words(reason: &str) -> String {
     format!("{}{rest}{more}", first.to_lowercase())
 }
 
-/// Refuses expressions that could exhaust the stack.
-pub(super) fn check_size(text: &str) -> Result<(), Mistake> {
-    if text.len() > LONGEST {
-        return Err((0, format!("it is longer than {LONGEST} bytes")));
-    }
-    let mut operators = 0;
-    let mut characters = text.char_indices();
-    while let Some((at, c)) = characters.next() {
-        match c {
-            '\'' | '"' | '`' => skip_quoted(&mut characters, c),
-            '.' | '[' | '(' | '{' | '!' | '&' | '|' | '*' | '=' | '<' | '>' => operators += 1,
-            _ => {}
-        }
-        if operators > MOST_OPERATORS {
-            return Err((at, format!("it has more than {MOST_OPERATORS} operators")));
-        }
-    }
-    Ok(())
-}
-
-fn skip_quoted(characters: &mut std::str::CharIndices<'_>, quote: char) {
-    while let Some((_, c)) = characters.next() {
-        if c == quote {
-            return;
-        }
-        if c == '\\' {
-            characters.next();
-        }
+/// Gives the operators `[]` and `*` their places: the parser gives them that of what follows them.
+fn place(ast: &mut Ast, places: &mut impl Iterator<Item = usize>) {
+    children_mut(ast).into_iter().for_each(|child| place(child, places));
+    if let Ast::Flatten { offset, .. } | Ast::ObjectValues { offset, .. } = ast {
+        *offset = places.next().unwrap_or(*offset);
     }
 }
 
@@ -222,63 +196,8 @@ fn children_mut(ast: &mut Ast) -> Vec<&mut Ast> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Expression, SelectionError};
+    use super::super::Expression;
     use super::*;
-
-    /// On a thread with little stack, as Tokio's workers have.
-    fn compile_and_select(text: String) -> Result<(), String> {
-        let work = move || {
-            let expression = Expression::compile(&text).map_err(|e| e.to_string())?;
-            let list = "[".repeat(120) + "1" + &"]".repeat(120);
-            for json in [r#"{"a":{"a":[1]}}"#, &list] {
-                let _: Result<_, SelectionError> =
-                    expression.clone().select(&Document::parse(json).unwrap());
-            }
-            Ok(())
-        };
-        std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap()
-    }
-
-    #[test]
-    fn no_expression_exhausts_the_stack() {
-        let shapes = [
-            ("!", "a", ""),
-            ("(", "a", ")"),
-            ("[", "a", "]"),
-            ("{a:", "a", "}"),
-            ("&", "a", ""),
-            ("a.", "a", ""),
-            ("", "a", "[]"),
-            ("", "a", "[*]"),
-            ("", "@", "[0]"),
-            ("", "@", "[::1]"),
-            ("a||", "a", ""),
-            ("a&&", "a", ""),
-            ("a|", "a", ""),
-            ("a==", "a", ""),
-            ("[?", "a", "]"),
-            ("a[?a==", "a", "]"),
-            ("length(", "a", ")"),
-            ("not_null(!", "a", ")"),
-            ("*.", "a", ""),
-            ("json(a.[", "a", "])"),
-        ];
-        for (before, middle, after) in shapes {
-            for levels in [30, 50, 100, 1000] {
-                let text = before.repeat(levels) + middle + &after.repeat(levels);
-                let compiled = compile_and_select(text);
-                assert!(levels < 1000 || compiled.is_err(), "{before}{middle}{after}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_quoted_is_no_operator() {
-        let quoted = r"\'!.[*]".repeat(80);
-        assert_eq!(check_size(&format!("'{quoted}'")), Ok(()));
-        assert_eq!(check_size(&format!("'{quoted}' || \"{quoted}\" == `{quoted}`")), Ok(()));
-        assert_eq!(check_size(&"a".repeat(LONGEST + 1)).unwrap_err().0, 0);
-    }
 
     #[test]
     fn steps_beyond_any_list_do_not_overflow() {

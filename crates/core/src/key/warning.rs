@@ -1,4 +1,4 @@
-//! Functions that can give distinct records one key.
+//! Functions and operators that can give distinct records one key.
 
 use std::fmt;
 
@@ -17,13 +17,14 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// The function.
+    /// The function; or the operator, `[]` or `*`.
     #[must_use]
     pub fn function(&self) -> &str {
         &self.function
     }
 
-    /// Where its arguments begin: characters from the start of the expression.
+    /// Where its arguments begin, or the operator stands: characters from the start of the
+    /// expression.
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.offset
@@ -37,7 +38,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What the function makes one; `None` if it keeps apart what is distinct, or selects.
+/// What it makes one; `None` if it keeps apart what is distinct, or selects.
 fn folds(function: &str) -> Option<&'static str> {
     Some(match function {
         "to_string" => "42 and \"42\" become the same text; a key may hold numbers as they are",
@@ -52,26 +53,36 @@ fn folds(function: &str) -> Option<&'static str> {
         "avg" | "sum" | "length" | "type" => "it says something about a value that others share",
         "contains" | "starts_with" | "ends_with" => "all that it says is true or false",
         "keys" => "the values of the members are left out",
-        "values" => "the names of the members are left out",
+        "values" | "*" => "the names of the members are left out",
+        "[]" => "[[1], [2]] and [[1, 2]] become [1, 2]; `[*]` keeps apart what is nested",
         "sort" | "sort_by" => "lists that differ only in their order become the same",
         _ => return None,
     })
 }
 
-/// The functions whose result is part of the value, and what they can fold.
+/// The functions and operators whose result is part of the value, and what they can fold.
 pub(super) fn of(ast: &Ast, text: &str) -> Vec<Warning> {
     let mut found = Vec::new();
+    let mut fold = |function: &str, offset| {
+        if let Some(example) = folds(function) {
+            let offset = syntax::characters(text, offset);
+            found.push(Warning { function: function.to_owned(), offset, example });
+        }
+    };
     let mut open = vec![ast];
     while let Some(ast) = open.pop() {
         match ast {
             Ast::Function { name, args, offset } if args.iter().any(syntax::reads_data) => {
-                if let Some(example) = folds(name) {
-                    let offset = syntax::characters(text, *offset);
-                    found.push(Warning { function: name.clone(), offset, example });
-                }
+                fold(name, *offset);
                 // What a reference decides is the order, or which item: not what is in the value.
                 let maps = name == "map";
                 open.extend(args.iter().filter(|a| maps || !matches!(a, Ast::Expref { .. })));
+            }
+            Ast::Flatten { node, offset } | Ast::ObjectValues { node, offset }
+                if syntax::reads_data(node) =>
+            {
+                fold(if matches!(ast, Ast::Flatten { .. }) { "[]" } else { "*" }, *offset);
+                open.push(node);
             }
             // Which records have a key, or which items are selected: not what is in the value.
             Ast::Condition { then, .. } => open.push(then),
@@ -104,6 +115,11 @@ mod tests {
             ("items[*].to_string(id)", vec![("to_string", 18)]),
             ("map(&to_string(id), items)", vec![("to_string", 14)]),
             ("sort(items)", vec![("sort", 4)]),
+            ("items[].id", vec![("[]", 5)]),
+            ("[id, \"é\".*.id[]]", vec![("*", 9), ("[]", 13)]),
+            ("*", vec![("*", 0)]),
+            ("json(body).items[][0].lines[*].id[]", vec![("[]", 16), ("[]", 33)]),
+            ("sort(a[])", vec![("sort", 4), ("[]", 6)]),
             ("length(items) || keys(@)", vec![("length", 6), ("keys", 21)]),
         ] {
             let expected: Vec<_> =
@@ -119,6 +135,10 @@ mod tests {
             "items[?length(name) > `3`].id",
             "items[?starts_with(id, 'a')] | [0].id",
             "sort(items) == list",
+            "items[*].lines[ * ].id",
+            "items[?lines[] == `[]`] | [0].id",
+            "[id, !(a.*)]",
+            "[id, `[1]`[]]",
             "!contains(items, 'a')",
             "max_by(items, &length(name)).id",
             "[id, to_string('a')]",

@@ -25,6 +25,10 @@ static EXPRESSIONS: LazyLock<[(Expression, Reads); 10]> = LazyLock::new(|| {
     })
 });
 
+/// What all of them look at: some share a text.
+static READS: LazyLock<Reads> =
+    LazyLock::new(|| Reads::of(EXPRESSIONS.iter().map(|(expression, _)| expression)));
+
 /// Events that expressions are tried with.
 const EVENTS: [&str; 4] = [
     r#"{"a":{"b":[1,2.5,"x",null,{"c":"{\"d\":1}"}]},"t":"12","n":-0,"u":[[],{}]}"#,
@@ -43,7 +47,12 @@ pub(crate) fn event_bytes(bytes: &[u8]) {
     if let Err(error) = &document {
         assert!(!error.to_string().is_empty());
     }
+    let together = Document::read(&text, &READS);
+    assert_eq!(together.is_ok(), document.is_ok());
     for (expression, reads) in &*EXPRESSIONS {
+        if let (Ok(document), Ok(together)) = (&document, &together) {
+            assert_eq!(expression.evaluate(document), expression.evaluate(together));
+        }
         let sparse = Document::read(&text, reads);
         if let Ok(document) = &document {
             // What is JSON as a whole is so in part, and what is not looked at makes no difference.

@@ -147,7 +147,16 @@ fn warnings_say_what_is_lost() {
                  it says something about a value that others share",
             ],
         ),
-        ("[tenant, order.id]", vec![]),
+        (
+            "[items[].id, prices.*]",
+            vec![
+                "`[]` at offset 6 can make distinct values one: \
+                 [[1], [2]] and [[1, 2]] become [1, 2]; `[*]` keeps apart what is nested",
+                "`*` at offset 20 can make distinct values one: \
+                 the names of the members are left out",
+            ],
+        ),
+        ("[tenant, order.id, items[*].id]", vec![]),
     ] {
         let expression = Expression::compile(text).unwrap();
         let shown: Vec<_> = expression.warnings().iter().map(ToString::to_string).collect();

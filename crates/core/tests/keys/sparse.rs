@@ -40,6 +40,19 @@ const EXPRESSIONS: &[&str] = &[
     "keys(@)",
 ];
 
+const TEXTS: &[&str] = &[
+    "json(s).a",
+    "json(s).a.b",
+    "[json(s).a, json(s).b]",
+    "json(s).p",
+    "json(s).b2",
+    "json(s)",
+    "s",
+    "t.json(s) || json(s).b",
+    "map(&json(@).b, [s])",
+    "length(json(s).a)",
+];
+
 proptest! {
     #![proptest_config(cases(1024))]
 
@@ -61,6 +74,33 @@ proptest! {
     fn of_any_shape(value in json(), expression in prop::sample::select(EXPRESSIONS)) {
         let json = value.written(0);
         prop_assert_eq!(selected_from_sparse(expression, &json), selected(expression, &json));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(512))]
+
+    /// Each selects the same as alone, or is refused for the same reason, though they share texts.
+    #[test]
+    fn as_each_alone(
+        value in json(), other in json(), style in any::<u64>(),
+        expressions in prop::collection::vec(prop::sample::select(TEXTS), 2..4),
+        price in prop::sample::select(vec!["1.5", "0.1000000000000000055", "1e999"]),
+    ) {
+        let text = format!(
+            r#"{{"a":{},"p":{price},"b":{},"b2":[{price}]}}"#,
+            value.written(style), other.written(style),
+        );
+        let json = format!(r#"{{"s":{},"t":{{"s":"{{}}"}}}}"#, serde_json::Value::String(text));
+        let compiled = expressions.iter().map(|text| Expression::compile(text).unwrap());
+        let compiled: Vec<_> = compiled.collect();
+        let document = Document::read(&json, &Reads::of(&compiled)).unwrap();
+        for (text, expression) in expressions.iter().zip(&compiled) {
+            let together = expression.select(&document).map(|selection| {
+                String::from_utf8(selection.canonical_bytes().to_vec()).unwrap()
+            });
+            prop_assert_eq!(together, selected(text, &json), "{}", text);
+        }
     }
 }
 

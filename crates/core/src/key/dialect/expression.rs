@@ -11,7 +11,7 @@ use super::{
     read::read,
     value::Value,
 };
-use crate::key::{DocumentError, ExpressionError, SelectionError, document::MOST_BYTES, syntax};
+use crate::key::{DocumentError, ExpressionError, SelectionError, document::MOST_BYTES, signs};
 
 /// A compiled JMESPath expression, to be evaluated as the library of its dialect does.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ impl DialectExpression {
             let reason = "TypeScript fails for an expression of this name; put it as `@.name`";
             return Err(error((0, reason.to_owned())));
         }
-        syntax::check_size(text).map_err(error)?;
+        signs::check_size(text).map_err(error)?;
         let node = parse(library, text).map_err(error)?;
         Ok(Self { text: text.to_owned(), node, library })
     }

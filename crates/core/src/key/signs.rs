@@ -1,0 +1,135 @@
+//! What the text of an expression shows before it is parsed: how large it is, and where some of its
+//! operators stand.
+
+use super::syntax::Mistake;
+
+/// In bytes: longer than any key expression, and short enough for every message about it.
+pub(super) const LONGEST: usize = 4096;
+/// Each level of an expression takes stack when it is read and whenever it is evaluated; as many as
+/// this are safe on the smallest that threads have, 2 MiB, even without optimisation.
+const MOST_OPERATORS: usize = 100;
+
+/// Its characters, but for what is quoted and for white space, with their offsets in bytes.
+fn signs(text: &str) -> impl Iterator<Item = (usize, char)> + Clone {
+    let mut characters = text.char_indices();
+    std::iter::from_fn(move || {
+        let (at, c) = characters.by_ref().find(|(_, c)| !c.is_ascii_whitespace())?;
+        if matches!(c, '\'' | '"' | '`') {
+            skip_quoted(&mut characters, c);
+        }
+        Some((at, c))
+    })
+}
+
+fn skip_quoted(characters: &mut std::str::CharIndices<'_>, quote: char) {
+    while let Some((_, c)) = characters.next() {
+        if c == quote {
+            return;
+        }
+        if c == '\\' {
+            characters.next();
+        }
+    }
+}
+
+/// Refuses expressions that could exhaust the stack.
+pub(super) fn check_size(text: &str) -> Result<(), Mistake> {
+    if text.len() > LONGEST {
+        return Err((0, format!("it is longer than {LONGEST} bytes")));
+    }
+    let is_operator = |(_, c): &(usize, char)| ".[({!&|*=<>".contains(*c);
+    match signs(text).filter(is_operator).nth(MOST_OPERATORS) {
+        None => Ok(()),
+        Some((at, _)) => Err((at, format!("it has more than {MOST_OPERATORS} operators"))),
+    }
+}
+
+/// Where `[]` and `*` stand, but for the `*` of `[*]`: the operators that can make distinct values
+/// one.
+pub(super) fn folding(text: &str) -> impl Iterator<Item = usize> {
+    let before = std::iter::once(None).chain(signs(text).map(Some));
+    let after = signs(text).skip(1).map(Some).chain([None]);
+    before.zip(signs(text)).zip(after).filter_map(|((before, (at, sign)), after)| {
+        let (before, after) = (before.map(|(_, c)| c), after.map(|(_, c)| c));
+        let is_folding = match sign {
+            '[' => after == Some(']'),
+            '*' => (before, after) != (Some('['), Some(']')),
+            _ => false,
+        };
+        is_folding.then_some(at)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Document, Expression, SelectionError};
+    use super::*;
+
+    /// On a thread with little stack, as Tokio's workers have.
+    fn compile_and_select(text: String) -> Result<(), String> {
+        let work = move || {
+            let expression = Expression::compile(&text).map_err(|e| e.to_string())?;
+            let list = "[".repeat(120) + "1" + &"]".repeat(120);
+            for json in [r#"{"a":{"a":[1]}}"#, &list] {
+                let _: Result<_, SelectionError> =
+                    expression.clone().select(&Document::parse(json).unwrap());
+            }
+            Ok(())
+        };
+        std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap()
+    }
+
+    #[test]
+    fn no_expression_exhausts_the_stack() {
+        let shapes = [
+            ("!", "a", ""),
+            ("(", "a", ")"),
+            ("[", "a", "]"),
+            ("{a:", "a", "}"),
+            ("&", "a", ""),
+            ("a.", "a", ""),
+            ("", "a", "[]"),
+            ("", "a", "[*]"),
+            ("", "@", "[0]"),
+            ("", "@", "[::1]"),
+            ("a||", "a", ""),
+            ("a&&", "a", ""),
+            ("a|", "a", ""),
+            ("a==", "a", ""),
+            ("[?", "a", "]"),
+            ("a[?a==", "a", "]"),
+            ("length(", "a", ")"),
+            ("not_null(!", "a", ")"),
+            ("*.", "a", ""),
+            ("json(a.[", "a", "])"),
+        ];
+        for (before, middle, after) in shapes {
+            for levels in [30, 50, 100, 1000] {
+                let text = before.repeat(levels) + middle + &after.repeat(levels);
+                let compiled = compile_and_select(text);
+                assert!(levels < 1000 || compiled.is_err(), "{before}{middle}{after}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_is_no_operator() {
+        let quoted = r"\'!.[*]".repeat(80);
+        assert_eq!(check_size(&format!("'{quoted}'")), Ok(()));
+        assert_eq!(check_size(&format!("'{quoted}' || \"{quoted}\" == `{quoted}`")), Ok(()));
+        assert_eq!(check_size(&"a".repeat(LONGEST + 1)).unwrap_err().0, 0);
+    }
+
+    #[test]
+    fn operators_that_fold_have_places() {
+        for (text, places) in [
+            ("a[].b", vec![1]),
+            ("*.a[][]", vec![0, 3, 5]),
+            ("a[*].b[ * ][*, c]", vec![12]),
+            ("'[]' || \"*\"[?a == `[]`].*", vec![24]),
+            ("[a, b[0]]", vec![]),
+        ] {
+            assert_eq!(folding(text).collect::<Vec<_>>(), places, "{text}");
+        }
+    }
+}
