@@ -103,17 +103,20 @@ async fn malformed_json_is_exit_code_2_with_its_place() {
 }
 
 #[tokio::test]
-async fn an_unknown_package_is_exit_code_2_with_a_remedy() {
-    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-        .args([
-            "invoke",
-            "--package",
-            "no-such-package",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../../events/sqs.json"),
-        ])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let told = text(&output.stderr);
-    assert!(told.contains("no-such-package") && told.contains("--package NAME"), "{told}");
+async fn what_cargo_does_not_know_is_exit_code_2_with_a_remedy() {
+    for (unknown, options) in [
+        ("no-such-package", ["--package", "no-such-package"].as_slice()),
+        ("no-such-binary", &["--bin", "no-such-binary"]),
+        ("no-such-example", &["--package", "orders", "--example", "no-such-example"]),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
+            .arg("invoke")
+            .args(options)
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../events/sqs.json"))
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let told = text(&output.stderr);
+        assert!(told.contains(unknown) && told.contains("--package NAME"), "{told}");
+    }
 }

@@ -5,9 +5,8 @@
 //! that sends its request twice; `http.json` is the request as an HTTP API hands it over:
 //!
 //! ```console
-//! $ cargo build -p lambda-idempotency --example http
 //! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/http.json \
-//!     --binary target/debug/examples/http --repeat 2 --json
+//!     --package lambda-idempotency --example http --repeat 2 --json
 //! ```
 //!
 //! Both responses are a 201 with the same receipt, the second with `idempotency-replayed: true`.

@@ -19,7 +19,8 @@ use crate::Error;
 #[derive(Clone, Debug)]
 pub struct Build {
     package: String,
-    example: Option<String>,
+    /// Which of its binaries or examples: cargo's arguments.
+    target: Vec<String>,
     release: bool,
     quiet: bool,
     directory: Option<PathBuf>,
@@ -30,7 +31,7 @@ impl Build {
     pub fn package(package: impl Into<String>) -> Self {
         Self {
             package: package.into(),
-            example: None,
+            target: vec!["--bins".to_owned()],
             release: false,
             quiet: true,
             directory: None,
@@ -39,7 +40,16 @@ impl Build {
 
     /// An example of a package.
     pub fn example(package: impl Into<String>, example: impl Into<String>) -> Self {
-        Self { example: Some(example.into()), ..Self::package(package) }
+        Self::package(package).target("--example", example)
+    }
+
+    /// One binary of a package that has several.
+    pub fn binary(package: impl Into<String>, binary: impl Into<String>) -> Self {
+        Self::package(package).target("--bin", binary)
+    }
+
+    fn target(self, kind: &str, name: impl Into<String>) -> Self {
+        Self { target: vec![kind.to_owned(), name.into()], ..self }
     }
 
     /// Whether to build with `--release`.
@@ -64,6 +74,10 @@ impl Build {
     }
 
     /// Builds, and gives the path of the binary.
+    ///
+    /// # Errors
+    /// [`Error::Build`]: cargo cannot be started, the build fails, or it makes no binary or several; it tells cargo's own
+    /// messages, or that they were shown.
     pub async fn run(&self) -> Result<PathBuf, Error> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -73,10 +87,7 @@ impl Build {
             "--package",
             &self.package,
         ]);
-        match &self.example {
-            Some(example) => command.args(["--example", example]),
-            None => command.arg("--bins"),
-        };
+        command.args(&self.target);
         if self.release {
             command.arg("--release");
         }
@@ -103,9 +114,7 @@ impl Build {
         match (binaries.pop(), binaries.is_empty()) {
             (Some(binary), true) => Ok(binary),
             (None, _) => Err(self.failed("builds no binary")),
-            (Some(_), false) => {
-                Err(self.failed("builds several binaries: give the path of the one to run"))
-            }
+            (Some(_), false) => Err(self.failed("builds several binaries: say which")),
         }
     }
 

@@ -26,8 +26,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "orders")]
     pub(crate) package: String,
 
+    /// Which of the package's binaries, where it has several
+    #[arg(long, value_name = "NAME", conflicts_with = "example")]
+    pub(crate) bin: Option<String>,
+
+    /// An example of the package instead
+    #[arg(long, value_name = "NAME")]
+    pub(crate) example: Option<String>,
+
     /// A function that is built already; nothing is built then
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["package", "release"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["package", "bin", "example", "release"])]
     pub(crate) binary: Option<PathBuf>,
 
     /// Build with --release

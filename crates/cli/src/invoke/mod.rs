@@ -112,12 +112,17 @@ async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     if let Some(binary) = &arguments.binary {
         return Ok(binary.clone());
     }
-    let build =
-        Build::package(&arguments.package).release(arguments.release).quiet(arguments.quiet);
+    let package = &arguments.package;
+    let build = match (&arguments.bin, &arguments.example) {
+        (Some(bin), _) => Build::binary(package, bin),
+        (None, Some(example)) => Build::example(package, example),
+        (None, None) => Build::package(package),
+    };
+    let build = build.release(arguments.release).quiet(arguments.quiet);
     build.run().await.map_err(|error| {
         Failure::from(error).remedy(
-            "Run this in a cargo workspace that has the function, name its package with `--package NAME`,\n  \
-             or give a binary that is built already with `--binary PATH`.",
+            "Run this in a cargo workspace that has the function, name its package with `--package NAME`\n  \
+             (one of several binaries with `--bin NAME`), or give one that is built already with `--binary PATH`.",
         )
     })
 }

@@ -52,6 +52,9 @@ impl std::fmt::Debug for Inner {
 
 impl DynamoDb {
     /// Starts an empty database.
+    ///
+    /// # Errors
+    /// [`Error::Database`] if it cannot be opened, [`Error::Listen`] if no loopback port can.
     pub async fn start() -> Result<Self, Error> {
         let database = Database::memory().map_err(refused("opening the database"))?;
         let listener = listen().await?;
@@ -75,6 +78,9 @@ impl DynamoDb {
     }
 
     /// Opens another front door to the same data.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] if no loopback port can be opened.
     pub async fn front(&self) -> Result<Front, Error> {
         Front::start(
             self.inner.upstream.clone(),
@@ -86,6 +92,9 @@ impl DynamoDb {
     }
 
     /// Creates a table, billed on demand, with its time to live if it has one.
+    ///
+    /// # Errors
+    /// [`Error::Database`]: there is one already, or its name or key cannot be used.
     pub fn create_table(&self, table: &Table) -> Result<(), Error> {
         let what = || format!("creating the table {}", table.name);
         let database = &self.inner.database;
@@ -97,6 +106,9 @@ impl DynamoDb {
     }
 
     /// All items of a table, in DynamoDB's JSON (`{"id":{"S":"..."}}`), in no particular order.
+    ///
+    /// # Errors
+    /// [`Error::Database`]: there is no such table.
     pub fn items(&self, table: &str) -> Result<Vec<Value>, Error> {
         let what = || format!("reading the table {table}");
         let mut items = Vec::new();
@@ -119,6 +131,9 @@ impl DynamoDb {
     }
 
     /// One item, by its key in DynamoDB's JSON.
+    ///
+    /// # Errors
+    /// [`Error::Database`]: there is no such table, or the key is not one of it.
     pub fn item(&self, table: &str, key: &Value) -> Result<Option<Value>, Error> {
         let what = || format!("reading an item of the table {table}");
         let get = request(json!({ "TableName": table, "Key": key, "ConsistentRead": true }), what)?;
@@ -129,6 +144,9 @@ impl DynamoDb {
     }
 
     /// Writes an item, in DynamoDB's JSON, past the fronts: it is not counted and meets no fault.
+    ///
+    /// # Errors
+    /// [`Error::Database`]: there is no such table, or the item has no key of it.
     pub fn put_item(&self, table: &str, item: &Value) -> Result<(), Error> {
         let what = || format!("writing an item of the table {table}");
         let put = request(json!({ "TableName": table, "Item": item }), what)?;
@@ -137,6 +155,9 @@ impl DynamoDb {
     }
 
     /// Deletes an item, past the fronts.
+    ///
+    /// # Errors
+    /// [`Error::Database`]: there is no such table, or the key is not one of it.
     pub fn delete_item(&self, table: &str, key: &Value) -> Result<(), Error> {
         let what = || format!("deleting an item of the table {table}");
         let delete = request(json!({ "TableName": table, "Key": key }), what)?;
@@ -144,7 +165,10 @@ impl DynamoDb {
         Ok(())
     }
 
-    /// Deletes what the time to live says is over, as DynamoDB does within a few days.
+    /// Deletes what the time to live says is over, as DynamoDB does within a few days; says how many items.
+    ///
+    /// # Errors
+    /// [`Error::Database`] if it refuses.
     pub fn sweep_ttl(&self) -> Result<usize, Error> {
         self.inner.database.sweep_ttl().map_err(refused("sweeping expired items"))
     }

@@ -19,11 +19,17 @@ impl Local {
     /// those of a stream or of Kafka are read shard by shard, partition by partition; a bare list of records comes through
     /// a pipe from its source; an HTTP request has a client that sends it again; SNS, EventBridge, Scheduler and S3 invoke
     /// asynchronously, and a broker's batch comes again as a whole; anything else is invoked once.
+    ///
+    /// # Errors
+    /// [`Error::Event`] if it is not JSON, and as [`Local::invoke`].
     pub async fn deliver(&self, event: &str) -> Result<DeliveryReport, Error> {
         self.deliver_event(parse_event("event", event)?).await
     }
 
     /// Delivers the event in a file.
+    ///
+    /// # Errors
+    /// [`Error::Read`], [`Error::Event`] if it cannot be read or is not JSON, and as [`Local::invoke`].
     pub async fn deliver_file(&self, path: impl AsRef<Path>) -> Result<DeliveryReport, Error> {
         let path = path.as_ref();
         let text = tokio::fs::read_to_string(path)
@@ -33,6 +39,9 @@ impl Local {
     }
 
     /// Delivers an event that has been recognised.
+    ///
+    /// # Errors
+    /// As [`Local::invoke`].
     pub async fn deliver_event(&self, event: Event) -> Result<DeliveryReport, Error> {
         let now = Instant::now();
         match event {

@@ -47,11 +47,18 @@ impl Local {
     /// Invokes the function once, as `aws lambda invoke` does, and waits for the end.
     ///
     /// Waits for a free sandbox first. If the future is dropped, the process is killed.
+    ///
+    /// # Errors
+    /// That it could not be tried: [`Error::Start`], [`Error::Listen`], [`Error::Process`]. A function that fails is no
+    /// error, but a result.
     pub async fn invoke(&self, event: &Value) -> Result<Invocation, Error> {
         self.invoke_bytes(new_id(), event.to_string()).await
     }
 
     /// Invokes the function with these very bytes, JSON or not, and with a request id of the caller's choosing.
+    ///
+    /// # Errors
+    /// As [`Local::invoke`].
     pub async fn invoke_bytes(
         &self,
         request_id: impl Into<String>,
@@ -64,6 +71,9 @@ impl Local {
     /// [`FunctionConfig::concurrency`]. Events beyond the process's concurrency wait until it asks for more.
     ///
     /// If the future is dropped, the process is killed.
+    ///
+    /// # Errors
+    /// As [`Local::invoke`].
     pub async fn invoke_at_once(&self, events: &[Value]) -> Result<AtOnce, Error> {
         let events = events.iter().map(|event| (new_id(), event.to_string().into()));
         self.pool.invoke_at_once(events.collect()).await

@@ -50,6 +50,9 @@ impl Event {
 /// assert!(matches!(event, Event::Whole(Source::EventBridge, _)));
 /// # Ok::<(), lambda_idempotency_local::InvalidEvent>(())
 /// ```
+///
+/// # Errors
+/// It is not JSON; the error names the place.
 pub fn parse_event(name: &str, text: &str) -> Result<Event, InvalidEvent> {
     let event: Value =
         serde_json::from_str(text).map_err(|error| InvalidEvent::new(name, &error))?;
