@@ -3,7 +3,10 @@
 
 use std::sync::LazyLock;
 
-use lambda_idempotency_core::key::{Document, Expression, Form, KeyPath, Reads, Scope, Secret};
+use lambda_idempotency_core::key::{
+    Document, Expression, Form, KeyPath, Reads, Scope, Secret,
+    dialect::{Dialect, DialectDocument, DialectExpression, Library},
+};
 
 /// Expressions of every kind that events are tried with; the first selects all.
 static EXPRESSIONS: LazyLock<[(Expression, Reads); 10]> = LazyLock::new(|| {
@@ -28,6 +31,16 @@ static EXPRESSIONS: LazyLock<[(Expression, Reads); 10]> = LazyLock::new(|| {
 /// What all of them look at: some share a text.
 static READS: LazyLock<Reads> =
     LazyLock::new(|| Reads::of(EXPRESSIONS.iter().map(|(expression, _)| expression)));
+
+/// Expressions that events of other libraries are tried with.
+const THEIRS: [&str; 6] = [
+    "@",
+    "a.*.b.c",
+    "[sort(a.b), powertools_json(body).id]",
+    "max_by(c, &b).a",
+    "Records[?body].[messageId, powertools_base64_gzip(body)]",
+    "[to_number(n), to_string(@), contains(t, b), a == c]",
+];
 
 /// Events that expressions are tried with.
 const EVENTS: [&str; 4] = [
@@ -79,8 +92,7 @@ pub(crate) fn expression_bytes(bytes: &[u8]) {
         }
     };
     expression.warnings().iter().for_each(|warning| assert!(warning.offset() < text.len()));
-    // Each of these can double what is selected.
-    if text.matches(['[', '{', '*', '&']).count() > 12 {
+    if doubles(&text) {
         return;
     }
     for json in EVENTS {
@@ -90,6 +102,61 @@ pub(crate) fn expression_bytes(bytes: &[u8]) {
         assert_eq!(expression.select(&document), expression.select(&sparse));
         keys(&expression, &document);
     }
+}
+
+/// Any bytes as an expression and as an event of the other libraries.
+pub(crate) fn dialect_bytes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+    for library in [Library::Python, Library::TypeScript] {
+        let dialect = Dialect::of(library, "p");
+        match dialect.read(&text) {
+            Ok(event) => {
+                for expression in THEIRS {
+                    their_keys(&dialect, &dialect.compile(expression).unwrap(), &event);
+                }
+            }
+            Err(error) => {
+                // Python reads no integer of more than 4300 digits.
+                assert!(!is_json || library == Library::Python, "it is JSON: {error}");
+                assert!(!error.to_string().is_empty());
+            }
+        }
+        match dialect.compile(&text) {
+            Ok(expression) if !doubles(&text) => {
+                for event in EVENTS {
+                    their_keys(&dialect, &expression, &dialect.read(event).unwrap());
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                assert!(error.offset() <= text.chars().count());
+                assert!(!error.to_string().is_empty() && !error.reason().is_empty());
+            }
+        }
+    }
+}
+
+/// What is selected without a loss is what is selected, and is the same each time.
+fn their_keys(dialect: &Dialect, expression: &DialectExpression, event: &DialectDocument) {
+    let selected = dialect.select(event, Some(expression));
+    assert_eq!(dialect.select(event, Some(expression)), selected);
+    let accepting = dialect.clone().accept_lossy();
+    match selected {
+        Ok(selection) => {
+            assert_eq!(accepting.select(event, Some(expression)).as_ref(), Ok(&selection));
+            assert!(dialect.key_of(&selection).as_str().starts_with("p#"));
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            let _ = accepting.select(event, Some(expression));
+        }
+    }
+}
+
+/// Whether an expression has so many operators which can double what is selected that it takes long.
+fn doubles(expression: &str) -> bool {
+    expression.matches(['[', '{', '*', '&']).count() > 12
 }
 
 fn keys(expression: &Expression, document: &Document) {
