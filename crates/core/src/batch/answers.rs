@@ -50,7 +50,7 @@ pub(super) fn shrink(settle: &mut Settle) -> bool {
     if outcome.take().is_none() {
         return false;
     }
-    if let Some((_, record)) = &mut settle.instead {
+    if let Some((_, record)) = settle.instead.as_deref_mut() {
         record.outcome = None;
     }
     if let Outcome::Executed { kept, .. } = &mut settle.outcome {

@@ -5,13 +5,15 @@
 //! early, and takes twice as long at each further try; nor those that come after it.
 
 use std::{
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use crate::{
     clock::{BoxFuture, Timestamp},
-    store::{Verdict, each, unanswered},
+    record::Record,
+    store::{Store, Verdict, Write, each, unanswered},
 };
 
 /// How long the next call waits for the last one.
@@ -25,7 +27,26 @@ pub(super) fn ends(now: Timestamp, first: Duration, tries: u32) -> Timestamp {
     now.plus(first.saturating_mul(1 << tries.min(8)))
 }
 
-/// The calls on their way, and what is asked for in each.
+/// What came of a write.
+pub(super) struct Answered<M> {
+    pub(super) member: M,
+    /// What was to be put there; `None` if it was to be deleted.
+    pub(super) record: Option<Record>,
+    pub(super) verdict: Verdict,
+}
+
+impl<M> Answered<M> {
+    /// Takes the record that is in the store now, as far as the verdict tells.
+    pub(super) fn left(&mut self) -> Option<Record> {
+        match &self.verdict {
+            Verdict::Written => self.record.take(),
+            Verdict::Found(found) => found.clone(),
+            Verdict::Unknown(_) => None,
+        }
+    }
+}
+
+/// The calls on their way, and who has a part in each.
 pub(super) struct Calls<M> {
     sent: Vec<Sent<M>>,
 }
@@ -34,7 +55,7 @@ struct Sent<M> {
     members: Vec<M>,
     /// From when on the next call need not wait for this one.
     free_from: Timestamp,
-    call: BoxFuture<'static, Vec<Verdict>>,
+    call: BoxFuture<'static, (Vec<Write>, Vec<Verdict>)>,
 }
 
 impl<M> Default for Calls<M> {
@@ -44,12 +65,20 @@ impl<M> Default for Calls<M> {
 }
 
 impl<M> Calls<M> {
+    /// Sends a write for each of `members`.
     pub(super) fn send(
         &mut self,
+        store: &Arc<dyn Store>,
         members: Vec<M>,
+        writes: Vec<Write>,
+        deadline: Timestamp,
         free_from: Timestamp,
-        call: BoxFuture<'static, Vec<Verdict>>,
     ) {
+        let store = Arc::clone(store);
+        let call = Box::pin(async move {
+            let verdicts = store.write(&writes, deadline).await;
+            (writes, verdicts)
+        });
         self.sent.push(Sent { members, free_from, call });
     }
 
@@ -58,13 +87,18 @@ impl<M> Calls<M> {
         self.sent.last().map_or(due, |last| due.max(last.free_from))
     }
 
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<(M, Verdict)>> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<Answered<M>>> {
         for place in 0..self.sent.len() {
             let Some(sent) = self.sent.get_mut(place) else { break };
-            if let Poll::Ready(verdicts) = sent.call.as_mut().poll(context) {
+            if let Poll::Ready((writes, verdicts)) = sent.call.as_mut().poll(context) {
+                let members = self.sent.remove(place).members.into_iter().zip(writes);
                 let verdicts = each(verdicts, Verdict::Unknown(unanswered()));
-                let members = self.sent.remove(place).members;
-                return Poll::Ready(members.into_iter().zip(verdicts).collect());
+                let answered = members.zip(verdicts).map(|((member, write), verdict)| Answered {
+                    member,
+                    record: write.record,
+                    verdict,
+                });
+                return Poll::Ready(answered.collect());
             }
         }
         Poll::Pending

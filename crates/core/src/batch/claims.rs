@@ -28,7 +28,7 @@ pub(super) struct Wanted {
 /// What came of it.
 pub(super) enum Claimed {
     /// The key is held.
-    Held(Box<Held>),
+    Held(Arc<Held>),
     /// The work was done.
     Replay(Option<Json>),
     /// The work failed for good.
@@ -49,7 +49,7 @@ impl Claimed {
     pub(super) fn of(admission: Admission) -> Result<Self, (Guard, Held)> {
         Ok(match admission {
             Admission::Try { guard, held } => return Err((guard, held)),
-            Admission::Won(held) => Self::Held(Box::new(held)),
+            Admission::Won(held) => Self::Held(Arc::new(held)),
             Admission::Replay(outcome) => Self::Replay(outcome),
             Admission::Remembered { error, .. } => Self::Remembered { error },
             Admission::Mismatch => Self::Mismatch,
@@ -76,8 +76,14 @@ pub(super) async fn claim(
     last: Timestamp,
 ) -> Vec<Answer> {
     let mut claiming = Claiming { done: Vec::with_capacity(wanted.len()), in_doubt: Vec::new() };
-    let (look, mut open): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|w| w.look_first);
-    let mut open: Vec<_> = open.drain(..).map(|wanted| (wanted, None)).collect();
+    let (mut look, mut open) = (Vec::new(), Vec::with_capacity(wanted.len()));
+    for wanted in wanted {
+        if wanted.look_first {
+            look.push(wanted);
+        } else {
+            open.push((wanted, None));
+        }
+    }
     if !look.is_empty() {
         let keys: Vec<Key> = look.iter().map(|wanted| wanted.key.clone()).collect();
         let seen = store.read(&keys, deadline).await;
@@ -152,7 +158,7 @@ impl Claiming {
             tries.into_iter().zip(each(verdicts, Verdict::Unknown(unanswered())))
         {
             match verdict {
-                Verdict::Written => self.finish(&wanted, Claimed::Held(Box::new(held))),
+                Verdict::Written => self.finish(&wanted, Claimed::Held(Arc::new(held))),
                 Verdict::Found(seen) => again.push((wanted, seen)),
                 Verdict::Unknown(error) => {
                     if error.may_have_applied() {

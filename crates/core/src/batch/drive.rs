@@ -11,11 +11,13 @@ use futures_util::{StreamExt as _, future::Aborted, stream::FuturesUnordered};
 
 use super::{
     AfterFailure, Batch, Engine, Pace,
+    asleep::Asleep,
     budget::Budget,
+    calls::Answered,
     claims::Answer,
     entry::Entry,
     handler::{Ended, Handler},
-    heartbeat::{Heartbeat, Renewal},
+    heartbeat::{Beat, Heartbeat},
     plan::Plan,
     settles::{Settle, Settles},
     sharing::Landed,
@@ -24,7 +26,6 @@ use crate::{
     clock::{BoxFuture, Timestamp},
     outcome::{NotStarted, Outcome},
     policy::Policy,
-    store::Verdict,
 };
 
 /// A batch in progress. Here is the loop; what each event means stands in the files that say so:
@@ -47,7 +48,7 @@ pub(super) struct Drive<'a> {
     /// Their last owner disappeared: they run last, each alone.
     pub(super) suspects: VecDeque<usize>,
     /// Busy elsewhere; to be looked at again.
-    pub(super) asleep: Vec<Asleep>,
+    pub(super) asleep: Asleep,
     pub(super) settles: Settles,
     pub(super) claiming: FuturesUnordered<BoxFuture<'static, Vec<Answer>>>,
     /// How many keys are in `claiming`.
@@ -68,19 +69,12 @@ pub(super) struct Drive<'a> {
     pub(super) stopped: bool,
 }
 
-/// A record whose key is busy.
-pub(super) struct Asleep {
-    pub(super) at: usize,
-    pub(super) wake: Timestamp,
-    pub(super) until: Timestamp,
-}
-
 enum Event {
     Ended((usize, Result<Ended, Aborted>)),
-    Renewed(Vec<(Renewal, Verdict)>),
+    Renewed(Vec<Answered<Beat>>),
     Claimed(Vec<Answer>),
     Landed(Landed),
-    Settled(Vec<(Settle, Verdict)>),
+    Settled(Vec<Answered<Settle>>),
     Tick,
     /// Records whose lease was lost have their outcome.
     Stopped,
@@ -105,7 +99,7 @@ impl<'a> Drive<'a> {
             to_claim: VecDeque::new(),
             ready: VecDeque::new(),
             suspects: VecDeque::new(),
-            asleep: Vec::new(),
+            asleep: Asleep::default(),
             settles: Settles::default(),
             claiming: FuturesUnordered::new(),
             claims: 0,
@@ -134,8 +128,8 @@ impl<'a> Drive<'a> {
                 Event::Ended((at, Ok(ended))) => self.ended(at, ended),
                 Event::Ended((_, Err(Aborted))) | Event::Stopped => {}
                 Event::Renewed(renewals) => {
-                    for (renewal, verdict) in renewals {
-                        self.renewed(renewal, verdict);
+                    for renewal in renewals {
+                        self.renewed(renewal);
                     }
                 }
                 Event::Claimed(claims) => {
@@ -147,9 +141,9 @@ impl<'a> Drive<'a> {
                 }
                 Event::Landed((at, record)) => self.landed(at, record),
                 Event::Settled(settled) => {
-                    for (settle, verdict) in settled {
-                        self.learn(settle.at, settle.left(&verdict));
-                        self.settled(settle, verdict);
+                    for mut answered in settled {
+                        self.learn(answered.member.at, answered.left());
+                        self.settled(answered.member, answered.verdict);
                     }
                 }
                 Event::Tick => self.tick(),
@@ -211,7 +205,7 @@ impl<'a> Drive<'a> {
         let fixed = [stop, self.budget.reply()].into_iter();
         let due = [self.settles.next_due(), self.heartbeat.next_due(looked)].into_iter();
         let next = fixed.chain(due).flatten();
-        let Some(next) = next.chain(self.asleep.iter().map(|asleep| asleep.wake)).min() else {
+        let Some(next) = next.chain(self.asleep.next_due()).min() else {
             self.timer = None;
             return Poll::Pending;
         };

@@ -70,8 +70,8 @@ impl Drive<'_> {
             return;
         }
         self.closed = Some(why);
-        for asleep in std::mem::take(&mut self.asleep) {
-            self.finish(asleep.at, Outcome::Busy { until: asleep.until });
+        while let Some((at, until)) = self.asleep.pop() {
+            self.finish(at, Outcome::Busy { until });
         }
         let unclaimed = std::mem::take(&mut self.to_claim).into_iter();
         for at in unclaimed.chain(std::mem::take(&mut self.suspects)) {

@@ -1,6 +1,6 @@
 //! One delivery, and where it stands.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{Delivery, Job, Work, handler::Handle};
 use crate::{
@@ -29,7 +29,7 @@ pub(super) struct Entry<'a> {
     pub(super) stage: Stage,
     /// From its claim to its outcome.
     pub(super) lead: Option<Lead>,
-    pub(super) held: Option<Box<Held>>,
+    pub(super) held: Option<Arc<Held>>,
     /// Why it runs without a claim.
     pub(super) outage: Option<StoreError>,
     /// Known, but its turn in the group has not come.

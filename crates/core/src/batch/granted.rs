@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     claims::Claimed,
-    drive::{Asleep, Drive},
+    drive::Drive,
     entry::{Intake, Stage},
 };
 use crate::{
@@ -81,7 +81,7 @@ impl Drive<'_> {
         if self.closed.is_some() || now >= limit || !in_time {
             return self.finish(at, Outcome::Busy { until });
         }
-        self.asleep.push(Asleep { at, wake, until });
+        self.asleep.add(at, wake, until);
         if self.alone == Some(at) {
             self.alone = None;
         }

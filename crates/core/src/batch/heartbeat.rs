@@ -7,12 +7,11 @@ use std::{
     time::Duration,
 };
 
-use super::calls::{Calls, FIRST_CALL, PATIENCE, ends};
+use super::calls::{Answered, Calls, FIRST_CALL, PATIENCE, ends};
 use crate::{
     clock::Timestamp,
-    key::Key,
     record::Record,
-    store::{Guard, Store, Verdict, Write},
+    store::{Guard, Store, Write},
 };
 
 /// The next renewal of a lease.
@@ -26,22 +25,16 @@ pub(super) struct Beat {
     /// Beyond this instant the lease is not renewed.
     pub(super) ceiling: Timestamp,
     /// What to write instead of the renewal that follows from the record as we know it.
-    pub(super) instead: Option<(Guard, Record)>,
+    pub(super) instead: Option<Box<(Guard, Record)>>,
     /// How often it had no answer.
     pub(super) tries: u32,
-}
-
-/// A renewal on its way, and what it writes.
-pub(super) struct Renewal {
-    pub(super) beat: Beat,
-    pub(super) record: Record,
 }
 
 /// The leases that are kept alive.
 #[derive(Default)]
 pub(super) struct Heartbeat {
     beats: Vec<Beat>,
-    calls: Calls<Renewal>,
+    calls: Calls<Beat>,
 }
 
 impl Heartbeat {
@@ -72,26 +65,18 @@ impl Heartbeat {
     pub(super) fn send(
         &mut self,
         store: &Arc<dyn Store>,
-        due: Vec<(Renewal, Key, Guard)>,
+        beats: Vec<Beat>,
+        writes: Vec<Write>,
         now: Timestamp,
         length: Duration,
     ) {
-        let beats = || due.iter().map(|(renewal, ..)| &renewal.beat);
-        let Some(lapse) = beats().map(|beat| beat.lease_until).min() else { return };
-        let tries = beats().map(|beat| beat.tries).max().unwrap_or_default();
+        let Some(lapse) = beats.iter().map(|beat| beat.lease_until).min() else { return };
+        let tries = beats.iter().map(|beat| beat.tries).max().unwrap_or_default();
         let deadline = lapse.min(ends(now, FIRST_CALL.min(length / 6), tries));
-        let mut writes = Vec::with_capacity(due.len());
-        let mut renewals = Vec::with_capacity(due.len());
-        for (renewal, key, guard) in due {
-            writes.push(Write { key, guard, record: Some(renewal.record.clone()) });
-            renewals.push(renewal);
-        }
-        let store = Arc::clone(store);
-        let call = Box::pin(async move { store.write(&writes, deadline).await });
-        self.calls.send(renewals, now.plus(PATIENCE.min(length / 6)), call);
+        self.calls.send(store, beats, writes, deadline, now.plus(PATIENCE.min(length / 6)));
     }
 
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<(Renewal, Verdict)>> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<Answered<Beat>>> {
         self.calls.poll(context)
     }
 
@@ -104,6 +89,6 @@ impl Heartbeat {
     }
 
     fn all(&self) -> impl Iterator<Item = &Beat> {
-        self.beats.iter().chain(self.calls.members().map(|renewal| &renewal.beat))
+        self.beats.iter().chain(self.calls.members())
     }
 }

@@ -60,8 +60,9 @@ impl Drive<'_> {
     }
 
     fn wake(&mut self, now: Timestamp) {
-        let awake: Vec<_> = self.asleep.extract_if(.., |asleep| asleep.wake <= now).collect();
-        self.to_claim.extend(awake.into_iter().map(|asleep| asleep.at));
+        while let Some(at) = self.asleep.pop_due(now) {
+            self.to_claim.push_back(at);
+        }
     }
 
     /// Whether nothing is under way but waiting.

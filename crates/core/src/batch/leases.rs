@@ -5,12 +5,13 @@
 //! turn, and never beyond the end of the invocation. A handler runs only while its lease is known to
 //! stand: when a renewal finds another owner, or none could be made in time, it is dropped.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{
+    calls::Answered,
     drive::Drive,
     entry::{Entry, Stage},
-    heartbeat::{Beat, Renewal},
+    heartbeat::Beat,
 };
 use crate::{
     admission::{Overtaken, Settled, Settlement},
@@ -18,7 +19,7 @@ use crate::{
     outcome::{NotStarted, Outcome},
     policy::Lease,
     record::Record,
-    store::Verdict,
+    store::{Verdict, Write},
 };
 
 /// The pause after a renewal without an answer.
@@ -68,23 +69,23 @@ impl Drive<'_> {
         }
         let entries = &self.entries;
         self.heartbeat.retain(|at| entries.get(at).is_some_and(Entry::is_kept));
-        let mut renewals = Vec::new();
+        let (mut beats, mut writes) = (Vec::new(), Vec::new());
         for mut beat in self.heartbeat.take_due(now) {
             let lease_until = beat.ceiling.min(now.plus(length));
             let entry = self.entry(beat.at);
             let (Some(key), Some(held)) = (&entry.key, &entry.held) else { continue };
-            let own = || match held.write(&Settlement::Renew { lease_until }, now) {
-                (guard, Some(record)) => Some((guard, record)),
-                (_, None) => None,
+            let (guard, record) = match beat.instead.take() {
+                Some(instead) => (instead.0, Some(instead.1)),
+                None => held.write(&Settlement::Renew { lease_until }, now),
             };
-            let Some((guard, record)) = beat.instead.take().or_else(own) else { continue };
-            renewals.push((Renewal { beat, record }, key.clone(), guard));
+            writes.push(Write { key: key.clone(), guard, record });
+            beats.push(beat);
         }
-        self.heartbeat.send(&self.engine.store, renewals, now, length);
+        self.heartbeat.send(&self.engine.store, beats, writes, now, length);
     }
 
-    pub(super) fn renewed(&mut self, renewal: Renewal, verdict: Verdict) {
-        let Renewal { beat, record } = renewal;
+    pub(super) fn renewed(&mut self, renewal: Answered<Beat>) {
+        let Answered { member: beat, record: Some(record), verdict } = renewal else { return };
         let (at, ceiling) = (beat.at, beat.ceiling);
         if !self.entry(at).is_kept() {
             return;
@@ -98,7 +99,7 @@ impl Drive<'_> {
                 match held.settled(&Settlement::Renew { lease_until }, found.as_ref(), now) {
                     Settled::Done => self.extended(at, found.unwrap_or(record), ceiling),
                     Settled::Again { guard, record } => {
-                        let instead = Some((guard, record));
+                        let instead = Some(Box::new((guard, record)));
                         self.heartbeat.add(Beat { due: now, instead, ..beat });
                     }
                     Settled::Overtaken(by) => self.lose(at, by),
@@ -114,7 +115,7 @@ impl Drive<'_> {
 
     fn extended(&mut self, at: usize, record: Record, ceiling: Timestamp) {
         if let Some(held) = &mut self.entry(at).held {
-            held.record = record;
+            Arc::make_mut(held).record = record;
         }
         self.keep_alive(at, Some(ceiling));
     }

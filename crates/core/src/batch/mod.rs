@@ -24,6 +24,7 @@
 //! Nothing is spawned: everything runs inside the future of [`Engine::run`], and ends with it.
 
 mod answers;
+mod asleep;
 mod budget;
 mod calls;
 mod claims;

@@ -5,14 +5,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::calls::{Calls, FIRST_CALL, PATIENCE, ends};
+use super::calls::{Answered, Calls, FIRST_CALL, PATIENCE, ends};
 use crate::{
     admission::{Held, Settlement},
     clock::Timestamp,
     key::Key,
     outcome::Outcome,
     record::Record,
-    store::{Guard, Store, Verdict, Write},
+    store::{Guard, Store, Write},
 };
 
 /// One claim to be settled.
@@ -20,12 +20,10 @@ pub(super) struct Settle {
     /// The record's place in the batch.
     pub(super) at: usize,
     pub(super) key: Key,
-    pub(super) held: Box<Held>,
+    pub(super) held: Arc<Held>,
     pub(super) settlement: Settlement,
     /// What to write instead of the settlement's own write.
-    pub(super) instead: Option<(Guard, Record)>,
-    /// What the write on its way puts there.
-    pub(super) record: Option<Record>,
+    pub(super) instead: Option<Box<(Guard, Record)>>,
     /// The delivery's outcome if this succeeds.
     pub(super) outcome: Outcome,
     /// Not before this instant.
@@ -39,20 +37,11 @@ pub(super) struct Settle {
 
 impl Settle {
     fn write(&self, now: Timestamp) -> Write {
-        let (guard, record) = match &self.instead {
-            Some((guard, record)) => (guard.clone(), Some(record.clone())),
+        let (guard, record) = match self.instead.as_deref().cloned() {
+            Some((guard, record)) => (guard, Some(record)),
             None => self.held.write(&self.settlement, now),
         };
         Write { key: self.key.clone(), guard, record }
-    }
-
-    /// The record that is in the store now, as far as `verdict` tells.
-    pub(super) fn left(&self, verdict: &Verdict) -> Option<Record> {
-        match verdict {
-            Verdict::Written => self.record.clone(),
-            Verdict::Found(found) => found.clone(),
-            Verdict::Unknown(_) => None,
-        }
     }
 }
 
@@ -82,21 +71,16 @@ impl Settles {
         if self.calls.next(now) > now {
             return;
         }
-        let mut settles: Vec<Settle> =
+        let settles: Vec<Settle> =
             self.waiting.extract_if(.., |settle| settle.due <= now).collect();
         let Some(until) = settles.iter().map(|settle| settle.until).min() else { return };
         let tries = settles.iter().map(|settle| settle.tries).max().unwrap_or_default();
         let deadline = until.min(ends(now, FIRST_CALL, tries));
-        let writes: Vec<Write> = settles.iter().map(|settle| settle.write(now)).collect();
-        for (settle, write) in settles.iter_mut().zip(&writes) {
-            settle.record.clone_from(&write.record);
-        }
-        let store = Arc::clone(store);
-        let call = Box::pin(async move { store.write(&writes, deadline).await });
-        self.calls.send(settles, now.plus(PATIENCE), call);
+        let writes = settles.iter().map(|settle| settle.write(now)).collect();
+        self.calls.send(store, settles, writes, deadline, now.plus(PATIENCE));
     }
 
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<(Settle, Verdict)>> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<Answered<Settle>>> {
         self.calls.poll(context)
     }
 

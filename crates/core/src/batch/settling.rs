@@ -1,6 +1,6 @@
 //! What becomes of a key that was claimed: what is written of it, and what follows from the answer.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     AfterFailure, Returned,
@@ -98,7 +98,7 @@ impl Drive<'_> {
     pub(super) fn settle(
         &mut self,
         at: usize,
-        held: Box<Held>,
+        held: Arc<Held>,
         settlement: Settlement,
         outcome: Outcome,
     ) {
@@ -111,7 +111,6 @@ impl Drive<'_> {
             held,
             settlement,
             instead: None,
-            record: None,
             outcome,
             due,
             until,
@@ -138,7 +137,7 @@ impl Drive<'_> {
                         self.give_up(settle, error);
                     }
                     Settled::Again { guard, record } => {
-                        settle.instead = Some((guard, record));
+                        settle.instead = Some(Box::new((guard, record)));
                         settle.again += 1;
                         self.settles.add(settle);
                     }

@@ -2,11 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    claims::Claimed,
-    drive::{Asleep, Drive},
-    entry::Stage,
-};
+use super::{claims::Claimed, drive::Drive, entry::Stage};
 use crate::{
     admission::{Claim, admit},
     clock::Timestamp,
@@ -68,7 +64,7 @@ impl Drive<'_> {
             self.alone = None;
         }
         let wake = limit.min(until.plus(Duration::from_millis(1)));
-        self.asleep.push(Asleep { at, wake, until });
+        self.asleep.add(at, wake, until);
         self.following.push(Box::pin(async move { (at, follow.landed().await) }));
         Boarded::Follows
     }
@@ -76,8 +72,9 @@ impl Drive<'_> {
     /// The leader is through: the record is answered by what that one knew, or tries for itself.
     pub(super) fn landed(&mut self, at: usize, record: Option<Arc<Record>>) {
         // The clock may have been first.
-        let Some(place) = self.asleep.iter().position(|asleep| asleep.at == at) else { return };
-        self.asleep.swap_remove(place);
+        if !self.asleep.remove(at) {
+            return;
+        }
         match record.and_then(|record| self.judge(at, &record, self.now())) {
             Some(claimed) => self.claimed(at, claimed),
             None => self.to_claim.push_back(at),

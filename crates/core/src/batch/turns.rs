@@ -50,11 +50,12 @@ impl Drive<'_> {
 
     /// Gives a record its outcome, and to those that wait for it what follows from that.
     pub(super) fn finish(&mut self, at: usize, outcome: Outcome) {
-        let mut open = vec![(at, outcome)];
-        let mut next = Vec::new();
+        // Mostly it is alone.
+        let mut first = Some((at, outcome));
+        let (mut open, mut next) = (Vec::new(), Vec::new());
         let mut all_well = true;
         loop {
-            while let Some((at, outcome)) = open.pop() {
+            while let Some((at, outcome)) = first.take().or_else(|| open.pop()) {
                 if self.entry(at).outcome.is_some() {
                     continue;
                 }

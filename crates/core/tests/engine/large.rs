@@ -12,16 +12,27 @@ use lambda_idempotency_core::{
     key::Key,
     memory::MemoryStore,
     observe::Silent,
-    policy::Policy,
+    policy::{Conflict, Policy},
     process::Cache,
+    record::{Owner, Record, Status},
 };
+use lambda_idempotency_testkit::clock::ManualClock;
 
+use crate::support::START;
+
+#[derive(Clone, Copy)]
 struct Shape {
     name: &'static str,
+    /// Whether another worker holds the key for the first seconds.
+    busy: fn(usize) -> bool,
     key: fn(usize) -> usize,
     group: fn(usize) -> Option<usize>,
     payload: fn(usize) -> usize,
     fails: fn(usize) -> bool,
+}
+
+fn key(n: usize) -> Key {
+    Key::from_text(format!("op#{n}"))
 }
 
 async fn takes(shape: &Shape, records: usize) -> Duration {
@@ -40,15 +51,25 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
             group: (shape.group)(n).map(|group| Arc::from(group.to_string())),
             priority: 0,
             work: Work::Keyed {
-                key: Key::from_text(format!("op#{}", (shape.key)(n))),
+                key: key((shape.key)(n)),
                 fingerprint: None,
                 payload: payloads.get(n).map_or("", String::as_str),
                 job,
             },
         }
     });
-    let engine = Engine::new(MemoryStore::new()).with_observer(Silent).with_cache(Cache::off());
-    let (policy, pace) = (Policy::default(), Pace::default());
+    let store = MemoryStore::new();
+    for n in (0..records).filter(|n| (shape.busy)(*n)) {
+        let mut record = Record::new(Status::InProgress, START.plus(Duration::from_mins(1)));
+        record.owner = Some(Owner::from_bits(1));
+        record.lease_until = Some(START.plus(Duration::from_secs(3)));
+        store.insert(key(n), record);
+    }
+    let clock = ManualClock::new(START);
+    let engine = Engine::new(store).with_observer(Silent).with_cache(Cache::off());
+    let engine = engine.with_clock(clock.clone());
+    let (mut policy, pace) = (Policy::default(), Pace::default());
+    policy.conflict = Conflict::Wait { up_to: Duration::MAX };
     let deliveries: Vec<_> = deliveries.collect();
     let begun = Instant::now();
     let batch = Batch {
@@ -59,51 +80,31 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
         deadline: None,
         pace: &pace,
     };
-    assert_eq!(engine.run(batch).await.len(), records);
+    assert_eq!(clock.drive(engine.run(batch)).await.len(), records);
     begun.elapsed()
 }
 
 #[tokio::test]
 async fn a_large_batch_takes_as_long_as_its_records() {
+    let apart = Shape {
+        name: "apart",
+        busy: |_| false,
+        key: |n| n,
+        group: |_| None,
+        payload: |n| n,
+        fails: |_| false,
+    };
     let shapes = [
-        Shape { name: "apart", key: |n| n, group: |_| None, payload: |n| n, fails: |_| false },
-        Shape { name: "copies", key: |_| 0, group: |_| None, payload: |_| 0, fails: |_| false },
-        Shape { name: "one key", key: |_| 0, group: |_| None, payload: |n| n, fails: |_| false },
-        Shape {
-            name: "one key fails",
-            key: |_| 0,
-            group: |_| None,
-            payload: |n| n,
-            fails: |_| true,
-        },
-        Shape {
-            name: "one group",
-            key: |n| n,
-            group: |_| Some(0),
-            payload: |n| n,
-            fails: |_| false,
-        },
-        Shape {
-            name: "one group fails",
-            key: |n| n,
-            group: |_| Some(0),
-            payload: |n| n,
-            fails: |n| n == 0,
-        },
-        Shape {
-            name: "all fail",
-            key: |n| n,
-            group: |n| Some(n % 10),
-            payload: |n| n,
-            fails: |_| true,
-        },
-        Shape {
-            name: "pairs",
-            key: |n| n / 2,
-            group: |n| Some(n % 100),
-            payload: |_| 0,
-            fails: |_| false,
-        },
+        apart,
+        Shape { name: "busy", busy: |_| true, ..apart },
+        Shape { name: "some busy", busy: |n| n % 2 == 0, ..apart },
+        Shape { name: "copies", key: |_| 0, payload: |_| 0, ..apart },
+        Shape { name: "one key", key: |_| 0, ..apart },
+        Shape { name: "one key fails", key: |_| 0, fails: |_| true, ..apart },
+        Shape { name: "one group", group: |_| Some(0), ..apart },
+        Shape { name: "one group fails", group: |_| Some(0), fails: |n| n == 0, ..apart },
+        Shape { name: "all fail", group: |n| Some(n % 10), fails: |_| true, ..apart },
+        Shape { name: "pairs", key: |n| n / 2, group: |n| Some(n % 100), payload: |_| 0, ..apart },
     ];
     for shape in shapes {
         // Ten times as many records; what is quadratic takes a hundred times as long. Three tries,
