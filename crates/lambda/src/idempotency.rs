@@ -123,7 +123,9 @@ impl Idempotency {
 
     /// Calls `function` once per key of `payload`; later calls with that key get its result.
     ///
-    /// `deadline` is when the caller stops waiting, if that is known. Inside an invocation, use
+    /// `deadline` is when the caller stops waiting, if that is known. Without one a claim holds its key
+    /// for 15 minutes, which is what others wait for if this process dies; where they should not,
+    /// [`Lease::Renewed`](crate::Lease::Renewed) makes that seconds. Inside an invocation, use
     /// [`run_in`](Self::run_in), which also keeps tenants apart.
     ///
     /// ```

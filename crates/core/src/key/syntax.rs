@@ -62,6 +62,9 @@ fn place(ast: &mut Ast, places: &mut impl Iterator<Item = usize>) {
     }
 }
 
+/// What helps where a function is not known.
+const OWN: &str = "one of your own is added with `.functions(..)`";
+
 /// Finds what would fail for every record, or lose a part of every key: unknown functions, wrong
 /// numbers of arguments, references where there must be values, a step of 0, a name for two parts.
 /// Reads literals anew, since what `serde_json` makes of their numbers depends on its features.
@@ -70,7 +73,7 @@ pub(super) fn settle(ast: &mut Ast, text: &str, functions: &Functions) -> Result
         Ast::Function { offset, name, args } => {
             let arity = functions
                 .arity(name)
-                .ok_or_else(|| (*offset, format!("there is no function `{name}`")))?;
+                .ok_or_else(|| (*offset, format!("there is no function `{name}`; {OWN}")))?;
             signatures::check(name, arity, args.len()).map_err(|reason| (*offset, reason))?;
             let by_reference = takes_reference(name);
             return (0..).zip(args).try_for_each(|(place, argument)| match argument {

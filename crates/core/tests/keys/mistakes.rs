@@ -36,7 +36,11 @@ fn each_is_shown_with_its_place() {
             "'-' must be followed by numbers 1-9; a name that holds it is written in double quotes",
         ),
         ("größe.id", 2, "invalid character: ö; a name that holds it is written in double quotes"),
-        (r#""größe".nope(b)"#, 12, "there is no function `nope`"),
+        (
+            r#""größe".nope(b)"#,
+            12,
+            "there is no function `nope`; one of your own is added with `.functions(..)`",
+        ),
         ("[a, length(b, c)]", 10, "`length` takes 1 argument(s), not 2"),
         ("not_null()", 8, "`not_null` takes at least 1 argument(s), not 0"),
         (r#""length"(a)"#, 8, "quoted strings can't be a function name"),
