@@ -345,6 +345,7 @@ fn no_error_is_forgotten() {
         "NotStarted",
         "RecipeError",
         "UnknownHashFunction",
+        "UnknownLibrary",
     ];
     let mut found = Vec::new();
     for of in ["core", "dynamodb", "lambda"] {
