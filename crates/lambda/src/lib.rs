@@ -52,7 +52,7 @@
 //! # Cargo features
 //!
 //! * `dynamodb` (default): [`DynamoDbStore`], with `from_env()` and the SDK's HTTPS client.
-//! * `http`: [`Idempotency::http`], by `lambda_http`.
+//! * `http`: `Idempotency::http`, a layer around services of HTTP requests, by `lambda_http`.
 //!
 //! # Panics of handlers
 //!
