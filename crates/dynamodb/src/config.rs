@@ -80,6 +80,7 @@ pub struct SortKey {
 
 /// How an outcome is kept in `data`. Either is read; only where a text could be both does it matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DataForm {
     /// S: JSON text, as Powertools for Python, Java and .NET keeps it.
     #[default]
