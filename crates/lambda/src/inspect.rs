@@ -39,7 +39,7 @@ use crate::{
     delivery::{Extraction, Inspected, Missing, Texts},
     error::ConfigError,
     operation::{Operation, Prepared},
-    source::{self, Event, Source, unwrap},
+    source::{self, Event, Identity, unwrap},
 };
 
 /// A record of an event. Its `Debug` leaves out what may be payload.
@@ -58,7 +58,7 @@ pub struct Record {
     pub payload: Result<String, Rejection>,
     /// What the default key is made of; or what is missing for one.
     pub identity: Result<Vec<String>, Rejection>,
-    /// What that is, in the source's terms.
+    /// What that is, in the terms of the source, or of the innermost envelope.
     pub identity_parts: &'static str,
     /// Which duplicates the default key recognises.
     pub catches: &'static str,
@@ -186,7 +186,9 @@ pub fn invocation(
     let records = unwrap(source.records(&event, reading), reading);
     let tenant = context.tenant_id.as_deref();
     let extraction = prepared.as_deref().map(|operation| Extraction { operation, tenant });
-    Ok(records.iter().map(|record| inspect(*source, record, extraction.as_ref())).collect())
+    let note = source::known_by(*source, reading);
+    let inspect = |record| inspect(source.name(), note, record, extraction.as_ref());
+    Ok(records.iter().map(inspect).collect())
 }
 
 /// The sources of [`Record::source`], in the order in which an event is held against them.
@@ -211,15 +213,15 @@ impl InspectError {
 }
 
 fn inspect(
-    source: &dyn Source,
+    source: &'static str,
+    note: &Identity,
     record: &source::Record<'_>,
     extraction: Option<&Extraction<'_>>,
 ) -> Record {
-    let note = source.identity();
     let RecordId { id, arn, .. } = &record.id;
     let owned = |parts: &Vec<Cow<'_, str>>| parts.iter().map(|part| part.to_string()).collect();
     Record {
-        source: source.name(),
+        source,
         id: id.to_string(),
         arn: arn.as_deref().map(ToOwned::to_owned),
         raw: record.raw.to_string(),

@@ -42,7 +42,7 @@ pub(crate) use s3::S3;
 pub(crate) use scheduler::Scheduler;
 pub(crate) use sns::Sns;
 pub(crate) use sqs::Sqs;
-pub(crate) use unwrap::unwrap;
+pub(crate) use unwrap::{known_by, unwrap};
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use lambda_idempotency_core::outcome::Rejection;
 use serde_json::value::RawValue;
 
-use super::{Record, event_bridge, s3, sns};
+use super::{EventBridge, Identity, Record, S3, Sns, Source, event_bridge, s3, sns};
 use crate::{operation::Operation, records::Envelope};
 
 /// Takes the envelopes off that `operation` names, outermost first.
@@ -26,6 +26,16 @@ pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec
         }
     }
     records
+}
+
+/// Whose identity the records have: that of the innermost envelope, or the source's own.
+pub(crate) fn known_by(source: &dyn Source, operation: &Operation) -> &'static Identity {
+    match operation.envelopes.last() {
+        None => source.identity(),
+        Some(Envelope::Sns) => Sns.identity(),
+        Some(Envelope::EventBridge) => EventBridge.identity(),
+        Some(Envelope::S3) => S3.identity(),
+    }
 }
 
 fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {

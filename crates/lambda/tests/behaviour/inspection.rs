@@ -136,6 +136,7 @@ fn envelopes_are_taken_off_as_a_function_does() {
     assert_eq!(records[0].payload.as_deref(), Ok("hello"));
     assert_eq!(records[0].identity.as_deref().unwrap(), ["sns", "t", "n-1"]);
     assert_eq!(records[0].id, "m-1", "it is still this message that goes back");
+    assert_eq!(records[0].identity_parts, "topic ARN, MessageId", "what is said of it is so too");
 }
 
 #[test]
