@@ -162,11 +162,10 @@ impl Expression {
     /// to test an expression. What is missing is `null`.
     ///
     /// # Errors
-    /// It cannot be evaluated, or what it selects depends on a number that is not exact.
+    /// It cannot be evaluated; what it selects depends on a number that is not exact, or is more than
+    /// 8 MiB.
     pub fn evaluate(&self, document: &Document) -> Result<Value, SelectionError> {
-        self.on_both_sides(document, |selected| {
-            functions::value(selected).ok_or(SelectionError::NotAValue)
-        })
+        self.on_both_sides(document, |selected| functions::value(selected))
     }
 
     /// What is the same on both sides of each number that is not exact does not depend on them.

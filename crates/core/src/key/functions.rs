@@ -17,7 +17,9 @@ use jmespath::{
 use serde_json::Value;
 
 use super::{
-    Document, decode, evaluation,
+    Document, SelectionError, decode,
+    document::MOST_BYTES,
+    evaluation,
     signatures::{self, Arity},
 };
 
@@ -200,8 +202,13 @@ fn to_number(arguments: &[Rcvar]) -> Rcvar {
 }
 
 fn call_own(call: &Call, arguments: &[Rcvar]) -> Result<Rcvar, String> {
-    let values = arguments.iter().map(|argument| value(argument)).collect::<Option<Vec<_>>>();
-    let values = values.ok_or("it takes values, and no expression reference (`&name`)")?;
+    let values = arguments.iter().map(|argument| value(argument)).collect::<Result<Vec<_>, _>>();
+    let values = values.map_err(|error| match error {
+        SelectionError::NotAValue => {
+            "it takes values, and no expression reference (`&name`)".to_owned()
+        }
+        error => error.to_string(),
+    })?;
     // What one record makes a function do must not end the invocation of all.
     let returned =
         catch_unwind(AssertUnwindSafe(|| call(&values))).map_err(|_| "it panicked")??;
@@ -210,22 +217,36 @@ fn call_own(call: &Call, arguments: &[Rcvar]) -> Result<Rcvar, String> {
     Ok(evaluation::value(&document))
 }
 
-/// As `serde_json` has it; `None` for what is no value.
-pub(super) fn value(variable: &Variable) -> Option<Value> {
-    Some(match variable {
+/// As `serde_json` has it, unless it is no value, or larger than any document.
+pub(super) fn value(variable: &Variable) -> Result<Value, SelectionError> {
+    let mut room = MOST_BYTES;
+    copied(variable, &mut room)
+}
+
+/// `room` is for values and bytes of text: an expression can list one value many times over.
+fn copied(variable: &Variable, room: &mut usize) -> Result<Value, SelectionError> {
+    let mut take = |size: usize| {
+        *room = room.checked_sub(size).ok_or(SelectionError::TooLong)?;
+        Ok(())
+    };
+    take(1)?;
+    Ok(match variable {
         Variable::Null => Value::Null,
         Variable::Bool(value) => Value::Bool(*value),
         Variable::Number(number) => Value::Number(number.clone()),
-        Variable::String(text) => Value::String(text.clone()),
+        Variable::String(text) => {
+            take(text.len())?;
+            Value::String(text.clone())
+        }
         Variable::Array(items) => {
-            Value::Array(items.iter().map(|item| value(item)).collect::<Option<_>>()?)
+            Value::Array(items.iter().map(|item| copied(item, room)).collect::<Result<_, _>>()?)
         }
         Variable::Object(members) => Value::Object(
             (members.iter())
-                .map(|(name, member)| Some((name.clone(), value(member)?)))
-                .collect::<Option<_>>()?,
+                .map(|(name, member)| Ok((name.clone(), copied(member, room)?)))
+                .collect::<Result<_, _>>()?,
         ),
-        Variable::Expref(_) => return None,
+        Variable::Expref(_) => return Err(SelectionError::NotAValue),
     })
 }
 

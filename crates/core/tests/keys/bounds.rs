@@ -114,6 +114,9 @@ fn beyond_eight_mebibytes() {
     // An expression can list one value often: what it selects is bounded as well.
     let doubled = format!("@{}", " | [@, @]".repeat(30));
     assert_eq!(selected(&doubled, "\"text\""), Err(SelectionError::TooLong));
+    let expression = Expression::compile(&doubled).unwrap();
+    let text = Document::parse("\"text\"").unwrap();
+    assert_eq!(expression.evaluate(&text), Err(SelectionError::TooLong));
 }
 
 /// The readers that `serde_json` has do not agree on the last few doubles: none of them is read.
