@@ -1,10 +1,12 @@
-//! What the documents say is there: tests by their names, files by their links.
+//! What the documents say is there: tests by their names, files by their links, settings and crates in
+//! the README, a page for each source with all that a page has.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod guarantees;
 mod links;
 mod names;
+mod pages;
 mod scenarios;
 mod settings;
 

@@ -6,9 +6,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{collections::BTreeSet, fs};
 
 use serde_json::Value;
+
+use crate::{read, root};
 
 /// The pages, and what has to be set in their templates: without it records are lost, or block others.
 const PAGES: [(&str, &[&str]); 14] = [
@@ -56,12 +58,8 @@ const STREAM: &[&str] = &[
 ];
 const SECTIONS: [&str; 5] = ["Identity", "Order", "Failure", "Template", "Example"];
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 fn page(name: &str) -> String {
-    fs::read_to_string(root().join(format!("docs/sources/{name}.md"))).unwrap()
+    read(&format!("docs/sources/{name}.md"))
 }
 
 /// The blocks of code in this language.
