@@ -20,7 +20,8 @@ pub struct Policy {
     pub fallback_lease: Duration,
     /// How long a claim holds its key. Default: [`Lease::Invocation`].
     pub lease: Lease,
-    /// What becomes of a delivery whose key is held elsewhere.
+    /// What becomes of a delivery whose key is held elsewhere. Default: [`Conflict::Retry`]; sources
+    /// other than queues choose [`Conflict::Wait`].
     pub conflict: Conflict,
     /// What becomes of a record that has no key. Default: [`MissingKey::Fail`].
     pub missing_key: MissingKey,

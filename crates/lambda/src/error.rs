@@ -33,6 +33,19 @@ pub enum ConfigError {
         /// The name.
         name: Arc<str>,
     },
+    /// A setting that means nothing to the source: a filter that would not filter.
+    #[error(
+        "operation `{operation}` handles {source_name}, to which its `.{setting}(..)` means nothing; \
+         remove that, or give the operation to the source it is for"
+    )]
+    Misplaced {
+        /// The operation.
+        operation: Arc<str>,
+        /// The source.
+        source_name: &'static str,
+        /// The setting.
+        setting: &'static str,
+    },
     /// No event ever reaches a handler: one before it in the function takes them all.
     #[error(
         "operation `{operation}` is never reached: `{before}` stands before it and takes every \

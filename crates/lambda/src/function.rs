@@ -135,8 +135,8 @@ impl FunctionBuilder {
     /// [`invoke`](Self::invoke) only if no other does.
     ///
     /// # Errors
-    /// Any mistake in an operation; two operations of one name; an operation behind another that takes
-    /// all of its events; no source at all.
+    /// Any mistake in an operation; a setting that means nothing to its source; two operations of one
+    /// name; an operation behind another that takes all of its events; no source at all.
     pub fn build(self) -> Result<Function, ConfigError> {
         let mut names = HashSet::new();
         let mut routes = Vec::with_capacity(self.routes.len());
@@ -144,6 +144,10 @@ impl FunctionBuilder {
             let prepared = operation.prepared()?;
             if !names.insert(Arc::clone(&prepared.name)) {
                 return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
+            }
+            if let Some(setting) = operation.misplaced(source.name()) {
+                let (operation, source_name) = (Arc::clone(&prepared.name), source.name());
+                return Err(ConfigError::Misplaced { operation, source_name, setting });
             }
             let mut policy = prepared.policy.clone();
             policy.conflict = prepared.conflict.unwrap_or_else(|| source.conflict());

@@ -53,7 +53,8 @@ pub enum Envelope {
 }
 
 impl Operation {
-    /// Which records of a stream or topic wait for each other. Default: by [`Order`].
+    /// Which records of a stream or topic wait for each other. Default: by [`Order`]. Queues keep the
+    /// order that they have: see [`after_failure`](Self::after_failure).
     #[must_use]
     pub fn order(mut self, order: Order) -> Self {
         self.order = Some(order);
@@ -122,49 +123,49 @@ impl Operation {
     /// Only records from this queue of SQS, by name or ARN.
     #[must_use]
     pub fn from_queue(self, queue: impl Into<String>) -> Self {
-        self.only_from(queue.into())
+        self.only_from("from_queue", queue.into())
     }
 
     /// Only records from this topic: of SNS, by name or ARN; of Kafka, by name.
     #[must_use]
     pub fn from_topic(self, topic: impl Into<String>) -> Self {
-        self.only_from(topic.into())
+        self.only_from("from_topic", topic.into())
     }
 
     /// Only records from this Kinesis stream, by name or ARN.
     #[must_use]
     pub fn from_stream(self, stream: impl Into<String>) -> Self {
-        self.only_from(stream.into())
+        self.only_from("from_stream", stream.into())
     }
 
     /// Only changes of this DynamoDB table, by name, or by the ARN of its stream.
     #[must_use]
     pub fn from_table(self, table: impl Into<String>) -> Self {
-        self.only_from(table.into())
+        self.only_from("from_table", table.into())
     }
 
     /// Only notifications of this S3 bucket, by name or ARN.
     #[must_use]
     pub fn from_bucket(self, bucket: impl Into<String>) -> Self {
-        self.only_from(bucket.into())
+        self.only_from("from_bucket", bucket.into())
     }
 
     /// Only messages from this broker (ActiveMQ, RabbitMQ) or Kafka cluster, by name or ARN.
     #[must_use]
     pub fn from_broker(self, broker: impl Into<String>) -> Self {
-        self.only_from(broker.into())
+        self.only_from("from_broker", broker.into())
     }
 
     /// Only events of this schedule, by name or ARN.
     #[must_use]
     pub fn from_schedule(self, schedule: impl Into<String>) -> Self {
-        self.only_from(schedule.into())
+        self.only_from("from_schedule", schedule.into())
     }
 
     /// Only EventBridge events from this `source`.
     #[must_use]
     pub fn from_source(self, source: impl Into<String>) -> Self {
-        self.only_from(source.into())
+        self.only_from("from_source", source.into())
     }
 
     /// Only EventBridge events of this `detail-type`.
@@ -174,8 +175,9 @@ impl Operation {
         self
     }
 
-    fn only_from(mut self, origin: String) -> Self {
-        self.origin = Some(origin);
+    /// One origin: the last that is named.
+    fn only_from(mut self, setting: &'static str, origin: String) -> Self {
+        (self.origin, self.origin_setting) = (Some(origin), Some(setting));
         self
     }
 }

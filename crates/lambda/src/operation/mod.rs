@@ -2,6 +2,7 @@
 
 mod dialect;
 mod keys;
+mod misplaced;
 mod policies;
 mod recipe;
 
@@ -59,6 +60,7 @@ pub struct Operation {
     bad_record: OnBadRecord,
     // Which records, and how they are taken from the event: see `records.rs`.
     pub(crate) origin: Option<String>,
+    pub(crate) origin_setting: Option<&'static str>,
     pub(crate) detail_type: Option<String>,
     pub(crate) envelopes: Vec<Envelope>,
     pub(crate) whole_record: bool,
@@ -132,6 +134,7 @@ impl Operation {
             conflict: None,
             bad_record: OnBadRecord::Fail,
             origin: None,
+            origin_setting: None,
             detail_type: None,
             envelopes: Vec::new(),
             whole_record: false,

@@ -12,7 +12,8 @@ use super::Operation;
 use crate::bad_record::OnBadRecord;
 
 impl Operation {
-    /// How long a completed record answers later deliveries. Default: 24 hours.
+    /// How long a completed record, or a remembered failure, answers later deliveries; the end is
+    /// rounded up to a whole second. Default: 24 hours.
     #[must_use]
     pub fn retain(mut self, retention: Duration) -> Self {
         self.policy.retention = retention;
@@ -51,14 +52,15 @@ impl Operation {
         self.changed()
     }
 
-    /// After how many failures a key is not tried again, but remembered as failed. Default: never.
+    /// After how many failures a key is not tried again, but remembered as failed; 0 is as 1, after the
+    /// first. Default: never.
     #[must_use]
     pub fn max_failures(mut self, most: u32) -> Self {
         self.policy.max_failures = Some(most);
         self.changed()
     }
 
-    /// How many handlers of one batch run at once. Default: 16.
+    /// How many handlers of one batch run at once; 0 is as 1. Default: 16.
     #[must_use]
     pub fn concurrency(mut self, handlers: usize) -> Self {
         self.policy.concurrency = handlers;

@@ -58,12 +58,17 @@ fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
     })
 }
 
-/// The outer record with the inner one's payload and identity.
+/// The outer record with the inner one's payload and identity. Not a clone of the outer one: its
+/// payload holds all that are inside, and would be copied for each of them.
 fn inside<'e>(outer: &Record<'e>, inner: Record<'_>) -> Record<'e> {
     let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
     Record {
+        id: outer.id.clone(),
+        raw: outer.raw.clone(),
         payload: inner.payload.map(owned),
         identity: inner.identity.map(|parts| parts.into_iter().map(owned).collect()),
-        ..outer.clone()
+        group: outer.group.clone(),
+        priority: outer.priority,
+        item: outer.item.clone(),
     }
 }

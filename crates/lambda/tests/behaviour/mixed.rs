@@ -1,6 +1,6 @@
 //! One function, several sources: each event goes to the first that is for it.
 
-use lambda_idempotency::{Call, ConfigError, Failure, Function, Operation};
+use lambda_idempotency::{Call, ConfigError, Failure, Function, Operation, Order};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -132,6 +132,32 @@ fn a_handler_that_no_event_reaches_is_refused() {
     // Another source is another matter.
     let function = world.idempotency().function();
     function.sqs(queue("a"), named(&world, "")).sns(queue("b"), named(&world, "")).build().unwrap();
+}
+
+/// A filter that is not one would hand over what it was to keep away.
+#[test]
+fn a_setting_that_means_nothing_to_its_source_is_refused() {
+    let operation = || Operation::new("a").key("id");
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let handler = || named(&world, "");
+    for (built, setting) in [
+        (idempotency.sns(operation().detail_type("Placed"), handler()), "detail_type"),
+        (idempotency.sqs(operation().from_topic("orders"), handler()), "from_topic"),
+        (idempotency.sqs(operation().order(Order::Shard), handler()), "order"),
+        (idempotency.invoke(operation().from_source("shop"), handler()), "from_source"),
+    ] {
+        let error = built.unwrap_err();
+        assert!(matches!(error, ConfigError::Misplaced { setting: found, .. } if found == setting));
+        assert!(error.to_string().contains(&format!("`.{setting}(..)`")), "{error}");
+    }
+    for built in [
+        idempotency.pipe(operation().from_queue("orders").order(Order::Key), handler()),
+        idempotency.kafka(operation().from_broker("shop").order(Order::Key), handler()),
+        idempotency.event_bridge(operation().from_source("a").detail_type("b"), handler()),
+    ] {
+        built.unwrap();
+    }
 }
 
 #[test]
