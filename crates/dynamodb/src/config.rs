@@ -136,7 +136,11 @@ impl Attributes {
             None => "no sort key".to_owned(),
             Some(SortKey { name, .. }) => format!("a sort key `{name}` of type S"),
         };
-        format!("the table needs a partition key `{}` of type S and {sort}", self.id)
+        format!(
+            "the table needs a partition key `{}` of type S and {sort}; make it so, or name the keys \
+             that it has in the store's `Attributes`",
+            self.id
+        )
     }
 
     /// Refuses names that cannot be quoted in a PartiQL statement, and one name used twice.
