@@ -78,6 +78,10 @@ async fn show(payload: Value, call: Call) -> Result<(), Failure> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let only = std::env::args().nth(1);
+    let names: Vec<_> = EXAMPLES.iter().map(|(source, ..)| *source).collect();
+    if let Some(only) = only.as_deref().filter(|only| !names.contains(only)) {
+        return Err(format!("there is no example {only}: it is one of {}", names.join(", ")).into());
+    }
     for (source, event, function) in EXAMPLES {
         if only.as_deref().is_some_and(|only| only != *source) {
             continue;
