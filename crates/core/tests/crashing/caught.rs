@@ -171,6 +171,8 @@ async fn a_message_that_is_given_up_against_the_script() {
         .await;
 }
 
+const NOW: Timestamp = Timestamp::from_secs(1);
+
 /// What no store and no source can bring about, told to the log by hand.
 #[test]
 fn calls_out_of_place() {
@@ -179,8 +181,8 @@ fn calls_out_of_place() {
     let [a, b] = &messages[..] else { unreachable!() };
 
     let beside = log(AfterFailure::Group);
-    let _first = beside.started(0, a, &Call::test("a"));
-    let _second = beside.started(0, b, &Call::test("b").with_vanished(1));
+    let _first = beside.started(0, a, &Call::test("a"), NOW);
+    let _second = beside.started(0, b, &Call::test("b").with_vanished(1), NOW);
     assert!(beside.violations().contains(
         &"b runs beside another, although one of them may be what kills workers".to_owned()
     ));
@@ -188,7 +190,7 @@ fn calls_out_of_place() {
     for after in [AfterFailure::Group, AfterFailure::Batch] {
         let behind = log(after);
         behind.settled(0, 0, &lambda_idempotency_core::outcome::Outcome::Fenced);
-        let _running = behind.started(0, b, &Call::test("b"));
+        let _running = behind.started(0, b, &Call::test("b"), NOW);
         let expected = "b starts behind one that went back".to_owned();
         assert!(behind.violations().contains(&expected), "{after:?}");
     }
@@ -197,4 +199,36 @@ fn calls_out_of_place() {
     let completed = Record::new(Status::Completed, Timestamp::from_secs(1));
     undone.landed(&a.key(), Some(&completed));
     assert_eq!(undone.violations(), ["a is recorded as done without its effect"]);
+}
+
+/// Handlers that begin or go on too late.
+#[test]
+fn calls_out_of_time() {
+    let log = || Log::new(vec![message("a")], AfterFailure::Group, false, false);
+    let a = message("a");
+    let mut claimed = Record::new(Status::InProgress, Timestamp::from_secs(100));
+    claimed.fence = 1;
+    claimed.lease_until = Some(NOW);
+
+    let in_time = log();
+    in_time.landed(&a.key(), Some(&claimed));
+    let _running = in_time.started(0, &a, &Call::test("a"), NOW);
+    assert!(in_time.violations().is_empty());
+
+    let late = log();
+    late.landed(&a.key(), Some(&claimed));
+    let _running = late.started(0, &a, &Call::test("a"), NOW.plus(Duration::from_millis(1)));
+    assert_eq!(late.violations(), ["a begins after its lease"]);
+
+    let over = log();
+    let _running = over.started(0, &a, &Call::test("a").with_deadline(NOW), NOW);
+    assert_eq!(over.violations(), ["a begins when its time is over"]);
+
+    let frozen = log();
+    let first = frozen.started(0, &a, &Call::test("a"), NOW);
+    frozen.frozen(0);
+    let _second = frozen.started(1, &a, &Call::test("a").with_vanished(1).with_fence(2), NOW);
+    assert!(frozen.violations().is_empty());
+    first.effect();
+    assert_eq!(frozen.violations(), ["a has its effect after another took over"]);
 }

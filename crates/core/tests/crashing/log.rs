@@ -1,12 +1,13 @@
 //! What happened, and what must not: everything that is checked while a story goes on.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard},
 };
 
 use lambda_idempotency_core::{
-    batch::AfterFailure, call::Call, key::Key, outcome::Outcome, record::Record, record::Status,
+    batch::AfterFailure, call::Call, clock::Timestamp, key::Key, outcome::Outcome, record::Record,
+    record::Status,
 };
 use lambda_idempotency_testkit::ledger::Ledger;
 
@@ -30,10 +31,13 @@ struct State {
     calls: Vec<Started>,
     /// What is final in the store: which key, by which fence.
     landed: Vec<(&'static str, u64, Status)>,
+    /// Until when keys are held: by which fence.
+    leases: BTreeMap<(&'static str, u64), Timestamp>,
     /// Where nothing may start any more: in which invocation, in which group.
     closed: Vec<(usize, Option<&'static str>)>,
     gone: Vec<(usize, Gone)>,
     stops: u32,
+    dropped: usize,
     violations: BTreeSet<String>,
     notes: Option<Vec<String>>,
 }
@@ -64,9 +68,11 @@ impl Log {
             acknowledges_failures,
             calls: Vec::new(),
             landed: Vec::new(),
+            leases: BTreeMap::new(),
             closed: Vec::new(),
             gone: Vec::new(),
             stops: 0,
+            dropped: 0,
             violations: BTreeSet::new(),
             notes: noted.then(Vec::new),
         };
@@ -74,7 +80,13 @@ impl Log {
     }
 
     /// A handler was called.
-    pub(crate) fn started(&self, invocation: usize, message: &Message, call: &Call) -> Running {
+    pub(crate) fn started(
+        &self,
+        invocation: usize,
+        message: &Message,
+        call: &Call,
+        now: Timestamp,
+    ) -> Running {
         let mut state = self.lock();
         let Message { label, group, id, .. } = *message;
         let (fence, vanished) = (call.fence(), call.vanished());
@@ -92,6 +104,12 @@ impl Log {
         }
         if (call.failures() + vanished) < u32::try_from(before.len()).unwrap() {
             wrong.push("is not told of an earlier call");
+        }
+        if state.leases.get(&(label, fence)).is_some_and(|lease| now > *lease) {
+            wrong.push("begins after its lease");
+        }
+        if call.deadline().is_some_and(|deadline| now >= deadline) {
+            wrong.push("begins when its time is over");
         }
         if vanished > state.stops {
             wrong.push("is told that more has vanished than was stopped");
@@ -142,13 +160,15 @@ impl Log {
     /// The store has applied a write.
     pub(crate) fn landed(&self, at: &Key, record: Option<&Record>) {
         self.note(|| format!("  {at:?} becomes {record:?}"));
-        let Some(record) = record.filter(|record| record.status != Status::InProgress) else {
-            return;
-        };
+        let Some(record) = record else { return };
         let mut state = self.lock();
         let found = state.messages.iter().find(|message| message.key() == *at);
         let label = found.map(|message| message.label).unwrap();
         let (fence, status) = (record.fence, record.status);
+        if status == Status::InProgress {
+            state.leases.extend(record.lease_until.map(|lease| ((label, fence), lease)));
+            return;
+        }
         if state.is_final(label) {
             state.violations.insert(format!("{label} is settled for good a second time"));
         }
@@ -179,8 +199,28 @@ impl Log {
     pub(crate) fn died(&self, invocation: usize) {
         let mut state = self.lock();
         state.stops += 1;
+        state.dropped += 1;
         state.note(|| format!("  invocation {invocation} is dropped"));
         for call in state.calls.iter_mut().filter(|call| call.invocation == invocation) {
+            call.stopped = true;
+        }
+    }
+
+    /// An invocation was frozen: its calls do not run, for now.
+    pub(crate) fn frozen(&self, invocation: usize) {
+        self.died(invocation);
+        let mut state = self.lock();
+        for call in state.calls.iter_mut().filter(|call| call.invocation == invocation) {
+            call.runs = false;
+        }
+    }
+
+    /// The process was, with all that runs in it.
+    pub(crate) fn stood_still(&self) {
+        let mut state = self.lock();
+        state.stops += 1;
+        state.note(|| "  everything stands still".to_owned());
+        for call in &mut state.calls {
             call.stopped = true;
         }
     }
@@ -255,6 +295,11 @@ impl Log {
         self.lock().stops
     }
 
+    /// How many invocations were dropped or frozen.
+    pub(crate) fn dropped(&self) -> usize {
+        self.lock().dropped
+    }
+
     /// How many calls were told that an earlier one had vanished.
     pub(crate) fn told(&self) -> usize {
         self.lock().calls.iter().filter(|call| call.vanished > 0).count()
@@ -308,6 +353,9 @@ impl Running {
         call.had_effect = true;
         self.log.ledger.record(call.label, format!("fence {}", call.fence));
         let label = call.label;
+        if state.calls.iter().skip(self.at + 1).any(|later| later.label == label) {
+            state.violations.insert(format!("{label} has its effect after another took over"));
+        }
         state.note(|| format!("  {label} has its effect"));
     }
 

@@ -1,7 +1,8 @@
 //! A crash at every await.
 //!
 //! The real engine, over a store that can stop its caller before, between and behind its writes,
-//! calls handlers that stop at each of theirs. What is left is delivered again as each kind of source
+//! calls handlers that stop at each of theirs. Or it stands still, and goes on when its leases are over:
+//! all at once, or beside who has taken over. What is left is delivered again as each kind of source
 //! does it, until that has forgotten everything. Then nothing is lost, nothing doubled except where a
 //! worker stopped between an effect and its record, nothing out of order, nothing stuck.
 //!

@@ -1,5 +1,7 @@
 //! How a worker stops.
 
+use std::time::Duration;
+
 use lambda_idempotency_testkit::crashing::Fate;
 
 /// How one invocation is stopped.
@@ -11,6 +13,9 @@ pub(crate) enum Stop {
     /// then has this fate. With [`Fate::Lost`] it was cancelled, otherwise its process is gone and
     /// the network is not.
     Dropped(usize, Fate),
+    /// It is frozen after so many polls: nobody hears of it, and it goes on when its lease has ended
+    /// and this much has passed, beside whoever has taken over. What it had sent waits with it.
+    Frozen(usize, Duration),
     /// One of its handlers stops.
     Handler(Halt),
 }
@@ -27,6 +32,7 @@ pub(crate) struct Halt {
 /// The awaits of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
+    AtFirst,
     BeforeTheEffect,
     AfterTheEffect,
 }
@@ -36,15 +42,21 @@ pub(crate) enum Way {
     /// It waits for what never comes.
     Hangs,
     Panics,
+    /// The whole process does, until the lease has ended, and then goes on right there: handlers that
+    /// were let go with this one, and have not begun, are late.
+    Freezes,
 }
+
+/// The ways.
+pub(crate) const WAYS: [Way; 3] = [Way::Hangs, Way::Panics, Way::Freezes];
 
 impl Stop {
     /// All that can happen to the handler calls of an invocation, the first `calls` of them.
     pub(crate) fn of_handlers(calls: usize) -> Vec<Self> {
         let mut stops = Vec::new();
         for call in 0..calls {
-            for pause in [Pause::BeforeTheEffect, Pause::AfterTheEffect] {
-                for way in [Way::Hangs, Way::Panics] {
+            for pause in [Pause::AtFirst, Pause::BeforeTheEffect, Pause::AfterTheEffect] {
+                for way in WAYS {
                     stops.push(Self::Handler(Halt { call, pause, way }));
                 }
             }

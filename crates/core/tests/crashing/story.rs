@@ -1,9 +1,14 @@
 //! A story: messages, their source, what the user chose; told from the first delivery to the last,
 //! with stops.
 
-use std::time::Duration;
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, future::join_all, stream::FuturesUnordered};
 use lambda_idempotency_core::{
     batch::AfterFailure,
     clock::{Clock, Timestamp},
@@ -11,7 +16,10 @@ use lambda_idempotency_core::{
     record::Status,
     store::Store,
 };
-use lambda_idempotency_testkit::{clock::ManualClock, crashing::Adrift};
+use lambda_idempotency_testkit::{
+    clock::ManualClock,
+    crashing::{Adrift, drop_after},
+};
 
 use crate::{
     log::{Log, keys},
@@ -45,6 +53,19 @@ pub(crate) struct Story {
     pub(crate) ordered: bool,
     /// Whether to take notes.
     pub(crate) noted: bool,
+}
+
+/// Lets `future` come to its end, and others go on meanwhile.
+async fn beside<F: Future<Output = ()>, T>(
+    others: &mut FuturesUnordered<F>,
+    future: impl Future<Output = T>,
+) -> T {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        while let Poll::Ready(Some(())) = others.poll_next_unpin(context) {}
+        future.as_mut().poll(context)
+    })
+    .await
 }
 
 /// What came of a story.
@@ -116,10 +137,12 @@ impl Story {
         };
         let mut source = (self.source)(self.messages.clone());
         let mut stops = stops.iter().copied();
-        let (mut invocations, mut dropped, mut adrift) = (0, 0, 0);
+        let (mut invocations, mut adrift) = (0, 0);
         let (mut total, mut deliveries, mut since) = (0, 0, clock.now());
+        let mut frozen = FuturesUnordered::new();
         while let Some(received) = source.receive(clock.now()) {
-            clock.advance(received.at.since(clock.now()));
+            let pause = clock.sleep(received.at.since(clock.now()));
+            clock.drive(beside(&mut frozen, pause)).await;
             let struck = log.stops();
             let mut stop = stops.next().unwrap_or(Stop::Never);
             let mut workers = Vec::new();
@@ -129,14 +152,35 @@ impl Story {
                     format!("{}: {labels:?} to invocation {invocations}", received.at)
                 });
                 batch.iter().for_each(|message| log.ledger.delivered(message.label));
-                workers.push((worker(invocations, stop), batch));
+                workers.push((worker(invocations, stop), batch.clone()));
                 invocations += 1;
                 // A stop strikes one worker of those that are side by side.
                 stop = Stop::Never;
             }
-            let answers = join_all(workers.iter().map(|(worker, batch)| worker.invoke(batch)));
-            let answers: Vec<Answer> = clock.drive(answers).await;
-            dropped += answers.iter().filter(|answer| matches!(answer, Answer::Died)).count();
+            let invocations = workers.into_iter().map(|(worker, batch)| {
+                let thaw = worker.thaw(clock.now());
+                (thaw, worker.invocation, Box::pin(async move { worker.invoke(&batch).await }))
+            });
+            let answers = join_all(invocations.map(async |(thaw, invocation, mut running)| {
+                let Some((polls, at)) = thaw else { return (running.await, None) };
+                match drop_after(polls, &mut running).await {
+                    Some(answer) => (answer, None),
+                    None => {
+                        log.frozen(invocation);
+                        (Answer::Died, Some((at, running)))
+                    }
+                }
+            }));
+            let (answers, left): (Vec<_>, Vec<_>) =
+                clock.drive(beside(&mut frozen, answers)).await.into_iter().unzip();
+            for (at, running) in left.into_iter().flatten() {
+                let pause = clock.sleep(at.since(clock.now()));
+                frozen.push(async move {
+                    pause.await;
+                    // Nobody listens any more.
+                    let _: Answer = running.await;
+                });
+            }
             let now = clock.now();
             for (message, gone) in source.answered(answers, now) {
                 log.gone(&message, gone);
@@ -151,6 +195,7 @@ impl Story {
             }
         }
         let took = clock.now().since(since);
+        clock.drive(frozen.collect::<()>()).await;
         store.land().await;
         self.check(&log, deliveries, took);
         self.check_records(&log, &store).await;
@@ -162,7 +207,7 @@ impl Story {
             violations: log.violations(),
             notes: log.notes(),
             stops: log.stops(),
-            dropped,
+            dropped: log.dropped(),
             adrift,
             doubled: log.ledger.doubled().len(),
             warned: log.told(),

@@ -14,6 +14,15 @@ use crate::{
 const FATES: [Fate; 5] =
     [Fate::After(0), Fate::After(1), Fate::After(2), Fate::After(4), Fate::Lost];
 
+/// How long a process that is frozen goes on being so after the end of its lease: it goes on while
+/// the allowance for skew keeps its successor waiting; beside it; when all is done.
+const LONGER: [Duration; 4] = [
+    Duration::from_millis(500),
+    Duration::from_millis(1500),
+    Duration::from_secs(3),
+    Duration::from_secs(60),
+];
+
 /// What was tried, and what came of it.
 #[derive(Default)]
 pub(crate) struct Tally {
@@ -71,6 +80,20 @@ impl Tally {
         .await
     }
 
+    /// The same with a freeze, and every time to go on.
+    async fn freeze_everywhere(&mut self, story: &Story) {
+        crash_points(async |polls| {
+            for longer in LONGER {
+                let told = self.tell(story, &[Stop::Frozen(polls, longer)]).await;
+                if told.dropped == 0 {
+                    return true;
+                }
+            }
+            false
+        })
+        .await;
+    }
+
     /// The same with a halt of each of its handlers, at each of their awaits.
     async fn halt_everywhere(&mut self, story: &Story) {
         for stop in Stop::of_handlers(story.messages.len()) {
@@ -111,6 +134,7 @@ impl Story {
             tally.violations.push((Vec::new(), "doubled or warned without a stop".to_owned()));
         }
         tally.points = tally.drop_everywhere(self, &[], &FATES).await;
+        tally.freeze_everywhere(self).await;
         tally.halt_everywhere(self).await;
         tally
     }

@@ -1,14 +1,17 @@
 //! One invocation: the real engine, handlers that follow their script, and the stop that strikes it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use lambda_idempotency_core::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
-    clock::Clock,
+    clock::{Clock, Timestamp},
     failure::Failure,
     observe::{Observer, Report},
-    policy::Policy,
+    policy::{Lease, Policy},
     record::Fingerprint,
 };
 use lambda_idempotency_testkit::{
@@ -20,7 +23,7 @@ use crate::{
     log::{Log, Running},
     message::Message,
     source::Answer,
-    stop::{Halt, Pause, Stop, Way},
+    stop::{Halt, Pause, Stop, WAYS, Way},
     store::Watched,
 };
 
@@ -32,7 +35,7 @@ pub(crate) struct Worker<'w> {
     pub(crate) log: &'w Log,
     pub(crate) policy: &'w Policy,
     pub(crate) after_failure: AfterFailure,
-    pub(crate) timeout: std::time::Duration,
+    pub(crate) timeout: Duration,
     pub(crate) ordered: bool,
     pub(crate) stop: Stop,
 }
@@ -44,11 +47,28 @@ struct Handlers<'w> {
 }
 
 impl Worker<'_> {
+    /// How long it may be still before another can take over, but for the allowance for skew.
+    pub(crate) fn lease(&self) -> Duration {
+        match self.policy.lease {
+            Lease::Renewed { length } => length,
+            _ => self.timeout + self.policy.grace,
+        }
+    }
+
+    /// After how many polls it is to be frozen, and until when, if it begins now.
+    pub(crate) fn thaw(&self, now: Timestamp) -> Option<(usize, Timestamp)> {
+        match self.stop {
+            Stop::Frozen(polls, longer) => Some((polls, now.plus(self.lease() + longer))),
+            _ => None,
+        }
+    }
+
     /// Takes a batch.
     pub(crate) async fn invoke(&self, batch: &[Message]) -> Answer {
         let observer = Watcher { log: self.log.clone(), invocation: self.invocation };
         let engine =
             Engine::new(self.store.clone()).with_clock(self.clock.clone()).with_observer(observer);
+        let deadline = self.clock.now().plus(self.timeout);
         let handlers = Handlers { worker: self, calls: AtomicUsize::new(0) };
         let pace = Pace::default();
         let deliveries = batch.iter().map(|message| handlers.delivery(message)).collect();
@@ -57,7 +77,7 @@ impl Worker<'_> {
             deliveries,
             after_failure: self.after_failure,
             policy: self.policy,
-            deadline: Some(self.clock.now().plus(self.timeout)),
+            deadline: Some(deadline),
             pace: &pace,
         });
         let outcomes = match self.stop {
@@ -67,12 +87,16 @@ impl Worker<'_> {
                 self.store.fate(Fate::Lost);
                 outcomes
             }
-            Stop::Never | Stop::Handler(_) => Some(running.await),
+            Stop::Never | Stop::Frozen(..) | Stop::Handler(_) => Some(running.await),
         };
         let Some(outcomes) = outcomes else {
             self.log.died(self.invocation);
             return Answer::Died;
         };
+        if self.clock.now() > deadline {
+            // It stood still: nobody listens any more.
+            return Answer::Died;
+        }
         let acknowledged: Vec<bool> = outcomes.iter().map(|o| o.is_acknowledged()).collect();
         self.log.answered(batch, &acknowledged);
         Answer::Acknowledged(acknowledged)
@@ -99,7 +123,9 @@ impl<'w> Handlers<'w> {
 
     async fn handle(&self, message: &Message, call: Call) -> Result<(), Failure> {
         let number = self.calls.fetch_add(1, Ordering::Relaxed);
-        let running = self.worker.log.started(self.worker.invocation, message, &call);
+        let Worker { clock, log, invocation, .. } = self.worker;
+        let running = log.started(*invocation, message, &call, clock.now());
+        self.halt(&running, number, Pause::AtFirst).await;
         if !message.takes.is_zero() {
             self.worker.clock.sleep(message.takes).await;
         }
@@ -115,14 +141,28 @@ impl<'w> Handlers<'w> {
 
     async fn pause(&self, running: &Running, call: usize, pause: Pause) {
         tokio::task::yield_now().await;
+        self.halt(running, call, pause).await;
+    }
+
+    /// Stops, if it is here.
+    async fn halt(&self, running: &Running, call: usize, pause: Pause) {
         let Stop::Handler(halt) = self.worker.stop else { return };
-        for way in [Way::Hangs, Way::Panics] {
+        for way in WAYS {
             if halt == (Halt { call, pause, way }) {
-                running.stops(way == Way::Hangs);
                 match way {
-                    Way::Hangs => std::future::pending().await,
-                    // Without the message of the panic hook.
-                    Way::Panics => std::panic::resume_unwind(Box::new("scripted")),
+                    Way::Hangs => {
+                        running.stops(true);
+                        std::future::pending().await
+                    }
+                    Way::Panics => {
+                        running.stops(false);
+                        // Without the message of the panic hook.
+                        std::panic::resume_unwind(Box::new("scripted"))
+                    }
+                    Way::Freezes => {
+                        self.worker.log.stood_still();
+                        self.worker.clock.advance(self.worker.lease() + Duration::from_secs(2));
+                    }
                 }
             }
         }

@@ -139,10 +139,11 @@ impl ManualClock {
         Some(state.now().plus(due.saturating_sub(state.passed)))
     }
 
-    /// How much time is left until the next sleep ends.
+    /// How much time is left until the next sleep ends. One that has ended, and whose sleeper is not
+    /// polled (a process that is frozen), does not count.
     fn until_next_wake(&self) -> Option<Duration> {
         let state = self.lock();
-        let (due, _) = state.sleepers.keys().next()?;
+        let (due, _) = state.sleepers.keys().find(|(due, _)| *due > state.passed)?;
         Some(due.saturating_sub(state.passed))
     }
 
