@@ -15,7 +15,7 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, Clock, Dialect, Failure, Idempotency, MemoryStore, Operation, SystemClock,
+    Call, Clock, Dialect, Envelope, Failure, Idempotency, MemoryStore, Operation, SystemClock,
 };
 use lambda_runtime::{Context, LambdaEvent};
 use serde::de::IgnoredAny;
@@ -37,10 +37,14 @@ type Hostile = (&'static str, fn() -> String);
 
 /// Whose keys are made by readers of their own.
 const LIBRARIES: [&str; 2] = ["powertools-python", "powertools-typescript"];
+/// Ours, with an envelope around the payload.
+const S3_IN_SQS: &str = "S3 in SQS";
+/// What is in such an envelope.
+const NOTIFICATIONS: &str = "many notifications in a body";
 /// From here on there is one record, whose body is what hurts.
 const FIRST_BODY: &str = "deep brackets in a body";
 
-const EVENTS: [Hostile; 10] = [
+const EVENTS: [Hostile; 11] = [
     ("a record", || records(1, |_| 1)),
     ("many copies", || records(LARGEST, |_| 1)),
     ("many records", || records(LARGEST, |number| number)),
@@ -50,6 +54,12 @@ const EVENTS: [Hostile; 10] = [
     ("a long number", || body(&format!("{{\\\"id\\\":{}}}", "9".repeat(LARGEST - 1000)))),
     ("a list for a key", || {
         body(&format!("{{\\\"id\\\":[{}1]}}", "1,".repeat(LARGEST / 2 - 1000)))
+    }),
+    (NOTIFICATIONS, || {
+        body(&format!(
+            "{{\\\"Records\\\":[{}1]}}",
+            "{\\\"s3\\\":{\\\"a\\\":1}},".repeat(LARGEST / 20)
+        ))
     }),
     ("a member named often", || body(&format!("{{{}}}", "\\\"id\\\":1,".repeat(LARGEST / 10)))),
     ("many members", || {
@@ -92,6 +102,7 @@ async fn process(keys: &str, event: String) {
     let operation = Operation::new("hostile").key("id");
     let operation = match keys {
         "ours" => operation,
+        S3_IN_SQS => operation.envelope(Envelope::S3),
         library => operation.dialect(Dialect::of(library.parse().unwrap(), "p").accept_lossy()),
     };
     let mut function = idempotency.sqs(operation, handler).unwrap();
@@ -130,7 +141,8 @@ fn memory_and_time_stay_in_proportion_to_the_event() {
     // The readers of the others see the bodies only.
     let bodies = EVENTS.into_iter().skip_while(|(event, _)| *event != FIRST_BODY);
     let theirs = bodies.flat_map(|(event, _)| LIBRARIES.map(|of| format!("{of}: {event}")));
-    for name in ours.into_iter().chain(theirs) {
+    let enveloped = format!("{S3_IN_SQS}: {NOTIFICATIONS}");
+    for name in ours.into_iter().chain(theirs).chain([enveloped]) {
         let output = Command::new(env::current_exe().unwrap())
             .args(["--exact", "one_event", "--ignored", "--nocapture"])
             .env(EVENT, &name)
