@@ -30,6 +30,20 @@ use First::{Fails, Null, Returns};
 const SAMPLES: &[Sample] = &[
     Sample { file: "eventbridge-missing-key.json", first: Fails, placed: &[], dead: 1 },
     Sample { file: "eventbridge.json", first: Null, placed: &["o-1501"], dead: 0 },
+    // The stream is told the checkpoint, until it gives up what is from there on: the third record
+    // too, which was placed.
+    Sample {
+        file: "kinesis-bad-record.json",
+        first: Returns(&["49640000000000000000000000000000000000000000000000000012"]),
+        placed: &["o-3101", "o-3102"],
+        dead: 2,
+    },
+    Sample {
+        file: "kinesis.json",
+        first: Returns(&[]),
+        placed: &["o-3001", "o-3002", "o-3003"],
+        dead: 0,
+    },
     Sample { file: "sns-bad-body.json", first: Fails, placed: &[], dead: 1 },
     Sample { file: "sns.json", first: Null, placed: &["o-1401"], dead: 0 },
     Sample {
