@@ -20,7 +20,13 @@ async fn outlives_its_lease(id: &str, event: &Value) {
     let world = World::with(function, |local| local.asynchronous(retries)).await;
     let begun = Instant::now();
     let report = world.send(event).await;
-    assert_eq!(history(&report), [(id, 1, "crashed"), (id, 2, "busy"), (id, 3, "executed")]);
+    let history = history(&report);
+    let (first, rest) = history.split_first().unwrap();
+    let (last, between) = rest.split_last().unwrap();
+    assert_eq!((*first, last.0, last.2), ((id, 1, "crashed"), id, "executed"));
+    // On a slow machine a retry begins later: it sees the lease end, with no time left for the work.
+    let went_back = |told: &str| ["busy", "returned"].contains(&told);
+    assert!(between.iter().all(|(_, _, told)| went_back(told)), "{history:?}");
     assert!(begun.elapsed() > LEASE, "it was taken over within the lease");
     let told = report.records().last().unwrap().told.clone().unwrap();
     assert_eq!(told.vanished, 1);
