@@ -64,7 +64,7 @@ impl Parser {
         found
     }
 
-    fn expect(&mut self, sign: char) -> Result<(), Mistake> {
+    fn require(&mut self, sign: char) -> Result<(), Mistake> {
         if self.take(sign) { Ok(()) } else { Err(self.unexpected()) }
     }
 
@@ -99,7 +99,7 @@ impl Parser {
             Token::Sign('&') => Node::Reference(boxed(self.expression(0)?)),
             Token::Sign('(') => {
                 let inside = self.expression(0)?;
-                self.expect(')')?;
+                self.require(')')?;
                 inside
             }
             Token::Sign('{') => self.hash()?,
@@ -174,7 +174,7 @@ impl Parser {
     /// Behind `[?`.
     fn filter(&mut self, list: Node) -> Parsed {
         let keep = boxed(self.expression(0)?);
-        self.expect(']')?;
+        self.require(']')?;
         let power = match self.library {
             Library::Python => Token::Filter.power(),
             // So that `a[?b].c[?d]` filters each `c`, where Python filters all of them.
@@ -196,8 +196,8 @@ impl Parser {
             Token::Number(_) if !self.ahead(1).is(':') => self.index()?,
             Token::Number(_) | Token::Sign(':') => self.slice()?,
             _ => {
-                self.expect('*')?;
-                self.expect(']')?;
+                self.require('*')?;
+                self.require(']')?;
                 return Ok(Node::Each(boxed(left), boxed(self.projected('*')?)));
             }
         };
@@ -218,7 +218,7 @@ impl Parser {
     fn index(&mut self) -> Parsed {
         let Token::Number(index) = *self.peek() else { return Err(self.unexpected()) };
         self.at += 1;
-        self.expect(']')?;
+        self.require(']')?;
         Ok(Node::Index(index))
     }
 
@@ -239,7 +239,7 @@ impl Parser {
             }
             self.at += 1;
         }
-        self.expect(']')?;
+        self.require(']')?;
         let [start, stop, step] = parts;
         Ok(Node::Slice { start, stop, step, offset })
     }
@@ -248,7 +248,7 @@ impl Parser {
     fn list(&mut self) -> Parsed {
         let mut parts = vec![self.expression(0)?];
         while !self.take(']') {
-            self.expect(',')?;
+            self.require(',')?;
             parts.push(self.expression(0)?);
         }
         Ok(Node::List(parts))
@@ -264,7 +264,7 @@ impl Parser {
                 _ => return Err(self.unexpected()),
             };
             self.at += 1;
-            self.expect(':')?;
+            self.require(':')?;
             members.push((name, self.expression(0)?));
             if !self.take(',') && self.take('}') {
                 return Ok(Node::Hash(members));
@@ -282,7 +282,7 @@ impl Parser {
             Token::Sign('[') | Token::Filter => self.expression(power),
             token if token.power() < PROJECTION_STOP => Ok(Node::Current),
             _ => {
-                self.expect('.')?;
+                self.require('.')?;
                 self.after_dot(power)
             }
         }
