@@ -1,6 +1,6 @@
 #![no_main]
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each target uses a part of the bodies")]
 #[path = "../../crates/core/tests/keys/bodies.rs"]
 mod bodies;
 

@@ -18,15 +18,6 @@ use lambda_runtime::Diagnostic;
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// An operation's name cannot be used.
-    #[error(
-        "operation name {name:?} cannot be used: it needs 1 to 128 characters, \
-         none of them `#` or a control character"
-    )]
-    Name {
-        /// The name.
-        name: Arc<str>,
-    },
     /// Two handlers have operations of one name, and would take each other's keys for their own.
     #[error("two handlers have the operation name `{name}`; give each its own")]
     DuplicateName {
@@ -119,15 +110,6 @@ pub enum ConfigError {
         /// The operation.
         operation: Arc<str>,
     },
-    /// Keys of another library are made as that makes them.
-    #[error(
-        "operation `{operation}` speaks another library's keys, which have no optional parts, no \
-         secret and no readable form; leave these out, or the dialect"
-    )]
-    DialectForm {
-        /// The operation.
-        operation: Arc<str>,
-    },
     /// The environment variable that is to hold a key expression is not set.
     #[error(
         "operation `{operation}` takes its key from the environment variable {variable}, which is \
@@ -160,7 +142,8 @@ pub enum ConfigError {
         /// What its key is taken from.
         why: &'static str,
     },
-    /// A recipe for keys has a mistake.
+    /// A mistake that a recipe for keys can have too: a name that cannot be used, settings of keys that
+    /// exclude one another.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     /// A record that expires at once protects from nothing.

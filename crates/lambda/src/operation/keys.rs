@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::key::{
-    Expression, ExpressionError, Form, Functions, Reads, Secret, SecretError, View,
+use lambda_idempotency_core::{
+    key::{Expression, ExpressionError, Form, Functions, Reads, Secret, SecretError, View},
+    producer::RecipeError,
 };
 
 use super::{Operation, Path};
@@ -80,7 +81,7 @@ impl Operation {
         let operation = || Arc::clone(&self.name);
         let Keys { optional, readable, secret, .. } = &self.keys;
         if self.dialect.is_some() && (*readable || secret.is_some() || !optional.is_empty()) {
-            return Err(ConfigError::DialectForm { operation: operation() });
+            return Err(RecipeError::DialectForm { operation: operation() }.into());
         }
         match secret {
             Some(_) if *readable => Err(ConfigError::ReadableSecret { operation: operation() }),

@@ -15,6 +15,7 @@ use lambda_idempotency_core::{
     batch::{AfterFailure, Pace},
     key::{Expression, Form, KeyPath, View, dialect::Dialect, is_operation_name},
     policy::{Conflict, Lease, Policy},
+    producer::RecipeError,
 };
 
 pub(crate) use dialect::Spoken;
@@ -214,7 +215,7 @@ impl Operation {
 
     fn prepare(&self) -> Result<Prepared, ConfigError> {
         if !is_operation_name(&self.name) {
-            return Err(ConfigError::Name { name: Arc::clone(&self.name) });
+            return Err(RecipeError::Name { name: Arc::clone(&self.name) }.into());
         }
         if self.policy.retention.is_zero() {
             return Err(ConfigError::Retention { operation: Arc::clone(&self.name) });

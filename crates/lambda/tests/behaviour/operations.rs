@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{Call, ConfigError, Operation, RunError, record};
+use lambda_idempotency::{Call, ConfigError, Operation, RunError, producer::RecipeError, record};
 use serde_json::Value;
 
 use crate::support::{World, batch, with_body};
@@ -20,7 +20,7 @@ fn names_are_one_to_128_characters_without_control_or_hash() {
     }
     for name in ["", "a#b", "a\nb", "a\0", &"x".repeat(129)] {
         let error = Operation::new(name).check().unwrap_err();
-        assert_eq!(error, ConfigError::Name { name: name.into() });
+        assert_eq!(error, ConfigError::Recipe(RecipeError::Name { name: name.into() }));
         assert!(!error.to_string().contains('\n'), "{error}");
     }
 }
