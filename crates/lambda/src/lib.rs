@@ -53,11 +53,19 @@
 //!
 //! * `dynamodb` (default): [`DynamoDbStore`], with `from_env()` and the SDK's HTTPS client.
 //! * `http`: `Idempotency::http`, a layer around services of HTTP requests, by `lambda_http`.
+//! * `panic-abort`: allows builds with `panic = "abort"`. A panic then ends the process with every
+//!   record of the batch, and what had its effect but was not completed yet is done twice.
 //!
 //! # Panics of handlers
 //!
-//! A panic of a handler fails its record alone; that needs unwinding, so do not build with
-//! `panic = "abort"`.
+//! A panic of a handler fails its record alone. That needs a panic that unwinds, and `cargo lambda build`
+//! and `sam build` choose `panic = "abort"` for every manifest that does not set `panic`. Add these two
+//! lines to the `Cargo.toml` at the root of your workspace; without them a release build is refused:
+//!
+//! ```toml
+//! [profile.release]
+//! panic = "unwind"
+//! ```
 
 mod bad_record;
 mod busy;
@@ -76,6 +84,7 @@ mod run;
 mod source;
 pub mod store;
 pub mod testing;
+mod unwinding;
 
 pub use crate::{
     bad_record::{BadRecord, OnBadRecord, Sink},

@@ -17,13 +17,17 @@ const PLACES: [(&str, &str); 10] = [
     ("dynamodb", "crates/dynamodb/tests"),
     ("e2e", "tests/tests/e2e"),
 ];
-const HOSTILE: &str = "crates/lambda/tests/hostile.rs";
+/// Places that are one file: `hostile::a_test`.
+const FILES: [(&str, &str); 2] = [
+    ("hostile", "crates/lambda/tests/hostile.rs"),
+    ("unwinding", "crates/lambda/tests/unwinding.rs"),
+];
 
 /// The file and the function that a name like `engine::order::a_test` stands for.
 fn resolve(name: &str) -> Option<(String, &str)> {
     let (place, rest) = name.split_once("::")?;
-    if place == "hostile" {
-        return Some((HOSTILE.to_owned(), rest));
+    if let Some((_, file)) = FILES.iter().find(|(name, _)| *name == place) {
+        return Some(((*file).to_owned(), rest));
     }
     let (_, folder) = PLACES.iter().find(|(name, _)| *name == place)?;
     let (file, function) = rest.split_once("::")?;

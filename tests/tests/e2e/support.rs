@@ -12,9 +12,13 @@ use lambda_idempotency_local::{
 use lambda_idempotency_tests::{CLAIMS, ORDERS, function, tables};
 use serde_json::Value;
 
-/// The orders function.
+/// The orders function: the one that cargo built with these tests, or another that
+/// `ORDERS_UNDER_TEST` names, such as the one that is to be deployed (`tests/deployed`).
 pub(crate) fn orders() -> FunctionConfig {
-    function(env!("CARGO_BIN_EXE_orders-under-test"))
+    match std::env::var_os("ORDERS_UNDER_TEST") {
+        Some(binary) => function(binary),
+        None => function(env!("CARGO_BIN_EXE_orders-under-test")),
+    }
 }
 
 /// The function of `src/bin/idle.rs`.

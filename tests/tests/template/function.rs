@@ -22,6 +22,13 @@ pub(crate) fn settings(template: &Value) -> Problems {
     .concat()
 }
 
+/// `cargo lambda`, which builds it, aborts on a panic unless the workspace says otherwise.
+pub(crate) fn unwinds(manifest: &str) -> bool {
+    let (_, profile) = manifest.split_once("\n[profile.release]\n").unwrap_or_default();
+    let settings = profile.lines().take_while(|line| !line.starts_with('['));
+    settings.into_iter().any(|line| line == "panic = \"unwind\"")
+}
+
 /// It is told its tables and its key paths, under the names that it reads, and nothing unknown.
 pub(crate) fn environment(template: &Value) -> Problems {
     let names = [

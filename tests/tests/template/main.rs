@@ -42,6 +42,15 @@ fn the_template_has_no_problems() {
 }
 
 #[test]
+fn the_function_is_built_so_that_a_panic_unwinds() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(function::unwinds(&manifest), "`sam build` would build with panic = \"abort\"");
+    for broken in ["panic = \"abort\"", "", "# panic = \"unwind\""] {
+        assert!(!function::unwinds(&manifest.replace("panic = \"unwind\"\n", broken)), "{broken}");
+    }
+}
+
+#[test]
 fn every_sample_event_parses() {
     for file in sample_events() {
         let text = fs::read_to_string(&file).unwrap();

@@ -1,0 +1,43 @@
+//! A build in which a panic ends the process is refused, with the lines that mend it.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::Command;
+
+/// Compiles the file that refuses, alone, as the profile and the features of a build would have it.
+fn compile(arguments: &[&str]) -> Result<(), String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc)
+        .args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "-Adead_code"])
+        .args(["--out-dir", env!("CARGO_TARGET_TMPDIR")])
+        .args(arguments)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/src/unwinding.rs"))
+        .output()
+        .unwrap();
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8(output.stderr).unwrap()) }
+}
+
+#[test]
+fn a_build_that_aborts_on_panic_is_refused_with_the_two_lines_to_add() {
+    let refused = compile(&["-Cpanic=abort"]).unwrap_err();
+    for line in ["[profile.release]", "panic = \"unwind\"", "feature `panic-abort`"] {
+        assert!(refused.contains(line), "{refused}");
+    }
+}
+
+#[test]
+fn a_build_that_unwinds_is_not_refused() {
+    assert_eq!(compile(&["-Cpanic=unwind"]), Ok(()));
+}
+
+#[test]
+fn who_wants_to_abort_can_say_so_by_name() {
+    assert_eq!(compile(&["-Cpanic=abort", "--cfg", "feature=\"panic-abort\""]), Ok(()));
+}
+
+/// The file is part of the library, or all of the above says nothing about it.
+#[test]
+fn the_library_has_the_check() {
+    assert!(include_str!("../src/lib.rs").lines().any(|line| line == "mod unwinding;"));
+    assert!(include_str!("../Cargo.toml").lines().any(|line| line == "panic-abort = []"));
+}
