@@ -8,6 +8,7 @@ use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     failure::Failure,
     observe::Observer,
+    process::Cache,
     store::Store,
 };
 use lambda_runtime::Context;
@@ -61,6 +62,24 @@ impl Idempotency {
     #[must_use]
     pub fn with_observer(self, observer: impl Observer) -> Self {
         Self { engine: self.engine.with_observer(observer) }
+    }
+
+    /// How much this process remembers of completed keys, to answer their duplicates without asking the
+    /// store. Default: 1000 keys, 1 MiB, 60 seconds. Each call starts with nothing remembered.
+    ///
+    /// Switch it off where operators delete idempotency records to have their events processed again,
+    /// and cannot wait for a minute: a process that saw the key completed answers from memory until
+    /// then.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Cache, Idempotency, MemoryStore};
+    ///
+    /// // Every delivery asks the store.
+    /// let idempotency = Idempotency::new(MemoryStore::new()).with_cache(Cache::off());
+    /// ```
+    #[must_use]
+    pub fn with_cache(self, cache: Cache) -> Self {
+        Self { engine: self.engine.with_cache(cache) }
     }
 
     /// A function for several sources, each with its own operation and handler.

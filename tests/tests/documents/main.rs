@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
+mod apis;
 mod guarantees;
 mod links;
 mod names;

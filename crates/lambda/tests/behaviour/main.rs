@@ -7,6 +7,7 @@ mod bounds;
 mod brokers;
 mod bus_lists;
 mod busy;
+mod cache;
 mod dialects;
 mod direct;
 mod diverting;
