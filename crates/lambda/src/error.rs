@@ -24,18 +24,21 @@ pub enum ConfigError {
         /// The name.
         name: Arc<str>,
     },
-    /// A setting that means nothing to the source: a filter that would not filter.
+    /// A setting that has no effect where the operation is used: a filter that would not filter, a
+    /// hook that is never called.
     #[error(
-        "operation `{operation}` handles {source_name}, to which its `.{setting}(..)` means nothing; \
-         remove that, or give the operation to the source it is for"
+        "operation `{operation}` is given to {source_name}, where its `.{setting}(..)` has no effect; \
+         that is for {places}: remove it, or use a clone of the operation that has it only there"
     )]
     Misplaced {
         /// The operation.
         operation: Arc<str>,
-        /// The source.
+        /// The source, or `.event(..)`, `.http(..)`, `.run(..)`.
         source_name: &'static str,
         /// The setting.
         setting: &'static str,
+        /// Where the setting has an effect.
+        places: String,
     },
     /// No event ever reaches a handler: one before it in the function takes them all.
     #[error(
@@ -82,6 +85,17 @@ pub enum ConfigError {
     DialectKey {
         /// The operation.
         operation: Arc<str>,
+    },
+    /// Functions for expressions that nothing calls.
+    #[error(
+        "operation `{operation}` has `.functions(..)` without effect: {why}; \
+         remove them, or use them in `.key(\"...\")` or `.fingerprint(\"...\")`"
+    )]
+    Functions {
+        /// The operation.
+        operation: Arc<str>,
+        /// Why nothing calls them.
+        why: &'static str,
     },
     /// A part of the key is optional, but there is no key expression.
     #[error(

@@ -23,7 +23,7 @@ use crate::{
     delivery::Extraction,
     error::{ConfigError, InvocationError},
     handler::{ErasedHandler, Handler, Typed},
-    operation::{Operation, Prepared},
+    operation::{Operation, Place, Prepared},
     source::{Event, Source, unwrap},
 };
 
@@ -135,7 +135,7 @@ impl FunctionBuilder {
     /// [`invoke`](Self::invoke) only if no other does.
     ///
     /// # Errors
-    /// Any mistake in an operation; a setting that means nothing to its source; two operations of one
+    /// Any mistake in an operation; a setting that has no effect for its source; two operations of one
     /// name; an operation behind another that takes all of its events; no source at all.
     pub fn build(self) -> Result<Function, ConfigError> {
         let mut names = HashSet::new();
@@ -145,10 +145,7 @@ impl FunctionBuilder {
             if !names.insert(Arc::clone(&prepared.name)) {
                 return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
             }
-            if let Some(setting) = operation.misplaced(source.name()) {
-                let (operation, source_name) = (Arc::clone(&prepared.name), source.name());
-                return Err(ConfigError::Misplaced { operation, source_name, setting });
-            }
+            operation.fits(Place::Source(source.name()))?;
             let mut policy = prepared.policy.clone();
             policy.conflict = prepared.conflict.unwrap_or_else(|| source.conflict());
             routes.push(Route { source, operation, prepared, policy, handler });

@@ -17,7 +17,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     error::{ConfigError, RunError},
     function::{FunctionBuilder, deadline},
-    operation::Operation,
+    operation::{Operation, Place},
     run::{self, EventLayer, Run, Task},
 };
 
@@ -124,7 +124,8 @@ impl Idempotency {
     /// ```
     ///
     /// # Errors
-    /// A mistake in the operation.
+    /// A mistake in the operation; a setting that is for event sources only, such as
+    /// [`from_queue`](Operation::from_queue).
     pub fn event<T>(&self, operation: &Operation) -> Result<EventLayer<T>, ConfigError> {
         EventLayer::new(self.engine.clone(), operation)
     }
@@ -134,7 +135,8 @@ impl Idempotency {
     /// the operation names an expression, which then sees the body.
     ///
     /// # Errors
-    /// A mistake in the operation.
+    /// A mistake in the operation; a setting that is for event sources only, such as
+    /// [`from_queue`](Operation::from_queue).
     #[cfg(feature = "http")]
     pub fn http(&self, operation: &Operation) -> Result<crate::http::HttpLayer, ConfigError> {
         crate::http::HttpLayer::new(self.engine.clone(), operation)
@@ -241,6 +243,7 @@ impl Idempotency {
         E: Into<Failure>,
     {
         let prepared = operation.prepared()?;
+        operation.fits(Place::Run)?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let record = RecordId::new("call", operation.name());
         let task = Task { record, payload: &payload, tenant, deadline };

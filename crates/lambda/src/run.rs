@@ -26,7 +26,7 @@ use crate::{
     error::{InvocationError, RunError},
     function::deadline,
     handler::decode,
-    operation::{Operation, Prepared},
+    operation::{Operation, Place, Prepared},
 };
 
 /// A result, and where it comes from.
@@ -148,7 +148,9 @@ pub struct EventService<S, T> {
 
 impl<T> EventLayer<T> {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, crate::ConfigError> {
-        Ok(Self { engine, operation: operation.prepared()?, event: PhantomData })
+        let prepared = operation.prepared()?;
+        operation.fits(Place::Event)?;
+        Ok(Self { engine, operation: prepared, event: PhantomData })
     }
 }
 

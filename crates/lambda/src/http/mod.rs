@@ -57,7 +57,7 @@ use tower_layer::Layer;
 
 use crate::{
     error::ConfigError,
-    operation::{Operation, Prepared},
+    operation::{Operation, Place, Prepared},
 };
 
 /// A layer around an HTTP service; see [`Idempotency::http`](crate::Idempotency::http).
@@ -80,9 +80,11 @@ type Caller = dyn Fn(&Request) -> Option<String> + Send + Sync;
 
 impl HttpLayer {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, ConfigError> {
+        let prepared = operation.prepared()?;
+        operation.fits(Place::Http)?;
         Ok(Self(Arc::new(Settings {
             engine,
-            operation: operation.prepared()?,
+            operation: prepared,
             header: HeaderName::from_static("idempotency-key"),
             methods: vec![Method::POST, Method::PATCH],
             keeps: Arc::new(kept::comes_of_the_work),

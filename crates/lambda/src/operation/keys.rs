@@ -17,6 +17,8 @@ pub(super) struct Keys {
     pub(super) readable: bool,
     pub(super) secret: Option<Result<Secret, SecretError>>,
     pub(super) functions: Functions,
+    /// Whether the functions were given by themselves, and not in a recipe.
+    pub(super) own_functions: bool,
 }
 
 impl Operation {
@@ -74,6 +76,7 @@ impl Operation {
     #[must_use]
     pub fn functions(mut self, functions: Functions) -> Self {
         self.keys.functions = functions;
+        self.keys.own_functions = true;
         self.changed()
     }
 
@@ -92,6 +95,21 @@ impl Operation {
             None if *readable => Ok(Form::Readable),
             None => Ok(Form::Hashed),
         }
+    }
+
+    /// Refuses functions that no expression can call.
+    pub(super) fn functions_fit(&self) -> Result<(), ConfigError> {
+        let why = if self.dialect.is_some() {
+            "a dialect has its own functions"
+        } else if self.key.is_none() && self.key_variable.is_none() && self.fingerprint.is_none() {
+            "the operation has no expression that could call them"
+        } else {
+            return Ok(());
+        };
+        if !self.keys.own_functions {
+            return Ok(());
+        }
+        Err(ConfigError::Functions { operation: Arc::clone(&self.name), why })
     }
 
     /// Compiles an expression with the operation's functions.

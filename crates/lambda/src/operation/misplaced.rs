@@ -1,46 +1,148 @@
-//! Settings that mean something to some sources only.
+//! Where each setting has an effect. Elsewhere it would change nothing, in silence, and is refused.
+
+use std::sync::Arc;
+
+use lambda_idempotency_core::{
+    batch::AfterFailure,
+    policy::{MissingKey, Policy, Remembered},
+};
 
 use super::Operation;
+use crate::{bad_record::OnBadRecord, error::ConfigError};
 
-/// Each with the sources that it is for. A pipe hands over records of queues, streams and brokers.
-const FOR: [(&str, &[&str]); 10] = [
-    ("from_queue", &["sqs", "pipe"]),
-    ("from_topic", &["sns", "kafka"]),
-    ("from_stream", &["kinesis", "pipe"]),
-    ("from_table", &["dynamodb", "pipe"]),
-    ("from_bucket", &["s3"]),
-    ("from_broker", &["activemq", "rabbitmq", "kafka", "pipe"]),
-    ("from_schedule", &["scheduler"]),
-    ("from_source", &["eventbridge"]),
-    ("detail_type", &["eventbridge"]),
-    ("order", &["kinesis", "dynamodb", "kafka", "pipe"]),
+/// What an operation is given to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// An event source, by its name.
+    Source(&'static str),
+    /// [`Idempotency::event`](crate::Idempotency::event).
+    Event,
+    /// `Idempotency::http`.
+    #[cfg(feature = "http")]
+    Http,
+    /// [`Idempotency::run`](crate::Idempotency::run) and `run_in`.
+    Run,
+}
+
+/// Where a setting has an effect.
+enum For {
+    /// All event sources. The setting is about several records, about the record around a payload, or
+    /// about what a source is told. One record of any source can hold several, in an envelope.
+    Sources,
+    /// These sources.
+    These(&'static [&'static str]),
+    /// All places but HTTP.
+    AllButHttp,
+}
+
+/// A setting that has no effect in some places.
+struct Row {
+    setting: &'static str,
+    is_set: fn(&Operation) -> bool,
+    places: For,
+}
+
+const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, places: For) -> Row {
+    Row { setting, is_set, places }
+}
+
+/// Every setting that does not have an effect everywhere. A pipe hands over records of queues, streams
+/// and brokers. `tests/behaviour/misplaced.rs` tries all settings in all places.
+const ROWS: [Row; 18] = [
+    row("from_queue", |o| o.is_from("from_queue"), For::These(&["sqs", "pipe"])),
+    row("from_topic", |o| o.is_from("from_topic"), For::These(&["sns", "kafka"])),
+    row("from_stream", |o| o.is_from("from_stream"), For::These(&["kinesis", "pipe"])),
+    row("from_table", |o| o.is_from("from_table"), For::These(&["dynamodb", "pipe"])),
+    row("from_bucket", |o| o.is_from("from_bucket"), For::These(&["s3"])),
+    row(
+        "from_broker",
+        |o| o.is_from("from_broker"),
+        For::These(&["activemq", "rabbitmq", "kafka", "pipe"]),
+    ),
+    row("from_schedule", |o| o.is_from("from_schedule"), For::These(&["scheduler"])),
+    row("from_source", |o| o.is_from("from_source"), For::These(&["eventbridge"])),
+    row("detail_type", |o| o.detail_type.is_some(), For::These(&["eventbridge"])),
+    row("order", |o| o.order.is_some(), For::These(&["kinesis", "dynamodb", "kafka", "pipe"])),
+    row("after_failure", |o| o.after_failure != AfterFailure::default(), For::Sources),
+    row("concurrency", |o| o.policy.concurrency != Policy::default().concurrency, For::Sources),
+    row("envelope", |o| !o.envelopes.is_empty(), For::Sources),
+    row("whole_record", |o| o.whole_record, For::Sources),
+    row("on_bad_record", |o| !matches!(o.bad_record, OnBadRecord::Fail), For::Sources),
+    row("on_busy", |o| o.on_busy.is_some(), For::Sources),
+    // Who calls for a result is told of a remembered failure in any case.
+    row("on_remembered", |o| o.policy.remembered != Remembered::Return, For::Sources),
+    // Nor is a client that sends no key ever told that all went well.
+    row("on_missing_key", Operation::skips_without_key, For::AllButHttp),
 ];
 
+impl Place {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Source(name) => name,
+            Self::Event => "`.event(..)`",
+            #[cfg(feature = "http")]
+            Self::Http => "`.http(..)`",
+            Self::Run => "`.run(..)`",
+        }
+    }
+}
+
+impl For {
+    fn has(&self, place: Place) -> bool {
+        match (self, place) {
+            (Self::These(sources), Place::Source(name)) => sources.contains(&name),
+            (Self::Sources | Self::AllButHttp, Place::Source(_)) => true,
+            (Self::These(_) | Self::Sources, _) => false,
+            #[cfg(feature = "http")]
+            (Self::AllButHttp, Place::Http) => false,
+            (Self::AllButHttp, _) => true,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::These(sources) => sources.join(", "),
+            Self::Sources => "event sources (`.sqs(..)`, `.kinesis(..)`, ...)".to_owned(),
+            Self::AllButHttp => "event sources, `.event(..)` and `.run(..)`".to_owned(),
+        }
+    }
+}
+
 impl Operation {
-    /// A setting that means nothing to this source: a filter that would let everything through, or
-    /// nothing; an order that nobody keeps.
-    pub(crate) fn misplaced(&self, source: &str) -> Option<&'static str> {
-        let detail_type = self.detail_type.is_some().then_some("detail_type");
-        let order = self.order.is_some().then_some("order");
-        let settings = [self.origin_setting, detail_type, order].into_iter().flatten();
-        let means_nothing = |setting: &&str| {
-            FOR.iter().any(|(name, sources)| name == setting && !sources.contains(&source))
-        };
-        settings.into_iter().find(means_nothing)
+    /// Refuses a setting that has no effect in this place: a filter that would let everything through,
+    /// an order that nobody keeps, a hook that is never called.
+    pub(crate) fn fits(&self, place: Place) -> Result<(), ConfigError> {
+        let useless = |row: &&Row| (row.is_set)(self) && !row.places.has(place);
+        let Some(row) = ROWS.iter().find(useless) else { return Ok(()) };
+        Err(ConfigError::Misplaced {
+            operation: Arc::clone(&self.name),
+            source_name: place.name(),
+            setting: row.setting,
+            places: row.places.describe(),
+        })
+    }
+
+    fn is_from(&self, setting: &str) -> bool {
+        self.origin_setting == Some(setting)
+    }
+
+    fn skips_without_key(&self) -> bool {
+        self.policy.missing_key == MissingKey::Skip
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::FOR;
+    use super::{For, ROWS};
     use crate::source::ALL;
 
     #[test]
     fn the_sources_are_called_so() {
         let names: Vec<_> = ALL.iter().map(|source| source.name()).collect();
-        for (setting, sources) in FOR {
+        for row in ROWS {
+            let For::These(sources) = row.places else { continue };
             for source in sources {
-                assert!(names.contains(source), "{setting}: {source}");
+                assert!(names.contains(source), "{}: {source}", row.setting);
             }
         }
     }

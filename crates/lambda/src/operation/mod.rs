@@ -20,6 +20,7 @@ use lambda_idempotency_core::{
 
 pub(crate) use dialect::Spoken;
 pub(crate) use keys::Looks;
+pub(crate) use misplaced::Place;
 
 use crate::{
     bad_record::OnBadRecord,
@@ -225,6 +226,7 @@ impl Operation {
         {
             return Err(ConfigError::Lease { operation: Arc::clone(&self.name), length });
         }
+        self.functions_fit()?;
         let spoken = self.spoken()?;
         let own = |path: Option<KeyPath>| path.filter(|_| spoken.is_none());
         let key = own(self.key_path()?).map(|path| self.compile("key", &path)).transpose()?;

@@ -30,7 +30,7 @@ impl From<Recipe> for Operation {
             Form::Readable => (true, None),
             Form::Secret(secret) => (false, Some(Ok(secret))),
         };
-        let keys = Keys { optional, readable, secret, functions };
+        let keys = Keys { optional, readable, secret, functions, own_functions: false };
         Self { keys, dialect, ..Self::new(operation).key(key) }
     }
 }

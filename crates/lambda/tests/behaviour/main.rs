@@ -17,6 +17,7 @@ mod identities;
 mod inspection;
 mod kafka;
 mod keys;
+mod misplaced;
 mod mixed;
 mod operations;
 mod pipes;

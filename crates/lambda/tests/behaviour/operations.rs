@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{Call, ConfigError, Operation, RunError, producer::RecipeError, record};
+use lambda_idempotency::{
+    Call, ConfigError, Dialect, Functions, Operation, RunError, producer::RecipeError, record,
+};
 use serde_json::Value;
 
 use crate::support::{World, batch, with_body};
@@ -80,6 +82,25 @@ fn nothing_is_retained_for_no_time() {
     let operation = Operation::new("place").retain(Duration::ZERO);
     assert_eq!(operation.check(), Err(ConfigError::Retention { operation: "place".into() }));
     assert_eq!(operation.retain(Duration::from_millis(1)).check(), Ok(()), "it can be put right");
+}
+
+/// With a dialect, an own function would be unknown to the expression or, worse, one of the same name
+/// would be called in its place.
+#[test]
+fn functions_that_no_expression_can_call_are_refused() {
+    let functions = || Functions::standard().with("lower", 1, |_| Err("none"));
+    let dialect = Dialect::powertools_python("orders-fn.app.process");
+    for operation in [
+        Operation::new("place").functions(functions()),
+        Operation::new("place").key("id").dialect(dialect).functions(functions()),
+    ] {
+        let error = operation.check().unwrap_err();
+        assert!(matches!(error, ConfigError::Functions { .. }), "{error}");
+        assert!(error.to_string().contains("`place`") && error.to_string().contains(".functions("));
+    }
+    let by_key = Operation::new("place").key("lower(id)").functions(functions());
+    let by_fingerprint = Operation::new("place").fingerprint("lower(id)").functions(functions());
+    assert_eq!([by_key.check(), by_fingerprint.check()], [Ok(()), Ok(())]);
 }
 
 /// What was compiled before a change does not survive it.

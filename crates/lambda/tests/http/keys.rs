@@ -1,7 +1,12 @@
 //! Where the key comes from, and what is said when there is none.
 
+use std::time::Duration;
+
 use lambda_http::http::{HeaderName, Method};
-use lambda_idempotency::{MissingKey, Operation};
+use lambda_idempotency::{
+    AfterFailure, ConfigError, Conflict, Envelope, Failure, Idempotency, MemoryStore, MissingKey,
+    OnBadRecord, Operation, Order, Remembered,
+};
 
 use crate::support::{World, charges, post, request};
 
@@ -27,6 +32,38 @@ async fn a_header_that_cannot_be_read_is_refused_without_being_quoted() {
         assert!(!answer.body.contains("s3cr3t"), "{}", answer.body);
     }
     assert_eq!(world.calls(), 0);
+}
+
+/// Of several records, of envelopes and of sources there are none here; and a client is never told
+/// that a request without a key was skipped.
+#[test]
+fn a_setting_without_an_effect_is_refused() {
+    let settings: [(&str, fn(Operation) -> Operation); 11] = [
+        ("from_queue", |o| o.from_queue("orders")),
+        ("detail_type", |o| o.detail_type("Placed")),
+        ("order", |o| o.order(Order::Key)),
+        ("after_failure", |o| o.after_failure(AfterFailure::Batch)),
+        ("concurrency", |o| o.concurrency(1)),
+        ("envelope", |o| o.envelope(Envelope::Sns)),
+        ("whole_record", Operation::whole_record),
+        ("on_bad_record", |o| o.on_bad_record(OnBadRecord::divert(async |_| Ok::<_, Failure>(())))),
+        ("on_busy", |o| o.on_busy(async |_| ())),
+        ("on_remembered", |o| o.on_remembered(Remembered::Acknowledge)),
+        ("on_missing_key", |o| o.on_missing_key(MissingKey::Skip)),
+    ];
+    let idempotency = Idempotency::new(MemoryStore::new());
+    for (setting, set) in settings {
+        let error = idempotency.http(&set(charges())).expect_err(setting);
+        let ConfigError::Misplaced { setting: found, .. } = &error else { panic!("{error}") };
+        assert_eq!(*found, setting);
+        assert!(error.to_string().contains("`.http(..)`"), "{error}");
+    }
+    for operation in [
+        charges().retain(Duration::from_hours(1)).on_conflict(Conflict::Skip),
+        charges().fingerprint("amount").max_failures(2).on_missing_key(MissingKey::RunUnprotected),
+    ] {
+        let _ = idempotency.http(&operation).unwrap();
+    }
 }
 
 #[tokio::test]

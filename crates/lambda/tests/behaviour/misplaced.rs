@@ -1,0 +1,168 @@
+//! A setting without an effect is refused where the operation is used, and not ignored.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use lambda_idempotency::{
+    AfterFailure, Call, ConfigError, Conflict, Dialect, Envelope, Failure, Functions, Lease,
+    MissingKey, OnBadRecord, OnFailure, OnOutage, OnTimeout, Operation, Order, Remembered,
+    RunError,
+};
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+const SOURCES: [&str; 12] = [
+    "sqs",
+    "sns",
+    "s3",
+    "kinesis",
+    "dynamodb",
+    "kafka",
+    "activemq",
+    "rabbitmq",
+    "eventbridge",
+    "pipe",
+    "scheduler",
+    "invoke",
+];
+const STREAMS: &[&str] = &["kinesis", "dynamodb", "kafka", "pipe"];
+/// Those that are no sources.
+const OTHERS: [&str; 2] = ["`.event(..)`", "`.run(..)`"];
+
+type Set = fn(Operation) -> Operation;
+
+/// Each setting, with a value that changes something, and the places that take it.
+fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
+    let everywhere = || SOURCES.iter().chain(&OTHERS).copied().collect::<Vec<_>>();
+    let sources = || SOURCES.to_vec();
+    vec![
+        ("from_queue", |o| o.from_queue("orders"), vec!["sqs", "pipe"]),
+        ("from_topic", |o| o.from_topic("orders"), vec!["sns", "kafka"]),
+        ("from_stream", |o| o.from_stream("orders"), vec!["kinesis", "pipe"]),
+        ("from_table", |o| o.from_table("orders"), vec!["dynamodb", "pipe"]),
+        ("from_bucket", |o| o.from_bucket("orders"), vec!["s3"]),
+        ("from_broker", |o| o.from_broker("orders"), vec!["activemq", "rabbitmq", "kafka", "pipe"]),
+        ("from_schedule", |o| o.from_schedule("orders"), vec!["scheduler"]),
+        ("from_source", |o| o.from_source("orders"), vec!["eventbridge"]),
+        ("detail_type", |o| o.detail_type("Placed"), vec!["eventbridge"]),
+        ("order", |o| o.order(Order::Shard), STREAMS.to_vec()),
+        ("after_failure", |o| o.after_failure(AfterFailure::Batch), sources()),
+        ("concurrency", |o| o.concurrency(1), sources()),
+        ("envelope", |o| o.envelope(Envelope::Sns), sources()),
+        ("whole_record", Operation::whole_record, sources()),
+        (
+            "on_bad_record",
+            |o| o.on_bad_record(OnBadRecord::divert(async |_| Ok::<_, Failure>(()))),
+            sources(),
+        ),
+        ("on_busy", |o| o.on_busy(async |_| ()), sources()),
+        ("on_remembered", |o| o.on_remembered(Remembered::Acknowledge), sources()),
+        ("on_missing_key", |o| o.on_missing_key(MissingKey::Skip), everywhere()),
+        ("key", |o| o.key("id"), everywhere()),
+        ("key_from_env", |o| o.key("id").key_from_env("BEHAVIOUR_UNSET"), everywhere()),
+        ("optional", |o| o.key("[id, by]").optional(["by"]), everywhere()),
+        ("fingerprint", |o| o.fingerprint("amount"), everywhere()),
+        ("functions", |o| o.key("id").functions(Functions::standard()), everywhere()),
+        ("readable_keys", Operation::readable_keys, everywhere()),
+        ("key_secret", |o| o.key_secret("4f1f5c0e2b7d49a8"), everywhere()),
+        ("dialect", |o| o.key("id").dialect(Dialect::powertools_python("f")), everywhere()),
+        ("retain", |o| o.retain(Duration::from_mins(1)), everywhere()),
+        ("lease", |o| o.lease(Lease::Renewed { length: Duration::from_secs(9) }), everywhere()),
+        ("grace", |o| o.grace(Duration::ZERO), everywhere()),
+        ("skew", |o| o.skew(Duration::ZERO), everywhere()),
+        ("on_conflict", |o| o.on_conflict(Conflict::Skip), everywhere()),
+        ("on_failure", |o| o.on_failure(OnFailure::Remember), everywhere()),
+        ("max_failures", |o| o.max_failures(3), everywhere()),
+        ("on_timeout", |o| o.on_timeout(OnTimeout::Park), everywhere()),
+        ("on_outage", |o| o.on_outage(OnOutage::RunUnprotected), everywhere()),
+    ]
+}
+
+async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// What the place says of the operation when it is given to it.
+async fn given(operation: Operation, place: &str) -> Result<(), ConfigError> {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let built = match place {
+        "sqs" => idempotency.sqs(operation, nothing),
+        "sns" => idempotency.sns(operation, nothing),
+        "s3" => idempotency.s3(operation, nothing),
+        "kinesis" => idempotency.kinesis(operation, nothing),
+        "dynamodb" => idempotency.dynamodb_stream(operation, nothing),
+        "kafka" => idempotency.kafka(operation, nothing),
+        "activemq" => idempotency.active_mq(operation, nothing),
+        "rabbitmq" => idempotency.rabbit_mq(operation, nothing),
+        "eventbridge" => idempotency.event_bridge(operation, nothing),
+        "pipe" => idempotency.pipe(operation, nothing),
+        "scheduler" => idempotency.scheduler(operation, nothing),
+        "invoke" => idempotency.invoke(operation, nothing),
+        "`.event(..)`" => return idempotency.event::<Value>(&operation).map(drop),
+        "`.run(..)`" => {
+            let payload = json!({ "id": "a", "by": "b", "amount": 1 });
+            let function = async |_: Call| Ok::<_, Failure>(());
+            let context = world.context();
+            let first = idempotency.run(&operation, &payload, None, function);
+            let first = world.clock.drive(first).await;
+            let second = idempotency.run_in(&context, &operation, &payload, function);
+            let second = world.clock.drive(second).await;
+            assert_eq!(first.is_ok(), second.is_ok());
+            return match second {
+                Err(RunError::Config(error)) => Err(error),
+                done => done.map(drop).map_err(|error| panic!("{error}")),
+            };
+        }
+        other => panic!("no place {other}"),
+    };
+    built.map(drop)
+}
+
+#[tokio::test]
+async fn a_setting_without_an_effect_is_refused_in_every_place() {
+    for (setting, set, places) in settings() {
+        for place in SOURCES.iter().chain(&OTHERS) {
+            let operation = set(Operation::new("place-order"));
+            let found = given(operation, place).await;
+            if places.contains(place) {
+                assert_eq!(found, Ok(()), "{setting} for {place}");
+                continue;
+            }
+            let error = found.expect_err(&format!("{setting} for {place} is ignored"));
+            let text = error.to_string();
+            let ConfigError::Misplaced { setting: named, .. } = &error else { panic!("{text}") };
+            assert_eq!(*named, setting);
+            for part in ["`place-order`", place, "remove it"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_source_and_no_setting_is_left_out() {
+    let sources: BTreeSet<_> = lambda_idempotency::inspect::sources().collect();
+    assert_eq!(sources, SOURCES.into());
+    let settings: Vec<_> = settings().into_iter().map(|(setting, ..)| setting).collect();
+    assert_eq!(settings.iter().copied().collect::<BTreeSet<_>>(), setters());
+    assert_eq!(settings.len(), setters().len(), "each once");
+}
+
+/// The methods that take an operation and give it back.
+fn setters() -> BTreeSet<&'static str> {
+    let files = [
+        include_str!("../../src/operation/mod.rs"),
+        include_str!("../../src/operation/dialect.rs"),
+        include_str!("../../src/operation/keys.rs"),
+        include_str!("../../src/operation/policies.rs"),
+        include_str!("../../src/operation/recipe.rs"),
+        include_str!("../../src/records.rs"),
+    ];
+    let methods = files.iter().flat_map(|file| file.split("\n    pub fn ").skip(1));
+    let signatures = methods.filter_map(|method| method.split('{').next());
+    let setters = signatures.filter(|signature| {
+        signature.contains("-> Self") && signature.contains("self") && !signature.contains("&self")
+    });
+    setters.filter_map(|signature| signature.split(['(', '<']).next()).collect()
+}
