@@ -89,6 +89,8 @@ impl Observer for TracingObserver {
                 problem = ?kept,
                 "record settled: its result is not kept for duplicates"
             ),
+            // A client's mistake, or one request too many: nothing is wrong with the function.
+            (Outcome::Declined, problem) => event!(INFO, problem = problem, "record settled"),
             (_, Some(problem)) => event!(WARN, problem = problem, "record settled"),
             (_, None) => event!(INFO, "record settled"),
         }

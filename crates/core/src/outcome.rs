@@ -46,6 +46,9 @@ pub enum Outcome {
         /// What the successor returned.
         outcome: Option<Json>,
     },
+    /// The handler ran and turned the delivery away before it did any work, as an HTTP handler does that
+    /// answers 429. Its key is free again, and no failure is counted.
+    Declined,
     /// A policy that the user chose says that this delivery is not processed.
     Skipped,
     /// The handler returned, but that could not be recorded: a later delivery will run it again.
@@ -206,7 +209,8 @@ impl Outcome {
             | Self::Skipped
             | Self::CompletionLost { .. } => true,
             Self::Remembered { acknowledged, .. } => *acknowledged,
-            Self::Failed { .. }
+            Self::Declined
+            | Self::Failed { .. }
             | Self::Busy { .. }
             | Self::Mismatch
             | Self::TimedOut { .. }
@@ -227,6 +231,7 @@ impl Outcome {
             Self::Replayed { .. } => "replayed",
             Self::Coalesced { .. } => "coalesced",
             Self::Superseded { .. } => "superseded",
+            Self::Declined => "declined",
             Self::Skipped => "skipped",
             Self::CompletionLost { .. } => "completion_lost",
             Self::Failed { .. } => "failed",
@@ -260,6 +265,7 @@ impl Outcome {
     pub fn problem(&self) -> Option<String> {
         Some(match self {
             _ if self.is_acknowledged() => return None,
+            Self::Declined => "the handler turned it away; its key is free".to_owned(),
             Self::Failed { failure, failures, parked } => {
                 let parked = if *parked { ", remembered: it is not tried again" } else { "" };
                 format!("{failure} (failure {failures} for this key{parked})")

@@ -41,7 +41,7 @@ pub enum Settlement {
         /// The type of the error.
         error: Arc<str>,
     },
-    /// The handler was never started: leaves behind what was known before.
+    /// The handler was never started, or did no work: leaves behind what was known before.
     PutBack,
     /// The handler needs longer.
     Renew {

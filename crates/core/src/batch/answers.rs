@@ -26,6 +26,7 @@ pub(super) fn done(returned: Returned) -> Outcome {
         Returned::Nothing => (None, Kept::Whole),
         Returned::Unserializable => (None, Kept::Unserializable),
         Returned::Diverted(rejection) => return Outcome::Diverted(rejection),
+        Returned::Declined => return Outcome::Declined,
     };
     Outcome::Executed { outcome, kept }
 }

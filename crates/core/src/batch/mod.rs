@@ -83,6 +83,9 @@ pub enum Returned {
     Unserializable,
     /// Nothing: it only put aside a record that cannot be processed, for this reason.
     Diverted(Rejection),
+    /// It turned the record away and did no work. The key is free again as if it had not been claimed:
+    /// nothing is kept, and no failure is counted.
+    Declined,
 }
 
 /// One delivery of one record.

@@ -54,7 +54,11 @@ impl Drive<'_> {
         let (settlement, outcome) = match result {
             Ok(returned) => {
                 let outcome = done(returned);
-                (Settlement::Complete { outcome: outcome.value().cloned() }, outcome)
+                let settlement = match &outcome {
+                    Outcome::Declined => Settlement::PutBack,
+                    outcome => Settlement::Complete { outcome: outcome.value().cloned() },
+                };
+                (settlement, outcome)
             }
             Err(failure) => {
                 let failures = held.failures().saturating_add(1);

@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_testkit::faults::Fault;
 
-use crate::support::{Rec, World, failing, labels, ok, rec, slow};
+use crate::support::{Rec, World, declining, failing, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -53,6 +53,28 @@ async fn failures_are_counted_over_redeliveries_until_the_key_is_parked() {
     }
     world.ledger.assert_never("a");
     assert_eq!(world.stored("a").await.unwrap().failures, 3);
+}
+
+#[tokio::test]
+async fn a_record_that_is_turned_away_counts_no_failure_and_leaves_no_trace() {
+    let mut world = World::new();
+    world.policy.max_failures = Some(1);
+    world.policy.on_failure = OnFailure::Remember;
+    for _ in 0..3 {
+        assert_eq!(world.deliver(vec![declining("a")]).await, ["declined"]);
+        assert_eq!(world.stored("a").await, None);
+    }
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn turning_a_record_away_forgets_no_earlier_failure() {
+    let world = World::new();
+    assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
+    assert_eq!(world.deliver(vec![declining("a")]).await, ["declined"]);
+    assert_eq!(world.stored("a").await.unwrap().failures, 1);
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
 }
 
 #[tokio::test]

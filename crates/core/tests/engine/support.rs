@@ -41,6 +41,8 @@ pub(crate) struct Rec {
     fingerprint: Option<Fingerprint>,
     group: Option<&'static str>,
     priority: u32,
+    /// The handler does no work, and says so.
+    declines: bool,
     handler: Handler,
 }
 
@@ -64,6 +66,7 @@ where
         fingerprint: None,
         group: None,
         priority: 0,
+        declines: false,
         handler: Box::new(move |world, call| {
             Box::pin(async move {
                 let attempt = format!("{} {}", call.failures(), call.vanished());
@@ -81,6 +84,12 @@ where
 /// A record whose handler fails.
 pub(crate) fn failing(label: &'static str) -> Rec {
     rec(label, |_, _| async { Err(Failure::retry("no luck")) })
+}
+
+/// A record whose handler turns it away before it does anything.
+pub(crate) fn declining(label: &'static str) -> Rec {
+    let handler: Handler = Box::new(|_, _| Box::pin(async { Ok(()) }));
+    Rec { declines: true, handler, ..ok(label) }
 }
 
 /// A record whose handler takes this long.
@@ -169,9 +178,13 @@ impl World {
     fn delivery<'d>(&self, record: Rec) -> Delivery<'d> {
         let world = self.clone();
         let handler = record.handler;
+        let returned = match record.declines {
+            true => Returned::Declined,
+            false => Returned::Value("true".into()),
+        };
         let job: Job<'d> = Box::new(move |call| {
             let running = handler(world, call);
-            Box::pin(async move { running.await.map(|()| Returned::Value("true".into())) })
+            Box::pin(async move { running.await.map(|()| returned) })
         });
         Delivery {
             record: RecordId::new("test", record.label),

@@ -5,10 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use lambda_http::{
-    Body, IntoResponse, Request, RequestExt as _,
-    http::{Response, StatusCode},
-};
+use lambda_http::{Body, IntoResponse, Request, RequestExt as _, http::Response};
 use lambda_idempotency_core::{
     batch::{AfterFailure, Batch, Delivery, Job, Returned, Work},
     call::RecordId,
@@ -44,11 +41,6 @@ pub struct HttpService<S> {
 
 /// What the handler answered, on its way past the engine.
 type Slot = Arc<Mutex<Option<Response<Body>>>>;
-
-/// A response that is not kept, as the engine is told of it.
-#[derive(Debug, thiserror::Error)]
-#[error("the response {0} releases its key")]
-struct NotKept(StatusCode);
 
 impl<S> HttpService<S> {
     pub(super) const fn new(inner: S, settings: Arc<Settings>) -> Self {
@@ -141,11 +133,10 @@ impl Settings {
                 request.extensions_mut().insert(call);
                 let response = inner.call(request).await.map_err(Into::into)?;
                 let response = response.into_response().await;
-                let status = response.status();
-                let kept = keeps(status).then(|| to_json(&response));
+                let kept = keeps(response.status()).then(|| to_json(&response));
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
                 match kept {
-                    None => Err(Failure::retry(NotKept(status))),
+                    None => Ok(Returned::Declined),
                     Some(json) => {
                         Ok(json
                             .map_or(Returned::Unserializable, |json| Returned::Value(json.into())))

@@ -4,7 +4,7 @@ use lambda_http::{
     http::Method,
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
-use lambda_idempotency::{InvocationError, RunError, StoreErrorKind};
+use lambda_idempotency::{InvocationError, OnFailure, RunError, StoreErrorKind};
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use lambda_runtime::Diagnostic;
 
@@ -75,8 +75,19 @@ async fn a_request_that_is_turned_away_can_be_corrected_and_sent_again() {
     }
     assert_eq!(world.calls(), 6);
     let corrected = world.answer(&layer, post("k-1", "corrected")).await;
-    assert_eq!((corrected.status, corrected.failures), (201, Some(6)), "its call tells");
+    assert_eq!((corrected.status, corrected.failures), (201, Some(0)), "nothing failed");
     assert!(world.answer(&layer, post("k-1", "corrected")).await.replayed);
+}
+
+#[tokio::test]
+async fn a_client_that_is_turned_away_again_and_again_keeps_its_key() {
+    let world = World::new();
+    let layer = world.layer(&charges().max_failures(2).on_failure(OnFailure::Remember));
+    for _ in 0..5 {
+        assert_eq!(world.answer(&layer, post("k-1", "429")).await.status, 429);
+    }
+    let answer = world.answer(&layer, post("k-1", "")).await;
+    assert_eq!((answer.status, answer.problem), (201, None));
 }
 
 #[tokio::test]

@@ -125,6 +125,8 @@ outcomes! {
     Superseded = "superseded",
     /// The handler ran, but too slowly: its lease was taken over, and the successor is not done.
     Fenced = "fenced",
+    /// The handler ran and turned it away before it did any work; its key is free.
+    Declined = "declined",
     /// A policy skipped it.
     Skipped = "skipped",
     /// The handler ran and failed.
@@ -156,8 +158,11 @@ outcomes! {
 impl Outcome {
     /// Whether the handler ran to its end.
     pub fn ran(&self) -> bool {
-        use Outcome::{CompletionLost, Executed, Failed, Fenced, Superseded, Unprotected};
-        matches!(self, Executed | Unprotected | Failed | Superseded | Fenced | CompletionLost)
+        use Outcome::{
+            CompletionLost, Declined, Executed, Failed, Fenced, Superseded, Unprotected,
+        };
+        let failed = matches!(self, Failed | Superseded | Fenced);
+        failed || matches!(self, Executed | Unprotected | Declined | CompletionLost)
     }
 
     /// Whether the record was answered from an execution that was not its own.
