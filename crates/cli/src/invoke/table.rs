@@ -237,7 +237,11 @@ fn colour(outcome: &Outcome) -> Color {
         Outcome::Replayed | Outcome::Coalesced | Outcome::Skipped | Outcome::Superseded => {
             Color::Cyan
         }
-        Outcome::Returned | Outcome::Busy | Outcome::Fenced | Outcome::Diverted => Color::Yellow,
+        Outcome::Returned
+        | Outcome::Busy
+        | Outcome::Declined
+        | Outcome::Fenced
+        | Outcome::Diverted => Color::Yellow,
         _ => Color::Red,
     }
 }
