@@ -40,6 +40,34 @@ pub enum ConfigError {
         /// Where the setting has an effect.
         places: String,
     },
+    /// A filter with a name that no record can be from.
+    #[error(
+        "operation `{operation}` has `.{setting}({name:?})`, which {problem}, so no record would be \
+         from there; give the name alone, or the whole ARN where it has one"
+    )]
+    FilterName {
+        /// The operation.
+        operation: Arc<str>,
+        /// The setting.
+        setting: &'static str,
+        /// What it was given.
+        name: String,
+        /// What is wrong with that.
+        problem: &'static str,
+    },
+    /// Two filters that no record passes both.
+    #[error(
+        "operation `{operation}` has `.{before}(..)` and another `.{setting}(..)`, and no record is \
+         from both; keep one of them, and give the other to an operation of its own"
+    )]
+    Filters {
+        /// The operation.
+        operation: Arc<str>,
+        /// The setting that came first.
+        before: &'static str,
+        /// The one that cannot go with it.
+        setting: &'static str,
+    },
     /// No event ever reaches a handler: one before it in the function takes them all.
     #[error(
         "operation `{operation}` is never reached: `{before}` stands before it and takes every \

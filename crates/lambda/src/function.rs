@@ -73,21 +73,17 @@ struct Draft {
 impl Route {
     /// Whether this route, asked first, takes every event of the other.
     fn shadows(&self, other: &Self) -> bool {
-        fn covers(all: Option<&String>, some: Option<&String>) -> bool {
-            all.is_none() || all == some
-        }
-        let (one, two) = (&self.operation, &other.operation);
-        self.source.name() == other.source.name()
-            && covers(one.origin.as_ref(), two.origin.as_ref())
-            && covers(one.detail_type.as_ref(), two.detail_type.as_ref())
+        self.source.name() == other.source.name() && self.operation.covers(&other.operation)
     }
 
     /// The source, and where it takes its records from.
     fn describe(&self) -> String {
         let source = self.source.name();
-        match &self.operation.origin {
-            Some(origin) => format!("{source} from {origin}"),
-            None => source.to_owned(),
+        let names: Vec<&str> = self.operation.filter_names().collect();
+        if names.is_empty() {
+            source.to_owned()
+        } else {
+            format!("{source} from {}", names.join(", "))
         }
     }
 }
@@ -146,6 +142,7 @@ impl FunctionBuilder {
                 return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
             }
             operation.fits(Place::Source(source.name()))?;
+            operation.check_filters_of(source.name())?;
             let mut policy = prepared.policy.clone();
             policy.conflict = prepared.conflict.unwrap_or_else(|| source.conflict());
             routes.push(Route { source, operation, prepared, policy, handler });

@@ -6,7 +6,7 @@ use lambda_idempotency_core::batch::AfterFailure;
 
 use crate::{
     busy::{BusyRecord, Hook},
-    operation::Operation,
+    operation::{Kind, Operation},
 };
 
 /// Which records of a stream or topic wait for each other.
@@ -120,64 +120,60 @@ impl Operation {
         self
     }
 
-    /// Only records from this queue of SQS, by name or ARN.
+    /// Only records from this queue of SQS, by name or ARN. The name of a FIFO queue ends in `.fifo`.
+    /// Queues of ActiveMQ and RabbitMQ go by their broker: [`from_broker`](Self::from_broker).
     #[must_use]
     pub fn from_queue(self, queue: impl Into<String>) -> Self {
-        self.only_from("from_queue", queue.into())
+        self.only_from(Kind::Queue, queue.into())
     }
 
-    /// Only records from this topic: of SNS, by name or ARN; of Kafka, by name.
+    /// Only records from this topic: of SNS, by name or ARN; of Kafka, by name, and together with
+    /// [`from_broker`](Self::from_broker) where clusters have topics of one name.
     #[must_use]
     pub fn from_topic(self, topic: impl Into<String>) -> Self {
-        self.only_from("from_topic", topic.into())
+        self.only_from(Kind::Topic, topic.into())
     }
 
     /// Only records from this Kinesis stream, by name or ARN.
     #[must_use]
     pub fn from_stream(self, stream: impl Into<String>) -> Self {
-        self.only_from("from_stream", stream.into())
+        self.only_from(Kind::Stream, stream.into())
     }
 
-    /// Only changes of this DynamoDB table, by name, or by the ARN of its stream.
+    /// Only changes of this DynamoDB table, by its name or ARN, or by the ARN of its stream.
     #[must_use]
     pub fn from_table(self, table: impl Into<String>) -> Self {
-        self.only_from("from_table", table.into())
+        self.only_from(Kind::Table, table.into())
     }
 
     /// Only notifications of this S3 bucket, by name or ARN.
     #[must_use]
     pub fn from_bucket(self, bucket: impl Into<String>) -> Self {
-        self.only_from("from_bucket", bucket.into())
+        self.only_from(Kind::Bucket, bucket.into())
     }
 
     /// Only messages from this broker (ActiveMQ, RabbitMQ) or Kafka cluster, by name or ARN.
     #[must_use]
     pub fn from_broker(self, broker: impl Into<String>) -> Self {
-        self.only_from("from_broker", broker.into())
+        self.only_from(Kind::Broker, broker.into())
     }
 
     /// Only events of this schedule, by name or ARN.
     #[must_use]
     pub fn from_schedule(self, schedule: impl Into<String>) -> Self {
-        self.only_from("from_schedule", schedule.into())
+        self.only_from(Kind::Schedule, schedule.into())
     }
 
-    /// Only EventBridge events from this `source`.
+    /// Only EventBridge events from this `source`; together with
+    /// [`detail_type`](Self::detail_type) only those of both.
     #[must_use]
     pub fn from_source(self, source: impl Into<String>) -> Self {
-        self.only_from("from_source", source.into())
+        self.only_from(Kind::EventSource, source.into())
     }
 
     /// Only EventBridge events of this `detail-type`.
     #[must_use]
-    pub fn detail_type(mut self, detail_type: impl Into<String>) -> Self {
-        self.detail_type = Some(detail_type.into());
-        self
-    }
-
-    /// One origin: the last that is named.
-    fn only_from(mut self, setting: &'static str, origin: String) -> Self {
-        (self.origin, self.origin_setting) = (Some(origin), Some(setting));
-        self
+    pub fn detail_type(self, detail_type: impl Into<String>) -> Self {
+        self.only_from(Kind::DetailType, detail_type.into())
     }
 }

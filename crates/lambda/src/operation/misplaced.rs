@@ -61,7 +61,7 @@ const ROWS: [Row; 18] = [
     ),
     row("from_schedule", |o| o.is_from("from_schedule"), For::These(&["scheduler"])),
     row("from_source", |o| o.is_from("from_source"), For::These(&["eventbridge"])),
-    row("detail_type", |o| o.detail_type.is_some(), For::These(&["eventbridge"])),
+    row("detail_type", |o| o.is_from("detail_type"), For::These(&["eventbridge"])),
     row("order", |o| o.order.is_some(), For::These(&["kinesis", "dynamodb", "kafka", "pipe"])),
     row("after_failure", |o| o.after_failure != AfterFailure::default(), For::Sources),
     row("concurrency", |o| o.policy.concurrency != Policy::default().concurrency, For::Sources),
@@ -120,10 +120,6 @@ impl Operation {
             setting: row.setting,
             places: row.places.describe(),
         })
-    }
-
-    fn is_from(&self, setting: &str) -> bool {
-        self.origin_setting == Some(setting)
     }
 
     fn skips_without_key(&self) -> bool {

@@ -1,6 +1,7 @@
 //! What is done once: a name, a key, and how it is treated.
 
 mod dialect;
+mod filters;
 mod keys;
 mod misplaced;
 mod policies;
@@ -19,6 +20,7 @@ use lambda_idempotency_core::{
 };
 
 pub(crate) use dialect::Spoken;
+pub(crate) use filters::{Filter, Kind};
 pub(crate) use keys::Looks;
 pub(crate) use misplaced::Place;
 
@@ -61,9 +63,7 @@ pub struct Operation {
     conflict: Option<Conflict>,
     bad_record: OnBadRecord,
     // Which records, and how they are taken from the event: see `records.rs`.
-    pub(crate) origin: Option<String>,
-    pub(crate) origin_setting: Option<&'static str>,
-    pub(crate) detail_type: Option<String>,
+    filters: Vec<Filter>,
     pub(crate) envelopes: Vec<Envelope>,
     pub(crate) whole_record: bool,
     pub(crate) order: Option<Order>,
@@ -135,9 +135,7 @@ impl Operation {
             policy: Policy::default(),
             conflict: None,
             bad_record: OnBadRecord::Fail,
-            origin: None,
-            origin_setting: None,
-            detail_type: None,
+            filters: Vec::new(),
             envelopes: Vec::new(),
             whole_record: false,
             order: None,
@@ -227,6 +225,7 @@ impl Operation {
             return Err(ConfigError::Lease { operation: Arc::clone(&self.name), length });
         }
         self.functions_fit()?;
+        self.check_filters()?;
         let spoken = self.spoken()?;
         let own = |path: Option<KeyPath>| path.filter(|_| spoken.is_none());
         let key = own(self.key_path()?).map(|path| self.compile("key", &path)).transpose()?;

@@ -19,7 +19,11 @@ use super::{
     record_id,
     response::{Item, partial},
 };
-use crate::{error::InvocationError, operation::Operation, records::Order};
+use crate::{
+    error::InvocationError,
+    operation::{Kind, Operation},
+    records::Order,
+};
 
 pub(crate) struct DynamoDb;
 
@@ -66,7 +70,7 @@ impl Source for DynamoDb {
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        event.delivers("aws:dynamodb", operation)
+        event.delivers("aws:dynamodb", Kind::Table, operation)
     }
 
     fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::operation::Operation;
+use crate::operation::{Kind, Operation};
 
 /// The outermost members of an event.
 ///
@@ -118,23 +118,23 @@ impl<'e> Event<'e> {
         Self { raw, request_id, records: list(outside.list), items: list(Some(raw)), outside }
     }
 
-    /// Whether its `Records` are from this event source, and from where `operation` takes them.
+    /// Whether its `Records` are from this event source, and all of them from where `operation`
+    /// takes them. `kind` is what their ARN names.
     ///
     /// An empty batch says at most by its ARN whose it is (windows of streams do); without one it
     /// may be anyone's: nothing tells, and nothing is to be done.
-    pub(super) fn delivers(&self, source: &str, operation: &Operation) -> bool {
+    pub(super) fn delivers(&self, source: &str, kind: Kind, operation: &Operation) -> bool {
         let Some(records) = &self.records else { return false };
-        let wanted = operation.origin.as_deref();
-        match records.first().map(|first| Origin::of(first)) {
-            Some(first) => {
-                text(first.source).is_some_and(|found| found == source)
-                    && names(wanted, first.arn().as_deref())
-            }
-            None => text(self.outside.arn).is_none_or(|arn| {
+        let Some(first) = records.first() else {
+            return text(self.outside.arn).is_none_or(|arn| {
                 let service = source.strip_prefix("aws:").unwrap_or(source);
-                arn.split(':').nth(2) == Some(service) && names(wanted, Some(&arn))
-            }),
-        }
+                arn.split(':').nth(2) == Some(service) && operation.takes(&[(kind, Some(&arn))])
+            });
+        };
+        let first = Origin::of(first);
+        text(first.source).is_some_and(|found| found == source)
+            && operation.takes(&[(kind, first.arn().as_deref())])
+            && takes_all(records, operation, |record| (kind, Origin::of(record).arn()))
     }
 
     /// What a tumbling window of a stream carries from call to call, if the event is of one.
@@ -206,38 +206,16 @@ fn members<'e, T: Deserialize<'e>>(value: &'e RawValue) -> Option<T> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// Whether an ARN is the wanted one, or is of a resource with the wanted name: `orders` in
-/// `arn:aws:sqs:eu-west-1:111122223333:orders`, `.../stream/orders` or `...:table/orders/stream/...`.
-pub(super) fn names(wanted: Option<&str>, arn: Option<&str>) -> bool {
-    let Some(wanted) = wanted else { return true };
-    arn.is_some_and(|arn| {
-        let resource = arn.splitn(6, ':').nth(5).unwrap_or(arn);
-        let mut parts = resource.split(['/', ':']);
-        let name = parts.nth(1);
-        arn == wanted || resource == wanted || name == Some(wanted)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_resource_goes_by_its_arn_or_by_its_name() {
-        for (arn, name) in [
-            ("arn:aws:sqs:eu-west-1:111122223333:orders", "orders"),
-            ("arn:aws:s3:::orders", "orders"),
-            ("arn:aws:kinesis:eu-west-1:1:stream/orders", "orders"),
-            ("arn:aws:dynamodb:eu-west-1:1:table/orders/stream/2026-01-01T00:00:00.000", "orders"),
-            ("arn:aws:kafka:eu-west-1:1:cluster/orders/3f2a-4", "orders"),
-            ("arn:aws:mq:eu-west-1:1:broker:orders:b-1", "orders"),
-        ] {
-            assert!(names(Some(name), Some(arn)) && names(Some(arn), Some(arn)), "{arn}");
-            assert!(names(None, Some(arn)) && names(None, None));
-            for other in ["order", "my-orders", "orders-eu", "", "2026-01-01T00", "b-1", "1"] {
-                assert!(!names(Some(other), Some(arn)), "{other} {arn}");
-            }
-            assert!(!names(Some(name), None));
-        }
-    }
+/// Whether no record says that it is from elsewhere than where `operation` takes its records. One
+/// that says nothing is a bad record of this event, and fails alone.
+pub(super) fn takes_all<'e>(
+    records: &[&'e RawValue],
+    operation: &Operation,
+    origin: impl Fn(&'e RawValue) -> (Kind, Option<Cow<'e, str>>),
+) -> bool {
+    !operation.is_filtered()
+        || records.iter().all(|record| {
+            let (kind, arn) = origin(record);
+            arn.is_none_or(|arn| operation.takes(&[(kind, Some(&arn))]))
+        })
 }

@@ -15,7 +15,7 @@ use super::{
     event::{Member, id, object, text},
     record_id,
 };
-use crate::operation::Operation;
+use crate::operation::{Kind, Operation};
 
 pub(crate) struct EventBridge;
 
@@ -52,18 +52,16 @@ impl Source for EventBridge {
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        let is = |wanted: &Option<String>, found: Cow<'_, str>| {
-            wanted.as_ref().is_none_or(|wanted| *wanted == found)
-        };
         // A list may mix events of several kinds; it is for the operation that takes them all.
         let events = events(event);
         !events.is_empty()
             && events.iter().all(|event| {
                 let event: BusEvent<'_> = object(Some(event));
                 match (text(event.detail_type), text(event.source)) {
-                    (Some(detail_type), Some(source)) => {
-                        is(&operation.detail_type, detail_type) && is(&operation.origin, source)
-                    }
+                    (Some(detail_type), Some(source)) => operation.takes(&[
+                        (Kind::DetailType, Some(&detail_type)),
+                        (Kind::EventSource, Some(&source)),
+                    ]),
                     _ => false,
                 }
             })

@@ -14,10 +14,14 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Event, Identity, Record, Source, base64,
-    event::{Member, list, names, object, text},
+    event::{Member, list, object, text},
     response::{Item, partial},
 };
-use crate::{error::InvocationError, operation::Operation, records::Order};
+use crate::{
+    error::InvocationError,
+    operation::{Kind, Operation},
+    records::Order,
+};
 
 pub(crate) struct Kafka;
 
@@ -66,11 +70,16 @@ impl Source for Kafka {
         );
         is_kafka
             && partitions(event).is_some_and(|partitions| {
-                let wanted = operation.origin.as_deref();
-                names(wanted, text(event.outside.arn).as_deref())
-                    || partitions.keys().any(|partition| {
-                        partition.rsplit_once('-').map(|(topic, _)| topic) == wanted
-                    })
+                let arn = text(event.outside.arn);
+                let cluster = (Kind::Broker, arn.as_deref());
+                let takes = |partition: &String| {
+                    let topic = partition.rsplit_once('-').map(|(topic, _)| topic);
+                    operation.takes(&[cluster, (Kind::Topic, topic)])
+                };
+                if partitions.is_empty() {
+                    return operation.takes(&[cluster]);
+                }
+                partitions.keys().all(takes)
             })
     }
 

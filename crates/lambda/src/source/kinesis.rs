@@ -15,7 +15,11 @@ use super::{
     record_id,
     response::{Item, partial},
 };
-use crate::{error::InvocationError, operation::Operation, records::Order};
+use crate::{
+    error::InvocationError,
+    operation::{Kind, Operation},
+    records::Order,
+};
 
 pub(crate) struct Kinesis;
 
@@ -58,7 +62,7 @@ impl Source for Kinesis {
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        event.delivers("aws:kinesis", operation)
+        event.delivers("aws:kinesis", Kind::Stream, operation)
     }
 
     fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {

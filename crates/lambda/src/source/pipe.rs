@@ -17,12 +17,15 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, Identity, Record, Source, active_mq, dynamodb,
-    event::{Member, names, object, text},
+    event::{Member, object, takes_all, text},
     kafka, kinesis, rabbit_mq,
     response::{Item, all_or_error, partial},
     sqs,
 };
-use crate::{error::InvocationError, operation::Operation};
+use crate::{
+    error::InvocationError,
+    operation::{Kind, Operation},
+};
 
 pub(crate) struct Pipe;
 
@@ -50,6 +53,18 @@ enum From {
     Kafka,
     ActiveMq,
     RabbitMq,
+}
+
+impl From {
+    /// What the ARN of its records names.
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Sqs => Kind::Queue,
+            Self::Kinesis => Kind::Stream,
+            Self::DynamoDb => Kind::Table,
+            Self::Kafka | Self::ActiveMq | Self::RabbitMq => Kind::Broker,
+        }
+    }
 }
 
 impl Origin<'_> {
@@ -83,9 +98,18 @@ impl Source for Pipe {
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         event.items.as_ref().is_some_and(|items| {
             items.first().is_none_or(|first| {
-                let origin: Origin<'_> = object(Some(first));
-                let wanted = operation.origin.as_deref();
-                origin.from().is_some() && names(wanted, text(origin.arn).as_deref())
+                let found = |item| {
+                    let origin: Origin<'_> = object(Some(item));
+                    (origin.from(), text(origin.arn))
+                };
+                let (from, arn) = found(first);
+                from.is_some_and(|from| {
+                    operation.takes(&[(from.kind(), arn.as_deref())])
+                        && takes_all(items, operation, |item| {
+                            let (from, arn) = found(item);
+                            (from.map_or(Kind::Queue, From::kind), arn)
+                        })
+                })
             })
         })
     }

@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, Identity, Record, Source, base64,
-    event::{Member, id, list, names, object, text},
+    event::{Member, id, list, object, text},
     record_id,
 };
-use crate::operation::Operation;
+use crate::operation::{Kind, Operation};
 
 pub(crate) struct RabbitMq;
 
@@ -50,7 +50,7 @@ impl Source for RabbitMq {
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         text(event.outside.event_source).is_some_and(|source| source == "aws:rmq")
             && queues(event).is_some()
-            && names(operation.origin.as_deref(), text(event.outside.arn).as_deref())
+            && operation.takes(&[(Kind::Broker, text(event.outside.arn).as_deref())])
     }
 
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {

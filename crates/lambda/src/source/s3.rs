@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, Identity, Record, Source,
-    event::{Member, id, names, object, text},
+    event::{Member, id, object, text},
 };
-use crate::operation::Operation;
+use crate::operation::{Kind, Operation};
 
 pub(crate) struct S3;
 
@@ -81,9 +81,9 @@ impl Source for S3 {
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        event.delivers("aws:s3", operation)
+        event.delivers("aws:s3", Kind::Bucket, operation)
             || (is_test(event)
-                && names(operation.origin.as_deref(), text(event.outside.bucket).as_deref()))
+                && operation.takes(&[(Kind::Bucket, text(event.outside.bucket).as_deref())]))
     }
 
     /// A test event has none.

@@ -15,11 +15,8 @@ use std::{borrow::Cow, sync::Arc};
 
 use lambda_idempotency_core::{call::RecordId, outcome::Rejection};
 
-use super::{
-    Event, Identity, Record, Source,
-    event::{id, names},
-};
-use crate::operation::Operation;
+use super::{Event, Identity, Record, Source, event::id};
+use crate::operation::{Kind, Operation};
 
 pub(crate) struct Scheduler;
 
@@ -43,9 +40,8 @@ impl Source for Scheduler {
         else {
             return false;
         };
-        let wanted = operation.origin.as_deref();
         schedule.split(':').nth(2) == Some("scheduler")
-            && (names(wanted, Some(&schedule)) || schedule.rsplit('/').next() == wanted)
+            && operation.takes(&[(Kind::Schedule, Some(&schedule))])
     }
 
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {

@@ -13,7 +13,7 @@ use super::{
     event::{Member, id, object, text},
     record_id,
 };
-use crate::operation::Operation;
+use crate::operation::{Kind, Operation};
 
 pub(crate) struct Sns;
 
@@ -49,7 +49,7 @@ impl Source for Sns {
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        event.delivers("aws:sns", operation)
+        event.delivers("aws:sns", Kind::Topic, operation)
     }
 
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {

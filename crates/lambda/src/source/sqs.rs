@@ -17,7 +17,10 @@ use super::{
     record_id,
     response::{Item, all_or_error, partial},
 };
-use crate::{error::InvocationError, operation::Operation};
+use crate::{
+    error::InvocationError,
+    operation::{Kind, Operation},
+};
 
 pub(crate) struct Sqs;
 
@@ -62,7 +65,7 @@ impl Source for Sqs {
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        event.delivers("aws:sqs", operation)
+        event.delivers("aws:sqs", Kind::Queue, operation)
     }
 
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {

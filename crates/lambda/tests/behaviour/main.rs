@@ -13,6 +13,7 @@ mod direct;
 mod diverting;
 mod envelopes;
 mod event_layer;
+mod filters;
 mod identities;
 mod inspection;
 mod kafka;

@@ -164,7 +164,7 @@ fn a_setting_that_means_nothing_to_its_source_is_refused() {
 fn a_function_can_be_shown() {
     let shown = format!("{:?}", shop(&World::new()));
     assert!(shown.contains(r#""place": "sqs from orders""#), "{shown}");
-    assert!(shown.contains(r#""cancel": "eventbridge""#), "{shown}");
+    assert!(shown.contains(r#""cancel": "eventbridge from OrderCancelled""#), "{shown}");
 }
 
 #[tokio::test]

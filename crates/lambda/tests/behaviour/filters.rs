@@ -1,0 +1,220 @@
+//! From where an operation takes its records: each filter is compared with its own kind of thing.
+
+use lambda_idempotency::{ConfigError, Function, Operation};
+use serde_json::{Value, json};
+
+use crate::{
+    pipes::{flat, from_broker},
+    support::{World, batch, diagnostic, order},
+    support_streams::{CLUSTER, change, message, put, topic},
+};
+
+async fn takes(world: &World, function: &Function, event: &Value) -> bool {
+    match world.invoke(function, event).await {
+        Ok(_) => true,
+        Err(error) => {
+            assert_eq!(diagnostic(error).0, "Idempotency.UnknownEvent");
+            false
+        }
+    }
+}
+
+/// An event of Kafka with a record in each of these partitions, from a cluster named `shop`.
+fn kafka(partitions: &[&str]) -> Value {
+    let mut event = topic([]);
+    for partition in partitions {
+        event["records"][*partition] = json!([message(0, 1, "x", "")]);
+    }
+    event
+}
+
+#[tokio::test]
+async fn a_topic_of_kafka_is_not_taken_for_its_cluster() {
+    let world = World::new();
+    let on = |operation: Operation| world.idempotency().kafka(operation, world.handler()).unwrap();
+    let named_as_the_cluster = on(Operation::new("a").from_topic("shop"));
+    assert!(!takes(&world, &named_as_the_cluster, &kafka(&["orders-0"])).await);
+    assert!(!takes(&world, &named_as_the_cluster, &kafka(&["shop-eu-0"])).await);
+    assert!(takes(&world, &named_as_the_cluster, &kafka(&["shop-0", "shop-1"])).await);
+    let named_as_the_topic = on(Operation::new("b").from_broker("orders"));
+    assert!(!takes(&world, &named_as_the_topic, &kafka(&["orders-0"])).await);
+}
+
+/// A handler never gets records of another topic, not even beside its own.
+#[tokio::test]
+async fn all_partitions_of_an_event_have_to_be_of_the_topic() {
+    let world = World::new();
+    let orders = Operation::new("a").from_topic("orders");
+    let function = world.idempotency().kafka(orders, world.handler()).unwrap();
+    assert!(!takes(&world, &function, &kafka(&["orders-0", "refunds-0"])).await);
+    assert_eq!(world.ledger.total(), 0);
+    assert!(takes(&world, &function, &kafka(&["orders-0", "orders-10"])).await);
+}
+
+#[tokio::test]
+async fn a_topic_can_be_that_of_one_cluster() {
+    let world = World::new();
+    for (broker, taken) in [("shop", true), (CLUSTER, true), ("orders", false), ("other", false)] {
+        let operation = Operation::new("a").from_topic("orders").from_broker(broker);
+        let function = world.idempotency().kafka(operation, world.handler()).unwrap();
+        assert_eq!(takes(&world, &function, &kafka(&["orders-0"])).await, taken, "{broker}");
+        assert!(!takes(&world, &function, &kafka(&["refunds-0"])).await, "{broker}");
+    }
+}
+
+/// Everything here is called `orders`, or is in something that is.
+#[tokio::test]
+async fn a_pipe_is_chosen_by_the_kind_of_its_source() {
+    let world = World::new();
+    let broker = "arn:aws:mq:eu-west-1:1:broker:orders:b-1";
+    let cluster = "arn:aws:kafka:eu-west-1:1:cluster/orders/3f2a-4";
+    let active = from_broker(json!({ "messageID": "1" }), "aws:amq", broker);
+    let lists = [
+        ("queue", json!([order("m-1", "a", "")])),
+        ("stream", json!([flat(put(1, "k", "b", ""))])),
+        ("table", json!([change(1, "x", "c", "")])),
+        ("broker", json!([from_broker(message(0, 1, "d", ""), "aws:kafka", cluster)])),
+        ("broker", json!([active])),
+    ];
+    for (kind, named) in [
+        ("queue", Operation::new("a").from_queue("orders")),
+        ("stream", Operation::new("a").from_stream("orders")),
+        ("table", Operation::new("a").from_table("orders")),
+        ("broker", Operation::new("a").from_broker("orders")),
+    ] {
+        let named = named.key(lambda_idempotency::record("eventSource"));
+        let function =
+            world.idempotency().pipe(named, |_: Value, _| async { Ok::<_, std::io::Error>(()) });
+        let function = function.unwrap();
+        for (found, list) in &lists {
+            let answer = world.invoke(&function, list).await;
+            let unknown =
+                answer.is_err_and(|error| diagnostic(error).0 == "Idempotency.UnknownEvent");
+            assert_eq!(!unknown, kind == *found, "from_{kind}: a {found}");
+        }
+    }
+}
+
+/// Lambda and pipes deliver from one place at a time; who invokes directly may not.
+#[tokio::test]
+async fn a_batch_from_two_places_is_for_nobody_who_names_one() {
+    let world = World::new();
+    let named = || Operation::new("a").from_queue("orders");
+    let sqs = world.idempotency().sqs(named(), world.handler()).unwrap();
+    let pipe = world.idempotency().pipe(named(), world.handler()).unwrap();
+    let mut other = order("m-2", "b", "");
+    other["eventSourceARN"] = "arn:aws:sqs:eu-west-1:111122223333:refunds".into();
+    let records = [order("m-1", "a", ""), other];
+    assert!(!takes(&world, &sqs, &batch(records.clone())).await);
+    assert!(!takes(&world, &pipe, &json!(records)).await);
+    assert_eq!(world.ledger.total(), 0);
+    // One that says nothing is a bad record, and fails alone.
+    let nameless = json!({ "messageId": "m-3", "eventSource": "aws:sqs" });
+    assert_eq!(world.returned(&sqs, &batch([order("m-1", "a", ""), nameless])).await, ["m-3"]);
+    world.ledger.assert_each_once(["a"]);
+}
+
+/// A schedule is not its group.
+#[tokio::test]
+async fn a_schedule_is_not_taken_for_its_group() {
+    let world = World::new();
+    let event = json!({
+        "scheduleArn": "arn:aws:scheduler:eu-west-1:111122223333:schedule/reports/nightly",
+        "scheduledTime": "2026-01-01T00:00:00Z", "id": "x",
+    });
+    for (name, taken) in [("nightly", true), ("reports", false)] {
+        let operation = Operation::new("a").from_schedule(name);
+        let function = world.idempotency().scheduler(operation, world.handler()).unwrap();
+        assert_eq!(takes(&world, &function, &event).await, taken, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_table_goes_by_its_own_arn_too() {
+    let world = World::new();
+    for (arn, taken) in [
+        ("arn:aws:dynamodb:eu-west-1:111122223333:table/orders", true),
+        ("arn:aws:dynamodb:eu-west-1:111122223333:table/order", false),
+        ("arn:aws:dynamodb:us-east-1:111122223333:table/orders", false),
+    ] {
+        let operation = Operation::new("a").from_table(arn);
+        let image = |_: Value, _| async { Ok::<_, std::io::Error>(()) };
+        let function = world.idempotency().dynamodb_stream(operation, image).unwrap();
+        assert_eq!(
+            takes(&world, &function, &batch([change(1, "x", "a", "")])).await,
+            taken,
+            "{arn}"
+        );
+    }
+}
+
+#[test]
+fn a_name_that_no_record_can_have_does_not_start() {
+    let from = || Operation::new("a");
+    let url = "https://sqs.eu-west-1.amazonaws.com/111122223333/orders";
+    for (operation, setting, problem) in [
+        (from().from_queue(url), "from_queue", "is a URL"),
+        (from().from_queue(""), "from_queue", "is empty"),
+        (from().from_topic(" "), "from_topic", "is empty"),
+        (from().from_stream("orders "), "from_stream", "characters"),
+        (from().from_table("table/orders"), "from_table", "characters"),
+        (from().from_bucket("s3://uploads"), "from_bucket", "is a URL"),
+        (from().from_broker("b-1.shop:9092"), "from_broker", "characters"),
+        (from().from_schedule(""), "from_schedule", "is empty"),
+        (from().from_source(""), "from_source", "is empty"),
+        (from().detail_type("Placed "), "detail_type", "a space"),
+        (from().from_queue("arn:aws:sns:eu-west-1:1:orders"), "from_queue", "another service"),
+        (from().from_queue("arn:aws:sqs:eu-west-1:1"), "from_queue", "whole ARN"),
+        (from().from_topic("arn:aws:sns:eu-west-1:1:a:3f2a"), "from_topic", "whole ARN"),
+    ] {
+        let error = operation.check().unwrap_err();
+        assert!(matches!(error, ConfigError::FilterName { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(setting) && text.contains(problem), "{text}");
+        assert!(text.contains("`a`") && text.contains("give the name"), "{text}");
+    }
+}
+
+#[test]
+fn filters_that_exclude_one_another_do_not_start() {
+    let from = || Operation::new("a");
+    for operation in [
+        from().from_queue("orders").from_queue("refunds"),
+        from().from_queue("orders").from_stream("orders"),
+        from().from_topic("orders").from_broker("shop").from_topic("refunds"),
+        from().from_source("shop").from_source("stock"),
+        from().detail_type("Placed").detail_type("Cancelled"),
+    ] {
+        let error = operation.check().unwrap_err();
+        assert!(matches!(error, ConfigError::Filters { .. }), "{error}");
+    }
+    for operation in [
+        from().from_queue("orders").from_queue("orders"),
+        from().from_topic("orders").from_broker("shop"),
+        from().detail_type("Placed").from_source("shop"),
+    ] {
+        operation.check().unwrap();
+    }
+}
+
+#[test]
+fn a_topic_of_kafka_has_no_arn() {
+    let world = World::new();
+    let operation = Operation::new("a").from_topic("arn:aws:sns:eu-west-1:1:orders");
+    let error = world.idempotency().kafka(operation, world.handler()).unwrap_err();
+    assert!(error.to_string().contains("where Kafka has names"), "{error}");
+}
+
+#[test]
+fn a_name_and_its_arn_are_one_queue() {
+    let world = World::new();
+    let named = |operation: &str, queue: &str| Operation::new(operation).from_queue(queue);
+    let arn = "arn:aws:sqs:eu-west-1:111122223333:orders";
+    let build = |one, two| {
+        world.idempotency().function().sqs(one, world.handler()).sqs(two, world.handler()).build()
+    };
+    let error = build(named("a", "orders"), named("b", arn)).unwrap_err();
+    assert!(matches!(error, ConfigError::OutOfReach { .. }), "{error}");
+    // The other way round the second gets the queue of that name elsewhere.
+    build(named("a", arn), named("b", "orders")).unwrap();
+}
