@@ -38,7 +38,8 @@ async fn a_header_that_cannot_be_read_is_refused_without_being_quoted() {
 /// that a request without a key was skipped.
 #[test]
 fn a_setting_without_an_effect_is_refused() {
-    let settings: [(&str, fn(Operation) -> Operation); 11] = [
+    type Set = fn(Operation) -> Operation;
+    let settings: [(&str, Set); 11] = [
         ("from_queue", |o| o.from_queue("orders")),
         ("detail_type", |o| o.detail_type("Placed")),
         ("order", |o| o.order(Order::Key)),
