@@ -155,6 +155,12 @@ pub enum Rejection {
          say what does with `.key(\"...\")` on the operation"
     )]
     NoIdentity(&'static str),
+    /// The event came in a list with others, and no operation of the function is for it.
+    #[error(
+        "no operation of this function takes this event of the list; add one that does, or exclude \
+         such events where the list is put together (in the rule or subscription of the bus)"
+    )]
+    NoOperation,
     /// The key expression selects nothing that can be a key.
     #[error(
         "no idempotency key under `{expression}`: {error}; \

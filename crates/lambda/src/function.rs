@@ -8,10 +8,12 @@ use std::{
     task::{Context, Poll},
 };
 
+use futures_util::future::join_all;
 use lambda_idempotency_core::{
     batch::{Batch, Engine},
     clock::{BoxFuture, Timestamp},
     failure::Failure,
+    outcome::{Outcome, Rejection},
     policy::Policy,
 };
 use lambda_runtime::LambdaEvent;
@@ -24,7 +26,7 @@ use crate::{
     error::{ConfigError, InvocationError},
     handler::{ErasedHandler, Handler, Typed},
     operation::{Operation, Place, Prepared},
-    source::{Event, Source, unwrap},
+    source::{Event, Record, Source, unwrap},
 };
 
 /// A Lambda function: a service to be given to `lambda_runtime::run` or `run_concurrent`.
@@ -52,6 +54,12 @@ struct Route {
     prepared: Arc<Prepared>,
     policy: Policy,
     handler: Arc<dyn ErasedHandler>,
+}
+
+/// What each route has to do of an event, and what no route takes.
+struct Shares<'f, 'e> {
+    shares: Vec<(&'f Route, Event<'e>)>,
+    rest: Option<Event<'e>>,
 }
 
 /// Builds a [`Function`] for several sources; see
@@ -173,22 +181,63 @@ impl Inner {
     ) -> Result<Box<RawValue>, InvocationError> {
         let LambdaEvent { payload, context } = &event;
         let read = Event::read(payload, &context.request_id);
-        let mut routes = self.routes.iter();
-        match routes.find(|route| route.source.recognises(&read, &route.operation)) {
-            Some(route) => self.process(route, &read, context).await,
-            None => {
-                let found = read.describe();
-                self.other(event, found).await
-            }
+        match self.share(read) {
+            Ok(shares) => self.process(shares, context).await,
+            Err(found) => self.other(event, found).await,
         }
     }
 
+    /// Gives the event to the first route that recognises it. Of a list of events, each goes to the
+    /// first route that recognises that one. The error says what came, if it is for nobody.
+    fn share<'e>(&self, event: Event<'e>) -> Result<Shares<'_, 'e>, String> {
+        let mut shares = Vec::new();
+        let mut rest = Some(event);
+        for route in &self.routes {
+            let Some(event) = rest.take() else { break };
+            let is_partly_shared = !shares.is_empty() && route.source.takes_anything();
+            if is_partly_shared || !route.source.recognises(&event, &route.operation) {
+                rest = Some(event);
+                continue;
+            }
+            let (share, others) = route.source.divide(event, &route.operation);
+            shares.push((route, share));
+            rest = others;
+        }
+        match (shares.is_empty(), rest) {
+            (true, Some(event)) => Err(event.describe()),
+            (_, rest) => Ok(Shares { shares, rest }),
+        }
+    }
+
+    /// Processes all shares side by side, and answers for them together.
     async fn process(
         &self,
-        route: &Route,
-        event: &Event<'_>,
+        Shares { shares, rest }: Shares<'_, '_>,
         context: &lambda_runtime::Context,
     ) -> Result<Box<RawValue>, InvocationError> {
+        let Some((first, event)) = shares.first() else { return Ok(RawValue::NULL.to_owned()) };
+        let source = &first.source;
+        let running = shares.iter().map(|(route, share)| self.run(route, share, context));
+        let mut done: Vec<_> = join_all(running).await.into_iter().flatten().collect();
+        if let Some(rest) = &rest {
+            let records = source.records(rest, &first.operation).into_iter();
+            done.extend(records.map(|record| (record, Outcome::Rejected(Rejection::NoOperation))));
+        }
+        if shares.len() > 1 || rest.is_some() {
+            // Each record of a list is a part of the event's text: its address tells its place.
+            done.sort_by_key(|(record, _)| record.raw.as_ptr());
+        }
+        let (records, outcomes): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+        source.respond(event, &records, &outcomes)
+    }
+
+    /// Processes the records of an event, or of the route's share of it.
+    async fn run<'e>(
+        &self,
+        route: &Route,
+        event: &Event<'e>,
+        context: &lambda_runtime::Context,
+    ) -> Vec<(Record<'e>, Outcome)> {
         let records = unwrap(route.source.records(event, &route.operation), &route.operation);
         let extraction =
             Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
@@ -210,7 +259,7 @@ impl Inner {
         if let Some(hook) = &route.operation.on_busy {
             hook.tell(&**self.engine.clock(), deadline(context), &records, &outcomes).await;
         }
-        route.source.respond(event, &records, &outcomes)
+        records.into_iter().zip(outcomes).collect()
     }
 
     async fn other(

@@ -137,6 +137,20 @@ impl<'e> Event<'e> {
             && takes_all(records, operation, |record| (kind, Origin::of(record).arn()))
     }
 
+    /// A list of events as two: those that `takes` accepts, and the others, if there are any. What is
+    /// not a list is not divided.
+    pub(super) fn divide(mut self, takes: impl Fn(&RawValue) -> bool) -> (Self, Option<Self>) {
+        let Some(items) = self.items.take() else { return (self, None) };
+        let (taken, others): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| takes(item));
+        let rest = (!others.is_empty()).then(|| Self {
+            items: Some(others),
+            records: None,
+            outside: Outside::default(),
+            ..self
+        });
+        (Self { items: Some(taken), ..self }, rest)
+    }
+
     /// What a tumbling window of a stream carries from call to call, if the event is of one.
     pub(super) fn window_state(&self) -> Option<&'e RawValue> {
         self.outside.window.and(self.outside.state)
@@ -144,6 +158,15 @@ impl<'e> Event<'e> {
 
     /// What the event looks like, in a few words without any of its values but AWS's own.
     pub(crate) fn describe(&self) -> String {
+        if let Some(items) = self.items.as_deref().filter(|items| !items.is_empty()) {
+            let first: Outside<'_> = object(items.first().copied());
+            if let (Some(kind), Some(source)) = (text(first.detail_type), text(first.source)) {
+                let events = items.len();
+                return format!(
+                    "a list of {events}, the first an EventBridge event {kind:?} from {source:?}"
+                );
+            }
+        }
         if !self.raw.get().starts_with('{') {
             return "it is no JSON object".to_owned();
         }

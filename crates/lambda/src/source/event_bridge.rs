@@ -51,20 +51,20 @@ impl Source for EventBridge {
         }
     }
 
+    /// A list may mix events of several kinds. One of the operation's is enough: see
+    /// [`divide`](Self::divide).
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        // A list may mix events of several kinds; it is for the operation that takes them all.
         let events = events(event);
-        !events.is_empty()
-            && events.iter().all(|event| {
-                let event: BusEvent<'_> = object(Some(event));
-                match (text(event.detail_type), text(event.source)) {
-                    (Some(detail_type), Some(source)) => operation.takes(&[
-                        (Kind::DetailType, Some(&detail_type)),
-                        (Kind::EventSource, Some(&source)),
-                    ]),
-                    _ => false,
-                }
-            })
+        events.iter().all(|event| is_bus_event(event))
+            && events.iter().any(|event| takes(event, operation))
+    }
+
+    fn divide<'e>(
+        &self,
+        event: Event<'e>,
+        operation: &Operation,
+    ) -> (Event<'e>, Option<Event<'e>>) {
+        event.divide(|item| takes(item, operation))
     }
 
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
@@ -74,6 +74,21 @@ impl Source for EventBridge {
 
 fn events<'a, 'e>(event: &'a Event<'e>) -> &'a [&'e RawValue] {
     event.items.as_deref().unwrap_or_else(|| slice::from_ref(&event.raw))
+}
+
+fn is_bus_event(event: &RawValue) -> bool {
+    let event: BusEvent<'_> = object(Some(event));
+    text(event.detail_type).is_some() && text(event.source).is_some()
+}
+
+/// Whether an event is of the kind that the operation takes.
+fn takes(event: &RawValue, operation: &Operation) -> bool {
+    let event: BusEvent<'_> = object(Some(event));
+    match (text(event.detail_type), text(event.source)) {
+        (Some(detail_type), Some(source)) => operation
+            .takes(&[(Kind::DetailType, Some(&detail_type)), (Kind::EventSource, Some(&source))]),
+        _ => false,
+    }
 }
 
 /// An event as queues get it, if it is one.

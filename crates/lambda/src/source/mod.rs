@@ -76,6 +76,12 @@ pub(crate) trait Source: Send + Sync {
     /// Whether the event is from this source, and from where `operation` takes its records.
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool;
 
+    /// Takes from an event that it [recognises](Self::recognises) what is the operation's, and leaves
+    /// the rest, if there is any, to the operations that are asked next.
+    fn divide<'e>(&self, event: Event<'e>, _: &Operation) -> (Event<'e>, Option<Event<'e>>) {
+        (event, None)
+    }
+
     /// Whether it takes any event, and so is asked last.
     fn takes_anything(&self) -> bool {
         false

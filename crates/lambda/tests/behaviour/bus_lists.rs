@@ -1,6 +1,6 @@
 //! A custom event bus hands over lists of events.
 
-use lambda_idempotency::Operation;
+use lambda_idempotency::{Operation, inspect};
 use serde_json::{Value, json};
 
 use crate::support::{World, bus_event, diagnostic, without};
@@ -42,18 +42,125 @@ async fn an_event_without_an_id_needs_a_key() {
     world.ledger.assert_once("a");
 }
 
-/// An operation that takes one kind of event is not given others because they came along.
+fn cancelled(id: &str, order: &str, fate: &str) -> Value {
+    bus_event(id, "Cancelled", &json!({ "id": order, "do": fate }))
+}
+
+fn of(name: &str, detail_type: &str) -> Operation {
+    Operation::new(name).detail_type(detail_type)
+}
+
+/// Each event goes to the first operation that is for it, whatever came along with it.
 #[tokio::test]
-async fn a_list_of_several_kinds_is_for_an_operation_that_takes_them_all() {
+async fn a_list_of_several_kinds_is_split_by_operation() {
     let world = World::new();
-    let idempotency = world.idempotency();
-    let list = json!([placed("1", "a", ""), bus_event("2", "Cancelled", &json!({ "id": "b" }))]);
-    let only = Operation::new("a").detail_type("Placed");
-    let only = idempotency.event_bridge(only, world.handler()).unwrap();
-    let (kind, _) = diagnostic(world.invoke(&only, &list).await.unwrap_err());
+    let [placing, other] = [World::new(), World::new()];
+    let function = world
+        .idempotency()
+        .function()
+        .event_bridge(of("place", "Placed"), placing.handler())
+        .event_bridge(of("cancel", "Cancelled"), world.handler())
+        .event_bridge(Operation::new("other"), other.handler())
+        .build()
+        .unwrap();
+    let list = json!([
+        placed("1", "a", ""),
+        cancelled("2", "b", ""),
+        bus_event("3", "Shipped", &json!({ "id": "c" })),
+        placed("4", "d", ""),
+    ]);
+    for _ in 0..2 {
+        assert_eq!(world.invoke(&function, &list).await.unwrap(), Value::Null);
+        placing.ledger.assert_each_once(["a", "d"]);
+        world.ledger.assert_each_once(["b"]);
+        other.ledger.assert_each_once(["c"]);
+    }
+    // Alone, they are the same events.
+    world.invoke(&function, &placed("1", "a", "")).await.unwrap();
+    placing.ledger.assert_each_once(["a", "d"]);
+}
+
+#[tokio::test]
+async fn what_fails_of_a_split_list_comes_again_and_the_rest_is_not_repeated() {
+    let world = World::new();
+    let function = world
+        .idempotency()
+        .function()
+        .event_bridge(of("place", "Placed"), world.handler())
+        .event_bridge(of("cancel", "Cancelled"), world.handler())
+        .build()
+        .unwrap();
+    let nameless = without(placed("", "e", ""), "id");
+    let list = json!([
+        cancelled("1", "a", "fail once"),
+        placed("2", "b", ""),
+        placed("3", "c", "fail once"),
+        cancelled("4", "d", ""),
+        nameless,
+    ]);
+    let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
+    assert_eq!(kind, "Idempotency.RecordsReturned");
+    // In the order of the event, as its numbers count.
+    let [first, third, nameless] =
+        ["record 1", "record 3", "no. 5 of the batch"].map(|part| text.find(part));
+    assert!(first.is_some() && first < third && third < nameless, "{text}");
+    assert!(text.contains("3 of 5 eventbridge"), "{text}");
+    world.ledger.assert_each_once(["b", "d"]);
+    world.invoke(&function, &list).await.unwrap_err();
+    world.ledger.assert_each_once(["a", "b", "c", "d"]);
+}
+
+/// It cannot be acknowledged, and must not cost the others anything.
+#[tokio::test]
+async fn an_event_of_a_list_that_no_operation_takes_is_named_and_the_others_are_done() {
+    let world = World::new();
+    let strange = bus_event("9", "Strange", &json!({ "id": "s3cr3t" }));
+    let list = json!([strange, placed("1", "a", "")]);
+    let build = || world.idempotency().function();
+    for function in [
+        build().event_bridge(of("place", "Placed"), world.handler()),
+        // Neither of these two is for single events of a list.
+        build()
+            .event_bridge(of("place", "Placed"), world.handler())
+            .otherwise(|_| async { Ok::<_, std::io::Error>("taken") }),
+        build()
+            .event_bridge(of("place", "Placed"), world.handler())
+            .invoke(Operation::new("any").key("@"), world.raw_handler()),
+    ] {
+        let function = function.build().unwrap();
+        let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.RecordsReturned");
+        for part in ["1 of 2 eventbridge", "record 9", "no operation"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("s3cr3t"), "{text}");
+        assert_eq!((world.ledger.executed("a"), world.ledger.total()), (1, 1));
+    }
+}
+
+/// A list of which nothing is for any operation is an event like others that are for nobody.
+#[tokio::test]
+async fn a_list_of_which_no_operation_takes_anything_is_unknown() {
+    let world = World::new();
+    let list = json!([cancelled("1", "a", ""), cancelled("2", "b", "")]);
+    let place = || world.idempotency().function().event_bridge(of("a", "Placed"), world.handler());
+    let only = place().build().unwrap();
+    let (kind, text) = diagnostic(world.invoke(&only, &list).await.unwrap_err());
     assert_eq!(kind, "Idempotency.UnknownEvent");
+    assert!(text.contains("a list of 2"), "{text}");
     assert_eq!(world.ledger.total(), 0);
-    let any = idempotency.event_bridge(Operation::new("b"), world.handler()).unwrap();
-    assert_eq!(world.invoke(&any, &list).await.unwrap(), Value::Null);
-    world.ledger.assert_each_once(["a", "b"]);
+    let rest = place().otherwise(|_| async { Ok::<_, std::io::Error>("taken") }).build().unwrap();
+    assert_eq!(world.invoke(&rest, &list).await.unwrap(), "taken");
+}
+
+/// What is shown of a list under an operation is what the operation gets of it.
+#[test]
+fn inspection_shows_what_is_the_operations() {
+    let list = json!([placed("1", "a", ""), cancelled("2", "b", "")]).to_string();
+    let ids = |operation: Option<&Operation>| -> Vec<_> {
+        let records = inspect::event(&list, operation).unwrap();
+        records.into_iter().map(|record| record.id).collect()
+    };
+    assert_eq!(ids(None), ["1", "2"]);
+    assert_eq!(ids(Some(&of("cancel", "Cancelled"))), ["2"]);
 }
