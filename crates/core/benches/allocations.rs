@@ -76,6 +76,7 @@ fn delivery<'d>(n: usize, key: usize) -> Delivery<'d> {
         record: RecordId::new("bench", n.to_string()),
         group: None,
         priority: 0,
+        divert: None,
         work: Work::Keyed {
             key: Key::from_text(format!("op#{key}")),
             fingerprint: None,

@@ -31,6 +31,7 @@ pub struct Failure {
     error: Arc<dyn Error + Send + Sync>,
     class: &'static str,
     fate: Fate,
+    of_sink: bool,
 }
 
 /// What a failure says about trying again.
@@ -47,7 +48,12 @@ impl Failure {
     /// policy is.
     #[must_use]
     pub fn retry<E: Into<BoxError>>(error: E) -> Self {
-        Self { error: Arc::from(error.into()), class: class::<E>(), fate: Fate::Retry }
+        Self {
+            error: Arc::from(error.into()),
+            class: class::<E>(),
+            fate: Fate::Retry,
+            of_sink: false,
+        }
     }
 
     /// The failure is the outcome: it is recorded, and later deliveries get it as an answer.
@@ -60,6 +66,14 @@ impl Failure {
     /// the panic said is not kept.
     pub(crate) fn panicked() -> Self {
         Self { class: "a panic", ..Self::from("the handler panicked") }
+    }
+
+    /// The failure of a sink, which was to put a record aside: it says so, and not that the record's
+    /// handler failed.
+    #[must_use]
+    pub const fn of_sink(mut self) -> Self {
+        self.of_sink = true;
+        self
     }
 
     /// The error itself.
@@ -104,7 +118,8 @@ impl<E: Into<BoxError>> From<E> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the handler failed with {}", self.class)
+        let what = if self.of_sink { "putting the record aside" } else { "the handler" };
+        write!(f, "{what} failed with {}", self.class)
     }
 }
 

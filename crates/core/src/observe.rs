@@ -79,10 +79,10 @@ impl Observer for TracingObserver {
                 problem = %error,
                 "record settled: processed without protection; a duplicate would be processed again"
             ),
-            (Outcome::Diverted(rejection), _) => event!(
+            (Outcome::Diverted(reason), _) => event!(
                 WARN,
-                problem = %rejection,
-                "record settled: it cannot be processed, and was put aside"
+                problem = %reason,
+                "record settled: it was not processed, and was put aside"
             ),
             (Outcome::Executed { kept, .. }, _) if *kept != crate::outcome::Kept::Whole => event!(
                 WARN,

@@ -28,10 +28,9 @@ pub enum Outcome {
         /// The store's error; `None` if the record has no key.
         outage: Option<StoreError>,
     },
-    /// The record cannot be processed as it is; it was put aside where the user said, and the key is
-    /// completed.
-    Diverted(Rejection),
-    /// The work was done by an earlier delivery.
+    /// The record will never be processed; it was put aside where the user said, and that is recorded.
+    Diverted(DivertReason),
+    /// The work was done by an earlier delivery, or the record was put aside by one.
     Replayed {
         /// What that returned.
         outcome: Option<Json>,
@@ -71,6 +70,8 @@ pub enum Outcome {
     Remembered {
         /// The type of the error.
         error: Option<Arc<str>>,
+        /// How often the handler failed for this key.
+        failures: u32,
         /// Whether the policy acknowledges such deliveries.
         acknowledged: bool,
     },
@@ -123,6 +124,30 @@ pub enum NotStarted {
     /// A record before it in its group failed.
     #[error("a record before it in its group goes back to the source")]
     Order,
+}
+
+/// Why a record was put aside instead of being processed. Its text holds no payload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DivertReason {
+    /// It cannot be processed as it is.
+    #[error(transparent)]
+    BadRecord(#[from] Rejection),
+    /// Its handler failed and is not called again: the failure was permanent, it was the last of those
+    /// allowed, or a timeout was to be permanent.
+    #[error(
+        "its handler failed permanently, with {} (failures for this key: {failures})",
+        .error.as_deref().unwrap_or("an unknown error")
+    )]
+    PermanentFailure {
+        /// The type of the error, or `a panic`, or `a timeout`.
+        error: Option<Arc<str>>,
+        /// How often the handler failed for this key.
+        failures: u32,
+    },
+    /// Its key was used before with another payload: the fingerprints differ.
+    #[error("its key was used before with another payload (fingerprint)")]
+    Mismatch,
 }
 
 /// Why a record cannot be processed as it is. Says where and what to do, never what stands there.

@@ -46,6 +46,7 @@ async fn deliver(
             record: RecordId::new("test", at.to_string()),
             group: None,
             priority: 0,
+            divert: None,
             work: Work::Keyed {
                 key: key(at),
                 fingerprint: None,

@@ -3,12 +3,12 @@
 use std::{fmt, future::Future, sync::Arc};
 
 use lambda_idempotency_core::{
-    batch::{Job, Returned},
     call::RecordId,
-    clock::BoxFuture,
     failure::Failure,
-    outcome::Rejection,
+    outcome::{DivertReason, Rejection},
 };
+
+use crate::divert::{DivertedRecord, Sink};
 
 /// What becomes of a record that cannot be processed as it is.
 ///
@@ -25,12 +25,6 @@ pub enum OnBadRecord {
     Divert(Sink),
 }
 
-/// Where bad records are put aside.
-#[derive(Clone)]
-pub struct Sink(Arc<Put>);
-
-type Put = dyn Fn(BadRecord) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync;
-
 /// A record that cannot be processed as it is.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -46,7 +40,9 @@ pub struct BadRecord {
 }
 
 impl OnBadRecord {
-    /// Puts bad records aside by calling `sink`. A record is acknowledged only if that returned
+    /// Puts bad records aside by calling `sink`, and no others:
+    /// [`Operation::divert`](crate::Operation::divert) is one sink for them and for permanent failures
+    /// and mismatches. A record is acknowledged only if that returned
     /// `Ok`; if not, it goes back to its source. It is put aside once, however often it is delivered
     /// within the operation's retention. Its outcome is
     /// [`Outcome::Diverted`](crate::Outcome::Diverted), and its line in the log a warning that says
@@ -68,30 +64,21 @@ impl OnBadRecord {
         Fut: Future<Output = Result<(), E>> + Send + 'static,
         E: Into<Failure>,
     {
-        Self::Divert(Sink(Arc::new(move |bad| {
-            let sending = sink(bad);
-            Box::pin(async move { sending.await.map_err(Into::into) })
-        })))
-    }
-}
-
-impl Sink {
-    /// The work of putting a record aside.
-    pub(crate) fn job<'a>(&self, bad: BadRecord) -> Job<'a> {
-        let Self(sink) = self.clone();
-        Box::new(move |_| {
-            Box::pin(async move {
-                let rejection = bad.rejection.clone();
-                sink(bad).await?;
-                Ok(Returned::Diverted(rejection))
-            })
-        })
-    }
-}
-
-impl fmt::Debug for Sink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sink").finish_non_exhaustive()
+        let sink = Arc::new(sink);
+        Self::Divert(Sink::new(move |diverted: DivertedRecord| {
+            let DivertedRecord { operation, record, raw, reason, .. } = diverted;
+            let sink = Arc::clone(&sink);
+            async move {
+                match reason {
+                    DivertReason::BadRecord(rejection) => {
+                        sink(BadRecord { operation, record, raw, rejection })
+                            .await
+                            .map_err(Into::into)
+                    }
+                    _ => Err(Failure::retry("a sink for bad records alone")),
+                }
+            }
+        }))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lambda_idempotency_core::{
-    batch::{Delivery, Job, Work},
+    batch::{Aside, Delivery, Job, Work},
     key::{Document, Key, Scope, Selection, SelectionError, View},
     outcome::Rejection,
     policy::MissingKey,
@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
 use serde_json::Value;
 
 use crate::{
-    bad_record::{BadRecord, OnBadRecord},
+    divert::DivertedRecord,
     operation::{Looks, Path, Prepared, Spoken},
     source::Record,
 };
@@ -67,36 +67,43 @@ impl<'a> Extraction<'a> {
             Work::Reject(rejection) => self.bad(record, rejection),
             work => work,
         };
+        let key = match &work {
+            Work::Keyed { key, .. } => Some(Some(key)),
+            Work::Unprotected { .. } => Some(None),
+            _ => None,
+        };
+        let sink = self.operation.sink.as_ref();
+        let divert = key
+            .zip(sink)
+            .map(|(key, sink)| sink.divert(self.operation, self.tenant, record, key.cloned()));
         Delivery {
             record: record.id.clone(),
             group: record.group.clone(),
             priority: record.priority,
             work,
+            divert,
         }
     }
 
     /// What is to be done with a record that cannot be processed. To put it aside is work that is
     /// done once, too: a stream delivers it again with every failure before it.
     fn bad(&self, record: &'a Record<'a>, rejection: Rejection) -> Work<'a> {
-        let OnBadRecord::Divert(sink) = &self.operation.bad_record else {
+        let Some(sink) = &self.operation.bad_records else {
             return Work::Reject(rejection);
         };
         let raw = ["bad record", &*record.raw];
         let identity = record.identity.iter().flatten().map(|part| &**part);
         let identity: Vec<&str> = ["bad record"].into_iter().chain(identity).collect();
         let parts: &[&str] = if identity.len() > 1 { &identity } else { &raw };
-        let bad = BadRecord {
+        let diverted = DivertedRecord {
             operation: Arc::clone(&self.operation.name),
             record: record.id.clone(),
+            key_hash: None,
             raw: record.raw.clone().into_owned(),
-            rejection,
+            reason: rejection.into(),
         };
-        Work::Keyed {
-            key: self.operation.form.identity(&self.scope(), parts),
-            fingerprint: None,
-            payload: &record.raw,
-            job: sink.job(bad),
-        }
+        let key = self.operation.form.identity(&self.scope(), parts);
+        Work::Divert { aside: Aside { key, job: sink.job(diverted) }, payload: &record.raw }
     }
 
     /// What is to be done with a payload.

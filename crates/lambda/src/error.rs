@@ -205,6 +205,15 @@ pub enum ConfigError {
         /// The length asked for.
         length: Duration,
     },
+    /// A permanent failure that is acknowledged unprocessed is not put aside.
+    #[error(
+        "operation `{operation}` has `.divert(..)` and `.on_remembered(Remembered::Acknowledge)`, which \
+         would drop a permanent failure that could not be put aside at once; remove one of them"
+    )]
+    AcknowledgedAndDiverted {
+        /// The operation.
+        operation: Arc<str>,
+    },
     /// A function without a source.
     #[error("the function handles no source; add one with `.sqs(..)`, `.sns(..)`, ...")]
     NoSource,

@@ -70,6 +70,7 @@
 mod bad_record;
 mod busy;
 mod delivery;
+mod divert;
 mod error;
 mod function;
 mod handler;
@@ -87,8 +88,9 @@ pub mod testing;
 mod unwinding;
 
 pub use crate::{
-    bad_record::{BadRecord, OnBadRecord, Sink},
+    bad_record::{BadRecord, OnBadRecord},
     busy::BusyRecord,
+    divert::{DivertedRecord, Sink},
     error::{ConfigError, InvocationError, RunError},
     function::{Function, FunctionBuilder},
     handler::Handler,
@@ -109,7 +111,7 @@ pub use lambda_idempotency_core::{
     },
     memory::MemoryStore,
     observe::{Observer, Report, Silent, TracingObserver},
-    outcome::{Kept, NotStarted, Outcome, Rejection},
+    outcome::{DivertReason, Kept, NotStarted, Outcome, Rejection},
     policy::{Conflict, Lease, MissingKey, OnFailure, OnOutage, OnTimeout, Remembered},
     process::Cache,
     producer,

@@ -86,7 +86,13 @@ where
     policy.conflict = operation.conflict.unwrap_or(policy.conflict);
     let batch = Batch {
         operation: &operation.name,
-        deliveries: vec![Delivery { record: task.record, group: None, priority: 0, work }],
+        deliveries: vec![Delivery {
+            record: task.record,
+            group: None,
+            priority: 0,
+            work,
+            divert: None,
+        }],
         after_failure: AfterFailure::Group,
         policy: &policy,
         deadline: task.deadline,

@@ -45,6 +45,8 @@ pub enum Admission {
         outcome: Option<Json>,
         /// The type of the error.
         error: Option<Arc<str>>,
+        /// How often a handler failed for this key.
+        failures: u32,
     },
     /// The key was used with another payload.
     Mismatch,
@@ -107,9 +109,11 @@ pub fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission
         }
         Status::Completed | Status::Failed if claim.disagrees_with(found) => Admission::Mismatch,
         Status::Completed => Admission::Replay(found.outcome.clone()),
-        Status::Failed => {
-            Admission::Remembered { outcome: found.outcome.clone(), error: found.error.clone() }
-        }
+        Status::Failed => Admission::Remembered {
+            outcome: found.outcome.clone(),
+            error: found.error.clone(),
+            failures: found.failures,
+        },
     }
 }
 
@@ -243,9 +247,10 @@ mod tests {
     fn a_remembered_failure_is_the_answer() {
         let mut found = Record::new(Status::Failed, at(200));
         found.error = Some("Declined".into());
+        found.failures = 3;
         assert_eq!(
             admit(&claim(), Some(&found), at(100)),
-            Admission::Remembered { outcome: None, error: Some("Declined".into()) }
+            Admission::Remembered { outcome: None, error: Some("Declined".into()), failures: 3 }
         );
     }
 }

@@ -37,6 +37,11 @@ pub(super) fn overtaken(by: Overtaken, ours: Outcome) -> Outcome {
         (_, ours @ Outcome::Returned(_)) => ours,
         (Overtaken::Completed(outcome), _) => Outcome::Superseded { outcome },
         (_, Outcome::Executed { .. } | Outcome::Diverted(_)) => Outcome::Fenced,
+        // A successor has the key, and may succeed: our failure is not the last word.
+        (
+            Overtaken::InProgress { .. } | Overtaken::Mismatch | Overtaken::Gone,
+            Outcome::Failed { failure, failures, .. },
+        ) => Outcome::Failed { failure, failures, parked: false },
         (_, ours) => ours,
     }
 }

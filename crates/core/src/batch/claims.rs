@@ -32,7 +32,7 @@ pub(super) enum Claimed {
     /// The work was done.
     Replay(Option<Json>),
     /// The work failed for good.
-    Remembered { error: Option<Arc<str>> },
+    Remembered { error: Option<Arc<str>>, failures: u32 },
     /// The key was used with another payload.
     Mismatch,
     /// Someone else holds the key.
@@ -51,7 +51,7 @@ impl Claimed {
             Admission::Try { guard, held } => return Err((guard, held)),
             Admission::Won(held) => Self::Held(Arc::new(held)),
             Admission::Replay(outcome) => Self::Replay(outcome),
-            Admission::Remembered { error, .. } => Self::Remembered { error },
+            Admission::Remembered { error, failures, .. } => Self::Remembered { error, failures },
             Admission::Mismatch => Self::Mismatch,
             Admission::Busy { until } => Self::Busy { until },
         })

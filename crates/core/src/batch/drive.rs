@@ -30,7 +30,7 @@ use crate::{
 
 /// A batch in progress. Here is the loop; what each event means stands in the files that say so:
 /// `launch` (what begins), `granted` (what a claim was answered), `settling`, `turns` (an outcome,
-/// and who goes next) and `ending`.
+/// and who goes next), `diverting` and `ending`.
 pub(super) struct Drive<'a> {
     pub(super) engine: &'a Engine,
     pub(super) operation: &'a str,
@@ -122,7 +122,8 @@ impl<'a> Drive<'a> {
         loop {
             self.launch();
             if self.is_done() {
-                return self.entries.into_iter().map(Entry::into_outcome).collect();
+                let records = self.entries.into_iter().filter(|entry| entry.stands_for.is_none());
+                return records.map(Entry::into_outcome).collect();
             }
             match poll_fn(|context| self.poll(context)).await {
                 Event::Ended((at, Ok(ended))) => self.ended(at, ended),

@@ -52,7 +52,10 @@ impl Drive<'_> {
     /// The handler was dropped. Its effect may be on its way, so its key is not given free: the lease
     /// stands, or the key is parked.
     fn timed_out(&mut self, at: usize) {
-        match (self.entry(at).held.clone(), self.policy.on_timeout) {
+        let entry = self.entry(at);
+        // Putting a record aside is tried again, whatever becomes of its own work.
+        let held = entry.held.clone().filter(|_| !entry.is_aside);
+        match (held, self.policy.on_timeout) {
             (Some(held), OnTimeout::Park) => {
                 let error = "a timeout".into();
                 let settlement = Settlement::Remember { outcome: None, error };

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Delivery, Job, Work, handler::Handle};
+use super::{Aside, Delivery, Divert, Job, Work, handler::Handle};
 use crate::{
     admission::Held,
     call::RecordId,
@@ -24,6 +24,12 @@ pub(super) struct Entry<'a> {
     pub(super) intake: Intake,
     /// Until it starts.
     pub(super) job: Option<Job<'a>>,
+    /// How the record is put aside, until that begins.
+    pub(super) divert: Option<Divert<'a>>,
+    /// Whether its job puts a record aside.
+    pub(super) is_aside: bool,
+    /// The record that this entry puts aside, if that one has an entry of its own.
+    pub(super) stands_for: Option<usize>,
     /// From its start to its end.
     pub(super) handler: Option<Handle>,
     pub(super) stage: Stage,
@@ -76,6 +82,9 @@ impl<'a> Entry<'a> {
             priority: delivery.priority,
             intake: Intake::Keyed,
             job: None,
+            divert: delivery.divert,
+            is_aside: false,
+            stands_for: None,
             handler: None,
             stage: Stage::Waiting,
             lead: None,
@@ -99,6 +108,12 @@ impl<'a> Entry<'a> {
                 entry.job = Some(job);
             }
             Work::Skip => entry.intake = Intake::Skip,
+            Work::Divert { aside: Aside { key, job }, payload } => {
+                entry.key = Some(key);
+                entry.payload = payload;
+                entry.job = Some(job);
+                entry.is_aside = true;
+            }
             Work::Reject(rejection) => entry.intake = Intake::Reject(rejection),
         }
         entry

@@ -33,9 +33,9 @@ impl Drive<'_> {
                 }
             }
             Claimed::Replay(outcome) => self.finish(at, Outcome::Replayed { outcome }),
-            Claimed::Remembered { error } => {
+            Claimed::Remembered { error, failures } => {
                 let acknowledged = self.policy.remembered == Remembered::Acknowledge;
-                self.finish(at, Outcome::Remembered { error, acknowledged });
+                self.finish(at, Outcome::Remembered { error, failures, acknowledged });
             }
             Claimed::Mismatch => self.finish(at, Outcome::Mismatch),
             Claimed::Busy { until } => self.busy(at, until),
@@ -64,12 +64,12 @@ impl Drive<'_> {
     }
 
     fn busy(&mut self, at: usize, until: Timestamp) {
-        let now = self.now();
+        let (now, conflict) = (self.now(), self.conflict(at));
         let entry = self.entry(at);
         let since = *entry.busy_since.get_or_insert(now);
         let doubled = FIRST_PAUSE.saturating_mul(1 << entry.looks.min(8));
         entry.looks += 1;
-        let limit = match self.policy.conflict {
+        let limit = match conflict {
             Conflict::Skip => return self.finish(at, Outcome::Skipped),
             Conflict::Retry if until <= since.plus(REMAINDER) => until.plus(LONGEST_PAUSE),
             Conflict::Retry => since,

@@ -17,7 +17,8 @@
 //!   on its way.
 //! * A key whose last owner disappeared is claimed last, and runs alone: it may be what kills the
 //!   process.
-//!
+//! * A record that failed permanently, or whose key belongs to another payload, is put aside where the
+//!   user said, as work with a key of its own; what waits for the record waits for that.
 //! * A key that another invocation of this process works on is not asked for in the store; one that
 //!   this process saw completed a short while ago is answered from memory ([`process`](crate::process)).
 //!
@@ -28,6 +29,7 @@ mod asleep;
 mod budget;
 mod calls;
 mod claims;
+mod diverting;
 mod drive;
 mod ending;
 mod entry;
@@ -52,7 +54,7 @@ use crate::{
     failure::Failure,
     key::Key,
     observe::{Observer, TracingObserver},
-    outcome::{Outcome, Rejection},
+    outcome::{DivertReason, Outcome, Rejection},
     policy::Policy,
     process::{Cache, Completed, Flights},
     record::{Fingerprint, Json},
@@ -81,8 +83,8 @@ pub enum Returned {
     Nothing,
     /// A result that could not be serialized. The work is done all the same.
     Unserializable,
-    /// Nothing: it only put aside a record that cannot be processed, for this reason.
-    Diverted(Rejection),
+    /// Nothing: it only put aside a record that will never be processed, for this reason.
+    Diverted(DivertReason),
     /// It turned the record away and did no work. The key is free again as if it had not been claimed:
     /// nothing is kept, and no failure is counted.
     Declined,
@@ -100,6 +102,21 @@ pub struct Delivery<'a> {
     pub priority: u32,
     /// What to do.
     pub work: Work<'a>,
+    /// How the record is put aside if it fails permanently or its key belongs to another payload.
+    /// `None` returns it to its source, again and again.
+    pub divert: Option<Divert<'a>>,
+}
+
+/// Makes the work of putting a record aside, once it is known why.
+pub type Divert<'a> = Box<dyn FnOnce(DivertReason) -> Aside<'a> + Send + 'a>;
+
+/// The work of putting a record aside. It is done once per key, as the work of a record is, but its
+/// own failures are never permanent: the next delivery tries again.
+pub struct Aside<'a> {
+    /// A key of its own: not the record's.
+    pub key: Key,
+    /// Puts the record aside, and returns [`Returned::Diverted`].
+    pub job: Job<'a>,
 }
 
 /// What is to be done with a record.
@@ -122,6 +139,13 @@ pub enum Work<'a> {
     },
     /// Nothing: it has no key, and the user said to skip it.
     Skip,
+    /// It cannot be processed and is put aside.
+    Divert {
+        /// How it is put aside.
+        aside: Aside<'a>,
+        /// The whole record, to tell copies from others.
+        payload: &'a str,
+    },
     /// It cannot be processed.
     Reject(Rejection),
 }

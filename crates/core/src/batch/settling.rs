@@ -13,7 +13,7 @@ use crate::{
     admission::{Held, Settled, Settlement},
     clock::Timestamp,
     failure::Failure,
-    outcome::{NotStarted, Outcome},
+    outcome::{DivertReason, NotStarted, Outcome},
     policy::OnFailure,
     store::{StoreError, StoreErrorKind, Verdict},
 };
@@ -41,15 +41,17 @@ impl Drive<'_> {
         let entry = self.entry(at);
         let took = entry.ran_for.unwrap_or_default();
         let (held, outage) = (entry.held.clone(), entry.outage.clone());
-        self.pace.learn(took);
+        if !entry.is_aside {
+            self.pace.learn(took);
+        }
         let Some(held) = held else {
-            let outcome = match result {
+            return match result {
                 Ok(returned) => {
-                    Outcome::Unprotected { outcome: done(returned).value().cloned(), outage }
+                    let outcome = done(returned).value().cloned();
+                    self.finish(at, Outcome::Unprotected { outcome, outage });
                 }
-                Err(failure) => Outcome::Failed { failure, failures: 1, parked: false },
+                Err(failure) => self.failed_unprotected(at, failure),
             };
-            return self.finish(at, outcome);
         };
         let (settlement, outcome) = match result {
             Ok(returned) => {
@@ -62,20 +64,38 @@ impl Drive<'_> {
             }
             Err(failure) => {
                 let failures = held.failures().saturating_add(1);
-                let settlement = self.settlement_of(&failure, failures);
+                let settlement = self.settlement_of(at, &failure, failures);
                 let parked = matches!(settlement, Settlement::Remember { .. });
                 (settlement, Outcome::Failed { failure, failures, parked })
             }
         };
-        if !outcome.is_acknowledged() && self.after_failure == AfterFailure::Batch {
+        let goes_back = !outcome.is_acknowledged() && !self.is_diverted(at, &outcome);
+        if goes_back && self.after_failure == AfterFailure::Batch {
             // Its outcome waits for the store, and nothing must start meanwhile.
             self.close(NotStarted::Order);
         }
         self.settle(at, held, settlement, outcome);
     }
 
-    fn settlement_of(&self, failure: &Failure, failures: u32) -> Settlement {
+    /// No claim says that it failed, so nothing is recorded; what follows is the same.
+    fn failed_unprotected(&mut self, at: usize, failure: Failure) {
+        let failures = 1;
+        let settlement = self.settlement_of(at, &failure, failures);
+        let outcome = Outcome::Failed { failure, failures, parked: false };
+        match settlement {
+            Settlement::Remember { error, .. } if self.may_divert(at) => {
+                let reason = DivertReason::PermanentFailure { error: Some(error), failures };
+                self.put_aside(at, reason);
+            }
+            _ => self.finish(at, outcome),
+        }
+    }
+
+    fn settlement_of(&mut self, at: usize, failure: &Failure, failures: u32) -> Settlement {
         let error = failure.class().into();
+        if self.entry(at).is_aside {
+            return Settlement::Release { error };
+        }
         let exhausted = self.policy.max_failures.is_some_and(|most| failures >= most);
         let retried = match self.policy.on_failure {
             OnFailure::Release => failure.is_retried(),

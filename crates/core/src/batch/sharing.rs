@@ -52,7 +52,7 @@ impl Drive<'_> {
         let entry = self.entry(at);
         entry.stage = Stage::Moving;
         let since = *entry.busy_since.get_or_insert(now);
-        let limit = match self.policy.conflict {
+        let limit = match self.conflict(at) {
             Conflict::Skip => now,
             Conflict::Retry => since.plus(PATIENCE),
             Conflict::Wait { up_to } => since.plus(up_to),

@@ -62,14 +62,19 @@ impl Drive<'_> {
                 if self.alone == Some(at) {
                     self.alone = None;
                 }
+                let Some(outcome) = self.divert(at, outcome) else { continue };
                 next.extend(self.answer_copies(at, &outcome));
                 if !outcome.is_acknowledged() {
                     all_well = false;
                     let rest = self.plan.same_group(at).into_iter();
                     open.extend(rest.map(|at| (at, Outcome::Returned(NotStarted::Order))));
                 }
-                if let Some(entry) = self.entries.get(at) {
-                    self.report(entry, &outcome);
+                match self.entries.get(at) {
+                    Some(Entry { stands_for: Some(record), .. }) => {
+                        open.push((*record, outcome.clone()));
+                    }
+                    Some(entry) => self.report(entry, &outcome),
+                    None => {}
                 }
                 let entry = self.entry(at);
                 entry.outcome = Some(outcome);

@@ -112,6 +112,7 @@ impl<'w> Handlers<'w> {
             record: RecordId::new("test", message.id.to_string()),
             group: message.group.filter(|_| self.worker.ordered).map(Into::into),
             priority: message.receives,
+            divert: None,
             work: Work::Keyed {
                 key: message.key(),
                 fingerprint: message.fingerprint.map(Fingerprint::new),

@@ -50,6 +50,7 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
             record: RecordId::new("test", n.to_string()),
             group: (shape.group)(n).map(|group| Arc::from(group.to_string())),
             priority: 0,
+            divert: None,
             work: Work::Keyed {
                 key: key((shape.key)(n)),
                 fingerprint: None,

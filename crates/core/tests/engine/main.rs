@@ -7,6 +7,7 @@ mod coalescing;
 mod conflict;
 mod contention;
 mod deadline;
+mod diverting;
 mod handles;
 mod in_process;
 mod large;

@@ -3,13 +3,13 @@
 use std::{future::Future, time::Duration};
 
 use lambda_idempotency_core::{
-    batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
+    batch::{AfterFailure, Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
     clock::{BoxFuture, Clock, Timestamp},
     failure::Failure,
     key::Key,
     memory::MemoryStore,
-    outcome::Outcome,
+    outcome::{DivertReason, Outcome},
     policy::Policy,
     record::{Fingerprint, Record},
     store::Store,
@@ -33,6 +33,8 @@ pub(crate) struct World {
 
 type Handler = Box<dyn FnOnce(World, Call) -> BoxFuture<'static, Result<(), Failure>> + Send>;
 
+type Sink = Box<dyn FnOnce(World, DivertReason) -> BoxFuture<'static, Result<(), Failure>> + Send>;
+
 /// One record of a batch.
 pub(crate) struct Rec {
     label: &'static str,
@@ -44,6 +46,8 @@ pub(crate) struct Rec {
     /// The handler does no work, and says so.
     declines: bool,
     handler: Handler,
+    sink: Option<Sink>,
+    has_key: bool,
 }
 
 /// A record whose handler succeeds at once.
@@ -67,6 +71,8 @@ where
         group: None,
         priority: 0,
         declines: false,
+        sink: None,
+        has_key: true,
         handler: Box::new(move |world, call| {
             Box::pin(async move {
                 let attempt = format!("{} {}", call.failures(), call.vanished());
@@ -113,6 +119,33 @@ impl Rec {
 
     pub(crate) fn group(mut self, group: &'static str) -> Self {
         self.group = Some(group);
+        self
+    }
+
+    /// It is put aside by noting `aside: label: reason` in the ledger.
+    pub(crate) fn aside(self) -> Self {
+        let label = self.label;
+        self.sink(move |world, reason| async move {
+            world.ledger.record(format!("aside: {label}"), reason);
+            Ok(())
+        })
+    }
+
+    /// It is put aside by `sink`.
+    pub(crate) fn sink<Fut>(
+        mut self,
+        sink: impl FnOnce(World, DivertReason) -> Fut + Send + 'static,
+    ) -> Self
+    where
+        Fut: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        self.sink = Some(Box::new(move |world, reason| Box::pin(sink(world, reason))));
+        self
+    }
+
+    /// It has no key and runs without protection.
+    pub(crate) fn unprotected(mut self) -> Self {
+        self.has_key = false;
         self
     }
 
@@ -177,7 +210,7 @@ impl World {
 
     fn delivery<'d>(&self, record: Rec) -> Delivery<'d> {
         let world = self.clone();
-        let handler = record.handler;
+        let (handler, label) = (record.handler, record.label);
         let returned = match record.declines {
             true => Returned::Declined,
             false => Returned::Value("true".into()),
@@ -186,16 +219,31 @@ impl World {
             let running = handler(world, call);
             Box::pin(async move { running.await.map(|()| returned) })
         });
-        Delivery {
-            record: RecordId::new("test", record.label),
-            group: record.group.map(Into::into),
-            priority: record.priority,
-            work: Work::Keyed {
+        let aside = self.clone();
+        let divert = record.sink.map(|sink| -> Divert<'d> {
+            Box::new(move |reason| {
+                let job: Job<'d> = Box::new(move |_| {
+                    let putting = sink(aside, reason.clone());
+                    Box::pin(async move { putting.await.map(|()| Returned::Diverted(reason)) })
+                });
+                Aside { key: key(&format!("aside/{label}")), job }
+            })
+        });
+        let work = match record.has_key {
+            false => Work::Unprotected { job },
+            true => Work::Keyed {
                 key: record.key,
                 fingerprint: record.fingerprint,
                 payload: record.payload,
                 job,
             },
+        };
+        Delivery {
+            record: RecordId::new("test", record.label),
+            group: record.group.map(Into::into),
+            priority: record.priority,
+            work,
+            divert,
         }
     }
 

@@ -108,7 +108,7 @@ impl Settings {
         policy.conflict = self.operation.conflict.unwrap_or(policy.conflict);
         let batch = Batch {
             operation: &self.operation.name,
-            deliveries: vec![Delivery { record, group: None, priority: 0, work }],
+            deliveries: vec![Delivery { record, group: None, priority: 0, work, divert: None }],
             after_failure: AfterFailure::Group,
             policy: &policy,
             deadline,

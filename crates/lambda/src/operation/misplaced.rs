@@ -48,7 +48,7 @@ const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, places: For)
 
 /// Every setting that does not have an effect everywhere. A pipe hands over records of queues, streams
 /// and brokers. `tests/behaviour/misplaced.rs` tries all settings in all places.
-const ROWS: [Row; 18] = [
+const ROWS: [Row; 19] = [
     row("from_queue", |o| o.is_from("from_queue"), For::These(&["sqs", "pipe"])),
     row("from_topic", |o| o.is_from("from_topic"), For::These(&["sns", "kafka"])),
     row("from_stream", |o| o.is_from("from_stream"), For::These(&["kinesis", "pipe"])),
@@ -67,7 +67,9 @@ const ROWS: [Row; 18] = [
     row("concurrency", |o| o.policy.concurrency != Policy::default().concurrency, For::Sources),
     row("envelope", |o| !o.envelopes.is_empty(), For::Sources),
     row("whole_record", |o| o.whole_record, For::Sources),
-    row("on_bad_record", |o| !matches!(o.bad_record, OnBadRecord::Fail), For::Sources),
+    row("on_bad_record", |o| matches!(o.bad_record, Some(OnBadRecord::Divert(_))), For::Sources),
+    // Who calls for a result is told of a permanent failure and of a mismatch.
+    row("divert", |o| o.sink.is_some(), For::Sources),
     row("on_busy", |o| o.on_busy.is_some(), For::Sources),
     // Who calls for a result is told of a remembered failure in any case.
     row("on_remembered", |o| o.policy.remembered != Remembered::Return, For::Sources),

@@ -15,7 +15,7 @@ use std::{
 use lambda_idempotency_core::{
     batch::{AfterFailure, Pace},
     key::{Expression, Form, KeyPath, View, dialect::Dialect, is_operation_name},
-    policy::{Conflict, Lease, Policy},
+    policy::{Conflict, Lease, Policy, Remembered},
     producer::RecipeError,
 };
 
@@ -27,6 +27,7 @@ pub(crate) use misplaced::Place;
 use crate::{
     bad_record::OnBadRecord,
     busy::Hook,
+    divert::Sink,
     error::ConfigError,
     records::{Envelope, Order},
 };
@@ -61,7 +62,8 @@ pub struct Operation {
     dialect: Option<Dialect>,
     policy: Policy,
     conflict: Option<Conflict>,
-    bad_record: OnBadRecord,
+    bad_record: Option<OnBadRecord>,
+    pub(crate) sink: Option<Sink>,
     // Which records, and how they are taken from the event: see `records.rs`.
     filters: Vec<Filter>,
     pub(crate) envelopes: Vec<Envelope>,
@@ -90,7 +92,10 @@ pub(crate) struct Prepared {
     pub(crate) spoken: Option<Spoken>,
     pub(crate) policy: Policy,
     pub(crate) conflict: Option<Conflict>,
-    pub(crate) bad_record: OnBadRecord,
+    /// Where bad records are put aside.
+    pub(crate) bad_records: Option<Sink>,
+    /// Where permanent failures and mismatches are put aside.
+    pub(crate) sink: Option<Sink>,
     pub(crate) pace: Pace,
 }
 
@@ -134,7 +139,8 @@ impl Operation {
             dialect: None,
             policy: Policy::default(),
             conflict: None,
-            bad_record: OnBadRecord::Fail,
+            bad_record: None,
+            sink: None,
             filters: Vec::new(),
             envelopes: Vec::new(),
             whole_record: false,
@@ -207,7 +213,7 @@ impl Operation {
     }
 
     /// What was compiled before is no longer what is asked for.
-    fn changed(mut self) -> Self {
+    pub(crate) fn changed(mut self) -> Self {
         self.prepared = Arc::default();
         self
     }
@@ -226,6 +232,9 @@ impl Operation {
         }
         self.functions_fit()?;
         self.check_filters()?;
+        if self.sink.is_some() && self.policy.remembered == Remembered::Acknowledge {
+            return Err(ConfigError::AcknowledgedAndDiverted { operation: Arc::clone(&self.name) });
+        }
         let spoken = self.spoken()?;
         let own = |path: Option<KeyPath>| path.filter(|_| spoken.is_none());
         let key = own(self.key_path()?).map(|path| self.compile("key", &path)).transpose()?;
@@ -243,7 +252,12 @@ impl Operation {
             spoken,
             policy: self.policy.clone(),
             conflict: self.conflict,
-            bad_record: self.bad_record.clone(),
+            bad_records: match &self.bad_record {
+                Some(OnBadRecord::Fail) => None,
+                Some(OnBadRecord::Divert(sink)) => Some(sink.clone()),
+                None => self.sink.clone(),
+            },
+            sink: self.sink.clone(),
             pace: Pace::default(),
         })
     }

@@ -38,14 +38,17 @@ impl Operation {
     }
 
     /// What becomes of a record that cannot be processed as it is: it cannot be read, has no key, or
-    /// does not fit the handler's type. Default: it fails, and goes back to its source.
+    /// does not fit the handler's type. Default: it is put aside where [`divert`](Self::divert) says, or
+    /// else returned to its source.
     #[must_use]
     pub fn on_bad_record(mut self, bad_record: OnBadRecord) -> Self {
-        self.bad_record = bad_record;
+        self.bad_record = Some(bad_record);
         self.changed()
     }
 
-    /// What becomes of a delivery whose failure is remembered. Default: it goes back.
+    /// What becomes of a delivery whose failure is remembered. Default: it is put aside where
+    /// [`divert`](Self::divert) says, or else returned to its source. To acknowledge it *and* divert it
+    /// is refused.
     #[must_use]
     pub fn on_remembered(mut self, remembered: Remembered) -> Self {
         self.policy.remembered = remembered;

@@ -11,6 +11,7 @@ mod cache;
 mod dialects;
 mod direct;
 mod diverting;
+mod diverting_failures;
 mod envelopes;
 mod event_layer;
 mod filters;

@@ -55,6 +55,7 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
             |o| o.on_bad_record(OnBadRecord::divert(async |_| Ok::<_, Failure>(()))),
             sources(),
         ),
+        ("divert", |o| o.divert(async |_| Ok::<_, Failure>(())), sources()),
         ("on_busy", |o| o.on_busy(async |_| ()), sources()),
         ("on_remembered", |o| o.on_remembered(Remembered::Acknowledge), sources()),
         ("on_missing_key", |o| o.on_missing_key(MissingKey::Skip), everywhere()),

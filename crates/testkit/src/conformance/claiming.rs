@@ -199,7 +199,7 @@ pub async fn remembered_failure_is_the_answer_until_it_expires(store: &dyn Store
     settle(&slot, &held, &remember, now()).await;
     let answer = attempt(&slot, &claim(token(), now()), now().plus(secs(300))).await;
     let error = Some("Declined".into());
-    assert_eq!(answer, Admission::Remembered { outcome: Some("{}".into()), error });
+    assert_eq!(answer, Admission::Remembered { outcome: Some("{}".into()), error, failures: 1 });
     let later = now().plus(secs(7200));
     let anew = hold(&slot, &claim(token(), later), later).await;
     assert_eq!((anew.failures(), anew.vanished()), (0, 0), "what expired is no history");

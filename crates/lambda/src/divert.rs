@@ -1,0 +1,170 @@
+//! Putting aside the records that will never be processed.
+
+use std::{fmt, future::Future, sync::Arc};
+
+use lambda_idempotency_core::{
+    batch::{Aside, Divert, Job, Returned},
+    call::RecordId,
+    clock::BoxFuture,
+    failure::Failure,
+    key::{Key, Scope},
+    outcome::DivertReason,
+};
+
+use crate::{
+    operation::{Operation, Prepared},
+    source::Record,
+};
+
+/// A record that was not processed and never will be: what a sink is given.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct DivertedRecord {
+    /// The operation's name.
+    pub operation: Arc<str>,
+    /// Which record.
+    pub record: RecordId,
+    /// The hash of its idempotency key, as in the log; `None` if it has none.
+    pub key_hash: Option<String>,
+    /// The record as AWS delivers it. Holds the payload: not for logs.
+    pub raw: String,
+    /// Why it is not processed, in words that hold no payload.
+    pub reason: DivertReason,
+}
+
+/// Where records are put aside.
+#[derive(Clone)]
+pub struct Sink(Arc<Put>);
+
+type Put = dyn Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync;
+
+impl Operation {
+    /// Puts aside, by calling `sink`, the records that will never be processed, so that nothing waits
+    /// behind them in a stream or a FIFO queue. Default: they are returned to their source until it
+    /// gives them up.
+    ///
+    /// These are:
+    ///
+    /// * permanent failures: [`Failure::remember`](crate::Failure::remember), the last failure that
+    ///   [`max_failures`](Self::max_failures) allows, what
+    ///   [`OnFailure::Remember`](crate::OnFailure::Remember) and
+    ///   [`OnTimeout::Park`](crate::OnTimeout::Park) make permanent. **Without one of these a record
+    ///   that fails is tried again for ever**, and never put aside;
+    /// * mismatches: records whose key was used before with another
+    ///   [`fingerprint`](Self::fingerprint);
+    /// * records that cannot be processed as they are, unless [`on_bad_record`](Self::on_bad_record)
+    ///   says something else about them.
+    ///
+    /// A record is acknowledged only if `sink` returned `Ok` and that is recorded; otherwise it is
+    /// returned, and its next delivery calls `sink` again. What waits for the record in its order group
+    /// then goes on in the same invocation. A record is put aside once, however often it is delivered
+    /// within the operation's retention; if a worker dies in `sink`, or what it did cannot be recorded,
+    /// possibly twice. Another record with the key of a permanent failure is put aside as well.
+    ///
+    /// The outcome is [`Outcome::Diverted`](crate::Outcome::Diverted), and its line in the log a
+    /// warning that says why. The permanent failure stays recorded: to process the record after all,
+    /// delete its item from the table before sending it again.
+    ///
+    /// ```
+    /// use lambda_idempotency::{DivertedRecord, Failure, Operation};
+    ///
+    /// async fn send_to_queue(diverted: DivertedRecord) -> Result<(), Failure> {
+    ///     // sqs.send_message().queue_url(..).message_body(diverted.raw).send().await?;
+    ///     Ok(())
+    /// }
+    /// let index = Operation::new("index").max_failures(3).divert(send_to_queue);
+    /// # index.check().unwrap();
+    /// ```
+    ///
+    /// It is for event sources: [`run`](crate::Idempotency::run),
+    /// [`event`](crate::Idempotency::event) and HTTP requests have callers, who are told.
+    #[must_use]
+    pub fn divert<F, Fut, E>(mut self, sink: F) -> Self
+    where
+        F: Fn(DivertedRecord) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<Failure>,
+    {
+        self.sink = Some(Sink::new(sink));
+        self.changed()
+    }
+}
+
+impl Sink {
+    pub(crate) fn new<F, Fut, E>(sink: F) -> Self
+    where
+        F: Fn(DivertedRecord) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<Failure>,
+    {
+        Self(Arc::new(move |diverted| {
+            let sending = sink(diverted);
+            Box::pin(async move { sending.await.map_err(|error| error.into().of_sink()) })
+        }))
+    }
+
+    /// The work of putting a record aside.
+    pub(crate) fn job<'a>(&self, diverted: DivertedRecord) -> Job<'a> {
+        let Self(sink) = self.clone();
+        Box::new(move |_| {
+            Box::pin(async move {
+                let reason = diverted.reason.clone();
+                sink(diverted).await?;
+                Ok(Returned::Diverted(reason))
+            })
+        })
+    }
+
+    /// How `record` is put aside once it is known why. That is work with a key of its own, made of the
+    /// record and its idempotency key: another record with the key is put aside, too.
+    pub(crate) fn divert<'a>(
+        &self,
+        operation: &'a Prepared,
+        tenant: Option<&'a str>,
+        record: &'a Record<'a>,
+        key: Option<Key>,
+    ) -> Divert<'a> {
+        let sink = self.clone();
+        Box::new(move |reason| {
+            let kind = match reason {
+                DivertReason::Mismatch => "mismatch",
+                _ => "permanent failure",
+            };
+            let RecordId { source, id, arn, .. } = &record.id;
+            let key_text = key.as_ref().map_or("", Key::as_str);
+            let mut parts = vec![kind, key_text, source, arn.as_deref().unwrap_or_default(), id];
+            match &record.identity {
+                Ok(identity) => parts.extend(identity.iter().map(|part| &**part)),
+                // Nothing else is the same at each delivery: it may be put aside twice.
+                Err(_) => parts.push(&record.raw),
+            }
+            let scope = Scope { operation: &operation.name, tenant };
+            let diverted = DivertedRecord {
+                operation: Arc::clone(&operation.name),
+                record: record.id.clone(),
+                key_hash: key.as_ref().map(|key| key.hash().to_owned()),
+                raw: record.raw.clone().into_owned(),
+                reason,
+            };
+            Aside { key: operation.form.identity(&scope, &parts), job: sink.job(diverted) }
+        })
+    }
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sink").finish_non_exhaustive()
+    }
+}
+
+/// Without the record itself: that is for no log.
+impl fmt::Debug for DivertedRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DivertedRecord")
+            .field("operation", &self.operation)
+            .field("record", &self.record)
+            .field("key", &self.key_hash)
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}

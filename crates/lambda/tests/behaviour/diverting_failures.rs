@@ -1,0 +1,208 @@
+//! Permanent failures and mismatches can be put aside, so that nothing waits behind them.
+
+use std::sync::{Arc, Mutex};
+
+use lambda_idempotency::{
+    ConfigError, DivertReason, DivertedRecord, Failure, Function, OnBadRecord, Operation,
+    Remembered,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    support::{FIFO, World, batch, grouped, order, with_body},
+    support_streams::{CLUSTER, change, message, put, topic, with_data},
+};
+
+/// A place for records, which refuses as many as it is told to.
+#[derive(Clone, Default)]
+struct Aside(Arc<Mutex<(Vec<DivertedRecord>, u32)>>);
+
+impl Aside {
+    fn refuse(&self, times: u32) {
+        self.0.lock().unwrap().1 = times;
+    }
+
+    fn sink(&self) -> impl Fn(DivertedRecord) -> std::future::Ready<Result<(), Failure>> + use<> {
+        let Self(kept) = self.clone();
+        move |diverted| {
+            let mut kept = kept.lock().unwrap();
+            if kept.1 > 0 {
+                kept.1 -= 1;
+                return std::future::ready(Err(Failure::remember("out of reach")));
+            }
+            kept.0.push(diverted);
+            std::future::ready(Ok(()))
+        }
+    }
+
+    fn records(&self) -> Vec<DivertedRecord> {
+        self.0.lock().unwrap().0.clone()
+    }
+}
+
+fn index(aside: &Aside) -> Operation {
+    Operation::new("index").key("id").max_failures(2).divert(aside.sink())
+}
+
+/// What stands first in its order fails permanently at its second delivery; what stands behind it is
+/// done in the same invocation.
+async fn stands_in_nobodys_way(function: impl FnOnce(&World, Operation) -> Function, event: Value) {
+    let (world, aside) = (World::new(), Aside::default());
+    let function = function(&world, index(&aside));
+    assert!(!is_empty(world.invoke(&function, &event).await), "it may still succeed");
+    world.ledger.assert_never("b");
+    for _ in 0..2 {
+        assert!(is_empty(world.invoke(&function, &event).await));
+    }
+    world.ledger.assert_each_once(["b"]);
+    let records = aside.records();
+    assert_eq!(records.len(), 1, "once, however often it is delivered: {records:?}");
+    let DivertedRecord { operation, key_hash, raw, reason, .. } = &records[0];
+    assert_eq!(&**operation, "index");
+    assert_eq!(key_hash.as_deref().map(str::len), Some(64));
+    assert!(serde_json::from_str::<Value>(raw).unwrap().is_object());
+    assert!(matches!(reason, DivertReason::PermanentFailure { failures: 2, .. }), "{reason:?}");
+    assert_eq!(
+        reason.to_string(),
+        "its handler failed permanently, with a message (failures for this key: 2)"
+    );
+}
+
+/// Nothing is returned.
+fn is_empty(answer: Result<Value, lambda_idempotency::InvocationError>) -> bool {
+    answer.is_ok_and(|answer| answer.is_null() || answer == json!({ "batchItemFailures": [] }))
+}
+
+#[tokio::test]
+async fn a_permanent_failure_does_not_stop_a_kinesis_shard() {
+    let event = batch([put(1, "k", "a", "fail"), put(2, "k", "b", "")]);
+    stands_in_nobodys_way(|w, op| w.idempotency().kinesis(op, w.handler()).unwrap(), event).await;
+}
+
+#[tokio::test]
+async fn a_permanent_failure_does_not_stop_a_table_stream() {
+    let event = batch([change(1, "k", "a", "fail"), change(2, "k", "b", "")]);
+    let function = |w: &World, op: Operation| {
+        let op = op.key("newImage.id");
+        let handler = w.handler();
+        let handler = move |change: Value, call| handler(change["newImage"].clone(), call);
+        w.idempotency().dynamodb_stream(op, handler).unwrap()
+    };
+    stands_in_nobodys_way(function, event).await;
+}
+
+#[tokio::test]
+async fn a_permanent_failure_does_not_stop_a_kafka_partition() {
+    let event = topic([message(0, 1, "a", "fail"), message(0, 2, "b", "")]);
+    assert_eq!(event["eventSourceArn"], CLUSTER);
+    stands_in_nobodys_way(|w, op| w.idempotency().kafka(op, w.handler()).unwrap(), event).await;
+}
+
+#[tokio::test]
+async fn a_permanent_failure_does_not_stop_a_fifo_group() {
+    let message = |message, id, fate| grouped(order(message, id, fate), FIFO, "g");
+    let event = batch([message("m-1", "a", "fail"), message("m-2", "b", "")]);
+    stands_in_nobodys_way(|w, op| w.idempotency().sqs(op, w.handler()).unwrap(), event).await;
+}
+
+#[tokio::test]
+async fn what_fails_permanently_at_once_and_what_panics_is_put_aside() {
+    let (world, aside) = (World::new(), Aside::default());
+    let operation = index(&aside).max_failures(1);
+    let function = world.idempotency().kinesis(operation, world.handler()).unwrap();
+    let event =
+        batch([put(1, "k", "a", "give up"), put(2, "k", "b", "panic"), put(3, "k", "c", "")]);
+    assert!(is_empty(world.invoke(&function, &event).await));
+    assert_eq!(aside.records().len(), 2);
+    world.ledger.assert_each_once(["c"]);
+}
+
+#[tokio::test]
+async fn another_payload_under_a_key_is_put_aside() {
+    let (world, aside) = (World::new(), Aside::default());
+    let operation = index(&aside).fingerprint("do");
+    let function = world.idempotency().kinesis(operation, world.handler()).unwrap();
+    let event = batch([put(1, "k", "a", "1"), put(2, "k", "a", "2"), put(3, "k", "b", "3")]);
+    for _ in 0..2 {
+        assert!(is_empty(world.invoke(&function, &event).await));
+    }
+    world.ledger.assert_each_once(["a", "b"]);
+    let records = aside.records();
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].reason, DivertReason::Mismatch);
+}
+
+/// It was sent again without freeing its key: it must not disappear.
+#[tokio::test]
+async fn another_record_with_the_key_of_a_permanent_failure_is_put_aside_too() {
+    let (world, aside) = (World::new(), Aside::default());
+    let function = world.idempotency().sqs(index(&aside), world.handler()).unwrap();
+    for message in ["m-1", "m-2", "m-2"] {
+        let event = batch([order(message, "a", "give up")]);
+        assert!(world.returned(&function, &event).await.is_empty());
+    }
+    let ids: Vec<_> = aside.records().iter().map(|record| record.record.id.to_string()).collect();
+    assert_eq!(ids, ["m-1", "m-2"]);
+}
+
+#[tokio::test]
+async fn a_sink_takes_bad_records_too_and_its_own_failures_are_never_permanent() {
+    let (world, aside) = (World::new(), Aside::default());
+    let function = world.idempotency().kinesis(index(&aside), world.handler()).unwrap();
+    aside.refuse(5);
+    let event = batch([with_data(1, "k", "no JSON"), put(2, "k", "b", "")]);
+    for _ in 0..5 {
+        assert!(!is_empty(world.invoke(&function, &event).await));
+        world.ledger.assert_never("b");
+    }
+    assert!(is_empty(world.invoke(&function, &event).await));
+    world.ledger.assert_each_once(["b"]);
+    assert!(matches!(aside.records()[0].reason, DivertReason::BadRecord(_)));
+}
+
+#[tokio::test]
+async fn bad_records_may_have_another_fate() {
+    let (world, aside) = (World::new(), Aside::default());
+    let operation = index(&aside).on_bad_record(OnBadRecord::Fail);
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let event = batch([with_body("m-1", "no JSON"), order("m-2", "a", "give up")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    assert_eq!(aside.records().len(), 1);
+}
+
+/// The sink of bad records alone does not get what failed, and never stops being tried.
+#[tokio::test]
+async fn a_sink_for_bad_records_alone_is_called_until_it_succeeds() {
+    let world = World::new();
+    let left = Arc::new(Mutex::new(4));
+    let counted = Arc::clone(&left);
+    let sink = OnBadRecord::divert(move |_| {
+        let mut left = counted.lock().unwrap();
+        *left -= 1;
+        std::future::ready(if *left > 0 { Err(Failure::retry("out of reach")) } else { Ok(()) })
+    });
+    let operation = Operation::new("index").key("id").max_failures(2).on_bad_record(sink);
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let event = batch([with_body("m-1", "no JSON"), order("m-2", "a", "give up")]);
+    for _ in 0..3 {
+        assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
+    }
+    assert_eq!(world.returned(&function, &event).await, ["m-2"]);
+    assert_eq!(*left.lock().unwrap(), 0);
+}
+
+#[test]
+fn to_acknowledge_permanent_failures_and_to_put_them_aside_is_refused() {
+    let operation = index(&Aside::default()).on_remembered(Remembered::Acknowledge);
+    let refused = operation.check();
+    assert!(matches!(refused, Err(ConfigError::AcknowledgedAndDiverted { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn nothing_shows_what_is_in_a_diverted_record() {
+    let (world, aside) = (World::new(), Aside::default());
+    let function = world.idempotency().sqs(index(&aside), world.handler()).unwrap();
+    let event = batch([order("m-1", "s3cr3t", "give up")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    assert!(!format!("{:?}", aside.records()).contains("s3cr3t"));
+}
