@@ -153,6 +153,7 @@ fn no_source_and_no_setting_is_left_out() {
 /// The methods that take an operation and give it back.
 fn setters() -> BTreeSet<&'static str> {
     let files = [
+        include_str!("../../src/divert.rs"),
         include_str!("../../src/operation/mod.rs"),
         include_str!("../../src/operation/dialect.rs"),
         include_str!("../../src/operation/keys.rs"),
