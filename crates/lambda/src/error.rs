@@ -19,10 +19,60 @@ use lambda_runtime::Diagnostic;
 #[non_exhaustive]
 pub enum ConfigError {
     /// Two handlers have operations of one name, and would take each other's keys for their own.
-    #[error("two handlers have the operation name `{name}`; give each its own")]
+    #[error(
+        "two handlers have the operation name `{name}`; give each its own name or, if they do the \
+         same work for records of several sources, register that work once with `.sources(..)`"
+    )]
     DuplicateName {
         /// The name.
         name: Arc<str>,
+    },
+    /// An operation for several sources, of which none is named.
+    #[error(
+        "operation `{operation}` has no source; name some with `Sources::new().sqs(..).sns(..)`"
+    )]
+    OperationWithoutSource {
+        /// The operation.
+        operation: Arc<str>,
+    },
+    /// One of the sources of an operation gives it another name.
+    #[error(
+        "operation `{operation}` is called `{other}` for {source_name}; the sources of one \
+         operation share its name, another piece of work is registered by itself"
+    )]
+    SourceName {
+        /// The operation.
+        operation: Arc<str>,
+        /// The source.
+        source_name: &'static str,
+        /// Its name there.
+        other: Arc<str>,
+    },
+    /// An operation of several sources takes the default key of one of them, which records of the
+    /// others never have.
+    #[error(
+        "operation `{operation}` has several sources and no key for {source_name}: what a source \
+         calls its records is never what another calls them; name a part of the payload with \
+         `.key(\"...\")`"
+    )]
+    SourceWithoutKey {
+        /// The operation.
+        operation: Arc<str>,
+        /// The source.
+        source_name: &'static str,
+    },
+    /// Two sources of an operation make their keys in different ways, so that they never agree.
+    #[error(
+        "operation `{operation}` makes other keys for {source_name} than for its first source: they \
+         differ in `.{setting}(..)`; set it on the operation itself, for all of its sources"
+    )]
+    SourceKeys {
+        /// The operation.
+        operation: Arc<str>,
+        /// The source that differs from the first one.
+        source_name: &'static str,
+        /// The setting.
+        setting: &'static str,
     },
     /// A setting that has no effect where the operation is used: a filter that would not filter, a
     /// hook that is never called.

@@ -27,6 +27,7 @@ use crate::{
     handler::{ErasedHandler, Handler, Typed},
     operation::{Operation, Place, Prepared},
     source::{Event, Record, Source, unwrap},
+    sources::{Member, Sources},
 };
 
 /// A Lambda function: a service to be given to `lambda_runtime::run` or `run_concurrent`.
@@ -69,6 +70,8 @@ pub struct FunctionBuilder {
     engine: Engine,
     routes: Vec<Draft>,
     otherwise: Option<Otherwise>,
+    /// The first mistake that was met before `build`.
+    mistake: Option<ConfigError>,
 }
 
 /// A route that is not checked yet.
@@ -76,6 +79,8 @@ struct Draft {
     source: Box<dyn Source>,
     operation: Operation,
     handler: Arc<dyn ErasedHandler>,
+    /// The place of the first route that was registered together with this one.
+    first: usize,
 }
 
 impl Route {
@@ -98,7 +103,7 @@ impl Route {
 
 impl FunctionBuilder {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine, routes: Vec::new(), otherwise: None }
+        Self { engine, routes: Vec::new(), otherwise: None, mistake: None }
     }
 
     /// Handles every other event, without protection against duplicates.
@@ -130,7 +135,49 @@ impl FunctionBuilder {
         H: Handler<T>,
     {
         let handler = Arc::new(Typed::<H, T>::new(handler));
-        self.routes.push(Draft { source, operation, handler });
+        let first = self.routes.len();
+        self.routes.push(Draft { source, operation, handler, first });
+        self
+    }
+
+    /// One operation and one handler for records of several sources: what one of them has delivered
+    /// is not done again when another delivers it.
+    ///
+    /// The operation needs a [`key`](Operation::key) for every source, since default identities of
+    /// two sources never agree. Each source may adjust the operation for itself: where the key is,
+    /// which records it takes, in which envelope they come. It may not change the name, nor how keys
+    /// are made from what they select (`readable_keys`, `key_secret`, `optional`, `dialect`).
+    ///
+    /// ```
+    /// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, Sources};
+    /// # async fn place_order(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// let sources = Sources::new()
+    ///     .sqs(|place| place.from_queue("orders"))
+    ///     .sns(|place| place)
+    ///     .event_bridge(|place| place.key("order.id").detail_type("OrderRequested"));
+    /// let function = Idempotency::new(MemoryStore::new())
+    ///     .function()
+    ///     .sources(Operation::new("place-order").key("orderId"), place_order, sources)
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sources<T, H>(mut self, operation: Operation, handler: H, sources: Sources) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        H: Handler<T>,
+    {
+        if sources.members.is_empty() {
+            let operation = operation.name().into();
+            self.mistake.get_or_insert(ConfigError::OperationWithoutSource { operation });
+        }
+        let handler: Arc<dyn ErasedHandler> = Arc::new(Typed::<H, T>::new(handler));
+        let first = self.routes.len();
+        for Member { source, adjust } in sources.members {
+            let (operation, handler) = (adjust(operation.clone()), Arc::clone(&handler));
+            self.routes.push(Draft { source, operation, handler, first });
+        }
         self
     }
 
@@ -139,14 +186,21 @@ impl FunctionBuilder {
     /// [`invoke`](Self::invoke) only if no other does.
     ///
     /// # Errors
-    /// Any mistake in an operation; a setting that has no effect for its source; two operations of one
-    /// name; an operation behind another that takes all of its events; no source at all.
+    /// Any mistake in an operation; a setting that has no effect for its source; two registrations of
+    /// one name; [several sources](Self::sources) of one operation whose keys can never agree; an
+    /// operation behind another that takes all of its events; no source at all.
     pub fn build(self) -> Result<Function, ConfigError> {
+        if let Some(mistake) = self.mistake {
+            return Err(mistake);
+        }
         let mut names = HashSet::new();
-        let mut routes = Vec::with_capacity(self.routes.len());
-        for Draft { source, operation, handler } in self.routes {
+        let mut routes: Vec<Route> = Vec::with_capacity(self.routes.len());
+        for Draft { source, operation, handler, first } in self.routes {
             let prepared = operation.prepared()?;
-            if !names.insert(Arc::clone(&prepared.name)) {
+            if let Some(first) = routes.get(first) {
+                let pair = [(first.source.name(), &first.operation), (source.name(), &operation)];
+                Operation::agree(pair)?;
+            } else if !names.insert(Arc::clone(&prepared.name)) {
                 return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
             }
             operation.fits(Place::Source(source.name()))?;

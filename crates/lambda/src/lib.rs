@@ -28,6 +28,7 @@
 //! | a stream | [`kinesis`](Idempotency::kinesis), [`dynamodb_stream`](Idempotency::dynamodb_stream), [`kafka`](Idempotency::kafka) |
 //! | another source | [`s3`](Idempotency::s3), [`scheduler`](Idempotency::scheduler), [`pipe`](Idempotency::pipe), [`invoke`](Idempotency::invoke) |
 //! | several sources in one function | [`Idempotency::function`] |
+//! | the same work from several sources | [`FunctionBuilder::sources`] |
 //! | a whole event, whose result is wanted again | [`Idempotency::event`] |
 //! | any function | [`Idempotency::run`] |
 //! | to compute keys and deduplication ids before sending | [`producer`] |
@@ -83,6 +84,7 @@ mod records;
 mod routes;
 mod run;
 mod source;
+mod sources;
 pub mod store;
 pub mod testing;
 mod unwinding;
@@ -98,6 +100,7 @@ pub use crate::{
     operation::Operation,
     records::{Envelope, Order},
     run::{EventLayer, EventService, Run},
+    sources::Sources,
 };
 pub use lambda_idempotency_core::{
     batch::AfterFailure,

@@ -1,5 +1,5 @@
-//! One method a source, on the builder of a function and, for functions of one source, on
-//! [`Idempotency`].
+//! One method a source: on the builder of a function, on [`Sources`] for operations of several
+//! sources and, for functions of one source, on [`Idempotency`].
 
 use serde::de::DeserializeOwned;
 
@@ -13,6 +13,7 @@ use crate::{
         ActiveMq, DynamoDb, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq, S3, Scheduler,
         Sns, Sqs,
     },
+    sources::Sources,
 };
 
 macro_rules! sources {
@@ -28,6 +29,19 @@ macro_rules! sources {
                     H: Handler<T>,
                 {
                     self.route(Box::new($source), operation, handler)
+                }
+            )*
+        }
+
+        /// The sources. Each is what the method of that name is to a [`FunctionBuilder`].
+        impl Sources {
+            $(
+                #[doc = concat!(
+                    "Adds the source of [`", stringify!($name), "`](FunctionBuilder::",
+                    stringify!($name), "), with the operation as `adjust` leaves it."
+                )]
+                pub fn $name(self, adjust: impl FnOnce(Operation) -> Operation + 'static) -> Self {
+                    self.with(Box::new($source), adjust)
                 }
             )*
         }

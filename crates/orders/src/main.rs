@@ -1,5 +1,5 @@
-//! The example function that `template.yaml` deploys: places an order per record, from a queue, a
-//! topic, an event bus and a stream.
+//! The example function that `template.yaml` deploys: places each order once, whether it comes by a
+//! queue, a topic, an event bus or a stream, or by several of them.
 //!
 //! An order is placed by adding to a row of a second table, so that placing it twice would show.
 
@@ -8,7 +8,7 @@ mod orders;
 mod rehearsal;
 mod shop;
 
-use lambda_idempotency::{Call, Operation};
+use lambda_idempotency::{Call, Operation, Sources};
 use lambda_runtime::Error;
 
 use crate::{orders::Order, shop::Shop};
@@ -18,27 +18,23 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::tracing::init_default_subscriber();
     let (shop, idempotency) = Shop::from_env().await?;
 
-    // One handler for four sources. Each is an operation of its own, with its own keys.
-    let by_order = |name, variable: &str| {
-        shop.rehearsed(Operation::new(name).key("orderId").key_from_env(variable))
+    // One piece of work, whichever way an order comes: one that is queued and announced too is placed
+    // once. Only where each source has the order id may differ.
+    let at = |variable: &'static str| {
+        let shop = shop.clone();
+        move |place: Operation| shop.rehearsed(place.key_from_env(variable))
     };
-    let [queued, announced, requested, streamed] = [
-        by_order("place-queued-order", "ORDERS_SQS_KEY"),
-        by_order("place-announced-order", "ORDERS_SNS_KEY"),
-        by_order("place-requested-order", "ORDERS_EVENTBRIDGE_KEY"),
-        by_order("place-streamed-order", "ORDERS_KINESIS_KEY"),
-    ];
-    let place = move |order: Order, call: Call| {
+    let sources = Sources::new()
+        .sqs(at("ORDERS_SQS_KEY"))
+        .sns(at("ORDERS_SNS_KEY"))
+        .event_bridge(at("ORDERS_EVENTBRIDGE_KEY"))
+        .kinesis(at("ORDERS_KINESIS_KEY"));
+    let place_order = move |order: Order, call: Call| {
         let shop = shop.clone();
         async move { shop.place(order, call).await }
     };
-    let function = idempotency
-        .function()
-        .sqs(queued, place.clone())
-        .sns(announced, place.clone())
-        .event_bridge(requested, place.clone())
-        .kinesis(streamed, place)
-        .build()?;
+    let place = Operation::new("place-order").key("orderId");
+    let function = idempotency.function().sources(place, place_order, sources).build()?;
     // One event at a time, but on Managed Instances many, as `AWS_LAMBDA_MAX_CONCURRENCY` says there.
     lambda_runtime::run_concurrent(function).await
 }

@@ -69,7 +69,7 @@ async fn a_mistake_in_an_expression_keeps_the_function_from_starting() {
         let exited = matches!(invocation.result, InvocationResult::Exited { code: Some(1), .. });
         assert!(exited, "{expression}: {}", invocation.result);
         let said = world.lines();
-        let at = said.iter().position(|line| line.contains("place-announced-order")).unwrap();
+        let at = said.iter().position(|line| line.contains("ORDERS_SNS_KEY")).unwrap();
         assert!(said[at].contains(reason), "{said:?}");
         // The expression, and a caret under the place.
         assert_eq!(said[at + 1].trim(), expression);

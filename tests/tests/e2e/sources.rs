@@ -1,5 +1,5 @@
-//! One function for several sources: each event goes to its own operation, and what is of none of them
-//! is refused with a reason.
+//! One operation for several sources: an order is placed once, whichever way it comes, and an event of
+//! another source is refused with a reason.
 
 use lambda_idempotency_local::InvocationResult;
 use lambda_idempotency_tests::events::{batch_of, event, kinesis, notification, order};
@@ -23,10 +23,10 @@ async fn one_function_handles_all_its_sources() {
         (line.source, line.operation)
     };
     let pair = |source: &str, operation: &str| (source.to_owned(), operation.to_owned());
-    assert_eq!(told(&queued), pair("sqs", "place-queued-order"));
-    assert_eq!(told(&announced), pair("sns", "place-announced-order"));
-    assert_eq!(told(&requested), pair("eventbridge", "place-requested-order"));
-    assert_eq!(told(&streamed), pair("kinesis", "place-streamed-order"));
+    assert_eq!(told(&queued), pair("sqs", "place-order"));
+    assert_eq!(told(&announced), pair("sns", "place-order"));
+    assert_eq!(told(&requested), pair("eventbridge", "place-order"));
+    assert_eq!(told(&streamed), pair("kinesis", "place-order"));
     world.assert_placed_once(["o-1", "o-2", "o-3", "o-4"]);
 }
 
@@ -42,18 +42,30 @@ async fn each_source_knows_its_own_duplicates() {
     world.assert_placed_once(["o-2", "o-3"]);
 }
 
-/// Four operations: an order that is both queued and announced is two pieces of work.
+/// One operation: an order that is queued, announced, requested and streamed is one piece of work. Each
+/// source is the first for one of the orders.
 #[tokio::test]
-async fn operations_do_not_share_keys() {
+async fn an_order_that_comes_by_several_sources_is_placed_once() {
     let world = World::new().await;
-    let order = order("o-1");
-    let streamed = kinesis([(0, 1, "c-17", order.clone())]);
-    let queued = batch_of([order.clone()]);
-    let events = [queued, notification("n-1", &order), event("e-1", &order), streamed];
-    for event in events {
-        assert_eq!(outcomes(&world.send(&event).await), ["executed"]);
+    let number = |id: &str| id[2..].parse().unwrap();
+    let mut events = [0, 1, 2, 3].map(|source| {
+        move |id: &str| match source {
+            0 => batch_of([order(id)]),
+            1 => notification(&format!("n-{id}"), &order(id)),
+            2 => event(&format!("e-{id}"), &order(id)),
+            _ => kinesis([(0, number(id), "c-17", order(id))]),
+        }
+    });
+    for id in ["o-1", "o-2", "o-3", "o-4"] {
+        let mut told = Vec::new();
+        for event in &events {
+            let report = world.send(&event(id)).await;
+            told.push(outcomes(&report).concat());
+        }
+        assert_eq!(told, ["executed", "replayed", "replayed", "replayed"], "{id}");
+        events.rotate_left(1);
     }
-    assert_eq!(world.placed()["o-1"], 4);
+    world.assert_placed_once(["o-1", "o-2", "o-3", "o-4"]);
     assert_eq!(world.claims().len(), 4);
 }
 

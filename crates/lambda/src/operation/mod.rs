@@ -1,5 +1,6 @@
 //! What is done once: a name, a key, and how it is treated.
 
+mod agreement;
 mod dialect;
 mod filters;
 mod keys;
@@ -101,7 +102,6 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Whether the operation says where its key is.
-    #[cfg(feature = "http")]
     pub(crate) const fn names_key(&self) -> bool {
         self.spoken.is_some() || self.key.is_some()
     }

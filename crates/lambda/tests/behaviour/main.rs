@@ -30,6 +30,7 @@ mod s3;
 mod samples;
 mod secrets;
 mod secrets_capture;
+mod several_sources;
 mod sqs;
 mod sqs_bad_records;
 mod sqs_order;

@@ -35,7 +35,9 @@ fn two_handlers_never_share_a_name() {
         .sqs(Operation::new("place").key("id"), nothing)
         .sns(Operation::new("place").key("orderId"), nothing)
         .build();
-    assert_eq!(built.err(), Some(ConfigError::DuplicateName { name: "place".into() }));
+    let refused = built.err().unwrap();
+    assert_eq!(refused, ConfigError::DuplicateName { name: "place".into() });
+    assert!(refused.to_string().contains("`.sources(..)`"), "{refused}");
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! Whether two sources of one operation can arrive at the same keys.
+
+use std::{collections::BTreeSet, mem::discriminant, sync::Arc};
+
+use lambda_idempotency_core::key::{
+    Form, Key, Scope,
+    dialect::{Dialect, Library},
+};
+
+use super::Operation;
+use crate::error::ConfigError;
+
+impl Operation {
+    /// Refuses an operation as two of its sources have it, if their keys can never agree. *Where*
+    /// a key is may differ from source to source; what it is made of may not.
+    pub(crate) fn agree(pair: [(&'static str, &Self); 2]) -> Result<(), ConfigError> {
+        let [(_, first), (source_name, second)] = pair;
+        let operation = || Arc::clone(&first.name);
+        if first.name != second.name {
+            let other = Arc::clone(&second.name);
+            return Err(ConfigError::SourceName { operation: operation(), source_name, other });
+        }
+        for (source_name, one) in pair {
+            if !one.prepared()?.names_key() {
+                return Err(ConfigError::SourceWithoutKey { operation: operation(), source_name });
+            }
+        }
+        match first.differs(second)? {
+            Some(setting) => {
+                Err(ConfigError::SourceKeys { operation: operation(), source_name, setting })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The setting by which the keys of two operations of one name always differ.
+    fn differs(&self, other: &Self) -> Result<Option<&'static str>, ConfigError> {
+        let (mine, theirs) = (self.prepared()?, other.prepared()?);
+        // The paths of optional parts may differ as the expressions do.
+        let optional = |one: &Self| one.keys.optional.iter().collect::<BTreeSet<_>>().len();
+        let spoken = |one: &Self| one.dialect.as_ref().map(probe_dialect);
+        Ok(if spoken(self) != spoken(other) {
+            Some("dialect")
+        } else if discriminant(&mine.form) != discriminant(&theirs.form) {
+            let secret = [&mine.form, &theirs.form].iter().any(|f| matches!(f, Form::Secret(_)));
+            Some(if secret { "key_secret" } else { "readable_keys" })
+        } else if probe(&mine.form) != probe(&theirs.form) {
+            Some("key_secret")
+        } else if optional(self) != optional(other) {
+            Some("optional")
+        } else {
+            None
+        })
+    }
+}
+
+/// A key by which two secrets can be compared without being seen.
+fn probe(form: &Form) -> Key {
+    form.identity(&Scope { operation: "probe", tenant: None }, &[])
+}
+
+/// The same for dialects: their prefixes and hash functions.
+fn probe_dialect(dialect: &Dialect) -> (Library, Option<Key>) {
+    let key = dialect.read("\"probe\"").ok().and_then(|document| dialect.key(&document, None).ok());
+    (dialect.library(), key)
+}
