@@ -131,6 +131,10 @@ mod readme {}
 #[doc = include_str!("../../../docs/producers.md")]
 mod producers_page {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/migrations.md")]
+mod migrations_page {}
+
 #[cfg(all(doctest, feature = "dynamodb"))]
 #[doc = include_str!("../../../docs/powertools.md")]
 mod powertools_page {}
