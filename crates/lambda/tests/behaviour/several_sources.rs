@@ -16,7 +16,7 @@ fn built(world: &World, operation: Operation, sources: Sources) -> FunctionBuild
 }
 
 fn refused(operation: Operation, sources: Sources) -> ConfigError {
-    built(&World::new(), operation, sources).build().err().expect("it is refused")
+    built(&World::new(), operation, sources).build().err().unwrap()
 }
 
 /// The order of sources is another each time, so that each is answered from each.
