@@ -22,6 +22,10 @@ pub enum Order {
     Key,
     /// All of a shard or partition. The default for Kafka.
     Shard,
+    /// None: each record goes by itself, and nothing waits behind one that goes back. For Kafka in
+    /// queue mode (share groups), which keeps no order and counts deliveries: a record that waits for
+    /// others until it was delivered too often is given up without ever having been tried.
+    None,
 }
 
 /// What a payload is wrapped in, where another service passed it on.

@@ -176,6 +176,19 @@ async fn changes_of_a_table_are_taken_once() {
     assert_eq!(placed, ["o-1", "o-2"]);
 }
 
+/// There the broker acknowledges each record that the answer does not name.
+#[tokio::test]
+async fn in_queue_mode_what_was_not_started_is_not_lost() {
+    let effects = Effects::new();
+    let shared = StreamConfig { queue_mode: true, ..StreamConfig::default() };
+    let world = World::with(effects.of(every_source()), |local| local.streams(shared)).await;
+    let orders = vec![order("a-1"), fails("a-2", 1), order("a-3"), order("a-4")];
+    let report = world.send(&kafka([("orders-0", orders)])).await;
+    assert!(report.is_complete());
+    assert_eq!(report.invocations[1].records.len(), 3, "what failed and what waited for it");
+    assert_eq!(effects.placed(), ["a-1", "a-2", "a-3", "a-4"], "{:?}", history(&report));
+}
+
 #[tokio::test]
 async fn each_partition_goes_on_from_its_own_checkpoint() {
     let effects = Effects::new();

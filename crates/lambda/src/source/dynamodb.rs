@@ -94,16 +94,17 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
     let stream = text(delivered.stream).unwrap_or_default();
     let sequence = id(change.sequence);
     let group = match operation.order {
-        Some(Order::Shard) => String::new(),
-        _ => change.keys.map(item_key).unwrap_or_default(),
+        Some(Order::Shard) => Some(String::new()),
+        Some(Order::None) => None,
+        _ => Some(change.keys.map(item_key).unwrap_or_default()),
     };
     let payload = payload(&delivered, &change).map(Cow::Owned);
     let record = record_id(NAME, sequence.as_deref(), &stream);
     let identity = id(delivered.id).map(|id| vec![Cow::Borrowed(NAME), stream, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("eventID")),
-        item: sequence.map(|sequence| Item::Sequence(sequence.into_owned())),
-        group: Some(Arc::from(group)),
+        item: sequence.map(|sequence| Item::Id(sequence.into_owned())),
+        group: group.map(Arc::from),
         ..Record::new(record, raw, payload)
     }
 }

@@ -152,8 +152,9 @@ pub(super) fn read<'e>(
         (None, Some(_)) => Err(Rejection::NotText("value")),
     };
     let group = match operation.order {
-        Some(Order::Key) => format!("{partition} {}", decoded.key),
-        _ => partition.clone(),
+        Some(Order::Key) => Some(format!("{partition} {}", decoded.key)),
+        Some(Order::None) => None,
+        _ => Some(partition.clone()),
     };
     let id = offset.map_or_else(String::new, |offset| format!("{partition}@{offset}"));
     let record = RecordId::new(NAME, id).from_arn(Some(Arc::from(&**cluster)));
@@ -171,7 +172,7 @@ pub(super) fn read<'e>(
             None => Err(Rejection::NoIdentity("offset")),
         },
         item: offset.map(|offset| Item::Offset { partition, offset }),
-        group: Some(Arc::from(group)),
+        group: group.map(Arc::from),
         ..Record::new(record, raw, payload)
     }
 }

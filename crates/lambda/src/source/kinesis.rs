@@ -86,15 +86,16 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
     let stream = text(delivered.stream).unwrap_or_default();
     let sequence = id(data.sequence);
     let group = match operation.order {
-        Some(Order::Shard) => Cow::Borrowed(""),
-        _ => text(data.key).unwrap_or_default(),
+        Some(Order::Shard) => Some(Cow::Borrowed("")),
+        Some(Order::None) => None,
+        _ => Some(text(data.key).unwrap_or_default()),
     };
     let record = record_id(NAME, sequence.as_deref(), &stream);
     let identity = id(delivered.id).map(|id| vec![Cow::Borrowed(NAME), stream, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("eventID")),
-        item: sequence.map(|sequence| Item::Sequence(sequence.into_owned())),
-        group: Some(Arc::from(&*group)),
+        item: sequence.map(|sequence| Item::Id(sequence.into_owned())),
+        group: group.as_deref().map(Arc::from),
         ..Record::new(record, raw, base64::text(text(data.data), "kinesis.data"))
     }
 }

@@ -1,8 +1,9 @@
 //! EventBridge Pipes: a bare list of records, each as its own source delivers it, or nearly.
 //!
 //! A record that comes through a pipe is the same work as one that comes directly: it has the same
-//! default key. Sources with partial responses have them here too, if the pipe waits for the answer
-//! (`InvocationType: REQUEST_RESPONSE`).
+//! default key. Queues and streams have partial responses here too, if the pipe waits for the answer
+//! (`InvocationType: REQUEST_RESPONSE`). A pipe knows a stream's record by its `eventID`, not by its
+//! sequence number as Lambda's own event source mapping does.
 //!
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-pipes-batching-concurrency.html>
 
@@ -17,7 +18,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, Identity, Record, Source, active_mq, dynamodb,
-    event::{Member, object, takes_all, text},
+    event::{Member, id, object, takes_all, text},
     kafka, kinesis, rabbit_mq,
     response::{Item, all_or_error, partial},
     sqs,
@@ -33,6 +34,9 @@ const NAME: &str = "pipe";
 
 #[derive(Default, Deserialize)]
 struct Origin<'e> {
+    /// What the pipe calls a record of a stream.
+    #[serde(rename = "eventID", borrow, default)]
+    id: Member<'e>,
     #[serde(rename = "eventSource", borrow, default)]
     source: Member<'e>,
     #[serde(rename = "eventSourceARN", alias = "eventSourceArn", borrow, default)]
@@ -120,15 +124,18 @@ impl Source for Pipe {
 
     fn respond(
         &self,
-        _: &Event<'_>,
+        event: &Event<'_>,
         records: &[Record<'_>],
         outcomes: &[Outcome],
     ) -> Result<Box<RawValue>, InvocationError> {
-        match records.first().map(|first| &first.item) {
-            None | Some(Some(Item::Sequence(_))) => partial(NAME, None, records, outcomes),
-            Some(Some(Item::Message(_))) => sqs::respond(records, outcomes),
+        let first = event.items.iter().flatten().next();
+        match first.and_then(|first| object::<Origin<'_>>(Some(first)).from()) {
+            Some(From::Sqs) => sqs::respond(records, outcomes),
+            None | Some(From::Kinesis | From::DynamoDb) => partial(NAME, None, records, outcomes),
             // Partial responses of pipes are for queues and streams only.
-            Some(Some(Item::Offset { .. }) | None) => all_or_error(NAME, records, outcomes),
+            Some(From::Kafka | From::ActiveMq | From::RabbitMq) => {
+                all_or_error(NAME, records, outcomes)
+            }
         }
     }
 }
@@ -136,16 +143,16 @@ impl Source for Pipe {
 fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
     let origin: Origin<'_> = object(Some(raw));
     let arn = || text(origin.arn).unwrap_or_default();
+    let by_event_id =
+        |record| Record { item: id(origin.id).map(|id| Item::Id(id.into_owned())), ..record };
     match origin.from() {
         Some(From::Sqs) => sqs::read(raw),
-        Some(From::Kinesis) => kinesis::read(raw, operation),
-        Some(From::DynamoDb) => dynamodb::read(raw, operation),
-        Some(From::Kafka) => kafka::read(
-            raw,
-            &kafka::cluster(text(origin.arn), text(origin.servers)),
-            None,
-            operation,
-        ),
+        Some(From::Kinesis) => by_event_id(kinesis::read(raw, operation)),
+        Some(From::DynamoDb) => by_event_id(dynamodb::read(raw, operation)),
+        Some(From::Kafka) => {
+            let cluster = kafka::cluster(text(origin.arn), text(origin.servers));
+            Record { item: None, ..kafka::read(raw, &cluster, None, operation) }
+        }
         Some(From::ActiveMq) => active_mq::read(raw, &arn()),
         Some(From::RabbitMq) => {
             rabbit_mq::read(raw, &arn(), text(origin.key).unwrap_or(Cow::Borrowed("")))

@@ -3,7 +3,7 @@
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>,
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html>
 
-use std::{cmp::Ordering, collections::HashMap};
+use std::collections::HashSet;
 
 use lambda_idempotency_core::outcome::Outcome;
 use serde::Serialize;
@@ -13,61 +13,18 @@ use super::Record;
 use crate::error::InvocationError;
 
 /// What a record is called in a partial batch response.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Item {
-    /// By its own id; it comes again alone.
-    Message(String),
-    /// By its place in a shard; it comes again with all that is behind it.
-    Sequence(String),
-    /// By its place in a partition; it comes again with all that is behind it there.
+    /// A message id, a sequence number, or the event id of a stream's record in a pipe.
+    Id(String),
+    /// A place in a partition of Kafka.
     Offset {
         /// Topic and partition, as the event writes them: `orders-0`.
         partition: String,
         /// The place.
         offset: u64,
     },
-}
-
-/// The records that come again together, from the lowest of them on.
-#[derive(PartialEq, Eq, Hash)]
-enum Lane<'a> {
-    Message(&'a str),
-    Shard,
-    Partition(&'a str),
-}
-
-impl Item {
-    fn lane(&self) -> Lane<'_> {
-        match self {
-            Self::Message(id) => Lane::Message(id),
-            Self::Sequence(_) => Lane::Shard,
-            Self::Offset { partition, .. } => Lane::Partition(partition),
-        }
-    }
-
-    /// Whether it is surely not before `other`, of the same lane.
-    fn is_behind(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Sequence(this), Self::Sequence(other)) => {
-                compare(this, other).is_some_and(Ordering::is_ge)
-            }
-            (Self::Offset { offset: this, .. }, Self::Offset { offset: other, .. }) => {
-                this >= other
-            }
-            _ => true,
-        }
-    }
-}
-
-/// Compares sequence numbers, which are longer than any integer type.
-fn compare(this: &str, other: &str) -> Option<Ordering> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(this) || !digits(other) {
-        return None;
-    }
-    let [this, other] = [this, other].map(|text| text.trim_start_matches('0'));
-    Some(this.len().cmp(&other.len()).then_with(|| this.cmp(other)))
 }
 
 #[derive(Serialize)]
@@ -84,11 +41,12 @@ struct Failure<'a> {
     item: &'a Item,
 }
 
-/// Names each message that goes back, and of each shard or partition the checkpoint: the first
-/// record of it that goes back, behind which everything comes again.
+/// Names every record that goes back or was not started, once.
 ///
-/// The event's order counts. Should a record further back in it have a lower number, it is named as
-/// well: the source takes the lowest, and nothing is lost whichever it goes by.
+/// Streams and partitions need only the first: they go on from the lowest that is named. Whoever
+/// acknowledges each record by itself (queues, pipes, Kafka's share groups) takes a record that is not
+/// named for done. A name takes fewer bytes than its record did, so the response is smaller than the
+/// event, and within Lambda's limit of 6 MB.
 ///
 /// A record that cannot be named would be taken for done. If one goes back, the invocation fails.
 pub(super) fn partial(
@@ -98,7 +56,7 @@ pub(super) fn partial(
     outcomes: &[Outcome],
 ) -> Result<Box<RawValue>, InvocationError> {
     let mut failures = Vec::new();
-    let mut lowest: HashMap<Lane<'_>, &Item> = HashMap::new();
+    let mut named = HashSet::new();
     for (record, outcome) in records.iter().zip(outcomes) {
         if outcome.is_acknowledged() {
             continue;
@@ -106,11 +64,10 @@ pub(super) fn partial(
         let Some(item) = &record.item else {
             return all_or_error(source_name, records, outcomes);
         };
-        if lowest.get(&item.lane()).is_some_and(|lowest| item.is_behind(lowest)) {
-            continue;
+        // Several records in one envelope have one name.
+        if named.insert(item) {
+            failures.push(Failure { item });
         }
-        lowest.insert(item.lane(), item);
-        failures.push(Failure { item });
     }
     to_raw_value(&Response { state, failures })
         .map_err(|_| InvocationError::Json { what: "the partial batch response" })
@@ -144,27 +101,4 @@ pub(super) fn all_or_error(
     }
     let (failed, total) = (problems.len(), outcomes.len());
     Err(InvocationError::Records { source_name, failed, total, problems: shown })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sequence_numbers_are_compared_as_numbers() {
-        for (lower, higher) in [
-            ("9", "10"),
-            ("009", "10"),
-            (
-                "49590338271490256608559692538361571095921575989136588898",
-                "49590338271490256608559692540925702759324208523137515618",
-            ),
-        ] {
-            assert_eq!(compare(lower, higher), Some(Ordering::Less));
-            assert_eq!(compare(higher, lower), Some(Ordering::Greater));
-        }
-        assert_eq!(compare("010", "10"), Some(Ordering::Equal));
-        assert_eq!(compare("", "1"), None);
-        assert_eq!(compare("a", "1"), None);
-    }
 }

@@ -116,7 +116,7 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
             Some(id) => Ok(vec![Cow::Borrowed(NAME), queue.clone(), id.clone()]),
             None => Err(Rejection::NoIdentity("messageId")),
         },
-        item: id.map(|id| Item::Message(id.into_owned())),
+        item: id.map(|id| Item::Id(id.into_owned())),
         group: group.map(|group| Arc::from(&*group)),
         priority: receives.unwrap_or(0),
         ..Record::new(record, raw, payload)

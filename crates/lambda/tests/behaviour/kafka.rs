@@ -36,11 +36,11 @@ fn partitions() -> Value {
 }
 
 #[tokio::test]
-async fn each_partition_has_its_checkpoint() {
+async fn each_partition_has_its_checkpoint_and_what_was_not_started_is_named() {
     let world = World::new();
     let function = indexed(&world, by_offset());
     let answer = world.invoke(&function, &partitions()).await.unwrap();
-    assert_eq!(answer, failures(&[("orders-0", 16), ("orders-10", 3)]));
+    assert_eq!(answer, failures(&[("orders-0", 16), ("orders-0", 17), ("orders-10", 3)]));
     world.ledger.assert_each_once(["a15", "b7", "b8"]);
     world.ledger.assert_never("a17");
     assert_eq!(world.invoke(&function, &partitions()).await.unwrap(), failures(&[]));
@@ -56,7 +56,7 @@ async fn with_order_by_key_the_rest_of_the_partition_goes_on() {
     let mut event = partitions();
     event["records"]["orders-0"].as_array_mut().unwrap().push(same_key);
     let answer = world.invoke(&function, &event).await.unwrap();
-    assert_eq!(answer, failures(&[("orders-0", 16), ("orders-10", 3)]));
+    assert_eq!(answer, failures(&[("orders-0", 16), ("orders-0", 18), ("orders-10", 3)]));
     world.ledger.assert_each_once(["a15", "a17", "b7", "b8"]);
     world.ledger.assert_never("a18");
 }
@@ -71,9 +71,38 @@ async fn records_without_a_key_keep_the_order_of_their_partition() {
         record["key"] = Value::Null;
     }
     let answer = world.invoke(&function, &topic(records)).await.unwrap();
-    assert_eq!(answer, failures(&[("orders-0", 1)]));
+    assert_eq!(answer, failures(&[("orders-0", 1), ("orders-0", 2)]));
     world.ledger.assert_each_once(["3"]);
     assert_eq!(world.ledger.total(), 1);
+}
+
+/// In queue mode the broker counts deliveries: a record that never waits is never given up unseen.
+#[tokio::test]
+async fn without_an_order_no_record_waits_for_another() {
+    let world = World::new();
+    let function = indexed(&world, by_offset().order(Order::None));
+    let records = [message(0, 1, "1", "fail"), message(0, 2, "2", ""), message(0, 3, "3", "fail")];
+    let answer = world.invoke(&function, &topic(records)).await.unwrap();
+    assert_eq!(answer, failures(&[("orders-0", 1), ("orders-0", 3)]));
+    world.ledger.assert_each_once(["2"]);
+}
+
+/// The longest names that there are, 10,000 of them: Lambda takes answers of up to 6 MB.
+#[tokio::test]
+async fn the_answer_to_the_largest_batch_is_smaller_than_the_batch() {
+    let world = World::new();
+    let function = indexed(&world, Operation::new("index").key("nowhere"));
+    let partition = format!("{}-{}", "t".repeat(249), i32::MAX);
+    let record = |n: u64| {
+        let (offset, value) = (u64::try_from(i64::MAX).unwrap() - n, base64("{}"));
+        json!({ "topic": "t".repeat(249), "partition": i32::MAX, "offset": offset, "value": value })
+    };
+    let mut event = topic([]);
+    event["records"][&partition] = (0..10_000).map(record).collect();
+    let answer = world.invoke(&function, &event).await.unwrap();
+    assert_eq!(answer["batchItemFailures"].as_array().unwrap().len(), 10_000);
+    let size = answer.to_string().len();
+    assert!(size < 4_000_000 && size < event.to_string().len(), "{size} bytes");
 }
 
 /// The same offset is the same record, unless the topic was deleted and made anew.
@@ -137,7 +166,10 @@ async fn bad_records_are_checkpoints() {
         bad["value"] = value;
         let event =
             topic([message(0, 1, "a", ""), bad, message(0, 3, "c", ""), message(1, 2, "b", "")]);
-        assert_eq!(world.invoke(&function, &event).await.unwrap(), failures(&[("orders-0", 2)]));
+        assert_eq!(
+            world.invoke(&function, &event).await.unwrap(),
+            failures(&[("orders-0", 2), ("orders-0", 3)])
+        );
     }
     world.ledger.assert_each_once(["a", "b"]);
     assert_eq!(world.ledger.total(), 2);

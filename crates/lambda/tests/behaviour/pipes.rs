@@ -4,7 +4,7 @@ use lambda_idempotency::{Function, Operation};
 use serde_json::{Value, json};
 
 use crate::{
-    support::{FIFO, World, diagnostic, grouped, order},
+    support::{FIFO, World, diagnostic, grouped, order, without},
     support_streams::{CLUSTER, change, message, put, sequence, topic},
 };
 
@@ -47,7 +47,7 @@ async fn a_fifo_queue_keeps_its_order() {
 }
 
 #[tokio::test]
-async fn streams_have_a_checkpoint() {
+async fn records_of_streams_are_named_by_their_event_ids_whether_they_failed_or_were_not_started() {
     let world = World::new();
     let list = json!([
         flat(put(1, "a", "a1", "")),
@@ -55,14 +55,29 @@ async fn streams_have_a_checkpoint() {
         flat(put(3, "b", "b2", "")),
         flat(put(4, "c", "c1", "fail")),
     ]);
-    assert_eq!(world.returned(&piped(&world), &list).await, [sequence(2)]);
+    let named = [2, 3, 4].map(|n| format!("shardId-000000000006:{}", sequence(n)));
+    assert_eq!(world.returned(&piped(&world), &list).await, named);
     world.ledger.assert_each_once(["a1"]);
     let handler = world.handler();
     let image = move |change: Value, call| handler(change["newImage"].clone(), call);
     let function = world.idempotency().pipe(Operation::new("b"), image).unwrap();
     let list = json!([change(1, "x", "x1", "fail"), change(2, "y", "y1", "")]);
-    assert_eq!(world.returned(&function, &list).await, [sequence(1)]);
+    assert_eq!(world.returned(&function, &list).await, ["e-1"]);
     world.ledger.assert_each_once(["a1", "y1"]);
+}
+
+/// A pipe would not find it by its sequence number, and take it for done.
+#[tokio::test]
+async fn a_record_of_a_stream_without_an_event_id_fails_the_invocation() {
+    let world = World::new();
+    let function = world.idempotency().pipe(Operation::new("a").key("id"), world.handler());
+    let function = function.unwrap();
+    let nameless = without(flat(put(2, "b", "b", "fail")), "eventID");
+    let list = json!([flat(put(1, "a", "a", "")), nameless]);
+    let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
+    assert_eq!(kind, "Idempotency.RecordsReturned");
+    assert!(text.contains("1 of 2 pipe"), "{text}");
+    world.ledger.assert_each_once(["a"]);
 }
 
 /// Pipes take no partial answer for these: all of it comes again, and what is done stays done.

@@ -46,11 +46,13 @@ impl Local {
         let now = Instant::now();
         match event {
             Event::Sqs(records) => self.poll(self.queue(records, now)).await,
-            Event::Stream(source, records) => self.poll(self.shards(source, records, now)).await,
+            Event::Stream(source, records) => {
+                self.poll(Box::new(self.shards(source, records, now))).await
+            }
             Event::Pipe(source, records) => {
                 let from = match source {
                     Source::Sqs => self.queue(records, now),
-                    _ => self.shards(source, records, now),
+                    _ => Box::new(self.shards(source, records, now).behind_a_pipe()),
                 };
                 self.poll(Box::new(Pipe::new(from))).await
             }
@@ -73,8 +75,8 @@ impl Local {
         Box::new(queue)
     }
 
-    fn shards(&self, source: Source, records: Vec<Value>, now: Instant) -> Box<dyn Poller> {
-        Box::new(Shards::new(source, self.streams.clone(), records, now))
+    fn shards(&self, source: Source, records: Vec<Value>, now: Instant) -> Shards {
+        Shards::new(source, self.streams.clone(), records, now)
     }
 
     /// Polls a source until nothing is left of it.

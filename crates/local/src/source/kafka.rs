@@ -1,6 +1,9 @@
 //! Kafka: an invocation gets records of several partitions, each of which goes on from its own offset.
+//!
+//! In queue mode (share groups) it does not: each record is acknowledged by itself, unless the answer names it. What AWS
+//! documents of that mode does not say so of partial answers, and this is the stricter way to read it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use serde_json::{Map, Value};
@@ -58,6 +61,7 @@ impl Poller for Kafka {
                 lane: partition.clone(),
                 serial: offset(&entry.record).unwrap_or_default(),
                 id: entry.id.clone(),
+                item: None,
                 count: entry.deliveries,
             }));
         }
@@ -70,18 +74,26 @@ impl Poller for Kafka {
     }
 
     fn settle(&mut self, batch: &Batch, result: &InvocationResult, now: Instant) -> Vec<Fate> {
-        let checkpoints = checkpoints(batch, result, self.config.report_batch_item_failures);
+        let failed = failed(batch, result, self.config.report_batch_item_failures);
         let mut fates = Vec::new();
         for (partition, lane) in &mut self.partitions {
             let taken = || batch.deliveries().iter().filter(|delivery| delivery.lane == *partition);
             if taken().next().is_none() {
                 continue;
             }
-            let progress = match &checkpoints {
+            let offsets = failed.as_ref().map(|failed| failed.get(partition));
+            let progress = match offsets {
                 None => Progress::Failed,
-                Some(offsets) => offsets.get(partition).map_or(Progress::Done, |checkpoint| {
-                    Progress::UpTo(taken().take_while(|d| d.serial < *checkpoint).count())
-                }),
+                Some(None) => Progress::Done,
+                Some(Some(offsets)) if self.config.queue_mode => {
+                    let named = taken().enumerate().filter(|(_, d)| offsets.contains(&d.serial));
+                    Progress::AllBut(named.map(|(nth, _)| nth).collect())
+                }
+                Some(Some(offsets)) => Progress::UpTo(
+                    taken()
+                        .take_while(|d| offsets.first().is_none_or(|low| d.serial < *low))
+                        .count(),
+                ),
             };
             fates.extend(lane.settle(progress, &self.config, now, &mut self.dead));
         }
@@ -97,12 +109,12 @@ impl Poller for Kafka {
     }
 }
 
-/// The lowest offset that failed of each partition; `None` if all failed.
-fn checkpoints(
+/// The offsets that failed of each partition; `None` if all failed.
+fn failed(
     batch: &Batch,
     result: &InvocationResult,
     partial: bool,
-) -> Option<BTreeMap<String, u64>> {
+) -> Option<BTreeMap<String, BTreeSet<u64>>> {
     let InvocationResult::Response(response) = result else { return None };
     let failures = match response.get("batchItemFailures") {
         Some(Value::Array(failures)) if partial => failures,
@@ -110,7 +122,7 @@ fn checkpoints(
         Some(_) if !partial => return Some(BTreeMap::new()),
         Some(_) => return None,
     };
-    let mut lowest = BTreeMap::new();
+    let mut failed: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     for failure in failures {
         let item = failure.get("itemIdentifier")?;
         let partition = item.get("partition")?.as_str()?;
@@ -119,12 +131,9 @@ fn checkpoints(
         if !batch.deliveries().iter().any(known) {
             return None;
         }
-        lowest
-            .entry(partition.to_owned())
-            .and_modify(|low: &mut u64| *low = offset.min(*low))
-            .or_insert(offset);
+        failed.entry(partition.to_owned()).or_default().insert(offset);
     }
-    Some(lowest)
+    Some(failed)
 }
 
 fn offset(record: &Value) -> Option<u64> {
@@ -170,6 +179,25 @@ mod tests {
         assert_eq!(ids(&again), ["orders-0@6", "orders-0@7"]);
         topic.settle(&again, &failing(&[]), later);
         assert_eq!(topic.next(), None);
+    }
+
+    /// One that only names the first of a partition, as a checkpoint, loses what is behind it.
+    #[test]
+    fn in_queue_mode_what_is_not_named_is_done_and_each_record_is_given_up_by_itself() {
+        let mut now = Instant::now();
+        let config = StreamConfig { queue_mode: true, max_retries: 1, ..StreamConfig::default() };
+        let mut topic = Kafka { config, ..topic(now) };
+        let batch = topic.receive(now, 0).unwrap();
+        let fates = topic.settle(&batch, &failing(&[("orders-0", 5), ("orders-0", 7)]), now);
+        assert_eq!(fates, [Fate::Returned, Fate::Done, Fate::Returned, Fate::Done, Fate::Done]);
+        now = topic.next().unwrap();
+        let again = topic.receive(now, 0).unwrap();
+        assert_eq!(ids(&again), ["orders-0@5", "orders-0@7"]);
+        let fates = topic.settle(&again, &failing(&[("orders-0", 7)]), now);
+        assert_eq!(fates, [Fate::Done, Fate::DeadLettered]);
+        assert_eq!(topic.next(), None);
+        let dead = Box::new(topic).into_dead_letters();
+        assert_eq!(dead[0].record.as_deref(), Some("orders-0@7"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! checkpoint on, and nothing behind it is read before. That ends when it succeeds, or when it was tried too often: then
 //! the poller gives the batch up, tells the on-failure destination, and goes on behind it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -24,10 +24,13 @@ pub struct StreamConfig {
     pub report_batch_item_failures: bool,
     /// How long to wait before a batch is tried again.
     pub retry_delay: Duration,
+    /// Kafka only: queue mode (share groups). Each record is acknowledged by itself, unless the answer names it, and one
+    /// that was delivered `max_retries` + 1 times is given up, whether a handler saw it or not.
+    pub queue_mode: bool,
 }
 
 impl Default for StreamConfig {
-    /// Batches of 100, partial failures on, five retries a fifth of a second apart, no splitting.
+    /// Batches of 100, partial failures on, five retries a fifth of a second apart, no splitting, no queue mode.
     fn default() -> Self {
         Self {
             batch_size: 100,
@@ -35,17 +38,20 @@ impl Default for StreamConfig {
             bisect: false,
             report_batch_item_failures: true,
             retry_delay: Duration::from_millis(200),
+            queue_mode: false,
         }
     }
 }
 
 /// What a function's answer says about the records of a lane that it was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// All done.
     Done,
     /// Done up to this one, counted from the first that was given.
     UpTo(usize),
+    /// Done but for these, counted from the first that was given: each record is acknowledged by itself.
+    AllBut(BTreeSet<usize>),
     /// The batch failed as a whole.
     Failed,
 }
@@ -116,6 +122,7 @@ impl Lane {
         let done = match progress {
             Progress::Done => taken,
             Progress::UpTo(done) => done.min(taken),
+            Progress::AllBut(failed) => return self.release(chunk, &failed, config, now, dead),
             Progress::Failed => 0,
         };
         let mut fates = vec![Fate::Done; done];
@@ -143,6 +150,39 @@ impl Lane {
         } else {
             self.chunks.push_front(chunk);
             fates.extend(vec![Fate::Returned; rest]);
+        }
+        fates
+    }
+
+    /// Lets go of what is not named, and gives up what was named too often, each record by itself.
+    fn release(
+        &mut self,
+        mut chunk: Chunk,
+        failed: &BTreeSet<usize>,
+        config: &StreamConfig,
+        now: Instant,
+        dead: &mut Vec<DeadLetter>,
+    ) -> Vec<Fate> {
+        let mut fates = Vec::new();
+        for (nth, entry) in std::mem::take(&mut chunk.entries).into_iter().enumerate() {
+            fates.push(if !failed.contains(&nth) {
+                Fate::Done
+            } else if entry.deliveries > config.max_retries {
+                dead.push(DeadLetter {
+                    source: self.source,
+                    record: entry.id,
+                    receive_count: entry.deliveries,
+                    event: entry.record,
+                });
+                Fate::DeadLettered
+            } else {
+                chunk.entries.push_back(entry);
+                Fate::Returned
+            });
+        }
+        if !chunk.entries.is_empty() {
+            self.not_before = now + config.retry_delay;
+            self.chunks.push_front(chunk);
         }
         fates
     }

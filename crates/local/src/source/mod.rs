@@ -58,7 +58,7 @@ pub enum Source {
     ActiveMq,
     /// A broker: the whole batch comes again.
     RabbitMq,
-    /// A pipe: does as its own source where that is a queue or a stream, else delivers the whole batch again.
+    /// A pipe: delivers again what is named, where its source is a queue or a stream, else the whole batch.
     Pipe,
     /// A client that waits for the answer, and sends its request again.
     Http,

@@ -1,7 +1,7 @@
 //! EventBridge Pipes: between a source's poller and the function, a pipe that hands over bare lists of records.
 //!
-//! A pipe from a queue or a stream goes by `batchItemFailures` in the answer, without being told to, as the source's own
-//! poller does; an answer that it does not understand, an error or a death sends the whole batch back. One from Kafka or
+//! A pipe from a queue or a stream goes by `batchItemFailures` in the answer, without being told to: by message ids, or by
+//! the `eventID`s of a stream's records. What is named comes again, and the rest is done. An answer that it does not understand, an error or a death sends the whole batch back. One from Kafka or
 //! a broker knows no partial answers: its batch comes again as a whole, which is no business of a poller.
 
 use std::time::Instant;
@@ -87,21 +87,38 @@ mod tests {
     }
 
     /// In a pipe, what is in `kinesis` stands beside the rest.
-    #[test]
-    fn a_stream_goes_on_from_its_checkpoint_and_is_given_up_by_the_pipe() {
-        let now = Instant::now();
+    fn stream(max_retries: u32, now: Instant) -> Pipe {
         let record = |sequence: &str| json!({ "eventID": format!("shard-0:{sequence}"), "sequenceNumber": sequence });
-        let config = StreamConfig { max_retries: 0, ..StreamConfig::default() };
+        let config = StreamConfig { max_retries, ..StreamConfig::default() };
         let records = ["1", "2", "3"].map(record).into();
-        let mut pipe = Pipe::new(Box::new(Shards::new(Source::Kinesis, config, records, now)));
+        let shards = Shards::new(Source::Kinesis, config, records, now);
+        Pipe::new(Box::new(shards.behind_a_pipe()))
+    }
+
+    #[test]
+    fn of_a_stream_what_is_named_by_its_event_id_comes_again_and_is_given_up_by_the_pipe() {
+        let now = Instant::now();
+        let mut pipe = stream(1, now);
         let batch = pipe.receive(now, 0).unwrap();
-        pipe.settle(&batch, &failing("2"), now);
+        let fates = pipe.settle(&batch, &failing("shard-0:2"), now);
+        assert_eq!(fates, [Fate::Done, Fate::Returned, Fate::Done]);
         let later = pipe.next().unwrap();
         let batch = pipe.receive(later, 0).unwrap();
-        assert_eq!(ids(&batch), ["2", "3"]);
-        let fates = pipe.settle(&batch, &InvocationResult::TimedOut, later);
-        assert_eq!(fates, [Fate::DeadLettered; 2]);
+        assert_eq!(ids(&batch), ["2"]);
+        let fates = pipe.settle(&batch, &failing("shard-0:2"), later);
+        assert_eq!(fates, [Fate::DeadLettered]);
         let dead = Box::new(pipe).into_dead_letters();
-        assert_eq!(dead.iter().map(|dead| dead.source).collect::<Vec<_>>(), [Source::Pipe; 2]);
+        assert_eq!(dead.iter().map(|dead| dead.source).collect::<Vec<_>>(), [Source::Pipe]);
+    }
+
+    #[test]
+    fn a_pipe_does_not_know_a_record_by_its_sequence_number() {
+        let now = Instant::now();
+        let mut pipe = stream(1, now);
+        let batch = pipe.receive(now, 0).unwrap();
+        assert_eq!(pipe.settle(&batch, &failing("2"), now), [Fate::Returned; 3]);
+        let again = pipe.receive(pipe.next().unwrap(), 0).unwrap();
+        let fates = pipe.settle(&again, &InvocationResult::TimedOut, now);
+        assert_eq!(fates, [Fate::DeadLettered; 3]);
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Delivery {
     /// What its source finds it by.
     pub(crate) serial: u64,
     pub(crate) id: Option<String>,
+    /// What the function's answer calls it, where that is a text.
+    pub(crate) item: Option<String>,
     /// The how manieth delivery of the record this is.
     pub(crate) count: u32,
 }

@@ -1,6 +1,9 @@
 //! Kinesis and DynamoDB streams: each shard in order, shards side by side.
+//!
+//! Lambda's event source mapping knows a record by its sequence number, and goes on from the lowest that the answer
+//! names. A pipe knows it by its `eventID`, and delivers again what is named.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -15,6 +18,7 @@ use crate::InvocationResult;
 pub struct Shards {
     source: Source,
     config: StreamConfig,
+    piped: bool,
     shards: BTreeMap<String, Lane>,
     dead: Vec<DeadLetter>,
 }
@@ -27,7 +31,13 @@ impl Shards {
             let lane = shards.entry(shard(&record)).or_insert_with(|| Lane::new(source, now));
             lane.push(sequence(&record).map(str::to_owned), record, config.batch_size);
         }
-        Self { source, config, shards, dead: Vec::new() }
+        Self { source, config, piped: false, shards, dead: Vec::new() }
+    }
+
+    /// The same, read by a pipe.
+    pub fn behind_a_pipe(mut self) -> Self {
+        self.piped = true;
+        self
     }
 }
 
@@ -44,6 +54,7 @@ impl Poller for Shards {
             lane: shard.clone(),
             serial: 0,
             id: entry.id.clone(),
+            item: if self.piped { event_id(&entry.record) } else { entry.id.clone() },
             count: entry.deliveries,
         });
         Some(Batch::new(json!({ "Records": records }), deliveries.collect()))
@@ -55,7 +66,13 @@ impl Poller for Shards {
         else {
             return Vec::new();
         };
-        let progress = progress(batch, result, self.config.report_batch_item_failures);
+        // Pipes read the answer without being told to.
+        let partial = self.piped || self.config.report_batch_item_failures;
+        let progress = match failed(batch, result, partial) {
+            None => Progress::Failed,
+            Some(failed) if self.piped => Progress::AllBut(failed),
+            Some(failed) => failed.first().map_or(Progress::Done, |lowest| Progress::UpTo(*lowest)),
+        };
         lane.settle(progress, &self.config, now, &mut self.dead)
     }
 
@@ -68,23 +85,24 @@ impl Poller for Shards {
     }
 }
 
-/// The checkpoint: the lowest sequence number in the answer. One that was not in the batch fails all of it.
-fn progress(batch: &Batch, result: &InvocationResult, partial: bool) -> Progress {
-    let InvocationResult::Response(response) = result else { return Progress::Failed };
+/// Which records the answer names; `None` if all failed. A name that was not in the batch fails all of it.
+fn failed(batch: &Batch, result: &InvocationResult, partial: bool) -> Option<BTreeSet<usize>> {
+    let InvocationResult::Response(response) = result else { return None };
     let failures = match response.get("batchItemFailures") {
         Some(Value::Array(failures)) if partial => failures,
-        None | Some(Value::Null) => return Progress::Done,
-        Some(_) if !partial => return Progress::Done,
-        Some(_) => return Progress::Failed,
+        None | Some(Value::Null) => return Some(BTreeSet::new()),
+        Some(_) if !partial => return Some(BTreeSet::new()),
+        Some(_) => return None,
     };
-    let mut checkpoint = None;
-    for failure in failures {
-        let id = failure.get("itemIdentifier").and_then(Value::as_str);
-        let at = batch.deliveries().iter().position(|d| d.id.is_some() && d.id.as_deref() == id);
-        let Some(at) = at else { return Progress::Failed };
-        checkpoint = Some(checkpoint.map_or(at, |lowest: usize| lowest.min(at)));
-    }
-    checkpoint.map_or(Progress::Done, Progress::UpTo)
+    let named = |failure: &Value| {
+        let item = failure.get("itemIdentifier").and_then(Value::as_str)?;
+        batch.deliveries().iter().position(|delivery| delivery.item.as_deref() == Some(item))
+    };
+    failures.iter().map(named).collect()
+}
+
+fn event_id(record: &Value) -> Option<String> {
+    record.get("eventID").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// `shardId-000000000006:49590338271490256608559692538361571095921575989136588898`.
