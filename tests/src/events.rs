@@ -268,12 +268,15 @@ pub fn scheduled(time: &str, order: &Value) -> Value {
     input
 }
 
-/// A request to an HTTP API, with an idempotency key.
+/// A request to an HTTP API, with a credential that nobody checks, and an idempotency key.
 #[must_use]
 pub fn request(key: Option<&str>, body: &Value) -> Value {
     let mut request = json!({
         "version": "2.0", "routeKey": "POST /orders", "rawPath": "/orders", "rawQueryString": "",
-        "headers": { "content-type": "application/json", "host": "api.example.com" },
+        "headers": {
+            "authorization": "Bearer a-token", "content-type": "application/json",
+            "host": "api.example.com",
+        },
         "requestContext": {
             "accountId": "111122223333", "apiId": "api", "domainName": "api.example.com",
             "domainPrefix": "api", "requestId": "r-1", "routeKey": "POST /orders",

@@ -330,6 +330,17 @@ fn requests_have_the_key_that_their_client_chose() {
 }
 
 #[test]
+fn requests_of_nobody_have_a_key_only_if_all_callers_are_one() {
+    let mut nobodys = request("k-1", "");
+    nobodys["headers"].as_object_mut().unwrap().remove("authorization");
+    let told = keys_of("http-nobody", &[nobodys.clone()], &["{0}"]);
+    assert_eq!(told.code, Some(1));
+    assert!(told.out.contains(".all_callers_are_one()"), "{}", told.out);
+    let told = keys_of("http-nobody", &[nobodys], &["{0}", "--all-callers-are-one"]);
+    assert_eq!(told.code, Some(0), "{}", told.out);
+}
+
+#[test]
 fn the_invocation_is_given_where_a_key_is_made_of_it() {
     let told = keys(["events/unknown.json"]);
     assert_eq!(told.code, Some(1));

@@ -53,6 +53,8 @@ fn respond(status: StatusCode, body: &str) -> Result<Response<Body>, Failure> {
 async fn main() -> Result<(), Error> {
     lambda_runtime::tracing::init_default_subscriber(); // a line for each request
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
+    // The caller is whom the API's authorizer names. Here there is none, so it is the `Authorization`
+    // header as it was sent; nobody checks it, which is for the authorizer or the handler to do.
     let charges = idempotency.http(&Operation::new("charges"))?;
     lambda_http::run(ServiceBuilder::new().layer(charges).service(service_fn(charge))).await
 }

@@ -90,6 +90,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "idempotency-key")]
     pub(crate) header: HeaderName,
 
+    /// All callers of HTTP requests share their keys, as with `HttpLayer::all_callers_are_one`
+    #[arg(long)]
+    pub(crate) all_callers_are_one: bool,
+
     /// The invocation's request id, which no event holds: the identity of a direct invocation
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     pub(crate) request_id: String,

@@ -105,6 +105,8 @@ impl<'a> Inspection<'a> {
     fn request(&self, event: &str, operation: &Operation) -> Result<Option<Record>, InspectError> {
         let layer = Idempotency::new(MemoryStore::new()).http(operation)?;
         let layer = layer.header(self.arguments.header.clone());
+        let shared = self.arguments.all_callers_are_one;
+        let layer = if shared { layer.all_callers_are_one() } else { layer };
         // Where `lambda_http` panics, that is told as what it is, and not in its words.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| ()));

@@ -1,72 +1,271 @@
-//! Who asks, and for what: the scope of a key that clients choose themselves.
+//! Who asks: a key that clients choose themselves counts for one caller.
 //!
-//! Two callers may send the same key, by chance or on purpose. Neither must get the other's result.
+//! Two callers may send the same key, by chance or on purpose, and neither must get the other's response.
+//! So a caller is what a front door has verified, or the credential that was sent; a request that shows
+//! neither is refused, unless the function says what else to go by.
+
+use std::sync::Arc;
 
 use lambda_http::{
     Request, RequestExt as _,
-    aws_lambda_events::apigw::ApiGatewayRequestAuthorizer,
-    http::{HeaderMap, header::AUTHORIZATION},
+    aws_lambda_events::apigw::{
+        ApiGatewayProxyRequestContext, ApiGatewayRequestAuthorizer,
+        ApiGatewayRequestAuthorizerIamDescription,
+    },
+    http::{
+        HeaderName, HeaderValue,
+        header::{AUTHORIZATION, COOKIE},
+    },
     request::RequestContext,
 };
 use serde_json::Value;
 
-/// The caller, as the front door knows it: the subject of a verified token, the IAM identity, the
-/// principal of a Lambda authorizer. Where it knows none, the credentials that were sent.
-pub(super) fn caller(request: &Request) -> Option<String> {
-    let context = request.request_context_ref();
-    let known = match context {
-        Some(RequestContext::ApiGatewayV1(v1)) => {
-            authorized(&v1.authorizer).or_else(|| named("iam", v1.identity.user_arn.as_deref()))
+/// How the caller of a request is found.
+#[derive(Clone)]
+pub(super) enum Callers {
+    /// By what the front door verified, or by the `Authorization` header.
+    Known,
+    /// By a header that the function names.
+    Header(HeaderName),
+    /// By the function itself.
+    Said(Arc<Said>),
+    /// All are one.
+    One,
+}
+
+pub(super) type Said = dyn Fn(&Request) -> Option<String> + Send + Sync;
+
+/// Why a request has no caller. Names the remedy, and nothing of the request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unknown {
+    /// All users of an identity pool have one role and one session name.
+    #[error(
+        "it was signed with the credentials of a Cognito identity pool and has no identity id; \
+         say who asks with `.caller(..)`"
+    )]
+    CognitoIdentity,
+    /// The authorizer let the request pass and says nothing of who sent it.
+    #[error(
+        "its authorizer names nobody (no `iss` and `sub`, no `principalId` of the caller's own); let \
+         the authorizer put `principalId` into its context, or say who asks with `.caller(..)`"
+    )]
+    Authorizer,
+    #[error("its `Authorization` header is there twice")]
+    Repeated,
+    #[error(
+        "its `Authorization` header is signed anew for each attempt, or of a scheme that is not known \
+         to stay the same; say who asks with `.caller(..)`"
+    )]
+    Scheme,
+    #[error(
+        "it has cookies and no credential; a `Cookie` header changes between attempts: read the \
+         session in `.caller(..)`"
+    )]
+    Cookies,
+    #[error(
+        "no authorizer names its caller, and it has no `Authorization` header; where other headers \
+         say who asks, name one with `.caller_from_header(..)`, or read them in `.caller(..)`; where \
+         nobody is to be told apart, say `.all_callers_are_one()`"
+    )]
+    Anonymous,
+    #[error("it has no header `{0}`, or several; the function takes its caller from that")]
+    Header(HeaderName),
+    #[error("it has a header `{0}`, and is not from a load balancer, which alone sets that")]
+    NotFromLoadBalancer(HeaderName),
+    #[error("`.caller(..)` named nobody")]
+    NotSaid,
+}
+
+impl Unknown {
+    /// Whether the function or its front door has to be changed, whatever a client sends.
+    pub(super) const fn is_the_functions(&self) -> bool {
+        matches!(self, Self::CognitoIdentity | Self::Authorizer)
+    }
+}
+
+impl Callers {
+    /// The caller of a request; `None` if all are one.
+    pub(super) fn of(&self, request: &Request) -> Result<Option<String>, Unknown> {
+        match self {
+            Self::One => Ok(None),
+            Self::Known => known(request).map(Some),
+            Self::Header(name) => in_header(request, name).map(Some),
+            Self::Said(said) => match said(request) {
+                Some(caller) if !caller.is_empty() => Ok(Some(caller)),
+                _ => Err(Unknown::NotSaid),
+            },
         }
-        Some(RequestContext::ApiGatewayV2(v2)) => v2.authorizer.as_ref().and_then(authorized),
-        _ => None,
-    };
-    known.or_else(|| sent(request.headers()))
+    }
 }
 
-/// The route of the request, if its source names one; else its path.
-pub(super) fn route(request: &Request) -> &str {
-    let route = match request.request_context_ref() {
-        Some(RequestContext::ApiGatewayV1(v1)) => v1.resource_path.as_deref(),
-        Some(RequestContext::ApiGatewayV2(v2)) => v2.route_key.as_deref(),
-        _ => None,
+/// The caller as the front door knows it; else the credential that was sent, which the function checks,
+/// if anyone: two credentials are two callers.
+fn known(request: &Request) -> Result<String, Unknown> {
+    let vouched = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV1(v1)) => rest(v1)?,
+        Some(RequestContext::ApiGatewayV2(v2)) => match &v2.authorizer {
+            Some(authorizer) => http(authorizer)?,
+            None => Vouched::ForNothing,
+        },
+        _ => Vouched::ForNothing,
     };
-    // A route for everything says nothing.
-    let specific = route.filter(|route| !route.contains("$default") && !route.contains("+}"));
-    specific.unwrap_or_else(|| request.uri().path())
+    match (vouched, credential(request)) {
+        (Vouched::For(caller), _) => Ok(caller),
+        (_, Ok(credential)) => Ok(credential),
+        (Vouched::ForSomebody, Err(_)) => Err(Unknown::Authorizer),
+        (Vouched::ForNothing, Err(unknown)) => Err(unknown),
+    }
 }
 
-fn authorized(authorizer: &ApiGatewayRequestAuthorizer) -> Option<String> {
+/// What an authorizer said.
+enum Vouched {
+    For(String),
+    /// It let the request pass, and does not say whose it is.
+    ForSomebody,
+    /// There is none.
+    ForNothing,
+}
+
+/// A REST API, or an HTTP API that sends the older form.
+fn rest(context: &ApiGatewayProxyRequestContext) -> Result<Vouched, Unknown> {
+    let identity = &context.identity;
+    if let Some(id) = filled(identity.cognito_identity_id.as_deref()) {
+        return Ok(Vouched::For(named("cognito", id)));
+    }
+    let fields = &context.authorizer.fields;
+    let by_authorizer =
+        subject(fields.get("claims")).or_else(|| principal(fields.get("principalId")));
+    if let Some(caller) = by_authorizer {
+        return Ok(Vouched::For(caller));
+    }
+    if let Some(arn) = filled(identity.user_arn.as_deref()) {
+        return iam(arn).map(Vouched::For);
+    }
+    // A context in which everything is `null` is what an API without an authorizer sends.
+    let vouched = fields.values().any(|field| !field.is_null());
+    Ok(if vouched { Vouched::ForSomebody } else { Vouched::ForNothing })
+}
+
+/// An HTTP API or a function URL.
+fn http(authorizer: &ApiGatewayRequestAuthorizer) -> Result<Vouched, Unknown> {
+    if let Some(iam) = &authorizer.iam {
+        return signed(iam).map(Vouched::For);
+    }
     if let Some(jwt) = &authorizer.jwt {
         let claim = |name| jwt.claims.get(name).map(String::as_str);
-        return subject(claim("iss"), claim("sub"));
+        let caller = issued(claim("iss"), claim("sub"));
+        return Ok(caller.map_or(Vouched::ForSomebody, Vouched::For));
     }
-    if let Some(iam) = &authorizer.iam {
-        return named("iam", iam.user_arn.as_deref());
-    }
-    // A Cognito authorizer of a REST API passes claims, a Lambda authorizer its principal.
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let claims = authorizer.fields.get("claims");
-    let claim = |name| text(claims.and_then(|claims| claims.get(name)));
-    subject(claim("iss").as_deref(), claim("sub").as_deref())
-        .or_else(|| named("principal", text(authorizer.fields.get("principalId")).as_deref()))
+    // What a Lambda authorizer puts into its context is its own affair; these two names are taken for
+    // what they are in REST APIs.
+    let fields = &authorizer.fields;
+    let caller = subject(fields.get("claims")).or_else(|| principal(fields.get("principalId")));
+    let nobody = if fields.is_empty() { Vouched::ForNothing } else { Vouched::ForSomebody };
+    Ok(caller.map_or(nobody, Vouched::For))
 }
 
-fn subject(issuer: Option<&str>, subject: Option<&str>) -> Option<String> {
-    let subject = subject.filter(|subject| !subject.is_empty())?;
-    let issuer = issuer.unwrap_or_default();
+fn signed(iam: &ApiGatewayRequestAuthorizerIamDescription) -> Result<String, Unknown> {
+    let cognito = iam.cognito_identity.as_ref();
+    if let Some(id) = cognito.and_then(|cognito| filled(cognito.identity_id.as_deref())) {
+        return Ok(named("cognito", id));
+    }
+    self::iam(iam.user_arn.as_deref().unwrap_or_default())
+}
+
+/// The session name that every user of an identity pool has.
+const COGNITO_SESSION: &str = "CognitoIdentityCredentials";
+/// How the roles of IAM Identity Center begin. Their session is named after the user.
+const IDENTITY_CENTER: &str = "AWSReservedSSO_";
+
+/// An IAM identity: a user or, of an assumed role, the role. The name of a role's session is chosen by
+/// whoever assumes it, and another for each task of a service, each of which may send the next attempt.
+fn iam(arn: &str) -> Result<String, Unknown> {
+    if !arn.starts_with("arn:") {
+        return Err(Unknown::Authorizer);
+    }
+    let role = arn.split_once(":assumed-role/").and_then(|(account, role)| {
+        let (role, session) = role.split_once('/')?;
+        Some((account, role, session))
+    });
+    match role {
+        Some((_, _, COGNITO_SESSION)) => Err(Unknown::CognitoIdentity),
+        Some((account, role, _)) if !role.starts_with(IDENTITY_CENTER) => {
+            Ok(named("role", &format!("{account} {role}")))
+        }
+        _ => Ok(named("iam", arn)),
+    }
+}
+
+/// The subject of a token: nobody without its issuer, by whom alone it is unique.
+fn issued(issuer: Option<&str>, subject: Option<&str>) -> Option<String> {
+    let (issuer, subject) = (filled(issuer)?, filled(subject)?);
     Some(format!("subject {}:{issuer}{subject}", issuer.len()))
 }
 
-fn named(kind: &str, name: Option<&str>) -> Option<String> {
-    name.filter(|name| !name.is_empty()).map(|name| format!("{kind} {name}"))
+fn subject(claims: Option<&Value>) -> Option<String> {
+    let claim = |name| claims?.get(name)?.as_str();
+    issued(claim("iss"), claim("sub"))
 }
 
-/// What the caller sent to be recognised by; verified by the function itself, if at all.
-fn sent(headers: &HeaderMap) -> Option<String> {
-    let value = |name: &str| headers.get(name).map(|value| value.as_bytes().escape_ascii());
-    let oidc = value("x-amzn-oidc-identity").map(|identity| format!("oidc {identity}"));
-    let credentials = || value(AUTHORIZATION.as_str()).map(|sent| format!("credentials {sent}"));
-    let api_key = || value("x-api-key").map(|sent| format!("api key {sent}"));
-    oidc.or_else(credentials).or_else(api_key)
+/// What AWS's sample authorizers return for everybody. An authorizer that was made from one of them and
+/// still does names nobody.
+const SAMPLES: [&str; 4] = ["user", "me", "user|a1b2c3d4", "abcdef"];
+
+fn principal(id: Option<&Value>) -> Option<String> {
+    let id = filled(id?.as_str())?;
+    (!SAMPLES.contains(&id)).then(|| named("principal", id))
+}
+
+/// Schemes whose credential stays the same from one attempt to the next, until it is renewed. Others
+/// sign each request (`AWS4-HMAC-SHA256`, `Digest`, `OAuth`, ...): every attempt would be a new caller's.
+const LASTING: [&str; 5] = ["basic", "bearer", "dpop", "token", "apikey"];
+
+/// The credential that was sent to be recognised by.
+fn credential(request: &Request) -> Result<String, Unknown> {
+    let mut sent = request.headers().get_all(AUTHORIZATION).iter();
+    let value = match (sent.next(), sent.next()) {
+        (Some(value), None) => value,
+        (Some(_), Some(_)) => return Err(Unknown::Repeated),
+        (None, _) if request.headers().contains_key(COOKIE) => return Err(Unknown::Cookies),
+        (None, _) => return Err(Unknown::Anonymous),
+    };
+    let text = value.as_bytes().trim_ascii();
+    let mut words = text.splitn(2, |byte| *byte == b' ');
+    let scheme = words.next().unwrap_or_default();
+    if scheme.is_empty() {
+        return Err(Unknown::Anonymous);
+    }
+    // One word alone is a token.
+    let lasts = LASTING.iter().any(|name| scheme.eq_ignore_ascii_case(name.as_bytes()));
+    if words.next().is_some() && !lasts {
+        return Err(Unknown::Scheme);
+    }
+    Ok(named("credential", &escaped(value)))
+}
+
+/// What only a load balancer sets; from elsewhere it is a client's own words.
+const LOAD_BALANCER: &str = "x-amzn-oidc-";
+
+fn in_header(request: &Request, name: &HeaderName) -> Result<String, Unknown> {
+    let from_load_balancer = matches!(request.request_context_ref(), Some(RequestContext::Alb(_)));
+    if name.as_str().starts_with(LOAD_BALANCER) && !from_load_balancer {
+        return Err(Unknown::NotFromLoadBalancer(name.clone()));
+    }
+    let mut sent = request.headers().get_all(name).iter();
+    match (sent.next(), sent.next()) {
+        (Some(value), None) if !value.is_empty() => Ok(named("header", &escaped(value))),
+        _ => Err(Unknown::Header(name.clone())),
+    }
+}
+
+fn escaped(value: &HeaderValue) -> String {
+    value.as_bytes().escape_ascii().to_string()
+}
+
+fn named(kind: &str, name: &str) -> String {
+    format!("{kind} {name}")
+}
+
+fn filled(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.is_empty())
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{
     HttpLayer, Settings,
-    caller::route,
+    sameness::route,
     service::{Asked, text},
 };
 use crate::{
@@ -37,8 +37,9 @@ impl HttpLayer {
     /// let event = r#"{"httpMethod":"POST","path":"/charges","body":"EUR 5.00","requestContext":{"elb":{
     ///     "targetGroupArn":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/a/b"}},
     ///     "headers":{"idempotency-key":"k-1"},"isBase64Encoded":false}"#;
-    /// let request = charges.inspect(event, &Default::default())?.unwrap();
-    /// assert_eq!(request.identity.unwrap(), ["http", "caller unknown", "POST", "/charges", "k-1"]);
+    /// let shared = charges.all_callers_are_one();
+    /// let request = shared.inspect(event, &Default::default())?.unwrap();
+    /// assert_eq!(request.identity.unwrap(), ["http", "all callers", "POST", "/charges", "k-1"]);
     /// # Ok(())
     /// # }
     /// ```
@@ -96,14 +97,18 @@ impl Settings {
         let extraction = Extraction { operation: &self.operation, tenant: Some(&asked.scope) };
         let mut key = RecordKey::of(&extraction, texts);
         if key.key.is_ok() {
-            key.fingerprint.get_or_insert_with(|| asked.fingerprint.clone());
+            key.fingerprint = Some(self.fingerprint(asked, key.fingerprint.take()));
         }
         key
     }
 
     /// The caller, recognisable and not shown.
     fn who(&self, request: &Request) -> String {
-        let Some(caller) = (self.caller)(request) else { return "caller unknown".to_owned() };
+        let caller = match self.callers.of(request) {
+            Ok(Some(caller)) => caller,
+            Ok(None) => return "all callers".to_owned(),
+            Err(_) => return "caller unknown".to_owned(),
+        };
         let mut digest = Digest::new(b"lambda-idempotency http caller 1");
         digest.part(caller.as_bytes());
         let hash = digest.hex();

@@ -3,14 +3,23 @@
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use lambda_http::{
     Body,
-    http::{HeaderName, HeaderValue, Response, StatusCode},
+    http::{HeaderName, HeaderValue, Response, StatusCode, header::SET_COOKIE},
 };
 use serde::{Deserialize, Serialize};
 
 /// The header that tells a replay from the first answer.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// A response, with nothing left out.
+/// What becomes of the cookies that a response sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cookies {
+    /// A replay sets them again.
+    Kept,
+    /// A replay may go to somebody else, who must not get a session.
+    Dropped,
+}
+
+/// A response, with nothing left out but its cookies where they may be another's.
 #[derive(Deserialize, Serialize)]
 struct Kept {
     status: u16,
@@ -27,9 +36,12 @@ enum KeptBody {
     Base64(String),
 }
 
-/// The response as JSON text; `None` if it cannot be told.
-pub(super) fn to_json(response: &Response<Body>) -> Option<String> {
-    let headers = response.headers().iter().map(|(name, value)| {
+/// The response as JSON text, its cookies included if they are the caller's own; `None` if it cannot be
+/// told.
+pub(super) fn to_json(response: &Response<Body>, cookies: Cookies) -> Option<String> {
+    let headers = response.headers().iter();
+    let headers = headers.filter(|(name, _)| cookies == Cookies::Kept || *name != SET_COOKIE);
+    let headers = headers.map(|(name, value)| {
         (name.to_string(), value.as_bytes().iter().copied().map(char::from).collect())
     });
     let body = match response.body() {
@@ -106,12 +118,20 @@ mod tests {
             [Body::Empty, Body::Text("{\"ok\":\"é\"}".into()), Body::Binary(vec![0, 255, 10])]
         {
             let first = response(body);
-            let mut again = replay(&to_json(&first).unwrap()).unwrap();
+            let mut again = replay(&to_json(&first, Cookies::Kept).unwrap()).unwrap();
             assert_eq!(again.headers_mut().remove(REPLAYED).unwrap(), "true");
             assert_eq!(again.status(), first.status());
             assert_eq!(again.headers(), first.headers());
             assert_eq!(again.body(), first.body());
         }
+    }
+
+    #[test]
+    fn cookies_that_may_be_anothers_are_left_out() {
+        let first = response(Body::Empty);
+        let again = replay(&to_json(&first, Cookies::Dropped).unwrap()).unwrap();
+        assert_eq!(again.headers().get(SET_COOKIE), None);
+        assert_eq!(again.headers().get("x-odd"), first.headers().get("x-odd"));
     }
 
     #[test]

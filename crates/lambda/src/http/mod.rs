@@ -26,14 +26,16 @@
 //! | the same, while the first is processed | 409 with `Retry-After` |
 //! | another one with the same key | 422 |
 //! | a `POST` or `PATCH` without a key | 400 |
+//! | one whose caller is not known | 403; 500 if the authorizer is to blame |
 //! | a `GET`, `PUT`, `DELETE`, ... | passes by: these methods are idempotent by themselves |
 //! | any, while the store is out of reach | 503 with `Retry-After` |
 //!
 //! The handler finds its [`Call`](crate::Call) among the extensions of the request:
 //! `request.extensions().get::<Call>()`.
 //!
-//! A key counts for one caller, one method and one route. The rest of the request (path, query, body)
-//! is its fingerprint.
+//! A key counts for one caller, one method and one route. The rest of the request (host, stage, path, query,
+//! body) is its fingerprint. Who the caller is, and what to say where no default is safe, is with
+//! [`HttpLayer::caller`].
 //!
 //! [draft]: https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
 
@@ -41,7 +43,9 @@ mod caller;
 mod header;
 mod inspect;
 mod kept;
+mod multipart;
 mod problem;
+mod sameness;
 mod service;
 
 pub use service::HttpService;
@@ -49,12 +53,13 @@ pub use service::HttpService;
 use std::{fmt, sync::Arc};
 
 use lambda_http::{
-    Request,
-    http::{HeaderName, Method, StatusCode},
+    Body, Request,
+    http::{HeaderMap, HeaderName, Method, Response, StatusCode},
 };
 use lambda_idempotency_core::batch::Engine;
 use tower_layer::Layer;
 
+use self::caller::Callers;
 use crate::{
     error::ConfigError,
     operation::{Operation, Place, Prepared},
@@ -72,11 +77,12 @@ struct Settings {
     header: HeaderName,
     methods: Vec<Method>,
     keeps: Arc<Keeps>,
-    caller: Arc<Caller>,
+    callers: Callers,
+    amends: Option<Arc<Amends>>,
 }
 
 type Keeps = dyn Fn(StatusCode) -> bool + Send + Sync;
-type Caller = dyn Fn(&Request) -> Option<String> + Send + Sync;
+type Amends = dyn Fn(&HeaderMap, &mut Response<Body>) + Send + Sync;
 
 impl HttpLayer {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, ConfigError> {
@@ -88,7 +94,8 @@ impl HttpLayer {
             header: HeaderName::from_static("idempotency-key"),
             methods: vec![Method::POST, Method::PATCH],
             keeps: Arc::new(kept::comes_of_the_work),
-            caller: Arc::new(caller::caller),
+            callers: Callers::Known,
+            amends: None,
         })))
     }
 
@@ -122,16 +129,85 @@ impl HttpLayer {
         self.with(|settings| settings.keeps = Arc::new(keeps))
     }
 
-    /// Who asks: a text that stays the same for a caller and differs between callers. Default: the
-    /// subject of the token or the identity that the authorizer found; where there is no authorizer,
-    /// the `Authorization` header or `x-api-key` as it was sent. **Name it yourself where clients
-    /// renew their token between attempts and no authorizer reads it**: with another token, a second
-    /// attempt would count as another caller's.
+    /// Who asks: a text that stays the same for a caller and differs between callers. `None` or an empty
+    /// text means that it is not known, and the request is refused with a 403.
+    ///
+    /// Default: what the front door verified (the identity id of a Cognito identity pool, `iss` and `sub`
+    /// of a token, the `principalId` of a Lambda authorizer, the IAM user or role), else the
+    /// `Authorization` header as it was sent; a request with none of these is refused. **Name the caller
+    /// yourself** where sessions are in cookies, where an authorizer names nobody, where people share an
+    /// IAM role, and where clients renew their token between attempts and no authorizer reads it: with
+    /// another token, a second attempt would count as another caller's.
+    ///
+    /// What it returns must be verified, since whoever can choose it gets another's responses.
+    ///
+    /// ```
+    /// use lambda_http::{Request, RequestExt as _, request::RequestContext};
+    /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
+    /// /// A Lambda authorizer of an HTTP API puts the user into its context.
+    /// fn user(request: &Request) -> Option<String> {
+    ///     let Some(RequestContext::ApiGatewayV2(context)) = request.request_context_ref() else {
+    ///         return None;
+    ///     };
+    ///     let authorizer = context.authorizer.as_ref()?;
+    ///     Some(authorizer.fields.get("userId")?.as_str()?.to_owned())
+    /// }
+    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// let charges = idempotency.http(&Operation::new("charges"))?.caller(user);
+    /// # let _ = charges;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn caller(
         self,
         caller: impl Fn(&Request) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.with(|settings| settings.caller = Arc::new(caller))
+        self.with(|settings| settings.callers = Callers::Said(Arc::new(caller)))
+    }
+
+    /// Who asks is in this header, as a text or a credential that belongs to one caller. A request that
+    /// does not have it once, and not empty, is refused with a 403.
+    ///
+    /// **Only for headers that a client cannot choose freely**: credentials that the function or its front
+    /// door verifies, and what a front door sets on each request. `x-api-key` is one only if each caller
+    /// has a key of its own. `x-amzn-oidc-identity` is believed from load balancers alone, and only sound
+    /// where *every* rule that leads to the function authenticates: a load balancer overwrites the header
+    /// where it authenticates, and passes on a client's own where it does not. To be sure, verify the
+    /// signature of `x-amzn-oidc-data` in [`caller`](Self::caller).
+    pub fn caller_from_header(self, name: HeaderName) -> Self {
+        self.with(|settings| settings.callers = Callers::Header(name))
+    }
+
+    /// Takes all callers for one: for open APIs, and where nobody is to be told apart. **Whoever sends the
+    /// key of another gets the response of that**, so clients need keys that cannot be guessed. Cookies
+    /// that the first response set are not set by its replays.
+    pub fn all_callers_are_one(self) -> Self {
+        self.with(|settings| settings.callers = Callers::One)
+    }
+
+    /// Amends the problems that clients get in place of the handler's response, given the headers of the
+    /// request: for CORS, or a format of your own. The handler's responses and their replays do not pass
+    /// here. A layer *around* this one (tower-http's `CorsLayer`) amends all of them.
+    ///
+    /// ```
+    /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
+    /// use lambda_http::http::{HeaderValue, header::ACCESS_CONTROL_ALLOW_ORIGIN};
+    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// let charges = idempotency.http(&Operation::new("charges"))?.amend_problems(|_, problem| {
+    ///     let shop = HeaderValue::from_static("https://shop.example.com");
+    ///     problem.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, shop);
+    /// });
+    /// # let _ = charges;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn amend_problems(
+        self,
+        amends: impl Fn(&HeaderMap, &mut Response<Body>) + Send + Sync + 'static,
+    ) -> Self {
+        self.with(|settings| settings.amends = Some(Arc::new(amends)))
     }
 
     fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {

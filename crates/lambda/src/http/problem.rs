@@ -12,9 +12,15 @@ use lambda_http::{
 use lambda_idempotency_core::{clock::Timestamp, outcome::Outcome};
 use serde_json::json;
 
+use super::caller::Unknown;
+
 /// Where the problems are explained.
 const TYPES: &str =
     "https://github.com/lambda-idempotency/lambda-idempotency/blob/main/docs/sources/http.md";
+
+/// The most seconds that a client is asked to wait for a request that is being processed: most are done
+/// long before their lease ends.
+const LONGEST_WAIT: u64 = 2;
 
 /// One kind of problem.
 pub(super) struct Problem {
@@ -23,6 +29,8 @@ pub(super) struct Problem {
     name: &'static str,
     title: &'static str,
     detail: String,
+    /// What the developer is told, and the client is not.
+    why: Option<String>,
     /// Seconds after which the same request may succeed.
     retry_after: Option<u64>,
 }
@@ -30,16 +38,44 @@ pub(super) struct Problem {
 impl Problem {
     /// The key is missing, or not one.
     pub(super) fn key(title: &'static str, detail: String) -> Self {
-        Self { status: StatusCode::BAD_REQUEST, name: "key", title, detail, retry_after: None }
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            name: "key",
+            title,
+            detail,
+            why: None,
+            retry_after: None,
+        }
     }
 
     fn new(status: StatusCode, name: &'static str, title: &'static str, detail: &str) -> Self {
-        Self { status, name, title, detail: detail.to_owned(), retry_after: None }
+        Self { status, name, title, detail: detail.to_owned(), why: None, retry_after: None }
     }
 
     const fn after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self
+    }
+
+    /// Nobody knows whose request it is. Only what the function or its front door lacks is an error of the
+    /// server: a client that leaves its credentials out must not set off alarms.
+    pub(super) fn caller(unknown: &Unknown) -> Self {
+        let told = if unknown.is_the_functions() {
+            Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "caller",
+                "The request was not processed",
+                "The service cannot tell who sent it. Its log says why.",
+            )
+        } else {
+            Self::new(
+                StatusCode::FORBIDDEN,
+                "caller",
+                "The request does not say who sends it",
+                "Send it with your credentials.",
+            )
+        };
+        Self { why: Some(unknown.to_string()), ..told }
     }
 
     /// What an outcome means to a client; `None` if the handler's response is what it gets.
@@ -51,7 +87,7 @@ impl Problem {
                 "A request with this key is being processed",
                 "Send the same request again later to get its response.",
             )
-            .after(until.since(now).as_millis().div_ceil(1000).max(1).try_into().unwrap_or(1)),
+            .after(until.since(now).as_secs().clamp(1, LONGEST_WAIT)),
             Outcome::Fenced => Self::new(
                 StatusCode::CONFLICT,
                 "in-progress",
@@ -115,9 +151,10 @@ impl Problem {
         )
     }
 
-    /// What it says, in a line.
+    /// What it says, in a line, to a developer.
     pub(super) fn describe(&self) -> String {
-        format!("{} {}: {}", self.status.as_u16(), self.title, self.detail)
+        let detail = self.why.as_ref().unwrap_or(&self.detail);
+        format!("{} {}: {detail}", self.status.as_u16(), self.title)
     }
 
     pub(super) fn into_response(self) -> Response<Body> {

@@ -5,13 +5,15 @@ use std::{
     task::{Context, Poll},
 };
 
-use lambda_http::{Body, IntoResponse, Request, RequestExt as _, http::Response};
+use lambda_http::{
+    Body, IntoResponse, Request, RequestExt as _,
+    http::{HeaderMap, Response},
+};
 use lambda_idempotency_core::{
     batch::{AfterFailure, Batch, Delivery, Job, Returned, Work},
     call::RecordId,
     clock::BoxFuture,
     failure::Failure,
-    key::Digest,
     outcome::Outcome,
     policy::MissingKey,
     record::Fingerprint,
@@ -20,10 +22,11 @@ use tower_service::Service;
 
 use super::{
     Settings,
-    caller::route,
+    caller::Callers,
     header,
-    kept::{replay, to_json},
+    kept::{Cookies, replay, to_json},
     problem::Problem,
+    sameness,
 };
 use crate::{
     delivery::{Extraction, Texts},
@@ -94,9 +97,12 @@ impl Settings {
         let deadline = context.and_then(deadline);
         let id = context.map_or("", |context| context.request_id.as_str());
         let record = RecordId::new("http", id);
+        // The handler gets the request; what amends problems may need its headers then.
+        let headers = self.amends.is_some().then(|| request.headers().clone());
+        let problem = |problem| self.problem(problem, headers.as_ref());
         let asked = match self.asked(&request) {
             Ok(asked) => asked,
-            Err(problem) => return Ok(problem.into_response()),
+            Err(refused) => return Ok(problem(refused)),
         };
         // A copy, since the handler gets the request; only where an expression looks into it.
         let looks = self.operation.names_key() || self.operation.fingerprint.is_some();
@@ -116,7 +122,16 @@ impl Settings {
         };
         let outcome = self.engine.run(batch).await.pop();
         let response = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.respond(outcome, response)
+        self.respond(outcome, response, problem)
+    }
+
+    /// A problem as the client gets it.
+    fn problem(&self, problem: Problem, headers: Option<&HeaderMap>) -> Response<Body> {
+        let mut response = problem.into_response();
+        if let (Some(amends), Some(headers)) = (&self.amends, headers) {
+            amends(headers, &mut response);
+        }
+        response
     }
 
     /// The handler's call. Its response goes past the engine, which is told what to keep of it.
@@ -128,12 +143,13 @@ impl Settings {
         S::Future: Send,
     {
         let (slot, keeps) = (Arc::clone(slot), Arc::clone(&self.keeps));
+        let cookies = self.cookies();
         Box::new(move |call| {
             Box::pin(async move {
                 request.extensions_mut().insert(call);
                 let response = inner.call(request).await.map_err(Into::into)?;
                 let response = response.into_response().await;
-                let kept = keeps(response.status()).then(|| to_json(&response));
+                let kept = keeps(response.status()).then(|| to_json(&response, cookies));
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
                 match kept {
                     None => Ok(Returned::Declined),
@@ -148,14 +164,29 @@ impl Settings {
 
     /// What the request asks for, and in whose name.
     pub(super) fn asked(&self, request: &Request) -> Result<Asked, Problem> {
+        let key = self.header_key(request)?;
+        let is_keyed = key.is_some() || self.operation.names_key();
+        // Without a key it is of no importance who asks.
+        let caller = if is_keyed { self.caller(request)? } else { None };
+        let form = &self.operation.form;
+        let target = sameness::target(request, form);
+        let fingerprint = match self.operation.fingerprint {
+            Some(_) => Compared::Selection { target },
+            None => Compared::Whole(sameness::with_body(&target, request, form)),
+        };
+        Ok(Asked { key, scope: sameness::scope(request, caller.as_deref()), fingerprint })
+    }
+
+    /// The key in the header. An operation that takes its key from the body does not look there.
+    fn header_key(&self, request: &Request) -> Result<Option<String>, Problem> {
+        if self.operation.names_key() {
+            return Ok(None);
+        }
         let key = header::key(request.headers(), &self.header).map_err(|error| {
             let detail = format!("The header `{}` cannot be read: {error}.", self.header);
             Problem::key("The idempotency key cannot be read", detail)
         })?;
-        if key.is_none()
-            && !self.operation.names_key()
-            && self.operation.policy.missing_key != MissingKey::RunUnprotected
-        {
+        if key.is_none() && self.operation.policy.missing_key != MissingKey::RunUnprotected {
             let detail = format!(
                 "Send the header `{}` with a value of your own for each request, such as a UUID, and \
                  the same value when you send the request again.",
@@ -163,20 +194,26 @@ impl Settings {
             );
             return Err(Problem::key("The request has no idempotency key", detail));
         }
-        let mut scope = Digest::new(b"lambda-idempotency http scope 1");
-        let tenant = request.lambda_context_ref().and_then(|c| c.tenant_id.as_deref());
-        let caller = (self.caller)(request);
-        for part in [tenant, caller.as_deref()] {
-            scope.part(if part.is_some() { b"1" } else { b"0" });
-            scope.part(part.unwrap_or_default().as_bytes());
-        }
-        scope.part(request.method().as_str().as_bytes());
-        scope.part(route(request).as_bytes());
-        let mut fingerprint = Digest::new(b"lambda-idempotency http fingerprint 1");
-        fingerprint.part(request.uri().path().as_bytes());
-        fingerprint.part(query(request).as_bytes());
-        fingerprint.part(request.body());
-        Ok(Asked { key, scope: scope.hex(), fingerprint: Fingerprint::new(fingerprint.hex()) })
+        Ok(key)
+    }
+
+    /// Who asks; `None` if all callers are one. Where that is not known, the log says why.
+    fn caller(&self, request: &Request) -> Result<Option<String>, Problem> {
+        self.callers.of(request).map_err(|unknown| {
+            let operation = &*self.operation.name;
+            if unknown.is_the_functions() {
+                tracing::error!(operation, "request refused, its caller is not known: {unknown}");
+            } else {
+                tracing::warn!(operation, "request refused, its caller is not known: {unknown}");
+            }
+            Problem::caller(&unknown)
+        })
+    }
+
+    /// Whether a replay may set the cookies of the first response: only if it goes to the same caller.
+    fn cookies(&self) -> Cookies {
+        let shared = matches!(self.callers, Callers::One) || self.operation.spoken.is_some();
+        if shared { Cookies::Dropped } else { Cookies::Kept }
     }
 
     fn work<'w>(&self, asked: &'w Asked, body: &'w str, job: Job<'w>) -> Work<'w> {
@@ -184,9 +221,22 @@ impl Settings {
         let extraction = Extraction { operation: &self.operation, tenant: Some(&asked.scope) };
         let mut work = extraction.work(texts, |_| Ok(job));
         if let Work::Keyed { fingerprint, .. } = &mut work {
-            fingerprint.get_or_insert_with(|| asked.fingerprint.clone());
+            *fingerprint = Some(self.fingerprint(asked, fingerprint.take()));
         }
         work
+    }
+
+    /// What must agree between two requests of a key: always what they ask for, and of their body what
+    /// the operation says. A dialect's own fingerprint stays as the other library writes it.
+    pub(super) fn fingerprint(&self, asked: &Asked, own: Option<Fingerprint>) -> Fingerprint {
+        match (&asked.fingerprint, own) {
+            (Compared::Selection { target }, Some(selection)) => {
+                sameness::with_selection(target, &selection, &self.operation.form)
+            }
+            (Compared::Selection { target }, None) => Fingerprint::new(target.clone()),
+            (Compared::Whole(_), Some(of_dialect)) => of_dialect,
+            (Compared::Whole(whole), None) => whole.clone(),
+        }
     }
 
     /// What a key is looked for in; `None` if the request has none, and may go without.
@@ -203,10 +253,11 @@ impl Settings {
         &self,
         outcome: Option<Outcome>,
         response: Option<Response<Body>>,
+        problem: impl Fn(Problem) -> Response<Body>,
     ) -> Result<Response<Body>, InvocationError> {
         let Some(outcome) = outcome else { return Err(RunError::OutOfTime.into()) };
-        if let Some(problem) = Problem::of(&outcome, self.engine.clock().now()) {
-            return Ok(problem.into_response());
+        if let Some(told) = Problem::of(&outcome, self.engine.clock().now()) {
+            return Ok(problem(told));
         }
         match (outcome, response) {
             (
@@ -216,7 +267,7 @@ impl Settings {
                 _,
             ) => {
                 let again = outcome.as_deref().and_then(replay);
-                Ok(again.unwrap_or_else(|| Problem::lost().into_response()))
+                Ok(again.unwrap_or_else(|| problem(Problem::lost())))
             }
             (_, Some(response)) => Ok(response),
             (Outcome::Failed { failure, .. }, None) => Err(failed(failure)),
@@ -230,19 +281,18 @@ pub(super) fn text(body: &Body) -> &str {
     std::str::from_utf8(body).unwrap_or_default()
 }
 
-/// The query, its parameters in the order of their names: REST APIs and load balancers hand them over
-/// in a map, out of which they come in another order each time.
-fn query(request: &Request) -> String {
-    let query = request.uri().query().unwrap_or_default();
-    let mut parameters: Vec<&str> = query.split('&').collect();
-    // Stable: the values of one name stay in their order.
-    parameters.sort_by_key(|parameter| parameter.split('=').next());
-    parameters.join("&")
-}
-
 /// A request's key, and what it counts for.
 pub(super) struct Asked {
+    /// The key in its header, if it is taken from there.
     pub(super) key: Option<String>,
     pub(super) scope: String,
-    pub(super) fingerprint: Fingerprint,
+    fingerprint: Compared,
+}
+
+/// What is compared between two requests of a key.
+enum Compared {
+    /// What they ask for, and what an expression selects of their body.
+    Selection { target: String },
+    /// That and their whole body.
+    Whole(Fingerprint),
 }

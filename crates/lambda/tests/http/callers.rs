@@ -1,134 +1,326 @@
-//! Nobody gets another's response: what a key counts for.
+//! Nobody gets another's response: for whom a key counts, and who is refused.
 
 use lambda_http::{
     Request, RequestExt as _,
-    aws_lambda_events::apigw::{
-        ApiGatewayProxyRequestContext, ApiGatewayRequestAuthorizer,
-        ApiGatewayRequestAuthorizerIamDescription, ApiGatewayRequestAuthorizerJwtDescription,
-        ApiGatewayV2httpRequestContext,
+    aws_lambda_events::{
+        alb::AlbTargetGroupRequestContext,
+        apigw::{
+            ApiGatewayProxyRequestContext, ApiGatewayRequestAuthorizer,
+            ApiGatewayV2httpRequestContext,
+        },
     },
-    http::Method,
+    http::HeaderName,
     request::RequestContext,
 };
-use serde_json::json;
+use lambda_idempotency::{MissingKey, http::HttpLayer};
+use serde_json::{Value, json};
 
-use crate::support::{World, charges, post, request};
+use crate::support::{Answer, World, charges, post};
 
-/// Whether the second of two requests is answered with the first's response.
-async fn shares(first: Request, second: Request) -> bool {
-    let world = World::new();
-    let layer = world.layer(&charges());
-    assert_eq!(world.answer(&layer, first).await.status, 201);
-    let second = world.answer(&layer, second).await;
-    assert_eq!(second.status, 201);
-    assert_eq!(world.calls(), if second.replayed { 1 } else { 2 });
-    second.replayed
-}
-
-fn with(authorizer: ApiGatewayRequestAuthorizer, route: Option<&str>) -> Request {
-    let mut context = ApiGatewayV2httpRequestContext::default();
-    context.authorizer = Some(authorizer);
-    context.route_key = route.map(str::to_owned);
-    post("k-1", "").with_request_context(RequestContext::ApiGatewayV2(context))
-}
-
-fn token(subject: &str, issuer: &str) -> ApiGatewayRequestAuthorizer {
-    let mut jwt = ApiGatewayRequestAuthorizerJwtDescription::default();
-    jwt.claims.insert("sub".to_owned(), subject.to_owned());
-    jwt.claims.insert("iss".to_owned(), issuer.to_owned());
-    let mut authorizer = ApiGatewayRequestAuthorizer::default();
-    authorizer.jwt = Some(jwt);
-    authorizer
-}
-
-fn rest(fields: serde_json::Value) -> Request {
-    let mut context = ApiGatewayProxyRequestContext::default();
-    context.authorizer.fields = serde_json::from_value(fields).unwrap();
-    post("k-1", "").with_request_context(RequestContext::ApiGatewayV1(context))
+/// A request that says nothing of who sends it.
+fn bare() -> Request {
+    let mut request = post("k-1", "");
+    request.headers_mut().remove("authorization");
+    request
 }
 
 fn sent(header: &'static str, value: &str) -> Request {
-    let mut request = post("k-1", "");
+    let mut request = bare();
     request.headers_mut().insert(header, value.parse().unwrap());
     request
 }
 
+/// Through an HTTP API or a function URL whose authorizer says this.
+fn http_api(authorizer: Value) -> Request {
+    let mut context = ApiGatewayV2httpRequestContext::default();
+    context.authorizer = serde_json::from_value(authorizer).unwrap();
+    bare().with_request_context(RequestContext::ApiGatewayV2(context))
+}
+
+fn token(issuer: &str, subject: &str) -> Request {
+    http_api(json!({ "jwt": { "claims": { "iss": issuer, "sub": subject } } }))
+}
+
+fn lambda(context: Value) -> Request {
+    http_api(json!({ "lambda": context }))
+}
+
+fn signed(arn: &str, cognito: Option<&str>) -> Request {
+    let cognito = cognito.map(|id| json!({ "amr": ["authenticated"], "identityId": id }));
+    http_api(json!({ "iam": { "userArn": arn, "cognitoIdentity": cognito } }))
+}
+
+/// Through a REST API with this authorizer and identity.
+fn rest(authorizer: Value, identity: Value) -> Request {
+    let mut context = ApiGatewayProxyRequestContext::default();
+    let mut said = ApiGatewayRequestAuthorizer::default();
+    said.fields = serde_json::from_value(authorizer).unwrap();
+    context.authorizer = said;
+    context.identity = serde_json::from_value(identity).unwrap();
+    bare().with_request_context(RequestContext::ApiGatewayV1(context))
+}
+
+fn load_balancer(mut request: Request, headers: &[(&'static str, &str)]) -> Request {
+    for (name, value) in headers {
+        request.headers_mut().append(*name, value.parse().unwrap());
+    }
+    let context = AlbTargetGroupRequestContext::default();
+    request.with_request_context(RequestContext::Alb(context))
+}
+
+/// Whether the second of two requests is answered with the first's response.
+async fn shares_by(layer: &HttpLayer, world: &World, first: Request, second: Request) -> bool {
+    assert_eq!(world.answer(layer, first).await.status, 201);
+    let second = world.answer(layer, second).await;
+    assert_eq!(second.status, 201, "{}", second.body);
+    assert_eq!(world.calls(), if second.replayed { 1 } else { 2 });
+    second.replayed
+}
+
+async fn shares(first: Request, second: Request) -> bool {
+    let world = World::new();
+    shares_by(&world.layer(&charges()), &world, first, second).await
+}
+
+async fn told_by(layer: &HttpLayer, world: &World, request: Request) -> Answer {
+    let answer = world.answer(layer, request).await;
+    assert_eq!(answer.kind(), "caller");
+    assert_eq!((world.calls(), world.store.write_calls()), (0, 0));
+    answer
+}
+
+/// The status with which a request is refused because nobody knows whose it is.
+async fn refused(request: Request) -> u16 {
+    let world = World::new();
+    told_by(&world.layer(&charges()), &world, request).await.status
+}
+
+const COGNITO: &str =
+    "arn:aws:sts::111122223333:assumed-role/Cognito_Users/CognitoIdentityCredentials";
+
+#[tokio::test]
+async fn users_of_a_cognito_identity_pool_are_told_apart_by_their_identity_id() {
+    let over_http = |id| signed(COGNITO, Some(id));
+    let over_rest =
+        |id: &str| rest(json!({}), json!({ "userArn": COGNITO, "cognitoIdentityId": id }));
+    assert!(shares(over_http("eu-west-1:ann"), over_http("eu-west-1:ann")).await);
+    assert!(!shares(over_http("eu-west-1:ann"), over_http("eu-west-1:bob")).await);
+    assert!(shares(over_rest("eu-west-1:ann"), over_rest("eu-west-1:ann")).await);
+    assert!(!shares(over_rest("eu-west-1:ann"), over_rest("eu-west-1:bob")).await);
+}
+
+#[tokio::test]
+async fn a_user_of_an_identity_pool_whose_identity_id_is_missing_is_refused() {
+    assert_eq!(refused(signed(COGNITO, None)).await, 500);
+    assert_eq!(refused(rest(json!({}), json!({ "userArn": COGNITO }))).await, 500);
+}
+
+#[tokio::test]
+async fn tasks_of_one_role_are_one_caller() {
+    let session = |name: &str| format!("arn:aws:sts::111122223333:assumed-role/shop/{name}");
+    let task = |name: &str| signed(&session(name), None);
+    assert!(shares(task("task-1"), task("task-2")).await, "over an HTTP API");
+    let task = |name: &str| rest(json!({}), json!({ "userArn": session(name) }));
+    assert!(shares(task("task-1"), task("task-2")).await, "over a REST API");
+}
+
+#[tokio::test]
+async fn iam_users_roles_and_accounts_are_told_apart() {
+    let arns = [
+        "arn:aws:iam::111122223333:user/ann",
+        "arn:aws:iam::111122223333:user/bob",
+        "arn:aws:iam::444455556666:user/ann",
+        "arn:aws:sts::111122223333:assumed-role/shop/task-1",
+        "arn:aws:sts::111122223333:assumed-role/bank/task-1",
+        "arn:aws:sts::444455556666:assumed-role/shop/task-1",
+        // People have a role of IAM Identity Center in common, and a session each.
+        "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Shop_0123456789abcdef/ann@example.com",
+        "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Shop_0123456789abcdef/bob@example.com",
+        "arn:aws:sts::111122223333:federated-user/ann",
+    ];
+    let world = World::new();
+    let layer = world.layer(&charges());
+    for again in [false, true] {
+        for arn in arns {
+            let answer = world.answer(&layer, signed(arn, None)).await;
+            assert_eq!((answer.status, answer.replayed), (201, again), "{arn}");
+        }
+    }
+    for nobody in ["", "anonymous"] {
+        assert_eq!(refused(signed(nobody, None)).await, 500, "{nobody}");
+    }
+}
+
 #[tokio::test]
 async fn subjects_of_tokens_are_told_apart() {
-    let ann = || with(token("ann", "https://a"), None);
-    assert!(shares(ann(), ann()).await);
-    assert!(!shares(ann(), with(token("bob", "https://a"), None)).await);
-    assert!(!shares(ann(), with(token("ann", "https://b"), None)).await);
-    assert!(!shares(with(token("b", "a"), None), with(token("ab", ""), None)).await);
-}
-
-#[tokio::test]
-async fn a_renewed_token_of_the_same_subject_is_the_same_caller() {
-    let mut renewed = with(token("ann", "https://a"), None);
-    renewed.headers_mut().insert("authorization", "Bearer new".parse().unwrap());
-    assert!(shares(with(token("ann", "https://a"), None), renewed).await);
-}
-
-#[tokio::test]
-async fn iam_identities_and_principals_are_told_apart() {
-    let iam = |arn: &str| {
-        let mut iam = ApiGatewayRequestAuthorizerIamDescription::default();
-        iam.user_arn = Some(arn.to_owned());
-        let mut authorizer = ApiGatewayRequestAuthorizer::default();
-        authorizer.iam = Some(iam);
-        with(authorizer, None)
-    };
-    assert!(shares(iam("arn:a"), iam("arn:a")).await);
-    assert!(!shares(iam("arn:a"), iam("arn:b")).await);
-    let principal = |name: &str| rest(json!({ "principalId": name }));
-    assert!(shares(principal("ann"), principal("ann")).await);
-    assert!(!shares(principal("ann"), principal("bob")).await);
-    let cognito = |subject: &str| rest(json!({ "claims": { "sub": subject, "iss": "c" } }));
+    assert!(shares(token("https://a", "ann"), token("https://a", "ann")).await);
+    assert!(!shares(token("https://a", "ann"), token("https://a", "bob")).await);
+    assert!(!shares(token("https://a", "ann"), token("https://b", "ann")).await);
+    assert!(!shares(token("a", "bc"), token("ab", "c")).await);
+    let cognito =
+        |subject: &str| rest(json!({ "claims": { "sub": subject, "iss": "c" } }), json!({}));
+    assert!(shares(cognito("ann"), cognito("ann")).await);
     assert!(!shares(cognito("ann"), cognito("bob")).await);
 }
 
 #[tokio::test]
-async fn without_an_authorizer_the_credentials_tell() {
-    for header in ["authorization", "x-api-key", "x-amzn-oidc-identity"] {
-        assert!(shares(sent(header, "a"), sent(header, "a")).await, "{header}");
-        assert!(!shares(sent(header, "a"), sent(header, "b")).await, "{header}");
-        assert!(!shares(sent(header, "a"), post("k-1", "")).await, "{header}");
-    }
-    assert!(!shares(sent("authorization", "a"), sent("x-api-key", "a")).await);
+async fn a_renewed_token_of_the_same_subject_is_the_same_caller() {
+    let mut renewed = token("https://a", "ann");
+    renewed.headers_mut().insert("authorization", "Bearer new".parse().unwrap());
+    assert!(shares(token("https://a", "ann"), renewed).await);
 }
 
 #[tokio::test]
-async fn the_user_can_say_who_asks() {
+async fn principals_of_lambda_authorizers_are_told_apart() {
+    let over_rest = |name: &str| rest(json!({ "principalId": name }), json!({}));
+    let over_http = |name: &str| lambda(json!({ "principalId": name }));
+    for principal in [over_rest, over_http] as [fn(&str) -> Request; 2] {
+        assert!(shares(principal("ann"), principal("ann")).await);
+        assert!(!shares(principal("ann"), principal("bob")).await);
+    }
+}
+
+#[tokio::test]
+async fn a_lambda_authorizer_that_names_nobody_is_no_caller() {
+    for context in [json!({ "plan": "gold" }), json!({ "claims": { "sub": "ann" } })] {
+        assert_eq!(refused(lambda(context)).await, 500);
+    }
+    assert_eq!(refused(http_api(json!({ "jwt": { "claims": { "scope": "pay" } } }))).await, 500);
+    // What was sent to it tells callers apart.
+    let with = |token: &str| {
+        let mut request = lambda(json!({ "plan": "gold" }));
+        request.headers_mut().insert("authorization", token.parse().unwrap());
+        request
+    };
+    assert!(shares(with("Bearer a"), with("Bearer a")).await);
+    assert!(!shares(with("Bearer a"), with("Bearer b")).await);
+}
+
+#[tokio::test]
+async fn the_constant_principals_of_sample_authorizers_are_nobody() {
+    for name in ["user", "me", "user|a1b2c3d4", "abcdef"] {
+        assert_eq!(refused(rest(json!({ "principalId": name }), json!({}))).await, 500, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn without_an_authorizer_the_credential_tells() {
+    for credential in ["Bearer a", "Basic YTpi", "DPoP a", "a-token"] {
+        let ann = || sent("authorization", credential);
+        assert!(shares(ann(), ann()).await, "{credential}");
+        assert!(!shares(ann(), sent("authorization", "Bearer b")).await, "{credential}");
+    }
+}
+
+#[tokio::test]
+async fn a_credential_that_is_another_for_each_attempt_is_no_caller() {
+    for credential in [
+        "AWS4-HMAC-SHA256 Credential=AKIA/20260101/eu-west-1/lambda/aws4_request, Signature=1",
+        "Digest username=\"ann\", nc=00000001",
+        "OAuth oauth_nonce=\"1\"",
+        "Negotiate YII=",
+    ] {
+        assert_eq!(refused(sent("authorization", credential)).await, 403, "{credential}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_say_who_sends_it_is_refused() {
+    assert_eq!(refused(bare()).await, 403);
+    assert_eq!(refused(sent("authorization", "")).await, 403);
+    assert_eq!(refused(sent("cookie", "session=ann")).await, 403, "another at each attempt");
+    assert_eq!(refused(sent("x-api-key", "shop")).await, 403, "an application's, not a caller's");
+    assert_eq!(refused(http_api(Value::Null)).await, 403);
+    let nothing = json!({ "claims": null, "scopes": null });
+    assert_eq!(refused(rest(nothing, json!({}))).await, 403, "an API without an authorizer");
+    let twice = [("authorization", "Bearer a"), ("authorization", "Bearer b")];
+    assert_eq!(refused(load_balancer(bare(), &twice)).await, 403);
+}
+
+#[tokio::test]
+async fn a_client_cannot_name_somebody_else_in_the_header_of_load_balancers() {
+    assert_eq!(refused(sent("x-amzn-oidc-identity", "ann")).await, 403);
+    let identity = [("x-amzn-oidc-identity", "ann")];
+    assert_eq!(refused(load_balancer(bare(), &identity)).await, 403, "unless the function says so");
+    let bob = || load_balancer(post("k-1", ""), &identity);
+    assert!(shares(bob(), post("k-1", "")).await, "his credential counts, and nothing else");
+}
+
+#[tokio::test]
+async fn the_header_of_load_balancers_is_believed_from_them_if_the_function_says_so() {
+    let by_identity = |world: &World| {
+        world.layer(&charges()).caller_from_header(HeaderName::from_static("x-amzn-oidc-identity"))
+    };
+    let from = |name| load_balancer(bare(), &[("x-amzn-oidc-identity", name)]);
+    let world = World::new();
+    assert!(shares_by(&by_identity(&world), &world, from("ann"), from("ann")).await);
+    let world = World::new();
+    assert!(!shares_by(&by_identity(&world), &world, from("ann"), from("bob")).await);
+    let world = World::new();
+    let elsewhere = sent("x-amzn-oidc-identity", "ann");
+    assert_eq!(told_by(&by_identity(&world), &world, elsewhere).await.status, 403);
+}
+
+#[tokio::test]
+async fn a_header_of_the_functions_choice_names_the_caller() {
+    let by_key = |world: &World| {
+        world.layer(&charges()).caller_from_header(HeaderName::from_static("x-api-key"))
+    };
+    let world = World::new();
+    assert!(
+        !shares_by(&by_key(&world), &world, sent("x-api-key", "a"), sent("x-api-key", "b")).await
+    );
+    for request in [
+        bare(),
+        sent("x-api-key", ""),
+        load_balancer(bare(), &[("x-api-key", "a"), ("x-api-key", "b")]),
+    ] {
+        let world = World::new();
+        assert_eq!(told_by(&by_key(&world), &world, request).await.status, 403);
+    }
+}
+
+#[tokio::test]
+async fn the_function_can_say_who_asks() {
     let world = World::new();
     let layer = world.layer(&charges()).caller(|request| {
         let token = request.headers().get("authorization")?.to_str().ok()?;
         Some(token.split('.').next()?.to_owned())
     });
+    for nobody in [bare(), sent("authorization", ".1")] {
+        assert_eq!(told_by(&layer, &world, nobody).await.status, 403);
+    }
     world.answer(&layer, sent("authorization", "ann.1")).await;
     assert!(world.answer(&layer, sent("authorization", "ann.2")).await.replayed);
     assert!(!world.answer(&layer, sent("authorization", "bob.1")).await.replayed);
 }
 
 #[tokio::test]
-async fn a_key_counts_for_one_method_and_one_route() {
-    let of = |method, path| request(method, path, Some("k-1"), "");
-    assert!(!shares(of(Method::POST, "/charges"), of(Method::PATCH, "/charges")).await);
-    assert!(!shares(of(Method::POST, "/charges"), of(Method::POST, "/refunds")).await);
-    let everything = || with(token("ann", ""), Some("$default"));
-    let mut elsewhere = everything();
-    *elsewhere.uri_mut() = "/refunds".parse().unwrap();
-    assert!(!shares(everything(), elsewhere).await, "a route for everything says nothing");
+async fn all_callers_are_one_only_if_the_function_says_so() {
+    let world = World::new();
+    let layer = world.layer(&charges()).all_callers_are_one();
+    assert!(shares_by(&layer, &world, bare(), sent("authorization", "Bearer a")).await);
 }
 
 #[tokio::test]
-async fn one_route_with_another_path_is_a_mismatch() {
+async fn a_request_without_a_key_needs_no_caller() {
     let world = World::new();
-    let layer = world.layer(&charges());
-    let of = |path: &str| {
-        let mut request = with(token("ann", ""), Some("POST /charges/{id}"));
-        *request.uri_mut() = path.parse().unwrap();
-        request
+    let layer = world.layer(&charges().on_missing_key(MissingKey::RunUnprotected));
+    let mut request = bare();
+    request.headers_mut().remove("idempotency-key");
+    assert_eq!(world.answer(&layer, request).await.status, 201);
+}
+
+#[tokio::test]
+async fn cookies_of_a_response_are_set_again_for_its_own_caller_only() {
+    let world = World::new();
+    let cookies = async |layer: &HttpLayer, key| {
+        let response = world.send(layer, post(key, "cookie")).await.unwrap();
+        response.headers().get_all("set-cookie").iter().count()
     };
-    assert_eq!(world.answer(&layer, of("/charges/1")).await.status, 201);
-    assert_eq!(world.answer(&layer, of("/charges/2")).await.status, 422);
+    let layer = world.layer(&charges());
+    assert_eq!((cookies(&layer, "k-1").await, cookies(&layer, "k-1").await), (1, 1));
+    let layer = layer.all_callers_are_one();
+    assert_eq!((cookies(&layer, "k-2").await, cookies(&layer, "k-2").await), (1, 0));
+    assert_eq!(world.calls(), 2);
 }

@@ -32,7 +32,9 @@ async fn is_deduplicated(mut event: Value) {
     for place in ["headers", "multiValueHeaders"] {
         if event[place].is_object() {
             let value = if place == "headers" { json!("\"k-1\"") } else { json!(["\"k-1\""]) };
+            let ann = if place == "headers" { json!("Bearer ann") } else { json!(["Bearer ann"]) };
             event[place]["Idempotency-Key"] = value;
+            event[place]["Authorization"] = ann;
         }
     }
     let first = invoke(&world, &event).await;
@@ -120,7 +122,7 @@ async fn the_order_of_query_parameters_does_not_make_another_request() {
         json!({
             "path": "/charges", "httpMethod": "POST", "isBase64Encoded": false, "body": "EUR 5.00",
             "requestContext": { "elb": { "targetGroupArn": "arn:aws:elasticloadbalancing:a" } },
-            "multiValueHeaders": { "host": ["lb.example.com"], "idempotency-key": ["k-1"] },
+            "multiValueHeaders": { "host": ["lb.example.com"], "idempotency-key": ["k-1"], "authorization": ["Bearer ann"] },
             "multiValueQueryStringParameters": {
                 "a": ["1"], "b": ["2"], "c": ["3"], "d": ["4"], "tag": tags,
             },

@@ -4,6 +4,7 @@ use lambda_http::tower::{ServiceExt as _, service_fn};
 use lambda_http::{Adapter, http::HeaderName, request::LambdaRequest, tower::Layer as _};
 use lambda_idempotency::{
     Dialect, MissingKey, Operation, Rejection,
+    http::HttpLayer,
     inspect::{InspectError, NoKey},
 };
 use lambda_runtime::{Context, LambdaEvent};
@@ -87,6 +88,20 @@ fn a_request_without_a_key_says_what_its_client_is_told() {
     assert_eq!(get, NoKey::PassesBy("GET".to_owned()));
     let refused = inspect(&charges().key("id"), &event("POST", None, "{}"));
     assert!(matches!(refused, NoKey::Refused(Rejection::Key { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_request_whose_caller_is_not_known_says_what_to_do() {
+    let layer = World::new().layer(&charges());
+    let mut nobodys = event("POST", Some("k-1"), "");
+    nobodys["headers"].as_object_mut().unwrap().remove("authorization");
+    let inspect = |layer: &HttpLayer| {
+        let record = layer.inspect(&nobodys.to_string(), &Context::default());
+        record.unwrap().unwrap().key.unwrap().key
+    };
+    let reason = inspect(&layer).unwrap_err().to_string();
+    assert!(reason.contains("403") && reason.contains("`.caller(..)`"), "{reason}");
+    assert!(inspect(&layer.all_callers_are_one()).is_ok());
 }
 
 #[test]

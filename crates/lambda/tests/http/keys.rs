@@ -116,10 +116,10 @@ async fn the_key_can_be_in_the_body() {
 }
 
 #[tokio::test]
-async fn only_what_the_fingerprint_names_is_compared() {
+async fn a_header_that_no_key_is_taken_from_is_not_looked_at() {
     let world = World::new();
-    let layer = world.layer(&charges().fingerprint("amount"));
-    world.answer(&layer, post("k-1", r#"{"amount":5,"sent":1}"#)).await;
-    assert!(world.answer(&layer, post("k-1", r#"{"amount":5,"sent":2}"#)).await.replayed);
-    assert_eq!(world.answer(&layer, post("k-1", r#"{"amount":6,"sent":1}"#)).await.status, 422);
+    let layer = world.layer(&Operation::new("charges").key("payment.id"));
+    let body = r#"{"payment":{"id":"p-1"}}"#;
+    assert_eq!(world.answer(&layer, post("not a key", body)).await.status, 201);
+    assert!(world.answer(&layer, request(Method::POST, "/charges", None, body)).await.replayed);
 }

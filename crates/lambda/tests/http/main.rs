@@ -7,6 +7,7 @@ mod events;
 mod inspection;
 mod keys;
 mod responses;
+mod sameness;
 mod secrets;
 #[path = "../behaviour/secrets_capture.rs"]
 mod secrets_capture;

@@ -39,8 +39,7 @@ async fn a_second_one_during_the_first_is_told_to_come_back() {
             let second = world.layer(&charges()).layer(second).oneshot(post("k-1", ""));
             let second = second.await.unwrap();
             assert_eq!(second.status(), 409);
-            let seconds = second.headers()["retry-after"].to_str().unwrap();
-            assert!(seconds.parse::<u64>().unwrap() > 1, "until the lease ends: {seconds}");
+            assert_eq!(second.headers()["retry-after"], "2", "not until the lease ends");
             world.handle(request).await
         }
     }));
@@ -77,6 +76,48 @@ async fn a_request_that_is_turned_away_can_be_corrected_and_sent_again() {
     let corrected = world.answer(&layer, post("k-1", "corrected")).await;
     assert_eq!((corrected.status, corrected.failures), (201, Some(0)), "nothing failed");
     assert!(world.answer(&layer, post("k-1", "corrected")).await.replayed);
+}
+
+#[tokio::test]
+async fn problems_are_amended_with_the_headers_of_the_request_and_responses_are_not() {
+    let world = World::new();
+    let layer = world.layer(&charges()).amend_problems(|asked, problem| {
+        let origin = asked["origin"].clone();
+        problem.headers_mut().insert("access-control-allow-origin", origin);
+    });
+    let send = async |key, body| {
+        let mut request = request(Method::POST, "/charges", key, body);
+        request.headers_mut().insert("origin", "https://shop.example.com".parse().unwrap());
+        let response = world.send(&layer, request).await.unwrap();
+        let allowed = response.headers().get("access-control-allow-origin");
+        (response.status().as_u16(), allowed.is_some_and(|it| it == "https://shop.example.com"))
+    };
+    assert_eq!(send(None, "").await, (400, true));
+    assert_eq!(send(Some("k-1"), "").await, (201, false));
+    assert_eq!(send(Some("k-1"), "").await, (201, false));
+    assert_eq!(send(Some("k-1"), "other").await, (422, true));
+    assert_eq!(send(Some("k-2"), "huge").await, (201, false));
+    assert_eq!(send(Some("k-2"), "huge").await, (409, true));
+}
+
+#[tokio::test]
+async fn a_client_is_asked_to_wait_shortly_and_never_past_the_lease() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    // A worker dies: its lease stands.
+    assert_eq!(world.answer(&layer, post("k-1", "sleep")).await.kind(), "timed-out");
+    let mut waits = Vec::new();
+    loop {
+        let answer = world.answer(&layer, post("k-1", "sleep")).await;
+        if answer.kind() != "in-progress" {
+            break;
+        }
+        let wait = answer.retry_after.unwrap();
+        waits.push(wait);
+        world.clock.advance(std::time::Duration::from_secs(wait));
+    }
+    assert!(!waits.is_empty());
+    assert!(waits.iter().all(|wait| (1..=2).contains(wait)), "{waits:?}");
 }
 
 #[tokio::test]

@@ -38,6 +38,19 @@ async fn requests_in_every_state() {
             let path = format!("/charges/{SECRET}?at={SECRET}");
             send(request(Method::POST, &path, header, SECRET)).await;
         }
+        for (header, value) in [
+            (None, ""),
+            (Some("cookie"), "session=s3cr3t"),
+            (Some("x-api-key"), SECRET),
+            (Some("authorization"), "Digest s3cr3t"),
+        ] {
+            let mut request = post("s3cr3t-who", SECRET);
+            request.headers_mut().remove("authorization");
+            if let Some(header) = header {
+                request.headers_mut().insert(header, value.parse().unwrap());
+            }
+            send(request).await;
+        }
         world.store.outage();
         send(post("s3cr3t-out", SECRET)).await;
         world.store.heal();
@@ -55,6 +68,7 @@ async fn requests_in_every_state() {
         "unavailable",
         "completion_lost",
         "rejected",
+        "its caller is not known",
     ] {
         assert!(text.contains(proof), "it would not have been seen: {proof}\n{text}");
     }

@@ -77,7 +77,10 @@ impl World {
             let length = if said.contains("huge") { 500 * 1024 } else { 0 };
             let mut numbers = said.split_whitespace().filter_map(|word| word.parse::<u16>().ok());
             let status = numbers.find(|number| (200..600).contains(number));
-            Ok(Response::builder()
+            let cookie = said.contains("cookie").then_some(("set-cookie", "session=1"));
+            Ok(cookie
+                .into_iter()
+                .fold(Response::builder(), |response, (name, value)| response.header(name, value))
                 .status(StatusCode::from_u16(status.unwrap_or(201)).unwrap())
                 .header("x-charge", number.to_string())
                 .header("x-failures", failures.map_or(-1, i64::from))
@@ -154,13 +157,14 @@ pub(crate) fn charges() -> Operation {
     Operation::new("charges")
 }
 
-/// `POST /charges` with a key.
+/// `POST /charges` with a key, from Ann.
 pub(crate) fn post(key: &str, body: &str) -> Request {
     request(Method::POST, "/charges", Some(key), body)
 }
 
 pub(crate) fn request(method: Method, path: &str, key: Option<&str>, body: &str) -> Request {
     let mut request = lambda_http::http::Request::builder().method(method).uri(path);
+    request = request.header("authorization", "Bearer ann");
     if let Some(key) = key {
         request = request.header("idempotency-key", key);
     }

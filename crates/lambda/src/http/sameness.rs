@@ -1,0 +1,79 @@
+//! What makes two requests the same: what a key counts for, and what is compared under it.
+
+use lambda_http::{Request, RequestExt as _, request::RequestContext};
+use lambda_idempotency_core::{
+    key::{Digest, Form},
+    record::Fingerprint,
+};
+
+use super::multipart;
+
+/// The route of the request, if its source names one; else its path.
+pub(super) fn route(request: &Request) -> &str {
+    let route = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV1(v1)) => v1.resource_path.as_deref(),
+        Some(RequestContext::ApiGatewayV2(v2)) => v2.route_key.as_deref(),
+        _ => None,
+    };
+    // A route for everything says nothing.
+    let specific = route.filter(|route| !route.contains("$default") && !route.contains("+}"));
+    specific.unwrap_or_else(|| request.uri().path())
+}
+
+/// For whom and for what a key counts: tenant, caller, method, route.
+pub(super) fn scope(request: &Request, caller: Option<&str>) -> String {
+    let mut scope = Digest::new(b"lambda-idempotency http scope 1");
+    let tenant = request.lambda_context_ref().and_then(|context| context.tenant_id.as_deref());
+    for part in [tenant, caller] {
+        scope.part(if part.is_some() { b"1" } else { b"0" });
+        scope.part(part.unwrap_or_default().as_bytes());
+    }
+    scope.part(request.method().as_str().as_bytes());
+    scope.part(route(request).as_bytes());
+    scope.hex()
+}
+
+/// What a request asks for. It is compared whatever else is.
+pub(super) fn target(request: &Request, form: &Form) -> String {
+    let uri = request.uri();
+    let stage = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV1(v1)) => v1.stage.as_deref(),
+        Some(RequestContext::ApiGatewayV2(v2)) => v2.stage.as_deref(),
+        _ => None,
+    };
+    let mut target = form.digest(b"lambda-idempotency http target 1");
+    target.part(request.method().as_str().as_bytes());
+    // Where a function serves the customers of several hosts, each is another place.
+    target.part(uri.host().unwrap_or_default().to_ascii_lowercase().as_bytes());
+    // Mostly in the path, too, unless `lambda_http` is told to leave it out.
+    target.part(stage.unwrap_or_default().as_bytes());
+    target.part(uri.path().as_bytes());
+    target.part(query(request).as_bytes());
+    target.hex()
+}
+
+/// The fingerprint of a request whose whole body counts.
+pub(super) fn with_body(target: &str, request: &Request, form: &Form) -> Fingerprint {
+    let mut fingerprint = form.digest(b"lambda-idempotency http body 1");
+    fingerprint.part(target.as_bytes());
+    multipart::digest(request, &mut fingerprint);
+    Fingerprint::new(fingerprint.hex())
+}
+
+/// The fingerprint of a request of whose body only that counts which an expression selects.
+pub(super) fn with_selection(target: &str, selection: &Fingerprint, form: &Form) -> Fingerprint {
+    let mut fingerprint = form.digest(b"lambda-idempotency http selection 1");
+    fingerprint.part(target.as_bytes());
+    fingerprint.part(selection.as_str().as_bytes());
+    Fingerprint::new(fingerprint.hex())
+}
+
+/// The query, its parameters in the order of their names: REST APIs and load balancers hand them over
+/// in a map, out of which they come in another order each time.
+fn query(request: &Request) -> String {
+    let query = request.uri().query().unwrap_or_default();
+    let mut parameters: Vec<&str> = query.split('&').collect();
+    // Stable: the values of one name stay in their order.
+    parameters.sort_by_key(|parameter| parameter.split('=').next());
+    parameters.join("&")
+}

@@ -1,0 +1,117 @@
+//! What makes two requests the same, and what another one under the same key is told.
+
+use lambda_http::{
+    Body, Request, RequestExt as _,
+    aws_lambda_events::apigw::{ApiGatewayProxyRequestContext, ApiGatewayV2httpRequestContext},
+    http::Method,
+    request::RequestContext,
+};
+use lambda_idempotency::Operation;
+
+use crate::support::{World, charges, post, request};
+
+/// The refund of an order, through an API with a route for that.
+fn refund(path: &str, body: &str) -> Request {
+    let mut context = ApiGatewayV2httpRequestContext::default();
+    context.route_key = Some("POST /orders/{id}/refund".to_owned());
+    let request = request(Method::POST, path, Some("k-1"), body);
+    request.with_request_context(RequestContext::ApiGatewayV2(context))
+}
+
+/// A request is answered, again too, and others under its key are refused.
+async fn is_told_from(operation: &Operation, first: impl Fn() -> Request, others: Vec<Request>) {
+    let world = World::new();
+    let layer = world.layer(operation);
+    assert_eq!(world.answer(&layer, first()).await.status, 201);
+    assert!(world.answer(&layer, first()).await.replayed);
+    for other in others {
+        let told = world.answer(&layer, other).await;
+        assert_eq!((told.status, told.kind()), (422, "mismatch"));
+    }
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
+async fn the_refund_of_one_order_never_answers_that_of_another() {
+    let body = r#"{"amount":5,"paymentId":"p-1"}"#;
+    for operation in [
+        charges(),
+        charges().fingerprint("amount"),
+        charges().key("paymentId"),
+        charges().key("paymentId").fingerprint("amount"),
+    ] {
+        let others = vec![
+            refund("/orders/2/refund", body),
+            refund("/orders/1/refund?dry=1", body),
+            refund("https://other.example.com/orders/1/refund", body),
+        ];
+        is_told_from(&operation, || refund("/orders/1/refund", body), others).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stage_is_another_place_though_its_path_is_the_same() {
+    let at = |stage: &str| {
+        let mut context = ApiGatewayProxyRequestContext::default();
+        context.resource_path = Some("/charges".to_owned());
+        context.stage = Some(stage.to_owned());
+        post("k-1", "").with_request_context(RequestContext::ApiGatewayV1(context))
+    };
+    is_told_from(&charges(), || at("prod"), vec![at("test")]).await;
+}
+
+/// Whether two requests under one key are both handled.
+async fn are_told_apart(first: Request, second: Request) -> bool {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    world.answer(&layer, first).await;
+    let second = world.answer(&layer, second).await;
+    second.status == 201 && !second.replayed
+}
+
+#[tokio::test]
+async fn a_key_counts_for_one_method_and_one_route() {
+    let of = |method, path| request(method, path, Some("k-1"), "");
+    assert!(are_told_apart(of(Method::POST, "/charges"), of(Method::PATCH, "/charges")).await);
+    assert!(are_told_apart(of(Method::POST, "/charges"), of(Method::POST, "/refunds")).await);
+    let everything = |path| {
+        let mut context = ApiGatewayV2httpRequestContext::default();
+        context.route_key = Some("$default".to_owned());
+        of(Method::POST, path).with_request_context(RequestContext::ApiGatewayV2(context))
+    };
+    assert!(
+        are_told_apart(everything("/charges"), everything("/refunds")).await,
+        "it says nothing"
+    );
+}
+
+#[tokio::test]
+async fn of_the_body_only_what_the_fingerprint_names_is_compared() {
+    let amount =
+        |amount: u8, sent: u8| post("k-1", &format!(r#"{{"amount":{amount},"sent":{sent}}}"#));
+    let world = World::new();
+    let layer = world.layer(&charges().fingerprint("amount"));
+    world.answer(&layer, amount(5, 1)).await;
+    assert!(world.answer(&layer, amount(5, 2)).await.replayed);
+    assert_eq!(world.answer(&layer, amount(6, 1)).await.status, 422);
+}
+
+#[tokio::test]
+async fn a_form_that_is_sent_again_with_another_boundary_is_the_same() {
+    let form = |boundary: &str, amount: u8| {
+        let body = format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"amount\"\r\n\r\n{amount}\r\n\
+             --{boundary}--\r\n"
+        );
+        let mut request = post("k-1", "");
+        let kind = format!("multipart/form-data; boundary={boundary}");
+        request.headers_mut().insert("content-type", kind.parse().unwrap());
+        *request.body_mut() = Body::Binary(body.into_bytes());
+        request
+    };
+    let world = World::new();
+    let layer = world.layer(&charges());
+    world.answer(&layer, form("----first", 5)).await;
+    assert!(world.answer(&layer, form("----second", 5)).await.replayed);
+    assert_eq!(world.answer(&layer, form("----second", 6)).await.status, 422);
+}
