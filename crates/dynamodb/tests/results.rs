@@ -135,6 +135,26 @@ async fn a_result_that_cannot_be_serialized_completes_its_key() {
     assert_eq!(runs.into_inner(), 3);
 }
 
+/// The claims of ten records together, their completions with all results together, and the look at
+/// them in another process.
+#[tokio::test]
+async fn keeping_ten_results_costs_as_many_requests_as_keeping_none() {
+    let requests = async |result: Returned| {
+        let fixture = Fixture::start().await;
+        let results = vec![result; 10];
+        let runs = AtomicUsize::new(0);
+        let first = deliver(&fixture.store(), &runs, LONG, &results).await;
+        let (fresh, value) = (fixture.wire.operations(), first[9].value().cloned());
+        let second = deliver(&fixture.store(), &runs, LONG, &results).await;
+        assert_eq!(second[9].value(), value.as_ref(), "a duplicate has what the first had");
+        assert_eq!(runs.into_inner(), 10);
+        (fresh, fixture.wire.operations())
+    };
+    let (fresh, both) = requests(text(2000)).await;
+    assert_eq!((fresh.clone(), both), requests(Returned::Nothing).await);
+    assert!(fresh.len() <= 3, "{fresh:?}");
+}
+
 /// The store computes sizes as DynamoDB documents them. Were it wrong, DynamoDB would say so.
 #[tokio::test]
 async fn what_dynamodb_finds_too_large_is_left_out_as_well() {

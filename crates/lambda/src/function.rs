@@ -298,7 +298,13 @@ impl Inner {
         let deliveries = records
             .iter()
             .map(|record| {
-                extraction.delivery(record, |payload| Arc::clone(&route.handler).job(payload))
+                extraction.delivery(record, |payload| {
+                    let job = Arc::clone(&route.handler).job(payload)?;
+                    Ok(match &route.prepared.spoken {
+                        Some(spoken) => spoken.job(job),
+                        None => job,
+                    })
+                })
             })
             .collect();
         let batch = Batch {

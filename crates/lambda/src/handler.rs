@@ -14,17 +14,24 @@ use lambda_idempotency_core::{
     failure::Failure,
     outcome::Rejection,
 };
-use serde::de::{DeserializeOwned, IntoDeserializer as _};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IntoDeserializer as _},
+};
 
 /// An async function of a payload and a [`Call`]: `async fn(T, Call) -> Result<_, E>`.
 ///
 /// `T` is decoded from the record's payload (SQS body, SNS message, Kinesis data, ...). Where that
 /// is not JSON, `T` is given the text, so that `String` works. Any error type that is a standard
 /// error will do, and [`Failure`] says more. What the function returns besides is not kept: nobody
-/// reads the answer to a queue record.
+/// reads the answer to a queue record. [`keep_result`] keeps it.
 pub trait Handler<T>: Send + Sync + 'static {
     #[doc(hidden)]
-    fn call(&self, payload: T, call: Call) -> impl Future<Output = Result<(), Failure>> + Send;
+    fn call(
+        &self,
+        payload: T,
+        call: Call,
+    ) -> impl Future<Output = Result<Returned, Failure>> + Send;
 }
 
 impl<F, T, Fut, R, E> Handler<T> for F
@@ -34,9 +41,83 @@ where
     Fut: Future<Output = Result<R, E>> + Send,
     E: Into<Failure>,
 {
-    fn call(&self, payload: T, call: Call) -> impl Future<Output = Result<(), Failure>> + Send {
+    fn call(
+        &self,
+        payload: T,
+        call: Call,
+    ) -> impl Future<Output = Result<Returned, Failure>> + Send {
         let running = self(payload, call);
-        async move { running.await.map(drop).map_err(Into::into) }
+        async move { running.await.map(|_| Returned::Nothing).map_err(Into::into) }
+    }
+}
+
+/// A handler whose results are kept; made by [`keep_result`].
+#[derive(Clone, Copy, Debug)]
+pub struct KeepResult<F>(F);
+
+/// Keeps what `handler` returns, as JSON beside the completion of its key, for as long as the operation
+/// retains it.
+///
+/// Observers see it in each [`Outcome`](crate::Outcome::value), that of a duplicate too, and
+/// [`Idempotency::kept_result`](crate::Idempotency::kept_result) reads it later, by the key of a payload.
+/// It costs no further request: a batch is still claimed together and completed together. Each record
+/// takes as much more room in the store as its result is long; on DynamoDB its completion and the claim
+/// of each duplicate cost a write unit for each further KiB. A result that is too large for the store (400 KB in DynamoDB) or cannot be serialized is
+/// left out: the work is done, and the log warns of it ([`Kept`](crate::Kept)).
+///
+/// ```
+/// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, keep_result, testing};
+/// use serde_json::{Value, json};
+///
+/// async fn place(order: Value, call: Call) -> Result<String, Failure> {
+///     Ok("order 17".to_owned())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let idempotency = Idempotency::new(MemoryStore::new());
+/// let operation = Operation::new("place-order").key("orderId");
+/// let function = idempotency.sqs(operation.clone(), keep_result(place))?;
+/// # let message = json!({
+/// #     "messageId": "m-1", "eventSource": "aws:sqs",
+/// #     "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders",
+/// #     "body": r#"{"orderId":"o-1"}"#,
+/// # });
+/// # testing::invoke(&function, &json!({ "Records": [message] })).await?;
+/// // Later, where the result is wanted:
+/// let placed = idempotency.kept_result(&operation, &json!({ "orderId": "o-1" })).await?;
+/// assert_eq!(placed, Some("order 17".to_owned()));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub const fn keep_result<F>(handler: F) -> KeepResult<F> {
+    KeepResult(handler)
+}
+
+impl<F, T, Fut, R, E> Handler<T> for KeepResult<F>
+where
+    F: Fn(T, Call) -> Fut + Send + Sync + 'static,
+    T: Send,
+    Fut: Future<Output = Result<R, E>> + Send,
+    R: Serialize,
+    E: Into<Failure>,
+{
+    fn call(
+        &self,
+        payload: T,
+        call: Call,
+    ) -> impl Future<Output = Result<Returned, Failure>> + Send {
+        let running = self.0(payload, call);
+        async move { running.await.map(|result| serialized(&result)).map_err(Into::into) }
+    }
+}
+
+/// The work is done: a `Serialize` that fails or panics must not have it done again.
+fn serialized<R: Serialize>(result: &R) -> Returned {
+    match catch_unwind(AssertUnwindSafe(|| serde_json::to_string(result))) {
+        Ok(Ok(json)) => Returned::Value(json.into()),
+        Ok(Err(_)) | Err(_) => Returned::Unserializable,
     }
 }
 
@@ -66,11 +147,7 @@ where
         // The user's `Deserialize` may panic; the other records of the batch have no part in that.
         let payload: T = catch_unwind(AssertUnwindSafe(|| decode(payload)))
             .unwrap_or(Err(Rejection::DecodePanicked { expected: type_name::<T>() }))?;
-        Ok(Box::new(move |call| {
-            Box::pin(
-                async move { self.handler.call(payload, call).await.map(|()| Returned::Nothing) },
-            )
-        }))
+        Ok(Box::new(move |call| Box::pin(async move { self.handler.call(payload, call).await })))
     }
 }
 

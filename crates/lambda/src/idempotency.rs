@@ -3,12 +3,14 @@
 use std::{fmt, future::Future};
 
 use lambda_idempotency_core::{
+    admission::Admission,
     batch::Engine,
     call::{Call, RecordId},
     clock::{Clock, Timestamp},
     failure::Failure,
     observe::Observer,
     process::Cache,
+    producer::ProducerError,
     store::Store,
 };
 use lambda_runtime::Context;
@@ -226,6 +228,45 @@ impl Idempotency {
     {
         let (tenant, deadline) = (context.tenant_id.as_deref(), deadline(context));
         self.run_within(Within { tenant, deadline }, operation, payload, function).await
+    }
+
+    /// What the handler or function of `operation` returned for the key of `payload`, if it was kept:
+    /// by [`keep_result`](crate::keep_result), or by [`run`](Self::run). `None` if the work is not done,
+    /// or its retention is over.
+    ///
+    /// The operation names its key as a part of the payload, and so has to be told of it again; tenants
+    /// have no part in it. One consistent read of the store, of at most 5 seconds.
+    ///
+    /// # Errors
+    /// [`Busy`](RunError::Busy) while the work is in progress; [`Remembered`](RunError::Remembered) if
+    /// it failed permanently; [`ResultLost`](RunError::ResultLost) if it is done and its result was not
+    /// kept, or is not of type `R`; [`Rejected`](RunError::Rejected) if the payload has no key;
+    /// [`Config`](RunError::Config) if the key cannot be computed from a payload;
+    /// [`Store`](RunError::Store) if the store does not answer.
+    pub async fn kept_result<R, P>(
+        &self,
+        operation: &Operation,
+        payload: &P,
+    ) -> Result<Option<R>, RunError>
+    where
+        R: DeserializeOwned,
+        P: Serialize + ?Sized,
+    {
+        let producer = operation.producer()?;
+        let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
+        let key = producer.key(&payload).map_err(|error| match error {
+            ProducerError::Rejected { rejection, .. } => RunError::Rejected(rejection),
+            _ => RunError::Unserializable,
+        })?;
+        let prepared = operation.prepared()?;
+        let found = self.engine.look_up(&key, &prepared.policy).await;
+        match found.map_err(RunError::Store)? {
+            Admission::Replay(outcome) => run::decoded(outcome).map(Some),
+            Admission::Remembered { error, .. } => Err(RunError::Remembered { error }),
+            Admission::Busy { until } => Err(RunError::Busy { until }),
+            Admission::Mismatch => Err(RunError::Mismatch),
+            Admission::Try { .. } | Admission::Won(_) => Ok(None),
+        }
     }
 
     async fn run_within<P, R, F, Fut, E>(

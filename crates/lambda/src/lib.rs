@@ -95,7 +95,7 @@ pub use crate::{
     divert::{DivertedRecord, Sink},
     error::{ConfigError, InvocationError, RunError},
     function::{Function, FunctionBuilder},
-    handler::Handler,
+    handler::{Handler, KeepResult, keep_result},
     idempotency::Idempotency,
     operation::Operation,
     records::{Envelope, Order},

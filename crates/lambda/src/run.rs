@@ -14,6 +14,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,
     outcome::Outcome,
+    record::Json,
 };
 use lambda_runtime::LambdaEvent;
 use serde::{Serialize, de::DeserializeOwned};
@@ -119,11 +120,7 @@ fn answer<R: DeserializeOwned>(
             | Outcome::Superseded { outcome }
             | Outcome::Coalesced { outcome },
             _,
-        ) => {
-            let json = outcome.ok_or(RunError::ResultLost("was not kept"))?;
-            let value = decode(&json).map_err(|_| RunError::ResultLost("has another type"))?;
-            Ok(Run { value, replayed: true, recorded: true })
-        }
+        ) => Ok(Run { value: decoded(outcome)?, replayed: true, recorded: true }),
         (Outcome::Failed { failure, .. }, _) => Err(RunError::Failed(failure)),
         (Outcome::Remembered { error, .. }, _) => Err(RunError::Remembered { error }),
         (Outcome::Busy { until }, _) => Err(RunError::Busy { until }),
@@ -135,6 +132,12 @@ fn answer<R: DeserializeOwned>(
         (Outcome::TimedOut { .. } | Outcome::Returned(_), _) => Err(RunError::OutOfTime),
         _ => Err(RunError::ResultLost("is not known")),
     }
+}
+
+/// A result that was kept earlier.
+pub(crate) fn decoded<R: DeserializeOwned>(outcome: Option<Json>) -> Result<R, RunError> {
+    let json = outcome.ok_or(RunError::ResultLost("was not kept"))?;
+    decode(&json).map_err(|_| RunError::ResultLost("has another type"))
 }
 
 /// Wraps a whole event; see [`Idempotency::event`](crate::Idempotency::event).

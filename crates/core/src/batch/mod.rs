@@ -49,6 +49,7 @@ pub use budget::Pace;
 use std::sync::Arc;
 
 use crate::{
+    admission::{Admission, Claim, admit},
     call::{Call, RecordId},
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     failure::Failure,
@@ -57,8 +58,8 @@ use crate::{
     outcome::{DivertReason, Outcome, Rejection},
     policy::Policy,
     process::{Cache, Completed, Flights},
-    record::{Fingerprint, Json},
-    store::Store,
+    record::{Fingerprint, Json, Owner},
+    store::{self, Store, StoreError},
 };
 
 /// Drives a store and handlers. Cheap to clone; clones share all.
@@ -216,6 +217,26 @@ impl Engine {
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
+    }
+
+    /// What a claim of `key` would be answered now, without claiming it: its result, its permanent
+    /// failure, or until when it is held. [`Admission::Try`] says that the work is not done.
+    ///
+    /// # Errors
+    /// The store does not answer within 5 seconds, or holds something else there.
+    pub async fn look_up(&self, key: &Key, policy: &Policy) -> Result<Admission, StoreError> {
+        let now = self.clock.now();
+        let claim = Claim {
+            owner: Owner::from_bits(0),
+            lease_until: now,
+            retention: policy.retention,
+            skew: policy.skew,
+            fingerprint: None,
+        };
+        let found = self.store.read(std::slice::from_ref(key), now.plus(calls::FIRST_CALL)).await;
+        let found = store::each(found, Err(store::unanswered())).next();
+        let record = found.unwrap_or_else(|| Err(store::unanswered()))?;
+        Ok(admit(&claim, record.as_ref(), self.clock.now()))
     }
 
     /// Processes a batch; returns one outcome for each delivery, in order.

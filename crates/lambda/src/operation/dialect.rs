@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lambda_idempotency_core::{
+    batch::{Job, Returned},
     key::{
         Key, KeyPath, Selection, SelectionError, View,
         dialect::{Dialect, DialectExpression, Loss},
@@ -140,6 +141,19 @@ impl Spoken {
         let fingerprint = self.dialect.fingerprint(&document, expression);
         let expression = Arc::clone(&place.text);
         fingerprint.map(Some).map_err(|error| Rejection::Fingerprint { expression, error })
+    }
+
+    /// A handler whose result is kept as the library would.
+    pub(crate) fn job<'j>(&'j self, job: Job<'j>) -> Job<'j> {
+        Box::new(move |call| {
+            let running = job(call);
+            Box::pin(async move {
+                Ok(match running.await? {
+                    Returned::Value(json) => Returned::Value(self.result(json.to_string()).into()),
+                    other => other,
+                })
+            })
+        })
     }
 
     /// A result as the library would keep it.

@@ -18,6 +18,7 @@ mod filters;
 mod identities;
 mod inspection;
 mod kafka;
+mod kept_results;
 mod keys;
 mod misplaced;
 mod mixed;

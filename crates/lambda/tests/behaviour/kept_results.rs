@@ -1,0 +1,191 @@
+//! Results of records are kept on request: for observers, for whoever asks later, in batched requests.
+
+use std::sync::{Arc, Mutex};
+
+use lambda_idempotency::{
+    Cache, Call, ConfigError, Dialect, Failure, Function, Idempotency, Kept, Observer, Operation,
+    Outcome, Report, RunError, keep_result, record,
+};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, order};
+
+fn place() -> Operation {
+    Operation::new("place-order").key("id")
+}
+
+/// Says how it went, or fails as the order says.
+async fn confirm(order: Value, _: Call) -> Result<Value, Failure> {
+    match order["do"].as_str() {
+        Some("give up") => Err(Failure::remember("never again")),
+        Some("fail") => Err(Failure::retry("not now")),
+        _ => Ok(json!({ "confirmed": order["id"] })),
+    }
+}
+
+/// An outcome's label, and the result with it.
+type Settled = (&'static str, Option<String>);
+
+/// What observers see of results.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<Settled>>>);
+
+impl Observer for Seen {
+    fn settled(&self, report: &Report<'_>) {
+        let value = report.outcome.value().map(|json| json.to_string());
+        self.0.lock().unwrap().push((report.outcome.label(), value));
+    }
+}
+
+/// As a process of its own, which knows nothing but what is stored.
+fn process(world: &World, seen: &Seen) -> Idempotency {
+    Idempotency::new(world.store.clone())
+        .with_clock(world.clock.clone())
+        .with_observer(seen.clone())
+        .with_cache(Cache::off())
+}
+
+#[tokio::test]
+async fn a_kept_result_is_seen_by_observers_at_each_delivery() {
+    let (world, seen) = (World::new(), Seen::default());
+    let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
+    for _ in 0..2 {
+        let function = process(&world, &seen).sqs(place(), keep_result(confirm)).unwrap();
+        assert!(world.returned(&function, &event).await.is_empty());
+    }
+    let seen = seen.0.lock().unwrap();
+    let labels: Vec<_> = seen.iter().map(|(label, _)| *label).collect();
+    assert_eq!(labels, ["executed", "coalesced", "replayed", "replayed"]);
+    let result = json!({ "confirmed": "a" }).to_string();
+    assert!(seen.iter().all(|(_, value)| value.as_ref() == Some(&result)), "{seen:?}");
+}
+
+#[tokio::test]
+async fn without_being_asked_nothing_is_kept() {
+    let (world, seen) = (World::new(), Seen::default());
+    let function = process(&world, &seen).sqs(place(), confirm).unwrap();
+    let event = batch([order("m-1", "a", "")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    assert_eq!(*seen.0.lock().unwrap(), [("executed", None)]);
+    let lost = world.idempotency().kept_result::<Value, _>(&place(), &json!({ "id": "a" })).await;
+    assert!(matches!(lost, Err(RunError::ResultLost("was not kept"))), "{lost:?}");
+}
+
+#[tokio::test]
+async fn a_kept_result_is_read_later_by_the_key_of_its_payload() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let function = idempotency.sqs(place(), keep_result(confirm)).unwrap();
+    let ask = async |id: &str| {
+        idempotency.kept_result::<Value, _>(&place(), &json!({ "id": id, "other": 1 })).await
+    };
+    assert_eq!(ask("a").await.unwrap(), None, "nothing is done yet");
+    let event =
+        batch([order("m-1", "a", ""), order("m-2", "b", "give up"), order("m-3", "c", "fail")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-2", "m-3"]);
+    assert_eq!(ask("a").await.unwrap(), Some(json!({ "confirmed": "a" })));
+    let failed = ask("b").await;
+    assert!(matches!(failed, Err(RunError::Remembered { .. })), "{failed:?}");
+    assert_eq!(ask("c").await.unwrap(), None, "it failed, and may still succeed");
+    let other = idempotency.kept_result::<u32, _>(&place(), &json!({ "id": "a" })).await;
+    assert!(matches!(other, Err(RunError::ResultLost("has another type"))), "{other:?}");
+    let nobody = idempotency.kept_result::<Value, _>(&place(), &json!({})).await;
+    assert!(matches!(nobody, Err(RunError::Rejected(_))), "{nobody:?}");
+    world.clock.advance(std::time::Duration::from_hours(25));
+    assert_eq!(ask("a").await.unwrap(), None, "its retention is over");
+}
+
+#[tokio::test]
+async fn a_result_in_progress_is_busy() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let inner = idempotency.clone();
+    let asked = Arc::new(Mutex::new(None));
+    let told = Arc::clone(&asked);
+    let handler = move |order: Value, _: Call| {
+        let (idempotency, told) = (inner.clone(), Arc::clone(&told));
+        async move {
+            let found = idempotency.kept_result::<Value, _>(&place(), &order).await;
+            *told.lock().unwrap() = Some(found);
+            Ok::<_, Failure>(())
+        }
+    };
+    let function = idempotency.sqs(place(), keep_result(handler)).unwrap();
+    assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
+    let found = asked.lock().unwrap().take().unwrap();
+    assert!(matches!(found, Err(RunError::Busy { .. })), "{found:?}");
+}
+
+/// A key that a payload does not have cannot be asked for: it would never be found.
+#[tokio::test]
+async fn a_result_without_a_key_in_the_payload_cannot_be_asked_for() {
+    let idempotency = World::new().idempotency();
+    for operation in [Operation::new("o"), Operation::new("o").key(record("messageId"))] {
+        let refused = idempotency.kept_result::<Value, _>(&operation, &json!({ "id": "a" })).await;
+        let Err(RunError::Config(ConfigError::UnknownToProducers { .. })) = refused else {
+            panic!("{refused:?}")
+        };
+    }
+}
+
+/// The calls of the store for ten records, all of them new.
+async fn calls(function: impl FnOnce(Idempotency) -> Function) -> usize {
+    let world = World::new();
+    let function = function(world.idempotency());
+    let event = batch((0..10).map(|n| order(&format!("m-{n}"), &format!("o-{n}"), "")));
+    assert!(world.returned(&function, &event).await.is_empty());
+    world.store.write_calls() + world.store.read_calls()
+}
+
+#[tokio::test]
+async fn keeping_results_costs_no_further_request() {
+    let kept = calls(|idempotency| idempotency.sqs(place(), keep_result(confirm)).unwrap()).await;
+    let dropped = calls(|idempotency| idempotency.sqs(place(), confirm).unwrap()).await;
+    assert_eq!(kept, dropped);
+    assert!(kept <= 3, "the claims together, and the completions: {kept}");
+}
+
+struct Unserializable(bool);
+
+impl Serialize for Unserializable {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        assert!(!self.0, "it panics");
+        Err(serde::ser::Error::custom("it is not JSON"))
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_cannot_be_serialized_leaves_the_work_done() {
+    #[derive(Clone, Default)]
+    struct Lost(Arc<Mutex<Vec<Kept>>>);
+    impl Observer for Lost {
+        fn settled(&self, report: &Report<'_>) {
+            let Outcome::Executed { kept, .. } = report.outcome else { panic!("{report:?}") };
+            self.0.lock().unwrap().push(*kept);
+        }
+    }
+    let (world, lost) = (World::new(), Lost::default());
+    let handler = async |order: Value, _: Call| {
+        Ok::<_, Failure>(Unserializable(order["do"].as_str() == Some("panic")))
+    };
+    let idempotency = world.idempotency().with_observer(lost.clone());
+    let function = idempotency.sqs(place(), keep_result(handler)).unwrap();
+    let event = batch([order("m-1", "a", ""), order("m-2", "b", "panic")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    assert_eq!(*lost.0.lock().unwrap(), [Kept::Unserializable; 2]);
+}
+
+/// Powertools for Python writes a space after each colon.
+#[tokio::test]
+async fn a_dialect_keeps_results_as_its_library_does() {
+    let (world, seen) = (World::new(), Seen::default());
+    let operation = || place().dialect(Dialect::powertools_python("fn.handler"));
+    let event = batch([order("m-1", "a", "")]);
+    for _ in 0..2 {
+        let function = process(&world, &seen).sqs(operation(), keep_result(confirm)).unwrap();
+        assert!(world.returned(&function, &event).await.is_empty());
+    }
+    let expected = Some(r#"{"confirmed": "a"}"#.to_owned());
+    assert_eq!(seen.0.lock().unwrap()[1], ("replayed", expected));
+}
