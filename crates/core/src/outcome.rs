@@ -180,6 +180,16 @@ pub enum Rejection {
          say what does with `.key(\"...\")` on the operation"
     )]
     NoIdentity(&'static str),
+    /// The event is of a kind whose default key would never recognise a retry.
+    #[error("the event is {what}, {why}; {instead}, or choose a key with `.key(\"...\")`")]
+    NoDefaultKey {
+        /// What the event is.
+        what: &'static str,
+        /// Why it has no default key.
+        why: &'static str,
+        /// What to use for it.
+        instead: &'static str,
+    },
     /// The event came in a list with others, and no operation of the function is for it.
     #[error(
         "no operation of this function takes this event of the list; add one that does, or exclude \

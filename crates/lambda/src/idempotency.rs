@@ -104,7 +104,8 @@ impl Idempotency {
     }
 
     /// A layer around a service of whole events, which returns the first result to later events of
-    /// the same key. The key expression sees the event; without one, the whole event is the key.
+    /// the same key. The key expression sees the event; without one, the whole event is the key. Events
+    /// that differ on each delivery, such as those of SQS and HTTP, are refused without a key.
     ///
     /// ```
     /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};

@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
     call::{Call, RecordId},
     clock::{BoxFuture, Timestamp},
     failure::Failure,
-    outcome::Outcome,
+    outcome::{Outcome, Rejection},
     record::Json,
 };
 use lambda_runtime::LambdaEvent;
@@ -28,6 +28,7 @@ use crate::{
     function::deadline,
     handler::decode,
     operation::{Operation, Place, Prepared},
+    source::{Event, Shape},
 };
 
 /// A result, and where it comes from.
@@ -78,7 +79,8 @@ where
         })
     });
     let extraction = Extraction { operation, tenant: task.tenant };
-    let texts = Texts { payload: task.payload, record: task.payload, identity: None };
+    let identity = if operation.names_key() { None } else { not_a_key(task.payload).map(Err) };
+    let texts = Texts { payload: task.payload, record: task.payload, identity };
     let work = extraction.work(texts, |_| Ok(job));
     if let Work::Reject(rejection) = work {
         return Err(RunError::Rejected(rejection));
@@ -102,6 +104,12 @@ where
     let outcome = engine.run(batch).await.pop();
     let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
     answer(outcome, value)
+}
+
+/// Why the whole payload is not a key, if it is not: it is an event that differs on each delivery.
+fn not_a_key(payload: &str) -> Option<Rejection> {
+    let raw: &RawValue = serde_json::from_str(payload).ok()?;
+    Shape::of(&Event::read(raw, "")).and_then(Shape::differs)
 }
 
 fn answer<R: DeserializeOwned>(

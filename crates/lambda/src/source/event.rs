@@ -137,6 +137,14 @@ impl<'e> Event<'e> {
             && takes_all(records, operation, |record| (kind, Origin::of(record).arn()))
     }
 
+    /// The event source that a batch names: in its records, in the items of a pipe, or on the outside.
+    pub(super) fn source_of_batch(&self) -> Option<Cow<'e, str>> {
+        let lists = [self.records.as_deref(), self.items.as_deref()];
+        let first = lists.into_iter().flatten().find_map(<[_]>::first);
+        first
+            .map_or_else(|| text(self.outside.event_source), |first| text(Origin::of(first).source))
+    }
+
     /// A list of events as two: those that `takes` accepts, and the others, if there are any. What is
     /// not a list is not divided.
     pub(super) fn divide(mut self, takes: impl Fn(&RawValue) -> bool) -> (Self, Option<Self>) {

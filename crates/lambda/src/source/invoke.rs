@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use lambda_idempotency_core::{call::RecordId, outcome::Rejection};
 
-use super::{Event, Identity, Record, Source};
+use super::{Event, Identity, Record, Shape, Source};
 use crate::operation::Operation;
 
 pub(crate) struct Invoke;
@@ -37,9 +37,10 @@ impl Source for Invoke {
 
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
         let id = event.request_id;
-        let identity = match id {
-            "" => Err(Rejection::NoIdentity("request id")),
-            id => Ok(vec![Cow::Borrowed(NAME), Cow::Borrowed(id)]),
+        let identity = match (Shape::of(event), id) {
+            (Some(shape), _) => Err(shape.has_no_request_id()),
+            (None, "") => Err(Rejection::NoIdentity("request id")),
+            (None, id) => Ok(vec![Cow::Borrowed(NAME), Cow::Borrowed(id)]),
         };
         let payload = Ok(Cow::Borrowed(event.raw.get()));
         vec![Record { identity, ..Record::new(RecordId::new(NAME, id), event.raw, payload) }]

@@ -22,6 +22,7 @@ mod kept_results;
 mod keys;
 mod misplaced;
 mod mixed;
+mod new_invocations;
 mod operations;
 mod pipes;
 mod producers;

@@ -1,0 +1,233 @@
+//! Events whose default key would never recognise a retry: they are refused until a key is named.
+
+use lambda_idempotency::{Call, Failure, MissingKey, Operation, Rejection, RunError, inspect};
+use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
+use serde_json::{Value, json};
+
+use crate::{
+    support::{World, batch, diagnostic, notification, order, sample, serve},
+    support_streams::{base64, put},
+};
+
+fn firehose(invocation: &str) -> Value {
+    json!({
+        "invocationId": invocation,
+        "deliveryStreamArn": "arn:aws:firehose:eu-west-1:111122223333:deliverystream/orders",
+        "region": "eu-west-1",
+        "records": [
+            { "recordId": "r-1", "approximateArrivalTimestamp": 1_767_225_600_000_u64,
+              "data": base64("{}") },
+            { "recordId": "r-2", "approximateArrivalTimestamp": 1_767_225_600_000_u64,
+              "data": base64("{}") },
+        ],
+    })
+}
+
+fn s3_batch(invocation: &str) -> Value {
+    json!({
+        "invocationSchemaVersion": "1.0", "invocationId": invocation, "job": { "id": "j-1" },
+        "tasks": [{ "taskId": "t-1", "s3Key": "a.jpg", "s3VersionId": "1",
+                    "s3BucketArn": "arn:aws:s3:::orders" }],
+    })
+}
+
+/// The event, what it is called, what the error advises, and whether its retry differs from it.
+fn events() -> Vec<(Value, &'static str, &'static str, bool)> {
+    let sqs = order("m-1", "a", "");
+    let gateway = |member: &str| json!({ "body": "{}", "requestContext": { member: "s3cr3t" } });
+    vec![
+        (batch([sqs.clone()]), "a batch of SQS", "`.sqs(..)`", true),
+        (json!([sqs]), "a batch of SQS", "`.pipe(..)`", true),
+        (batch([put(1, "k", "a", "")]), "a batch of Kinesis", "`.kinesis(..)`", false),
+        (
+            serde_json::from_str(&sample("dynamoStreamEvent")).unwrap(),
+            "a batch of a DynamoDB stream",
+            "`.dynamodb_stream(..)`",
+            false,
+        ),
+        (
+            serde_json::from_str(&sample("kafkaEventMsk")).unwrap(),
+            "a batch of Kafka",
+            "`.kafka(..)`",
+            false,
+        ),
+        (
+            serde_json::from_str(&sample("activeMQEvent")).unwrap(),
+            "a batch of ActiveMQ",
+            "`.active_mq(..)`",
+            true,
+        ),
+        (
+            serde_json::from_str(&sample("rabbitMQEvent")).unwrap(),
+            "a batch of RabbitMQ",
+            "`.rabbit_mq(..)`",
+            true,
+        ),
+        (gateway("requestId"), "an HTTP request", "`Idempotency::http`", true),
+        (gateway("timeEpoch"), "an HTTP request", "`Idempotency::http`", true),
+        (gateway("elb"), "an HTTP request", "`Idempotency::http`", true),
+        (firehose("i-1"), "Firehose", "records[].recordId", true),
+        (s3_batch("i-1"), "S3 Batch Operations", "[job.id, tasks[0].taskId]", true),
+        (
+            json!({ "triggerSource": "PostConfirmation_ConfirmSignUp", "userPoolId": "eu_1",
+                    "userName": "s3cr3t", "request": {}, "response": {} }),
+            "Cognito",
+            "`.event(..)`",
+            false,
+        ),
+        (
+            json!({ "bot": { "name": "orders" }, "invocationSource": "FulfillmentCodeHook",
+                    "sessionId": "s3cr3t" }),
+            "Lex",
+            "`.event(..)`",
+            false,
+        ),
+        (
+            json!({ "Name": "ContactFlowEvent", "Details": { "ContactData": {} } }),
+            "Amazon Connect",
+            "`.event(..)`",
+            false,
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_request_id_that_is_new_on_each_retry_is_no_default_key() {
+    for (event, what, advice, _) in events() {
+        let world = World::new();
+        let function =
+            world.idempotency().invoke(Operation::new("any"), world.raw_handler()).unwrap();
+        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.RecordsReturned", "{what}");
+        for part in [what, "new request id", advice, ".key("] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("s3cr3t"), "{text}");
+        assert_eq!(world.ledger.total(), 0, "{what}: it ran");
+        // So does the tool say that shows keys.
+        let shown = inspect::invocation(&event.to_string(), None, &world.context()).unwrap();
+        if let [record] = &*shown
+            && record.source == "invoke"
+        {
+            assert!(matches!(record.identity, Err(Rejection::NoDefaultKey { .. })), "{what}");
+        }
+        // A key is a key.
+        let keyed = Operation::new("keyed").key("@");
+        let keyed = world.idempotency().invoke(keyed, world.raw_handler()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(world.invoke(&keyed, &event).await.unwrap(), Value::Null, "{what}");
+        }
+        assert_eq!(world.ledger.total(), 1, "{what}");
+    }
+}
+
+/// The services that invoke asynchronously keep the request id, and so does everybody's own JSON.
+#[tokio::test]
+async fn other_events_keep_their_default_key() {
+    for event in [
+        json!({ "paymentId": "p-1" }),
+        json!({ "records": [], "requestContext": {} }),
+        json!({ "invocationId": "mine" }),
+        json!([1, 2]),
+        json!({ "awslogs": { "data": "H4sIAAAA" } }),
+        notification("n-1", "{}"),
+        serde_json::from_str(&sample("s3Event")).unwrap(),
+    ] {
+        let world = World::new();
+        let function =
+            world.idempotency().invoke(Operation::new("any"), world.raw_handler()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null, "{event}");
+        }
+        assert_eq!(world.ledger.total(), 1, "{event}");
+    }
+}
+
+/// A redelivery has another receipt handle, another trace id, another invocation id: all of it
+/// together never comes again.
+#[tokio::test]
+async fn a_whole_event_that_differs_on_each_delivery_is_no_key() {
+    for (event, what, advice, differs) in events() {
+        let world = World::new();
+        let ledger = world.ledger.clone();
+        let idempotency = world.idempotency();
+        let handler = service_fn(move |_: LambdaEvent<Value>| {
+            ledger.record("event", "");
+            async { Ok::<_, Failure>(()) }
+        });
+        let service = |operation: &Operation| {
+            let layer = idempotency.event::<Value>(operation).unwrap();
+            ServiceBuilder::new().layer(layer).service(handler.clone())
+        };
+        let whole = service(&Operation::new("any"));
+        let answer = serve(whole, &event.to_string(), world.context()).await;
+        let run = |payload: Value| {
+            let idempotency = world.idempotency();
+            async move {
+                let function = async |_: Call| Ok::<_, Failure>(());
+                idempotency.run(&Operation::new("ran"), &payload, None, function).await
+            }
+        };
+        if !differs {
+            answer.unwrap();
+            run(event).await.unwrap();
+            assert_eq!(world.ledger.total(), 1, "{what}");
+            continue;
+        }
+        let (kind, text) = diagnostic(answer.unwrap_err());
+        assert_eq!(kind, "Idempotency.Rejected", "{what}");
+        for part in [what, "differ", advice, ".key("] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("s3cr3t"), "{text}");
+        assert_eq!(world.ledger.total(), 0, "{what}: it ran");
+        let ran = run(event.clone()).await;
+        assert!(matches!(ran, Err(RunError::Rejected(Rejection::NoDefaultKey { .. }))), "{ran:?}");
+
+        let keyed = service(&Operation::new("keyed").key("@"));
+        serve(keyed, &event.to_string(), world.context()).await.unwrap();
+        let unprotected = Operation::new("open").on_missing_key(MissingKey::RunUnprotected);
+        serve(service(&unprotected), &event.to_string(), world.context()).await.unwrap();
+        assert_eq!(world.ledger.total(), 2, "{what}: a policy that is named is followed");
+    }
+}
+
+/// The keys that the errors advise.
+#[tokio::test]
+async fn a_retry_of_firehose_or_s3_batch_is_answered_from_the_first() {
+    for (key, event) in [
+        ("records[].recordId", firehose as fn(&str) -> Value),
+        ("[job.id, tasks[0].taskId]", s3_batch),
+    ] {
+        let world = World::new();
+        let ledger = world.ledger.clone();
+        let layer = world.idempotency().event::<Value>(&Operation::new("a").key(key)).unwrap();
+        let service =
+            ServiceBuilder::new().layer(layer).service(service_fn(move |_: LambdaEvent<Value>| {
+                ledger.record("event", "");
+                async { Ok::<_, Failure>(json!({ "records": ["transformed"] })) }
+            }));
+        for invocation in ["i-1", "i-2"] {
+            let event = event(invocation).to_string();
+            let answer = serve(service.clone(), &event, world.context()).await.unwrap();
+            assert_eq!(answer, json!({ "records": ["transformed"] }), "{key}");
+        }
+        world.ledger.assert_once("event");
+    }
+}
+
+/// What CloudWatch Logs sends is compressed; each line in it has an id.
+#[tokio::test]
+async fn log_lines_are_known_by_their_ids() {
+    // {"messageType":"DATA_MESSAGE","logEvents":[{"id":"1",..}]}, and the same with "2".
+    let first = "H4sIAAAAAAACA6tWyk0tLk5MTw2pLEhVslJQcnEMcYz3dQ0OdnR3VdJRUMrJT3ctS80rKQZKRlcrZaaAFBmCZEoygVpLEnMLgCKG5mbmRkamZgYgAJSDGgpSm6tUG1sLAKOwUk5nAAAA";
+    let second = "H4sIAAAAAAACA6tWyk0tLk5MTw2pLEhVslJQcnEMcYz3dQ0OdnR3VdJRUMrJT3ctS80rKQZKRlcrZaaAFBmBZEoygVpLEnMLgCKG5mbmRkamZgYgAJSDGgpSm6tUG1sLANfHywRnAAAA";
+    let data = |base64: &str| json!({ "awslogs": { "data": base64 } });
+    let world = World::new();
+    let by_line = Operation::new("alert").key("json(base64_gzip(awslogs.data)).logEvents[].id");
+    let function = world.idempotency().invoke(by_line, world.raw_handler()).unwrap();
+    for event in [data(first), data(first), data(second)] {
+        world.invoke(&function, &event).await.unwrap();
+    }
+    assert_eq!(world.ledger.total(), 2);
+}
