@@ -66,6 +66,22 @@ async fn a_dead_letter_is_exit_code_1_and_json_says_which() {
 }
 
 #[tokio::test]
+async fn what_a_handlers_error_said_is_shown_unless_that_is_switched_off() {
+    let event = messages(&[("m1", "report")]);
+    let once = ["--max-receive-count", "1"];
+    let (output, _) = invoke("said", &event, &once).await;
+    let told = text(&output.stdout);
+    assert!(told.contains("the handler failed with a message"), "{told}");
+    assert!(told.contains("\n    told to report\n"), "{told}");
+    let (output, _) = invoke("said-json", &event, &[once[0], once[1], "--json"]).await;
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["invocations"][0]["records"][0]["error_message"], "told to report");
+    let off = [once[0], once[1], "--env", "IDEMPOTENCY_LOG_ERROR_MESSAGES=0"];
+    let (output, _) = invoke("unsaid", &event, &off).await;
+    assert!(!text(&output.stdout).contains("told to report"), "{}", text(&output.stdout));
+}
+
+#[tokio::test]
 async fn a_crash_shows_the_last_words() {
     let (output, _) = invoke("crash", r#"{"do":"abort"}"#, &[]).await;
     assert_eq!(output.status.code(), Some(1));

@@ -1,6 +1,11 @@
 //! What a handler says when it fails.
 
-use std::{any::type_name, error::Error, fmt, sync::Arc};
+use std::{
+    any::{Any, type_name},
+    error::Error,
+    fmt,
+    sync::Arc,
+};
 
 /// A boxed error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -24,8 +29,10 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// assert!(!quantity("0").unwrap_err().is_retried());
 /// ```
 ///
-/// What a failure displays and what the library logs is the *type* of the error. Its message may
-/// quote the payload; it is there for the handler's own logs, through [`error`](Self::error).
+/// What a failure displays and what the library logs is the *type* of the error, because its message may
+/// quote the payload. The message is there for the handler's own logs, through [`error`](Self::error);
+/// [`TracingObserver::showing_error_messages`](crate::observe::TracingObserver::showing_error_messages)
+/// logs it too.
 #[derive(Clone)]
 pub struct Failure {
     error: Arc<dyn Error + Send + Sync>,
@@ -33,6 +40,9 @@ pub struct Failure {
     fate: Fate,
     of_sink: bool,
 }
+
+/// How many characters of an error's messages are logged at most: an error may hold a whole response.
+const LONGEST_MESSAGE: usize = 2000;
 
 /// What a failure says about trying again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,10 +72,36 @@ impl Failure {
         Self { fate: Fate::Remember, ..Self::retry(error) }
     }
 
-    /// A handler that panicked. It says nothing about trying again, so the policy decides; whatever
-    /// the panic said is not kept.
-    pub(crate) fn panicked() -> Self {
-        Self { class: "a panic", ..Self::from("the handler panicked") }
+    /// A handler that panicked. It says nothing about trying again, so the policy decides. What the
+    /// panic said is the error's message, and shown where such messages are.
+    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
+        let said = payload.downcast_ref::<&str>().copied();
+        let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let message = said.map_or_else(
+            || "the handler panicked".to_owned(),
+            |said| format!("the handler panicked: {said}"),
+        );
+        Self { class: "a panic", ..Self::from(message) }
+    }
+
+    /// The error's message and those of its sources, in one line. May quote payloads: not for a
+    /// log, unless the user asked for it by name.
+    pub(crate) fn messages(&self) -> String {
+        let mut text = self.error.to_string();
+        let mut next = self.error.source();
+        while let Some(source) = next
+            && text.len() < LONGEST_MESSAGE
+        {
+            text.push_str(": ");
+            text.push_str(&source.to_string());
+            next = source.source();
+        }
+        let end = text.char_indices().nth(LONGEST_MESSAGE).map(|(end, _)| end);
+        if let Some(end) = end {
+            text.truncate(end);
+            text.push('…');
+        }
+        text
     }
 
     /// The failure of a sink, which was to put a record aside: it says so, and not that the record's
@@ -145,6 +181,32 @@ mod tests {
             assert_eq!(failure.class(), class);
             assert!(!format!("{failure} {failure:?}").contains("s3cr3t"));
             assert_eq!(failure.error().to_string(), "s3cr3t");
+        }
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("payment declined")]
+    struct Declined(#[source] std::io::Error);
+
+    #[test]
+    fn the_messages_are_those_of_the_whole_chain_and_have_an_end() {
+        let declined = Declined(std::io::Error::other("connection reset"));
+        assert_eq!(Failure::from(declined).messages(), "payment declined: connection reset");
+        let long = Failure::from("é".repeat(3000)).messages();
+        assert_eq!((long.chars().count(), long.ends_with('…')), (LONGEST_MESSAGE + 1, true));
+    }
+
+    #[test]
+    fn a_panic_is_a_failure_with_what_it_said_as_its_message() {
+        let panics: [(Box<dyn Any + Send>, &str); 3] = [
+            (Box::new("s3cr3t"), "the handler panicked: s3cr3t"),
+            (Box::new("s3cr3t".to_owned()), "the handler panicked: s3cr3t"),
+            (Box::new(7), "the handler panicked"),
+        ];
+        for (payload, message) in panics {
+            let failure = Failure::panicked(&*payload);
+            assert_eq!((failure.class(), &*failure.messages()), ("a panic", message));
+            assert!(!format!("{failure} {failure:?}").contains("s3cr3t"));
         }
     }
 }

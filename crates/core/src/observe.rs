@@ -44,10 +44,39 @@ impl<'a> Report<'a> {
 /// Writes one `tracing` event a record, under the target `lambda_idempotency::record`.
 ///
 /// The fields are a stable contract: `source`, `record`, `operation`, `key_hash`, `outcome`, `ms`,
-/// `failures`, `vanished`, and `problem` where the delivery goes back or something is wrong with it. Never a payload, a raw key or
-/// a result.
+/// `failures`, `vanished`, and `problem` where the delivery goes back or something is wrong with it. Never a
+/// payload, a raw key or a result; and of a handler's error its type alone, unless
+/// [`showing_error_messages`](Self::showing_error_messages) asks for more.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TracingObserver;
+pub struct TracingObserver {
+    error_messages: bool,
+}
+
+impl TracingObserver {
+    /// One that shows the types of handlers' errors, and not what these say.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { error_messages: false }
+    }
+
+    /// Shows what handlers' errors say as well: a field `error_message` with the error's message and
+    /// those of its sources, 2000 characters at most; for a panic, what it said. Default: off.
+    ///
+    /// **Messages quote payloads**: an error of a parser or a database shows the value that it
+    /// refused. Use this where everybody who reads the log may read the payloads too.
+    #[must_use]
+    pub const fn showing_error_messages(mut self) -> Self {
+        self.error_messages = true;
+        self
+    }
+
+    fn message(self, outcome: &Outcome) -> Option<String> {
+        match outcome {
+            Outcome::Failed { failure, .. } if self.error_messages => Some(failure.messages()),
+            _ => None,
+        }
+    }
+}
 
 impl Observer for TracingObserver {
     fn settled(&self, report: &Report<'_>) {
@@ -91,7 +120,12 @@ impl Observer for TracingObserver {
             ),
             // A client's mistake, or one request too many: nothing is wrong with the function.
             (Outcome::Declined, problem) => event!(INFO, problem = problem, "record settled"),
-            (_, Some(problem)) => event!(WARN, problem = problem, "record settled"),
+            (outcome, Some(problem)) => event!(
+                WARN,
+                problem = problem,
+                error_message = self.message(outcome),
+                "record settled"
+            ),
             (_, None) => event!(INFO, "record settled"),
         }
     }

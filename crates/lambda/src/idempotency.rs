@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
     call::{Call, RecordId},
     clock::{Clock, Timestamp},
     failure::Failure,
-    observe::Observer,
+    observe::{Observer, TracingObserver},
     process::Cache,
     producer::ProducerError,
     store::Store,
@@ -22,6 +22,9 @@ use crate::{
     operation::{Operation, Place},
     run::{self, EventLayer, Run, Task},
 };
+
+/// Set to `1`, it makes the log show what handlers' errors say.
+const SHOW_ERROR_MESSAGES: &str = "IDEMPOTENCY_LOG_ERROR_MESSAGES";
 
 /// Makes handlers safe to call twice, with a store that remembers what was done.
 ///
@@ -48,10 +51,10 @@ pub struct Idempotency {
 }
 
 impl Idempotency {
-    /// Remembers in `store`.
+    /// Remembers in `store`, and reports to the log: see [`with_observer`](Self::with_observer).
     #[must_use]
     pub fn new(store: impl Store) -> Self {
-        Self { engine: Engine::new(store) }
+        Self { engine: Engine::new(store).with_observer(observer()) }
     }
 
     /// Reads time from another clock; for tests.
@@ -60,7 +63,20 @@ impl Idempotency {
         Self { engine: self.engine.with_clock(clock) }
     }
 
-    /// Reports to another observer than the log.
+    /// Reports to another observer. Default: a [`TracingObserver`], which logs of a handler's error its
+    /// type alone.
+    ///
+    /// What errors say is logged as well if the environment variable `IDEMPOTENCY_LOG_ERROR_MESSAGES` is
+    /// `1` when this is made, or with the observer below. `lambda-idempotency invoke` sets the variable
+    /// for the function that it runs. **Messages quote payloads**: do not set it where the log may be
+    /// read by people who may not read those.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Idempotency, MemoryStore, TracingObserver};
+    ///
+    /// let idempotency = Idempotency::new(MemoryStore::new())
+    ///     .with_observer(TracingObserver::new().showing_error_messages());
+    /// ```
     #[must_use]
     pub fn with_observer(self, observer: impl Observer) -> Self {
         Self { engine: self.engine.with_observer(observer) }
@@ -296,6 +312,15 @@ impl Idempotency {
 impl fmt::Debug for Idempotency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Idempotency").finish_non_exhaustive()
+    }
+}
+
+/// The log, with the messages of errors if the environment asks for them.
+fn observer() -> TracingObserver {
+    let observer = TracingObserver::new();
+    match std::env::var(SHOW_ERROR_MESSAGES) {
+        Ok(value) if value == "1" => observer.showing_error_messages(),
+        _ => observer,
     }
 }
 

@@ -48,7 +48,9 @@
 //! One line a delivery, of the target `lambda_idempotency::record`, by [`TracingObserver`]: what became
 //! of it, and the problem if it goes back. **That needs a `tracing` subscriber**, or nobody learns of a
 //! completion that was lost; [`Idempotency::with_observer`] tells another observer instead. No payload,
-//! raw key or result is in it, and of an error only its type: its message is for the handler to log.
+//! raw key or result is in it, and of an error only its type, because its message may quote the payload:
+//! log that in the handler, or ask for it by name
+//! ([`TracingObserver::showing_error_messages`]). Local runs (`lambda-idempotency invoke`) show it.
 //!
 //! # Cargo features
 //!

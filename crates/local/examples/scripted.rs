@@ -4,7 +4,8 @@
 //! `{"do": "<step>"}`:
 //!
 //! - `succeed`: the record is settled as executed;
-//! - `report`: it is reported in `batchItemFailures`;
+//! - `report`: it is reported in `batchItemFailures`, with an error that says `told to report` where the environment
+//!   asks for what errors say;
 //! - `fail`: the function returns an error;
 //! - `garble`: the function names a record that nobody sent;
 //! - `sleep`: it sleeps for an hour;
@@ -58,6 +59,8 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
             ms = 1.5,
             failures = 0,
             vanished = 0,
+            problem = (step == "report").then_some("the handler failed with a message (failure 1 for this key)"),
+            error_message = (step == "report" && shows_error_messages()).then_some("told to report"),
             request_id = event.context.request_id,
             "record settled"
         );
@@ -82,6 +85,10 @@ fn records(event: &Value) -> Vec<(&'static str, String, Value)> {
         Some(detail) => vec![("eventbridge", text(&event["id"]), detail.clone())],
         None => vec![("direct", "event".to_owned(), event.clone())],
     }
+}
+
+fn shows_error_messages() -> bool {
+    std::env::var("IDEMPOTENCY_LOG_ERROR_MESSAGES").is_ok_and(|value| value == "1")
 }
 
 fn first_time() -> bool {

@@ -113,6 +113,16 @@ async fn no_line_shows_what_a_handlers_error_says() {
     assert!(told.contains("std::io::error::Error"), "{told}");
 }
 
+/// Where the environment asks for it by name, as local runs do.
+#[tokio::test]
+async fn a_line_shows_what_a_handlers_error_says_where_that_is_asked_for() {
+    let world = World::of(idle().env("IDEMPOTENCY_LOG_ERROR_MESSAGES", "1")).await;
+    let failing = order_with(&secret("a"), json!({ "error": format!("declined: {SECRET}") }));
+    let report = world.send(&batch([message("1", &failing)])).await;
+    let told = report.records().next().and_then(|record| record.told.clone()).unwrap();
+    assert_eq!(told.error_message, Some(format!("declined: {SECRET}")));
+}
+
 /// Errors of the store, which the library does write, hold none of what was to be stored.
 #[tokio::test]
 async fn no_line_shows_what_a_failing_store_was_sent() {

@@ -67,6 +67,7 @@ fn record(record: &RecordReport) -> Value {
         "failures": told.map(|line| line.failures),
         "vanished": told.map(|line| line.vanished),
         "problem": told.and_then(|line| line.problem.as_ref()),
+        "error_message": told.and_then(|line| line.error_message.as_ref()),
         "fate": record.fate,
     })
 }

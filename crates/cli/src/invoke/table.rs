@@ -76,8 +76,12 @@ pub(crate) fn problems(report: &DeliveryReport) -> String {
     };
     for invocation in &report.invocations {
         let told = invocation.records.iter().filter_map(|record| {
-            let problem = record.told.as_ref()?.problem.as_ref()?;
-            Some(format!("{}: {problem}", record.outcome))
+            let told = record.told.as_ref()?;
+            let problem = format!("{}: {}", record.outcome, told.problem.as_ref()?);
+            Some(match &told.error_message {
+                Some(message) => format!("{problem}{SAYS}{message}"),
+                None => problem,
+            })
         });
         let told: Vec<String> = told.collect();
         match &invocation.invocation.result {
@@ -96,9 +100,13 @@ pub(crate) fn problems(report: &DeliveryReport) -> String {
     text
 }
 
-/// A problem without the count of its key's failures.
-fn uncounted(problem: &str) -> &str {
-    problem.split_once(" (failure ").map_or(problem, |(problem, _)| problem)
+/// Stands between a problem and what the handler's error said.
+const SAYS: &str = "\n    ";
+
+/// A problem without the count of its key's failures, and what the handler's error said.
+fn uncounted(problem: &str) -> (&str, &str) {
+    let (problem, message) = problem.split_once(SAYS).unwrap_or((problem, ""));
+    (problem.split_once(" (failure ").map_or(problem, |(problem, _)| problem), message)
 }
 
 /// What it comes to, in a few lines.

@@ -123,7 +123,7 @@ impl Future for Guarded<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
         catch_unwind(AssertUnwindSafe(|| self.advance(context)))
-            .unwrap_or_else(|_| Poll::Ready(Ended::Through(Err(Failure::panicked()))))
+            .unwrap_or_else(|said| Poll::Ready(Ended::Through(Err(Failure::panicked(&*said)))))
     }
 }
 

@@ -185,7 +185,7 @@ impl Engine {
         Self {
             store: Arc::new(store),
             clock: Arc::new(SystemClock),
-            observer: Arc::new(TracingObserver),
+            observer: Arc::new(TracingObserver::new()),
             flights: Arc::default(),
             completed: Arc::new(Completed::new(Cache::new())),
         }

@@ -93,7 +93,7 @@ async fn readable_keys_are_not_logged() {
     let guard = captured.start();
     let world = World::new();
     let operation = Operation::new("place").key("id").readable_keys();
-    let idempotency = world.idempotency().with_observer(lambda_idempotency::TracingObserver);
+    let idempotency = world.idempotency().with_observer(lambda_idempotency::TracingObserver::new());
     let function = idempotency.sqs(operation, world.handler()).unwrap();
     for fate in ["fail", "", ""] {
         let event =

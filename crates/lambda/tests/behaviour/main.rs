@@ -13,6 +13,7 @@ mod direct;
 mod diverting;
 mod diverting_failures;
 mod envelopes;
+mod error_messages;
 mod event_layer;
 mod filters;
 mod identities;

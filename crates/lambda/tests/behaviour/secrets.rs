@@ -47,7 +47,7 @@ async fn handle(order: Order, _: Call) -> Result<String, Failure> {
 }
 
 fn logging(world: &World) -> Idempotency {
-    world.idempotency().with_observer(TracingObserver)
+    world.idempotency().with_observer(TracingObserver::new())
 }
 
 fn body(fate: &str) -> String {

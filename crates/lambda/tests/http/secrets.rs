@@ -16,7 +16,7 @@ async fn requests_in_every_state() {
     let (world, captured) = (World::new(), Captured::default());
     let idempotency = Idempotency::new(world.store.clone())
         .with_clock(world.clock.clone())
-        .with_observer(TracingObserver);
+        .with_observer(TracingObserver::new());
     let guard = captured.start();
     let bodies = ["", "422 ", "500 ", "burn ", "huge ", "sleep "];
     for operation in [charges(), charges().fingerprint("body")] {

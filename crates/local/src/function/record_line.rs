@@ -33,6 +33,8 @@ pub struct RecordLine {
     pub vanished: u64,
     /// Why it goes back, or what else is wrong.
     pub problem: Option<String>,
+    /// What the handler's error said, if the function logs that.
+    pub error_message: Option<String>,
     /// The invocation that settled it.
     pub request_id: Option<String>,
 }
@@ -58,6 +60,7 @@ impl RecordLine {
             failures: number(fields, "failures").unwrap_or(0.0) as u64,
             vanished: number(fields, "vanished").unwrap_or(0.0) as u64,
             problem: text(fields, "problem"),
+            error_message: text(fields, "error_message"),
             request_id: text(fields, "request_id").or_else(|| text(span?, "requestId")),
         })
     }
