@@ -2,8 +2,11 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use serde::Deserialize;
+
 use crate::{
     clock::{Clock, SystemClock, Timestamp},
+    delivered::{Delivered, Invocation, RecordError},
     key::{Digest, Key},
     record::Record,
 };
@@ -42,13 +45,29 @@ impl fmt::Display for RecordId {
 }
 
 /// One call of a handler: for which key and record, what happened before, and how much time there
-/// is.
+/// is; and the record as it was delivered, with its attributes.
 ///
 /// ```
 /// use lambda_idempotency_core::call::Call;
 /// let call = Call::test("o-1").with_failures(2);
 /// assert_eq!((call.failures(), call.vanished()), (2, 0));
 /// ```
+///
+/// What a call knows of the delivery depends on how the handler is called:
+///
+/// | | [`request_id`](Self::request_id) | [`receives`](Self::receives) | [`raw_record`](Self::raw_record), [`record_as`](Self::record_as) | [`attribute`](Self::attribute) |
+/// |---|---|---|---|---|
+/// | records of SQS, also through a pipe | yes | yes | yes | message attributes |
+/// | of SNS | yes | | yes | message attributes |
+/// | of Kafka, RabbitMQ | yes | | yes | headers |
+/// | of ActiveMQ | yes | | yes | properties |
+/// | of all other sources | yes | | yes | |
+/// | `run_in`, HTTP requests | yes | | | |
+/// | `run` | | | | |
+///
+/// A copy in the same batch is answered by the call for the first of them, which knows nothing of the
+/// others. A service in the layer of `Idempotency::event` gets no `Call`: it has the event and its
+/// context.
 #[derive(Clone)]
 pub struct Call {
     key: Option<Key>,
@@ -56,6 +75,7 @@ pub struct Call {
     history: History,
     deadline: Option<Timestamp>,
     clock: Arc<dyn Clock>,
+    delivered: Delivered,
 }
 
 /// What happened to a key before, and the fence of this call.
@@ -85,7 +105,7 @@ impl Call {
         deadline: Option<Timestamp>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { key, record, history, deadline, clock }
+        Self { key, record, history, deadline, clock, delivered: Delivered::default() }
     }
 
     /// A call for the unit test of a handler: the first for a key made of `name`, no deadline.
@@ -121,6 +141,56 @@ impl Call {
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Timestamp) -> Self {
         self.deadline = Some(deadline);
+        self
+    }
+
+    /// With how its record was delivered.
+    #[must_use]
+    pub fn with_delivered(mut self, delivered: Delivered) -> Self {
+        self.delivered = delivered;
+        self
+    }
+
+    /// As if it belonged to this invocation.
+    #[must_use]
+    pub fn with_invocation(mut self, invocation: Arc<dyn Invocation>) -> Self {
+        self.delivered.set_invocation(invocation);
+        self
+    }
+
+    /// As if its record had been received this often, this time included.
+    #[must_use]
+    pub fn with_receives(mut self, receives: u32) -> Self {
+        self.delivered = self.delivered.receives(Some(receives));
+        self
+    }
+
+    /// As if its record were this JSON. [`attribute`](Self::attribute) does not look into it: set
+    /// what the handler asks for with [`with_attribute`](Self::with_attribute).
+    ///
+    /// ```
+    /// use lambda_idempotency_core::call::Call;
+    /// let call = Call::test("o-1").with_raw_record(r#"{"messageId":"m-1"}"#);
+    /// let message: serde_json::Value = call.record_as().unwrap();
+    /// assert_eq!(message["messageId"], "m-1");
+    /// ```
+    #[must_use]
+    pub fn with_raw_record(mut self, json: &str) -> Self {
+        self.delivered.set_record(json);
+        self
+    }
+
+    /// As if its record had this attribute.
+    ///
+    /// ```
+    /// use lambda_idempotency_core::call::Call;
+    /// let call = Call::test("o-1").with_attribute("tenant", "acme");
+    /// assert_eq!(call.attribute("tenant").as_deref(), Some("acme"));
+    /// assert_eq!(call.attribute("trace"), None);
+    /// ```
+    #[must_use]
+    pub fn with_attribute(mut self, name: &str, value: &str) -> Self {
+        self.delivered.set_attribute(name, value);
         self
     }
 
@@ -206,6 +276,90 @@ impl Call {
         digest.hex()
     }
 
+    /// How often the source has delivered the record, this time included, if the source counts that:
+    /// SQS does (`ApproximateReceiveCount`), also through a pipe. `None` otherwise.
+    ///
+    /// It counts deliveries, not attempts: a message that was received while another worker held its
+    /// key, or behind one that failed, was not tried. Attempts are counted by
+    /// [`failures`](Self::failures) and [`vanished`](Self::vanished).
+    #[must_use]
+    pub const fn receives(&self) -> Option<u32> {
+        self.delivered.receive_count()
+    }
+
+    /// The record as JSON: what key expressions made with `record(..)` see, whatever the handler's
+    /// payload is. That is the text that AWS delivers, byte for byte; of Kafka, the record with its key,
+    /// value and headers as text. `None` if there is no record around the payload.
+    ///
+    /// **It holds the payload**: not for logs.
+    #[must_use]
+    pub fn raw_record(&self) -> Option<&str> {
+        self.delivered.text()
+    }
+
+    /// The record, decoded: see [`raw_record`](Self::raw_record). The types of the
+    /// `aws_lambda_events` crate fit, such as its `SqsMessage`, and so does a type with the few
+    /// members that are needed. It is parsed each time.
+    ///
+    /// ```
+    /// use lambda_idempotency_core::call::Call;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// #[serde(rename_all = "camelCase")]
+    /// struct Message { message_id: String, attributes: Attributes }
+    /// #[derive(serde::Deserialize)]
+    /// #[serde(rename_all = "PascalCase")]
+    /// struct Attributes { sent_timestamp: String }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let call = Call::test("o-1").with_raw_record(
+    /// #     r#"{"messageId":"m-1","attributes":{"SentTimestamp":"1767225600000"}}"#);
+    /// let message: Message = call.record_as()?;
+    /// let sent: u64 = message.attributes.sent_timestamp.parse()?;
+    /// # assert_eq!((&*message.message_id, sent), ("m-1", 1_767_225_600_000));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// There is no record, or it does not fit the type. The error says where, and not what stands
+    /// there.
+    pub fn record_as<'c, T: Deserialize<'c>>(&'c self) -> Result<T, RecordError> {
+        self.delivered.decode()
+    }
+
+    /// What the sender attached to the record beside the payload, by its name: a message attribute of
+    /// SQS or SNS, a header of Kafka or RabbitMQ, a property of ActiveMQ. Where an SNS notification is
+    /// taken out of a queue's message (`Envelope::Sns`), those of the notification, unless the message
+    /// has one of that name itself.
+    ///
+    /// The value is its text: of a number its digits, of the bytes of an SQS or SNS attribute their
+    /// base64, of a Kafka header that is there several times the last. `None` if there is none of that
+    /// name, or if it holds no text; [`raw_record`](Self::raw_record) has all of it. It is looked up in
+    /// the record's text each time.
+    #[doc(alias = "header")]
+    #[doc(alias = "message_attribute")]
+    #[doc(alias = "property")]
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<String> {
+        self.delivered.attribute(name)
+    }
+
+    /// The id of the invocation, to find the call in its log: the same in each attempt of an
+    /// asynchronous invocation, another for each batch of a queue or stream. `None` where no invocation
+    /// is known: with `run`, and in tests.
+    #[must_use]
+    pub fn request_id(&self) -> Option<&str> {
+        self.delivered.invocation().map(Invocation::request_id)
+    }
+
+    /// The invocation, for the crate that made it; the `lambda-idempotency` crate's `CallExt::context`
+    /// has Lambda's context.
+    #[must_use]
+    pub fn invocation(&self) -> Option<&dyn Invocation> {
+        self.delivered.invocation()
+    }
+
     /// When the handler is stopped, if a deadline is known.
     #[must_use]
     pub const fn deadline(&self) -> Option<Timestamp> {
@@ -219,6 +373,7 @@ impl Call {
     }
 }
 
+/// Without the record and its attributes, which hold the payload.
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")

@@ -11,12 +11,14 @@
 //! | [`batch`] | the engine: claim, run, settle, for a whole batch |
 //! | [`process`] | what invocations of one process share |
 //! | [`policy`], [`call`], [`failure`], [`outcome`] | what users choose, are told, say and get |
+//! | [`delivered`] | what a call knows of its record besides the payload |
 //! | [`clock`], [`observe`] | time and reports, as parameters |
 
 pub mod admission;
 pub mod batch;
 pub mod call;
 pub mod clock;
+pub mod delivered;
 pub mod failure;
 pub mod key;
 pub mod memory;
