@@ -22,7 +22,7 @@ pub trait Invocation: Any + Send + Sync {
     /// or stream.
     fn request_id(&self) -> &str;
 
-    /// The whole event as text; empty if it is not kept.
+    /// The event as text, of which its records are parts.
     fn event(&self) -> &str;
 }
 

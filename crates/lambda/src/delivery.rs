@@ -79,7 +79,7 @@ impl<'a> Extraction<'a> {
         Delivery {
             record: record.id.clone(),
             group: record.group.clone(),
-            priority: record.priority,
+            priority: record.receives.unwrap_or(0),
             work,
             divert,
         }

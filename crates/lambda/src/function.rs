@@ -22,6 +22,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tower_service::Service;
 
 use crate::{
+    call::Invoked,
     delivery::Extraction,
     error::{ConfigError, InvocationError},
     handler::{ErasedHandler, Handler, Typed},
@@ -233,11 +234,11 @@ impl Inner {
         &self,
         event: LambdaEvent<Box<RawValue>>,
     ) -> Result<Box<RawValue>, InvocationError> {
-        let LambdaEvent { payload, context } = &event;
-        let read = Event::read(payload, &context.request_id);
+        let invoked = Invoked::new(event);
+        let read = Event::read(invoked.payload(), &invoked.context().request_id);
         match self.share(read) {
-            Ok(shares) => self.process(shares, context).await,
-            Err(found) => self.other(event, found).await,
+            Ok(shares) => self.process(shares, &invoked).await,
+            Err(found) => self.other(invoked.into_event(), found).await,
         }
     }
 
@@ -267,11 +268,11 @@ impl Inner {
     async fn process(
         &self,
         Shares { shares, rest }: Shares<'_, '_>,
-        context: &lambda_runtime::Context,
+        invoked: &Arc<Invoked>,
     ) -> Result<Box<RawValue>, InvocationError> {
         let Some((first, event)) = shares.first() else { return Ok(RawValue::NULL.to_owned()) };
         let source = &first.source;
-        let running = shares.iter().map(|(route, share)| self.run(route, share, context));
+        let running = shares.iter().map(|(route, share)| self.run(route, share, invoked));
         let mut done: Vec<_> = join_all(running).await.into_iter().flatten().collect();
         if let Some(rest) = &rest {
             let records = source.records(rest, &first.operation).into_iter();
@@ -290,8 +291,9 @@ impl Inner {
         &self,
         route: &Route,
         event: &Event<'e>,
-        context: &lambda_runtime::Context,
+        invoked: &Arc<Invoked>,
     ) -> Vec<(Record<'e>, Outcome)> {
+        let context = invoked.context();
         let records = unwrap(route.source.records(event, &route.operation), &route.operation);
         let extraction =
             Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
@@ -299,7 +301,7 @@ impl Inner {
             .iter()
             .map(|record| {
                 extraction.delivery(record, |payload| {
-                    let job = Arc::clone(&route.handler).job(payload)?;
+                    let job = Arc::clone(&route.handler).job(payload, invoked.delivers(record))?;
                     Ok(match &route.prepared.spoken {
                         Some(spoken) => spoken.job(job),
                         None => job,

@@ -11,6 +11,7 @@ use std::{
 use lambda_idempotency_core::{
     batch::{Job, Returned},
     call::Call,
+    delivered::Delivered,
     failure::Failure,
     outcome::Rejection,
 };
@@ -124,7 +125,7 @@ fn serialized<R: Serialize>(result: &R) -> Returned {
 /// A handler whose payload type is hidden: decodes first, so that a record which cannot be decoded
 /// never claims its key.
 pub(crate) trait ErasedHandler: Send + Sync {
-    fn job<'j>(self: Arc<Self>, payload: &str) -> Result<Job<'j>, Rejection>;
+    fn job<'j>(self: Arc<Self>, payload: &str, delivered: Delivered) -> Result<Job<'j>, Rejection>;
 }
 
 pub(crate) struct Typed<H, T> {
@@ -143,11 +144,14 @@ where
     H: Handler<T>,
     T: DeserializeOwned + Send + 'static,
 {
-    fn job<'j>(self: Arc<Self>, payload: &str) -> Result<Job<'j>, Rejection> {
+    fn job<'j>(self: Arc<Self>, payload: &str, delivered: Delivered) -> Result<Job<'j>, Rejection> {
         // The user's `Deserialize` may panic; the other records of the batch have no part in that.
         let payload: T = catch_unwind(AssertUnwindSafe(|| decode(payload)))
             .unwrap_or(Err(Rejection::DecodePanicked { expected: type_name::<T>() }))?;
-        Ok(Box::new(move |call| Box::pin(async move { self.handler.call(payload, call).await })))
+        Ok(Box::new(move |call| {
+            let call = call.with_delivered(delivered);
+            Box::pin(async move { self.handler.call(payload, call).await })
+        }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The entrance: a store, and what is made with it.
 
-use std::{fmt, future::Future};
+use std::{fmt, future::Future, sync::Arc};
 
 use lambda_idempotency_core::{
     admission::Admission,
@@ -17,6 +17,7 @@ use lambda_runtime::Context;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
+    call::Invoked,
     error::{ConfigError, RunError},
     function::{FunctionBuilder, deadline},
     operation::{Operation, Place},
@@ -202,7 +203,7 @@ impl Idempotency {
         Fut: Future<Output = Result<R, E>> + Send,
         E: Into<Failure>,
     {
-        let within = Within { tenant: None, deadline };
+        let within = Within { tenant: None, deadline, invoked: None };
         self.run_within(within, operation, payload, function).await
     }
 
@@ -244,7 +245,8 @@ impl Idempotency {
         E: Into<Failure>,
     {
         let (tenant, deadline) = (context.tenant_id.as_deref(), deadline(context));
-        self.run_within(Within { tenant, deadline }, operation, payload, function).await
+        let invoked = Some(Invoked::without_event(context.clone()));
+        self.run_within(Within { tenant, deadline, invoked }, operation, payload, function).await
     }
 
     /// What the handler or function of `operation` returned for the key of `payload`, if it was kept:
@@ -288,7 +290,7 @@ impl Idempotency {
 
     async fn run_within<P, R, F, Fut, E>(
         &self,
-        Within { tenant, deadline }: Within<'_>,
+        Within { tenant, deadline, invoked }: Within<'_>,
         operation: &Operation,
         payload: &P,
         function: F,
@@ -304,7 +306,7 @@ impl Idempotency {
         operation.fits(Place::Run)?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let record = RecordId::new("call", operation.name());
-        let task = Task { record, payload: &payload, tenant, deadline };
+        let task = Task { record, payload: &payload, tenant, deadline, invoked };
         run::run(&self.engine, &prepared, task, function).await
     }
 }
@@ -328,4 +330,5 @@ fn observer() -> TracingObserver {
 struct Within<'a> {
     tenant: Option<&'a str>,
     deadline: Option<Timestamp>,
+    invoked: Option<Arc<Invoked>>,
 }

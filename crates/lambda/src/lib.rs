@@ -33,6 +33,7 @@
 //! | any function | [`Idempotency::run`] |
 //! | to compute keys and deduplication ids before sending | [`producer`] |
 //! | to see an event's records and keys | [`inspect`] |
+//! | the record around the payload, attributes, headers, Lambda's context | [`Call::record_as`], [`Call::attribute`], [`CallExt::context`] |
 //! | to test a handler, or a whole function | [`Call::test`], [`testing`] |
 //! | a store of your own | [`store`] |
 //!
@@ -72,6 +73,7 @@
 
 mod bad_record;
 mod busy;
+mod call;
 mod delivery;
 mod divert;
 mod error;
@@ -94,6 +96,7 @@ mod unwinding;
 pub use crate::{
     bad_record::{BadRecord, OnBadRecord},
     busy::BusyRecord,
+    call::CallExt,
     divert::{DivertedRecord, Sink},
     error::{ConfigError, InvocationError, RunError},
     function::{Function, FunctionBuilder},
@@ -108,6 +111,7 @@ pub use lambda_idempotency_core::{
     batch::AfterFailure,
     call::{Call, RecordId},
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    delivered::{Invocation, RecordError},
     failure::{BoxError, Failure},
     key::{
         self, Functions, KeyPath,

@@ -112,9 +112,11 @@ impl Operation {
         self
     }
 
-    /// Calls the handler with the whole record as AWS delivers it, not with its payload: for message
-    /// attributes, headers, times, or payloads that are bytes. Key expressions see the same. The
-    /// types of the `aws_lambda_events` crate fit, such as its `SqsMessage`.
+    /// Calls the handler with the whole record as AWS delivers it, not with its payload: for payloads
+    /// that are bytes. **Key expressions then see the record too**, and no longer what is in its
+    /// payload. A handler that needs the record *beside* its payload has it in the
+    /// [`Call`](crate::Call): `call.attribute(..)`, `call.record_as()`. The types of the
+    /// `aws_lambda_events` crate fit, such as its `SqsMessage`.
     ///
     /// Kafka's records have their key, value and headers as text:
     /// `{"topic":"orders",..,"key":"k","value":"v","headers":{"name":"text"}}`.

@@ -23,6 +23,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::{
+    call::Invoked,
     delivery::{Extraction, Texts},
     error::{InvocationError, RunError},
     function::deadline,
@@ -49,6 +50,8 @@ pub(crate) struct Task<'a> {
     pub(crate) payload: &'a str,
     pub(crate) tenant: Option<&'a str>,
     pub(crate) deadline: Option<Timestamp>,
+    /// The invocation around it, if it is known.
+    pub(crate) invoked: Option<Arc<Invoked>>,
 }
 
 /// Runs `function` once per key of the payload.
@@ -67,7 +70,12 @@ where
     // The value goes straight to the caller; the store gets its JSON.
     let slot = Arc::new(Mutex::new(None));
     let returned = Arc::clone(&slot);
+    let invoked = task.invoked;
     let job: Job<'_> = Box::new(move |call| {
+        let call = match invoked {
+            Some(invoked) => call.with_invocation(invoked),
+            None => call,
+        };
         Box::pin(async move {
             let value = function(call).await.map_err(Into::into)?;
             let json = serde_json::to_string(&value).map(|json| match &operation.spoken {
@@ -240,6 +248,8 @@ where
                 payload: payload.get(),
                 tenant: context.tenant_id.as_deref(),
                 deadline: deadline(&context),
+                // The service has the event itself, and no `Call`.
+                invoked: None,
             };
             let call_context = context.clone();
             let function = |_| inner.call(LambdaEvent::new(typed, call_context));

@@ -236,6 +236,8 @@ async fn what_a_function_is_told() {
     ));
     let handler = move |_: Value, this: Call| {
         call.debug(&this);
+        assert!(this.raw_record().unwrap().contains(SECRET));
+        call.error(&this.record_as::<Vec<u8>>().unwrap_err());
         async { Err::<(), _>(Failure::retry(SECRET)) }
     };
     let message = |body: String| {
@@ -334,6 +336,7 @@ fn no_error_is_forgotten() {
         "Loss",
         "NoKey",
         "ProducerError",
+        "RecordError",
         "Rejection",
         "RunError",
         "SecretError",

@@ -29,6 +29,7 @@ use super::{
     sameness,
 };
 use crate::{
+    call::Invoked,
     delivery::{Extraction, Texts},
     error::{InvocationError, RunError},
     function::deadline,
@@ -144,8 +145,13 @@ impl Settings {
     {
         let (slot, keeps) = (Arc::clone(slot), Arc::clone(&self.keeps));
         let cookies = self.cookies();
+        let invoked = request.lambda_context_ref().cloned().map(Invoked::without_event);
         Box::new(move |call| {
             Box::pin(async move {
+                let call = match invoked {
+                    Some(invoked) => call.with_invocation(invoked),
+                    None => call,
+                };
                 request.extensions_mut().insert(call);
                 let response = inner.call(request).await.map_err(Into::into)?;
                 let response = response.into_response().await;

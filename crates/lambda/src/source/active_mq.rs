@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, Identity, Record, Source, base64,
-    event::{Member, id, list, object, text},
+    event::{Member, descend, id, list, object, scalar, text},
     record_id,
 };
 use crate::operation::{Kind, Operation};
@@ -70,6 +70,12 @@ pub(super) fn read<'e>(raw: &'e RawValue, broker: &Cow<'e, str>) -> Record<'e> {
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), destination, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("messageID")),
+        attributes: Some(attribute),
         ..Record::new(record, raw, base64::text(text(message.data), "data"))
     }
+}
+
+/// A property.
+fn attribute(record: &str, name: &str) -> Option<String> {
+    scalar(descend(record, &["properties", name]))
 }

@@ -1,6 +1,6 @@
 //! The outside of an event: enough to tell where it is from.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -212,6 +212,29 @@ pub(super) fn text(member: Member<'_>) -> Option<Cow<'_, str>> {
     struct Text<'e>(#[serde(borrow)] Cow<'e, str>);
 
     serde_json::from_str::<Text<'_>>(member?.get()).ok().map(|text| text.0)
+}
+
+/// A member that is a string, a number or a boolean, as text.
+pub(super) fn scalar(member: Member<'_>) -> Option<String> {
+    let raw = member?.get();
+    let plain = !raw.starts_with(['"', '{', '[']) && raw != "null";
+    if plain { Some(raw.to_owned()) } else { text(member).map(Cow::into_owned) }
+}
+
+/// A member of a member of ..., by their names.
+pub(super) fn descend<'e>(json: &'e str, names: &[&str]) -> Member<'e> {
+    let whole = serde_json::from_str(json).ok()?;
+    names.iter().try_fold(whole, |raw: &RawValue, name| {
+        object::<BTreeMap<String, &RawValue>>(Some(raw)).remove(*name)
+    })
+}
+
+/// Text that is delivered as a list of its bytes, those above 127 as negative numbers.
+pub(super) fn text_of_bytes(numbers: &[i16]) -> Option<String> {
+    let bytes = numbers.iter().map(|number| {
+        u8::try_from(*number).or_else(|_| i8::try_from(*number).map(i8::cast_unsigned))
+    });
+    String::from_utf8(bytes.collect::<Result<_, _>>().ok()?).ok()
 }
 
 /// A member that is a string with something in it: an empty id would be the same for all.

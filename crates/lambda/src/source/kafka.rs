@@ -14,7 +14,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Event, Identity, Record, Source, base64,
-    event::{Member, list, object, text},
+    event::{Member, descend, list, object, text, text_of_bytes},
     response::{Item, partial},
 };
 use crate::{
@@ -173,6 +173,7 @@ pub(super) fn read<'e>(
         },
         item: offset.map(|offset| Item::Offset { partition, offset }),
         group: group.map(Arc::from),
+        attributes: Some(attribute),
         ..Record::new(record, raw, payload)
     }
 }
@@ -236,10 +237,7 @@ fn headers(delivered: Member<'_>) -> serde_json::Map<String, Value> {
     for entry in list(delivered).unwrap_or_default() {
         let entry: BTreeMap<String, Vec<i16>> = object(Some(entry));
         for (name, numbers) in entry {
-            let bytes = numbers.iter().map(|number| {
-                u8::try_from(*number).or_else(|_| i8::try_from(*number).map(i8::cast_unsigned))
-            });
-            let text = bytes.collect::<Result<_, _>>().ok().and_then(|b| String::from_utf8(b).ok());
+            let text = text_of_bytes(&numbers);
             let value = text.map_or_else(|| Value::from(numbers), Value::String);
             match headers.get_mut(&name) {
                 None => drop(headers.insert(name, Value::Array(vec![value]))),
@@ -257,4 +255,11 @@ fn headers(delivered: Member<'_>) -> serde_json::Map<String, Value> {
         }
     }
     headers
+}
+
+/// A header, the last of its name; see [`headers`].
+fn attribute(record: &str, name: &str) -> Option<String> {
+    let header = descend(record, &["headers", name]);
+    let header = text(header).or_else(|| text(list(header)?.pop()));
+    header.map(Cow::into_owned)
 }

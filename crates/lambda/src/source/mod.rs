@@ -50,6 +50,7 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     call::RecordId,
+    delivered::ReadAttribute,
     outcome::{Outcome, Rejection},
     policy::Conflict,
 };
@@ -133,8 +134,11 @@ pub(crate) struct Record<'e> {
     pub(crate) identity: Result<Vec<Cow<'e, str>>, Rejection>,
     /// Its order group, where the source keeps an order.
     pub(crate) group: Option<Arc<str>>,
-    /// How urgent it is among records without a group; more is more.
-    pub(crate) priority: u32,
+    /// How often it was received, this time included, if its source counts that. Among records without
+    /// a group, what was received most often starts first: it is closest to being given up.
+    pub(crate) receives: Option<u32>,
+    /// How the handler finds what the sender attached to it, where the source has that.
+    pub(crate) attributes: Option<ReadAttribute>,
     /// What it is called in a partial batch response, if it can be named in one.
     pub(crate) item: Option<Item>,
 }
@@ -148,7 +152,8 @@ impl<'e> Record<'e> {
             payload,
             identity: Err(Rejection::NoIdentity("id")),
             group: None,
-            priority: 0,
+            receives: None,
+            attributes: None,
             item: None,
         }
     }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, Identity, Record, Source, base64,
-    event::{Member, id, list, object, text},
+    event::{Member, descend, id, list, object, scalar, text, text_of_bytes},
     record_id,
 };
 use crate::operation::{Kind, Operation};
@@ -31,6 +31,12 @@ struct Message<'e> {
 struct Properties<'e> {
     #[serde(rename = "messageId", borrow, default)]
     id: Member<'e>,
+}
+
+/// A header that is text, or bytes.
+#[derive(Default, Deserialize)]
+struct Bytes {
+    bytes: Option<Vec<i16>>,
 }
 
 impl Source for RabbitMq {
@@ -86,6 +92,13 @@ pub(super) fn read<'e>(
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), queue, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("basicProperties.messageId")),
+        attributes: Some(attribute),
         ..Record::new(record, raw, base64::text(text(message.data), "data"))
     }
+}
+
+/// A header: a number, or a list of bytes, which is how the broker keeps text.
+fn attribute(record: &str, name: &str) -> Option<String> {
+    let header = descend(record, &["basicProperties", "headers", name]);
+    scalar(header).or_else(|| text_of_bytes(&object::<Bytes>(header).bytes?))
 }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, Identity, Record, Source,
-    event::{Member, id, object, text},
+    event::{Member, descend, id, object, text},
     record_id,
 };
 use crate::operation::{Kind, Operation};
@@ -76,6 +76,16 @@ fn read<'e>(raw: &'e RawValue, notification: Notification<'e>) -> Record<'e> {
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), topic, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("Sns.MessageId")),
+        attributes: Some(attribute),
         ..Record::new(record, raw, payload)
     }
+}
+
+fn attribute(record: &str, name: &str) -> Option<String> {
+    text(descend(record, &["Sns", "MessageAttributes", name, "Value"])).map(Cow::into_owned)
+}
+
+/// A message attribute of a notification as queues get it.
+pub(super) fn attribute_in_envelope(notification: &str, name: &str) -> Option<String> {
+    text(descend(notification, &["MessageAttributes", name, "Value"])).map(Cow::into_owned)
 }

@@ -13,9 +13,10 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, Identity, Record, Source,
-    event::{Member, id, object, text},
+    event::{Member, descend, id, object, text},
     record_id,
     response::{Item, all_or_error, partial},
+    sns,
 };
 use crate::{
     error::InvocationError,
@@ -118,7 +119,20 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
         },
         item: id.map(|id| Item::Id(id.into_owned())),
         group: group.map(|group| Arc::from(&*group)),
-        priority: receives.unwrap_or(0),
+        receives,
+        attributes: Some(attribute),
         ..Record::new(record, raw, payload)
     }
+}
+
+/// A message attribute. The value of one that is bytes stands in another member, in base64.
+fn attribute(record: &str, name: &str) -> Option<String> {
+    let value = |member| text(descend(record, &["messageAttributes", name, member]));
+    value("stringValue").or_else(|| value("binaryValue")).map(Cow::into_owned)
+}
+
+/// A message attribute, or one of the SNS notification in the body.
+pub(super) fn attribute_of_notification(record: &str, name: &str) -> Option<String> {
+    attribute(record, name)
+        .or_else(|| sns::attribute_in_envelope(&text(descend(record, &["body"]))?, name))
 }

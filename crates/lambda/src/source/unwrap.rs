@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use lambda_idempotency_core::outcome::Rejection;
 use serde_json::value::RawValue;
 
-use super::{EventBridge, Identity, Record, S3, Sns, Source, event_bridge, s3, sns};
+use super::{EventBridge, Identity, Record, S3, Sns, Source, Sqs, event_bridge, s3, sns, sqs};
 use crate::{operation::Operation, records::Envelope};
 
 /// Takes the envelopes off that `operation` names, outermost first.
@@ -46,7 +46,7 @@ fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
             Envelope::EventBridge => vec![event_bridge::in_envelope(raw)?],
             Envelope::S3 => s3::in_envelope(raw)?,
         };
-        Some(inner.into_iter().map(|inner| inside(&record, inner)).collect())
+        Some(inner.into_iter().map(|inner| inside(&record, envelope, inner)).collect())
     });
     opened.unwrap_or_else(|| {
         record.payload = Err(Rejection::Envelope(match envelope {
@@ -60,7 +60,7 @@ fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
 
 /// The outer record with the inner one's payload and identity. Not a clone of the outer one: its
 /// payload holds all that are inside, and would be copied for each of them.
-fn inside<'e>(outer: &Record<'e>, inner: Record<'_>) -> Record<'e> {
+fn inside<'e>(outer: &Record<'e>, envelope: Envelope, inner: Record<'_>) -> Record<'e> {
     let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
     Record {
         id: outer.id.clone(),
@@ -68,7 +68,11 @@ fn inside<'e>(outer: &Record<'e>, inner: Record<'_>) -> Record<'e> {
         payload: inner.payload.map(owned),
         identity: inner.identity.map(|parts| parts.into_iter().map(owned).collect()),
         group: outer.group.clone(),
-        priority: outer.priority,
+        receives: outer.receives,
+        attributes: match envelope {
+            Envelope::Sns if outer.id.source == Sqs.name() => Some(sqs::attribute_of_notification),
+            _ => outer.attributes,
+        },
         item: outer.item.clone(),
     }
 }

@@ -8,6 +8,7 @@ mod brokers;
 mod bus_lists;
 mod busy;
 mod cache;
+mod calls;
 mod dialects;
 mod direct;
 mod diverting;

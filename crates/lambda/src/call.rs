@@ -1,0 +1,112 @@
+//! What a handler can ask its [`Call`] about the invocation and the record, beside the payload.
+
+use std::{any::Any, sync::Arc};
+
+use lambda_idempotency_core::{
+    call::Call,
+    delivered::{Delivered, Invocation},
+};
+use lambda_runtime::{Context, LambdaEvent};
+use serde_json::value::RawValue;
+
+use crate::source::Record;
+
+/// What is known of a [`Call`] on Lambda.
+///
+/// ```
+/// use lambda_idempotency::{Call, CallExt as _, Failure};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Order { id: String }
+///
+/// async fn place(order: Order, call: Call) -> Result<(), Failure> {
+///     let trace = call.context().and_then(|context| context.xray_trace_id.as_deref());
+///     let tenant = call.attribute("tenant"); // a message attribute of SQS
+///     let last = call.receives().is_some_and(|receives| receives >= 5);
+///     // ...
+///     Ok(())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut context = lambda_runtime::Context::default();
+/// context.request_id = "r-1".to_owned();
+/// let call = Call::test("o-1").with_context(context).with_attribute("tenant", "acme").with_receives(5);
+/// assert_eq!(call.request_id(), Some("r-1"));
+/// place(Order { id: "o-1".to_owned() }, call).await.unwrap();
+/// # }
+/// ```
+pub trait CallExt: sealed::Sealed {
+    /// The invocation's context: request id, function ARN, X-Ray trace, tenant, client context. `None`
+    /// with [`Idempotency::run`](crate::Idempotency::run), which knows no invocation, and in tests
+    /// that set none.
+    ///
+    /// Its deadline is Lambda's; the handler is stopped a little before, at [`Call::deadline`].
+    fn context(&self) -> Option<&Context>;
+
+    /// As if the call belonged to an invocation with this context, for the unit test of a handler.
+    #[must_use]
+    fn with_context(self, context: Context) -> Self;
+}
+
+impl CallExt for Call {
+    fn context(&self) -> Option<&Context> {
+        let invocation: &dyn Any = self.invocation()?;
+        invocation.downcast_ref::<Invoked>().map(Invoked::context)
+    }
+
+    fn with_context(self, context: Context) -> Self {
+        self.with_invocation(Invoked::without_event(context))
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for lambda_idempotency_core::call::Call {}
+}
+
+/// An invocation, shared by its calls: the event and its context.
+#[derive(Clone)]
+pub(crate) struct Invoked(LambdaEvent<Box<RawValue>>);
+
+impl Invoked {
+    pub(crate) fn new(event: LambdaEvent<Box<RawValue>>) -> Arc<Self> {
+        Arc::new(Self(event))
+    }
+
+    /// Where the event is not made of records, or is handed over by other means.
+    pub(crate) fn without_event(context: Context) -> Arc<Self> {
+        Self::new(LambdaEvent::new(RawValue::NULL.to_owned(), context))
+    }
+
+    pub(crate) fn payload(&self) -> &RawValue {
+        &self.0.payload
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// The event again, once it is not shared.
+    pub(crate) fn into_event(self: Arc<Self>) -> LambdaEvent<Box<RawValue>> {
+        Arc::unwrap_or_clone(self).0
+    }
+
+    /// How one of its records is delivered.
+    pub(crate) fn delivers(self: &Arc<Self>, record: &Record<'_>) -> Delivered {
+        Delivered::by(Arc::<Self>::clone(self))
+            .record(&record.raw)
+            .receives(record.receives)
+            .attributes(record.attributes)
+    }
+}
+
+impl Invocation for Invoked {
+    fn request_id(&self) -> &str {
+        &self.context().request_id
+    }
+
+    fn event(&self) -> &str {
+        self.payload().get()
+    }
+}

@@ -1,0 +1,212 @@
+//! What a handler can ask its call about the record, while the payload stays decoded and keys see it.
+
+use std::sync::{Arc, Mutex};
+
+use lambda_idempotency::{
+    Call, CallExt as _, Envelope, Failure, Function, Idempotency, Operation, RecordError,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, notification, order, sample};
+
+/// What a handler finds out about each of its calls.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Told {
+    /// A handler that asks `what` of each call.
+    fn asking(
+        &self,
+        what: impl Fn(&Value, &Call) -> String + Clone + Send + Sync + 'static,
+    ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static
+    {
+        let told = self.0.clone();
+        move |payload, call| {
+            told.lock().unwrap().push(what(&payload, &call));
+            std::future::ready(Ok(()))
+        }
+    }
+
+    fn all(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+fn sent(message: &str, id: &str, receives: &str) -> Value {
+    let mut message = order(message, id, "");
+    message["attributes"]["ApproximateReceiveCount"] = receives.into();
+    message["messageAttributes"] = json!({
+        "tenant": { "dataType": "String", "stringValue": "acme \u{e9} \"x\"" },
+        "size": { "dataType": "Number", "stringValue": "12" },
+        "digest": { "dataType": "Binary", "binaryValue": "AAEC" },
+    });
+    message
+}
+
+#[tokio::test]
+async fn a_handler_of_a_payload_sees_the_record_around_it() {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Message<'m> {
+        message_id: &'m str,
+    }
+
+    let (world, told) = (World::new(), Told::default());
+    let handler = told.asking(|payload, call| {
+        let message: Message<'_> = call.record_as().unwrap();
+        let attributes = ["tenant", "size", "digest", "none"].map(|name| call.attribute(name));
+        let context = call.context().unwrap();
+        format!(
+            "{} {} {:?} {:?} {attributes:?} {}",
+            payload["id"],
+            message.message_id,
+            call.receives(),
+            call.request_id(),
+            context.deadline > 0
+        )
+    });
+    // The key is in the decoded body, although the handler sees the message.
+    let function = world.idempotency().sqs(Operation::new("a").key("id"), handler).unwrap();
+    let event = batch([sent("m-1", "a", "3"), sent("m-2", "a", "1")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    let attributes = r#"[Some("acme é \"x\""), Some("12"), Some("AAEC"), None]"#;
+    let wanted = format!("\"a\" m-1 Some(3) Some(\"request-1\") {attributes} true");
+    assert_eq!(told.all(), [wanted]);
+}
+
+#[tokio::test]
+async fn the_raw_record_is_what_aws_delivers_and_is_not_copied() {
+    let (world, told) = (World::new(), Told::default());
+    let handler = told.asking(|_, call| {
+        let raw = call.raw_record().unwrap();
+        format!("{} {raw}", raw.as_ptr().addr())
+    });
+    let function = world.idempotency().sqs(Operation::new("a").key("id"), handler).unwrap();
+    let messages = [sent("m-1", "a", "1"), sent("m-2", "b", "1")];
+    let texts = messages.clone().map(|message| message.to_string());
+    let event = batch(messages).to_string();
+    world.invoke_raw(&function, &event).await.unwrap();
+    let told = told.all();
+    let places: Vec<(usize, &str)> = told
+        .iter()
+        .map(|told| told.split_once(' ').unwrap())
+        .map(|(place, text)| (place.parse().unwrap(), text))
+        .collect();
+    assert_eq!(places.iter().map(|(_, text)| *text).collect::<Vec<_>>(), texts);
+    let between = event.find(&texts[1]).unwrap() - event.find(&texts[0]).unwrap();
+    assert_eq!(places[1].0 - places[0].0, between, "both are parts of one event");
+}
+
+/// What the handler of a function tells of an event.
+async fn told_by(
+    event: &str,
+    function: impl Fn(&Idempotency, Operation, Told) -> Function,
+) -> Vec<String> {
+    let (world, told) = (World::new(), Told::default());
+    let operation = Operation::new("a").key(lambda_idempotency::record("@"));
+    let function = function(&world.idempotency(), operation, told.clone());
+    world.invoke_raw(&function, event).await.unwrap();
+    told.all()
+}
+
+/// A function of one source whose handler tells an attribute.
+macro_rules! told {
+    ($event:expr, $name:literal, $source:ident $(, $envelope:expr)?) => {
+        told_by($event, |idempotency, operation, told| {
+            let operation = operation$(.envelope($envelope))?;
+            let handler = told.asking(|_, call| format!("{:?}", call.attribute($name)));
+            idempotency.$source(operation, handler).unwrap()
+        })
+        .await
+    };
+}
+
+#[tokio::test]
+async fn each_source_has_its_own_attributes() {
+    let mut published = notification("n-1", "{}");
+    let attributes = json!({ "tenant": { "Type": "String", "Value": "acme" } });
+    published["Records"][0]["Sns"]["MessageAttributes"] = attributes.clone();
+    assert_eq!(told!(&published.to_string(), "tenant", sns), [r#"Some("acme")"#]);
+    assert_eq!(told!(&published.to_string(), "other", sns), ["None"]);
+
+    let piped = json!([sent("m-1", "a", "1")]).to_string();
+    assert_eq!(told!(&piped, "size", pipe), [r#"Some("12")"#]);
+
+    let kafka = r#"{"eventSource":"aws:kafka","bootstrapServers":"b","records":{"t-0":[{"topic":"t",
+        "partition":0,"offset":1,"timestamp":1,"value":"e30=","headers":[{"tenant":[97,-61,-87]},
+        {"twice":[49]},{"twice":[50]},{"bytes":[-1]}]}]}}"#;
+    assert_eq!(told!(kafka, "tenant", kafka), [r#"Some("aé")"#]);
+    assert_eq!(told!(kafka, "twice", kafka), [r#"Some("2")"#]);
+    assert_eq!(told!(kafka, "bytes", kafka), ["None"]);
+
+    let rabbit = sample("rabbitMQEvent").replace(r#""messageId": null"#, r#""messageId": "m""#);
+    assert_eq!(told!(&rabbit, "header1", rabbit_mq), [r#"Some("value1")"#]);
+    assert_eq!(told!(&rabbit, "numberInHeader", rabbit_mq), [r#"Some("10")"#]);
+    let active = r#"{"eventSource":"aws:amq","eventSourceArn":"b","messages":[{"messageID":"m",
+        "data":"e30=","properties":{"tenant":"acme","size":12}}]}"#;
+    assert_eq!(told!(active, "tenant", active_mq), [r#"Some("acme")"#]);
+    assert_eq!(told!(active, "size", active_mq), [r#"Some("12")"#]);
+}
+
+#[tokio::test]
+async fn a_notification_in_a_message_has_the_publishers_attributes() {
+    let body = json!({
+        "MessageId": "n-1", "TopicArn": "arn:aws:sns:eu-west-1:1:t", "Message": "{}",
+        "MessageAttributes": { "tenant": { "Type": "String", "Value": "acme" } },
+    });
+    let mut message = order("m-1", "a", "");
+    message["body"] = body.to_string().into();
+    let event = batch([message]).to_string();
+    assert_eq!(told!(&event, "tenant", sqs, Envelope::Sns), [r#"Some("acme")"#]);
+    // Not guessed: only where the operation names the envelope.
+    assert_eq!(told!(&event, "tenant", sqs), ["None"]);
+}
+
+#[tokio::test]
+async fn sources_that_do_not_count_receives_say_so() {
+    let (world, told) = (World::new(), Told::default());
+    let handler = told.asking(|_, call| {
+        format!("{:?} {:?} {:?}", call.receives(), call.attribute("a"), call.request_id())
+    });
+    let function = world.idempotency().invoke(Operation::new("a").key("id"), handler).unwrap();
+    world.invoke(&function, &json!({ "id": "a" })).await.unwrap();
+    assert_eq!(told.all(), [r#"None None Some("request-1")"#]);
+}
+
+#[tokio::test]
+async fn run_in_knows_the_invocation_and_run_knows_none() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let operation = Operation::new("a").key("id");
+    let told = |call: Call| async move {
+        let missing = call.record_as::<Value>().unwrap_err();
+        assert_eq!(missing, RecordError::Missing);
+        Ok::<_, Failure>(format!("{:?} {}", call.request_id(), call.context().is_some()))
+    };
+    let (a, b) = (json!({ "id": "a" }), json!({ "id": "b" }));
+    let context = world.context();
+    let running = idempotency.run_in(&context, &operation, &a, told);
+    let within = world.clock.drive(running).await.unwrap();
+    assert_eq!(within.value, r#"Some("request-1") true"#);
+    let running = idempotency.run(&operation, &b, None, told);
+    assert_eq!(world.clock.drive(running).await.unwrap().value, "None false");
+}
+
+#[tokio::test]
+async fn an_event_of_no_source_is_handed_on_as_it_came() {
+    let world = World::new();
+    let function = world
+        .idempotency()
+        .function()
+        .sqs(Operation::new("a"), world.handler())
+        .otherwise(
+            |event: lambda_runtime::LambdaEvent<Box<serde_json::value::RawValue>>| async move {
+                Ok::<_, Failure>(format!("{} {}", event.context.request_id, event.payload.get()))
+            },
+        )
+        .build()
+        .unwrap();
+    let answer = world.invoke_raw(&function, r#"{ "a": 1 }"#).await.unwrap();
+    assert_eq!(answer, r#"request-1 { "a": 1 }"#);
+}
