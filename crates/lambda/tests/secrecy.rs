@@ -329,6 +329,7 @@ async fn what_a_caller_of_run_is_told() {
 fn no_error_is_forgotten() {
     const LOOKED_AT: &[&str] = &[
         // Texts of our own, positions, and parts of expressions: see above.
+        "DivertReason",
         "DocumentError",
         "ExpressionError",
         "InspectError",

@@ -20,7 +20,7 @@ struct Apis {
 const RESOURCES: &str = "AWS::";
 
 /// What else stands before a parenthesis.
-const FOREIGN_FUNCTIONS: [&str; 4] = ["extensions", "fn", "get", "parse"];
+const FOREIGN_FUNCTIONS: [&str; 5] = ["cfg", "extensions", "fn", "get", "parse"];
 
 /// Functions of JMESPath, where expressions are named in prose.
 const IN_EXPRESSIONS: &str = "crates/core/src/key/functions.rs";
