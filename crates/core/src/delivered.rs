@@ -206,7 +206,8 @@ mod tests {
         assert_eq!(record, r#"{"body":"a"}"#);
         let delivered = Delivered::by(Arc::<Event>::clone(&event)).record(record);
         assert!(std::ptr::eq(delivered.text().unwrap(), record));
-        let copied = Delivered::by(event.clone()).record(&record.to_owned());
+        let elsewhere = record.to_owned();
+        let copied = Delivered::by(event.clone()).record(&elsewhere);
         assert_eq!(copied.text(), Some(record));
         assert!(!std::ptr::eq(copied.text().unwrap(), record));
     }
