@@ -8,10 +8,12 @@
 
 use std::io::Write;
 
-use jmespath::Variable;
-use serde_json::Number;
-
-use super::{SelectionError, document::MOST_BYTES, parts::Optional};
+use super::{
+    SelectionError,
+    document::MOST_BYTES,
+    jmespath::value::{Kind, Number, Text, Value},
+    parts::Optional,
+};
 
 /// From here on, neighbouring integers share a double.
 const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
@@ -21,28 +23,30 @@ pub(super) const MISSING: u8 = b'~';
 
 /// Appends the canonical bytes of a list of parts, of which some may be missing.
 pub(super) fn write_parts(
-    value: &Variable,
+    value: &Value,
     optional: &Optional,
     out: &mut Vec<u8>,
 ) -> Result<(), SelectionError> {
-    let write_part = |part: &Variable, is_optional: bool, out: &mut Vec<u8>| match part {
-        Variable::Null if is_optional => {
+    let write_part = |part: &Value, is_optional: bool, out: &mut Vec<u8>| match part {
+        Value::Null if is_optional => {
             out.push(MISSING);
             Ok(())
         }
         part => write(part, out),
     };
     match value {
-        Variable::Array(items) => {
+        Value::Array(items) => {
             write_list(items.iter().enumerate(), (b'[', b']'), out, |(place, item), out| {
                 write_part(item, optional.places.contains(&place), out)
             })
         }
-        Variable::Object(members) => {
+        Value::Object(members) => {
+            let is_optional =
+                |name: &Text| name.to_str().is_some_and(|name| optional.names.contains(name));
             write_list(members.iter(), (b'{', b'}'), out, |(name, member), out| {
-                write_string(name, out);
+                write_string(name.to_str().unwrap_or_default(), out);
                 out.push(b':');
-                write_part(member, optional.names.contains(name), out)
+                write_part(member, is_optional(name), out)
             })
         }
         value => write(value, out),
@@ -50,25 +54,27 @@ pub(super) fn write_parts(
 }
 
 /// Appends the canonical bytes of `value`.
-pub(super) fn write(value: &Variable, out: &mut Vec<u8>) -> Result<(), SelectionError> {
+pub(super) fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), SelectionError> {
     match value {
-        Variable::Null => out.extend(b"null"),
-        Variable::Bool(true) => out.extend(b"true"),
-        Variable::Bool(false) => out.extend(b"false"),
-        Variable::Number(number) => write_number(number, out)?,
-        Variable::String(text) => write_string(text, out),
-        Variable::Array(items) => {
-            write_list(items.iter(), (b'[', b']'), out, |item, out| write(item, out))?;
+        Value::Null | Value::Undefined => out.extend(b"null"),
+        Value::Bool(true) => out.extend(b"true"),
+        Value::Bool(false) => out.extend(b"false"),
+        Value::Number(number) => write_number(number, out)?,
+        Value::String(text) => match text.to_str() {
+            Some(text) => write_string(text, out),
+            None => return Err(SelectionError::NotAValue),
+        },
+        Value::Array(items) => {
+            write_list(items.iter(), (b'[', b']'), out, write)?;
         }
-        // A `BTreeMap` iterates in the order of the names' bytes.
-        Variable::Object(members) => {
+        // They are in the order of the names' bytes.
+        Value::Object(members) => {
             write_list(members.iter(), (b'{', b'}'), out, |(name, value), out| {
-                write_string(name, out);
+                write_string(name.to_str().unwrap_or_default(), out);
                 out.push(b':');
                 write(value, out)
             })?;
         }
-        Variable::Expref(_) => return Err(SelectionError::NotAValue),
     }
     // An expression can list one value many times over.
     if out.len() > MOST_BYTES { Err(SelectionError::TooLong) } else { Ok(()) }
@@ -92,20 +98,22 @@ fn write_list<T>(
 }
 
 fn write_number(number: &Number, out: &mut Vec<u8>) -> Result<(), SelectionError> {
-    // Writing to a vector does not fail.
-    let _ = if let Some(integer) = number.as_u64() {
-        write!(out, "{integer}")
-    } else if let Some(integer) = number.as_i64() {
-        write!(out, "{integer}")
-    } else {
-        match number.as_f64() {
-            Some(double) if double.is_finite() && double.abs() < EXACT_LIMIT => {
-                write!(out, "{double:e}")
-            }
-            _ => return Err(SelectionError::InexactNumber),
+    let double = match &number.kind {
+        Kind::Integer(digits) => {
+            out.extend(digits.bytes());
+            return Ok(());
         }
+        Kind::Decimal(decimal) => decimal.exact(),
+        Kind::Double(double) => Some(*double),
     };
-    Ok(())
+    match double {
+        Some(double) if double.abs() < EXACT_LIMIT => {
+            // Writing to a vector does not fail.
+            let _ = write!(out, "{double:e}");
+            Ok(())
+        }
+        _ => Err(SelectionError::InexactNumber),
+    }
 }
 
 fn write_string(text: &str, out: &mut Vec<u8>) {
@@ -128,14 +136,11 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{Document, numeral::Side},
-        *,
-    };
+    use super::{super::Document, *};
 
     fn canonical(json: &str) -> Result<String, SelectionError> {
         let mut out = Vec::new();
-        write(Document::parse(json).unwrap().on(Side::Below), &mut out)?;
+        write(&Document::parse(json).unwrap().value, &mut out)?;
         Ok(String::from_utf8(out).unwrap())
     }
 

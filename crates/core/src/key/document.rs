@@ -1,17 +1,13 @@
 //! JSON text as the value that expressions read.
 //!
-//! Parsed by `serde_json`, but into our own choice of value: what `serde_json::Value` makes of
-//! numbers and of member order depends on features that any crate of the user's program can turn
-//! on, and a key must not.
+//! Parsed by ourselves: what `serde_json` makes of numbers and of member order depends on features
+//! that any crate of the user's program can turn on, and a key must not.
 
 use std::{fmt, sync::Arc};
 
-use jmespath::{Rcvar, Variable};
-
 use super::{
-    numeral::Side,
-    reading::{RESERVED, Reading},
-    reads::{Node, Reads},
+    jmespath::{Variant, read::read_wanted, value::Value},
+    reads::{Reads, Wanted},
     texts::Texts,
 };
 
@@ -21,12 +17,9 @@ pub(super) const MOST_BYTES: usize = 8 << 20;
 /// A parsed JSON text.
 #[derive(Clone)]
 pub struct Document {
-    /// Where numbers that no double holds exactly are a little smaller than they are.
-    below: Rcvar,
-    /// Where they are a little larger, if there are any.
-    above: Option<Rcvar>,
+    pub(super) value: Value,
     /// What of the text was read; `None` if all of it.
-    reads: Option<Arc<Node>>,
+    reads: Option<Arc<Wanted>>,
     /// The JSON texts in it that several calls of `json` read, if there are any.
     texts: Option<Arc<Texts>>,
 }
@@ -62,19 +55,16 @@ pub enum DocumentError {
         /// Its length.
         bytes: usize,
     },
-    /// A member name that `serde_json` keeps for itself.
-    #[error("a member name that begins with `{RESERVED}` is reserved")]
-    ReservedMember,
 }
 
 impl Document {
     /// Parses `json`.
     ///
     /// # Errors
-    /// Not JSON; an object with two members of one name; a reserved member name; a number that is
-    /// larger than any double; more than 8 MiB.
+    /// Not JSON; an object with two members of one name; a number that is larger than any double;
+    /// more than 8 MiB.
     pub fn parse(json: &str) -> Result<Self, DocumentError> {
-        Self::reading(json, &Node::All)
+        Self::reading(json, &Wanted::All)
     }
 
     /// Parses `json` and keeps what some expressions look at; only those can be applied to it.
@@ -85,10 +75,10 @@ impl Document {
     ///
     /// # Errors
     /// Not JSON; what is looked at is named twice in its object or is a number that is larger than
-    /// any double; a reserved member name; more than 8 MiB.
+    /// any double; more than 8 MiB.
     pub fn read(json: &str, reads: &Reads) -> Result<Self, DocumentError> {
         let document = Self::reading(json, &reads.document)?;
-        let all = *reads.document == Node::All;
+        let all = *reads.document == Wanted::All;
         Ok(Self {
             reads: (!all).then(|| Arc::clone(&reads.document)),
             texts: Texts::of(&reads.shared),
@@ -96,47 +86,24 @@ impl Document {
         })
     }
 
-    pub(super) fn reading(json: &str, wanted: &Node) -> Result<Self, DocumentError> {
-        if json.len() > MOST_BYTES {
-            return Err(DocumentError::TooLong { bytes: json.len() });
-        }
-        let reading = Reading::new(json, Side::Below);
-        let below = reading.run(wanted)?;
-        // Rare, and worth a second look.
-        let above = (reading.met_inexact())
-            .then(|| Reading::new(json, Side::Above).run(wanted))
-            .transpose()?;
-        Ok(Self { below, above, reads: None, texts: None })
+    pub(super) fn reading(json: &str, wanted: &Wanted) -> Result<Self, DocumentError> {
+        Ok(Self { value: read_wanted(Variant::Standard, json, wanted)?, reads: None, texts: None })
     }
 
     /// A document that is one JSON string.
     #[must_use]
     pub fn string(text: impl Into<String>) -> Self {
-        let below = Rcvar::new(Variable::String(text.into()));
-        Self { below, above: None, reads: None, texts: None }
+        Self { value: Value::text(&text.into()), reads: None, texts: None }
     }
 
     /// Whether it holds all that is looked at.
-    pub(super) fn has(&self, wanted: &Node) -> bool {
+    pub(super) fn has(&self, wanted: &Wanted) -> bool {
         self.reads.as_ref().is_none_or(|read| read.covers(wanted))
     }
 
     /// The JSON texts in it that are parsed once for several calls.
-    pub(super) const fn texts(&self) -> Option<&Arc<Texts>> {
-        self.texts.as_ref()
-    }
-
-    /// Whether a double holds each of its numbers exactly.
-    pub(super) const fn is_exact(&self) -> bool {
-        self.above.is_none()
-    }
-
-    /// The value, with each number that is not exact read from that side.
-    pub(super) fn on(&self, side: Side) -> &Rcvar {
-        match (side, &self.above) {
-            (Side::Above, Some(above)) => above,
-            _ => &self.below,
-        }
+    pub(super) fn texts(&self) -> Option<&Texts> {
+        self.texts.as_deref()
     }
 }
 
@@ -152,7 +119,8 @@ mod tests {
     use super::*;
 
     fn parsed(json: &str) -> String {
-        Document::parse(json).unwrap().on(Side::Below).to_string()
+        let at = crate::key::Expression::compile("@").unwrap();
+        at.evaluate(&Document::parse(json).unwrap()).unwrap().to_string()
     }
 
     #[test]
@@ -163,25 +131,14 @@ mod tests {
         );
     }
 
-    #[test]
-    fn what_is_not_exact_is_read_from_either_side() {
-        let document = Document::parse("[1.5, 0.1000000000000000055, 7]").unwrap();
-        assert!(!document.is_exact());
-        let [below, above] = [Side::Below, Side::Above].map(|side| document.on(side).to_string());
-        assert_eq!(below, "[1.5,0.09999999999999999,7]");
-        assert_eq!(above, "[1.5,0.10000000000000002,7]");
-        assert!(Document::parse("[1.5, 7, 18446744073709551615]").unwrap().is_exact());
-    }
-
+    /// With `arbitrary_precision` on somewhere, `serde_json` gives such a member a meaning of its own.
     #[test]
     fn a_member_does_not_pass_for_a_numeral() {
-        for name in ["$serde_json::private::Number", r"\u0024serde_json::private::Number"] {
-            let json = format!(r#"{{"id":{{"{name}":"5"}}}}"#);
-            assert_eq!(Document::parse(&json).unwrap_err(), DocumentError::ReservedMember);
-            let json = format!(r#"["{name}",{{"a{name}":1.5}}]"#);
-            let shown = r#"["$serde_json::private::Number",{"a$serde_json::private::Number":1.5}]"#;
-            assert_eq!(parsed(&json), shown, "elsewhere it is but text");
-        }
+        let json = r#"{"id":{"$serde_json::private::Number":"5"}}"#;
+        let at = crate::key::Expression::compile("[id, id == `5`]").unwrap();
+        let selected = at.select(&Document::parse(json).unwrap()).unwrap();
+        let expected = r#"[{"$serde_json::private::Number":"5"},false]"#;
+        assert_eq!(selected.canonical_bytes(), expected.as_bytes());
     }
 
     #[test]
@@ -191,7 +148,6 @@ mod tests {
             (r#"{"secret": s3cr3t}"#, "line 1, column 12"),
             (r#"{"secret""#, "ends too early"),
             (r#""\ud800 s3cr3t""#, "an invalid escape"),
-            (r#"{"$serde_json::private::Number":"s3cr3t"}"#, "reserved"),
             ("1 s3cr3t", "line 1"),
             (r#"["s3cr3t",1e999]"#, "larger than any double"),
             (r#"["s3cr3t",-1e999]"#, "larger than any double"),

@@ -1,17 +1,23 @@
 //! JMESPath expressions: checked when a function starts, evaluated for each record.
 
-use std::{fmt, sync::Arc};
+use std::{cell::Cell, fmt};
 
-use jmespath::{Context, ErrorReason, Rcvar, Runtime, RuntimeError, ast::Ast};
 use serde_json::Value;
 
 use super::{
     Document, ExpressionError, Functions, Selection, SelectionError, Warning, canonical,
-    evaluation, functions,
-    numeral::Side,
+    document::MOST_BYTES,
+    jmespath::{
+        Losses, Variant,
+        ast::Node,
+        evaluate::{self, Evaluation},
+        functions::Sorted,
+        parser, value,
+    },
+    own,
     parts::{self, Optional},
     reads::Looks,
-    syntax, warning,
+    signs, warning,
 };
 
 /// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with the
@@ -19,8 +25,11 @@ use super::{
 ///
 /// Projections drop what is `null`, as the specification says: `items[*].id` is the same for
 /// `[{"id":1},{}]` and `[{"id":1}]`. `[]` takes the lists in a list apart, and `*` leaves out the
-/// names of members: both are [warned](Self::warnings) of. Comparisons in filters (`[?id == `9`]`) are those of doubles;
-/// what they select is exact again.
+/// names of members: both are [warned](Self::warnings) of.
+///
+/// Numbers are exact, whatever their size: `[?id == `9007199254740993`]` is not
+/// `9007199254740992`, `sum` and `avg` round nothing, and objects are in the order of their names.
+/// A number that no double holds exactly can be compared and computed with; it cannot be a key.
 ///
 /// ```
 /// use lambda_idempotency_core::key::Expression;
@@ -31,8 +40,7 @@ use super::{
 #[derive(Clone)]
 pub struct Expression {
     text: String,
-    ast: Ast,
-    runtime: Arc<Runtime>,
+    node: Node,
     optional: Optional,
     warnings: Vec<Warning>,
     pub(super) looks: Looks,
@@ -54,17 +62,20 @@ impl Expression {
     /// The first thing that is wrong, with its offset; a function that cannot have its name.
     pub fn compile_with(text: &str, functions: &Functions) -> Result<Self, ExpressionError> {
         let error = |offset, reason| ExpressionError::at(text, offset, reason);
-        let mut ast = syntax::parse(text).map_err(|(offset, reason)| error(offset, reason))?;
-        let runtime = functions.runtime().map_err(|reason| error(0, reason))?;
-        syntax::settle(&mut ast, text, functions)
+        if text.trim().is_empty() {
+            let reason = "it is empty; `@` stands for the whole payload";
+            return Err(error(0, reason.to_owned()));
+        }
+        functions.check().map_err(|reason| error(0, reason))?;
+        let node = signs::check_size(text)
+            .and_then(|()| parser::parse(Variant::Standard, text, functions))
             .map_err(|(offset, reason)| error(offset, reason))?;
         Ok(Self {
             text: text.to_owned(),
             optional: Optional::default(),
-            warnings: warning::of(&ast, text),
-            looks: Looks::of(&ast),
-            runtime,
-            ast,
+            warnings: warning::of(&node, text),
+            looks: Looks::of(&node),
+            node,
         })
     }
 
@@ -94,7 +105,7 @@ impl Expression {
         names: impl IntoIterator<Item = &'n str>,
     ) -> Result<Self, ExpressionError> {
         for name in names {
-            self.optional.add(name, &self.ast).map_err(|parts| {
+            self.optional.add(name, &self.node).map_err(|parts| {
                 let listed = match &*parts {
                     [] => "write it as `[a, b]` or `{a: a, b: b}`".to_owned(),
                     parts => format!("it lists `{}`", parts.join("`, `")),
@@ -123,13 +134,13 @@ impl Expression {
     /// ```
     #[must_use]
     pub fn parts(&self) -> Vec<String> {
-        parts::names(&self.ast)
+        parts::names(&self.node)
     }
 
     /// Whether it selects the same from every record: `'orderId'` is a text, `orderId` a field.
     #[must_use]
     pub fn is_constant(&self) -> bool {
-        !syntax::reads_data(&self.ast)
+        !self.node.reads_data()
     }
 
     /// The places where it can make distinct values one, and distinct records one key.
@@ -150,53 +161,39 @@ impl Expression {
     /// What is selected cannot be a key: it is missing, `null`, empty, or a number that is not
     /// exact.
     pub fn select(&self, document: &Document) -> Result<Selection, SelectionError> {
-        self.on_both_sides(document, |selected| {
-            parts::check(&self.ast, selected, &self.optional)?;
-            let mut bytes = Vec::with_capacity(64);
-            canonical::write_parts(selected, &self.optional, &mut bytes)?;
-            Ok(Selection(bytes))
-        })
+        let selected = self.run(document)?;
+        parts::check(&self.node, &selected, &self.optional)?;
+        let mut bytes = Vec::with_capacity(64);
+        canonical::write_parts(&selected, &self.optional, &mut bytes)?;
+        Ok(Selection(bytes))
     }
 
     /// What the expression selects, before any judgement whether that can be a key: to show it, or
     /// to test an expression. What is missing is `null`.
     ///
     /// # Errors
-    /// It cannot be evaluated; what it selects depends on a number that is not exact, or is more than
-    /// 8 MiB.
+    /// It cannot be evaluated; what it selects holds a number that is not exact, or is more than 8 MiB.
     pub fn evaluate(&self, document: &Document) -> Result<Value, SelectionError> {
-        self.on_both_sides(document, |selected| functions::value(selected))
+        own::value(&self.run(document)?)
     }
 
-    /// What is the same on both sides of each number that is not exact does not depend on them.
-    fn on_both_sides<T: PartialEq>(
-        &self,
-        document: &Document,
-        judge: impl Fn(&Rcvar) -> Result<T, SelectionError>,
-    ) -> Result<T, SelectionError> {
+    fn run(&self, document: &Document) -> Result<value::Value, SelectionError> {
         if !document.has(&self.looks.document) {
             return Err(SelectionError::Unread);
         }
-        let on = |side| {
-            let (selected, met_inexact) =
-                evaluation::on(side, &self.looks.texts, document, |data| self.interpret(data));
-            (selected.and_then(|selected| judge(&selected)), met_inexact)
+        let evaluation = Evaluation {
+            variant: Variant::Standard,
+            losses: &Losses::default(),
+            sorted: Sorted::default(),
+            room: Cell::new(MOST_BYTES),
+            looks: Some(evaluate::Looks { calls: &self.looks.texts, shared: document.texts() }),
         };
-        let (below, met_inexact) = on(Side::Below);
-        if document.is_exact() && !met_inexact {
-            return below;
-        }
-        match (below, on(Side::Above).0) {
-            (below, above) if below == above => below,
-            _ => Err(SelectionError::InexactNumber),
-        }
-    }
-
-    fn interpret(&self, data: &Rcvar) -> Result<Rcvar, SelectionError> {
-        let mut context = Context::new(&self.text, &self.runtime);
-        jmespath::interpret(data, &self.ast, &mut context).map_err(|e| {
-            let offset = syntax::characters(&self.text, e.offset);
-            SelectionError::Evaluation { reason: reason(e.reason), offset }
+        evaluation.run(&self.node, &document.value).map_err(|error| match error {
+            SelectionError::Evaluation { reason, offset } => {
+                let offset = signs::characters(&self.text, offset);
+                SelectionError::Evaluation { reason, offset }
+            }
+            error => error,
         })
     }
 }
@@ -204,21 +201,6 @@ impl Expression {
 impl fmt::Debug for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Expression({:?})", self.text)
-    }
-}
-
-/// Types and counts only: other messages could quote the record.
-fn reason(reason: ErrorReason) -> String {
-    match reason {
-        ErrorReason::Parse(reason) => reason,
-        ErrorReason::Runtime(
-            reason @ (RuntimeError::InvalidSlice
-            | RuntimeError::TooManyArguments { .. }
-            | RuntimeError::NotEnoughArguments { .. }
-            | RuntimeError::UnknownFunction(_)
-            | RuntimeError::InvalidType { .. }
-            | RuntimeError::InvalidReturnType { .. }),
-        ) => reason.to_string(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{signs, syntax};
+use super::signs;
 
 /// Why an expression cannot be used. Displays the expression with a caret under the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl ExpressionError {
     /// An error at a byte of the expression.
     pub(super) fn at(text: &str, offset: usize, reason: String) -> Self {
         let expression = text.chars().take(signs::LONGEST).collect();
-        Self { expression, offset: syntax::characters(text, offset), reason }
+        Self { expression, offset: signs::characters(text, offset), reason }
     }
 
     /// Where the error is: characters from the start of the expression.

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use jmespath::{
-    Variable,
-    ast::{Ast, KeyValuePair},
+use super::{
+    SelectionError,
+    jmespath::{ast::Node, value::Value},
 };
-
-use super::SelectionError;
 
 /// Parts of the list that is an expression's value which may be missing: by name if it names them
 /// (`{x: a}`), else by place, from 0.
@@ -26,16 +24,16 @@ impl Optional {
     ///
     /// # Errors
     /// There is no such part; with the names that there are.
-    pub(super) fn add(&mut self, name: &str, ast: &Ast) -> Result<(), Vec<String>> {
-        match list(ast) {
-            Some(Ast::MultiHash { elements, .. }) => {
-                if !elements.iter().any(|pair| pair.key == name) {
-                    return Err(elements.iter().map(|pair| pair.key.clone()).collect());
+    pub(super) fn add(&mut self, name: &str, node: &Node) -> Result<(), Vec<String>> {
+        match list(node) {
+            Some(Node::Hash(parts)) => {
+                if !parts.iter().any(|(own, _)| own.is(name)) {
+                    return Err(parts.iter().map(|(own, _)| own.shown()).collect());
                 }
                 self.names.insert(name.to_owned());
             }
-            Some(Ast::MultiList { elements, .. }) => {
-                let paths = elements.iter().map(path).collect::<Vec<_>>();
+            Some(Node::List(parts)) => {
+                let paths = parts.iter().map(path).collect::<Vec<_>>();
                 let mut places =
                     (0..).zip(&paths).filter(|(_, path)| path.as_deref() == Some(name));
                 let Some((place, _)) = places.next() else {
@@ -51,33 +49,32 @@ impl Optional {
 }
 
 /// What the parts are called: their names, their paths, or else their places, from 1.
-pub(super) fn names(ast: &Ast) -> Vec<String> {
-    match list(ast) {
-        Some(Ast::MultiHash { elements, .. }) => {
-            elements.iter().map(|pair| pair.key.clone()).collect()
-        }
-        Some(Ast::MultiList { elements, .. }) => {
-            let name = |(place, ast): (usize, &Ast)| path(ast).unwrap_or_else(|| place.to_string());
-            (1..).zip(elements).map(name).collect()
+pub(super) fn names(node: &Node) -> Vec<String> {
+    match list(node) {
+        Some(Node::Hash(parts)) => parts.iter().map(|(name, _)| name.shown()).collect(),
+        Some(Node::List(parts)) => {
+            let name =
+                |(place, part): (usize, &Node)| path(part).unwrap_or_else(|| place.to_string());
+            (1..).zip(parts).map(name).collect()
         }
         _ => Vec::new(),
     }
 }
 
 /// The list of parts that an expression's value is, if it is one whatever the data.
-fn list(ast: &Ast) -> Option<&Ast> {
-    match ast {
-        Ast::MultiList { .. } | Ast::MultiHash { .. } => Some(ast),
-        Ast::Subexpr { rhs, .. } => list(rhs),
+fn list(node: &Node) -> Option<&Node> {
+    match node {
+        Node::List(_) | Node::Hash(_) => Some(node),
+        Node::Then(_, last) => list(last),
         _ => None,
     }
 }
 
 /// `a.b.c`, if the part is a path of fields.
-fn path(ast: &Ast) -> Option<String> {
-    match ast {
-        Ast::Field { name, .. } => Some(name.clone()),
-        Ast::Subexpr { lhs, rhs, .. } => Some(format!("{}.{}", path(lhs)?, path(rhs)?)),
+fn path(node: &Node) -> Option<String> {
+    match node {
+        Node::Field { name, .. } => Some(name.shown()),
+        Node::Then(first, last) => Some(format!("{}.{}", path(first)?, path(last)?)),
         _ => None,
     }
 }
@@ -87,8 +84,8 @@ fn path(ast: &Ast) -> Option<String> {
 /// Only parts that the expression lists must be there; `null` inside the data is data. Of optional
 /// parts, at least one must be there if no other is.
 pub(super) fn check(
-    ast: &Ast,
-    selected: &Variable,
+    node: &Node,
+    selected: &Value,
     optional: &Optional,
 ) -> Result<(), SelectionError> {
     match presence(selected) {
@@ -96,18 +93,18 @@ pub(super) fn check(
         Presence::Empty => return Err(SelectionError::Empty),
         Presence::Present => {}
     }
-    check_parts(ast, selected, optional).map_err(|absent| {
+    check_parts(node, selected, optional).map_err(|absent| {
         let part = absent.path.into_iter().rev().collect::<Vec<_>>().join(", ");
         match absent.presence {
             Presence::Empty => SelectionError::PartEmpty { part },
             _ => SelectionError::PartMissing { part },
         }
     })?;
-    let is_there = |part: &Variable| matches!(presence(part), Presence::Present);
+    let is_there = |part: &Value| matches!(presence(part), Presence::Present);
     let any = match selected {
         _ if optional.is_empty() => true,
-        Variable::Array(items) => items.iter().any(|item| is_there(item)),
-        Variable::Object(members) => members.values().any(|member| is_there(member)),
+        Value::Array(items) => items.iter().any(is_there),
+        Value::Object(members) => members.iter().any(|(_, member)| is_there(member)),
         _ => true,
     };
     if any { Ok(()) } else { Err(SelectionError::AllMissing) }
@@ -126,62 +123,59 @@ struct Absent {
     path: Vec<String>,
 }
 
-fn presence(value: &Variable) -> Presence {
+fn presence(value: &Value) -> Presence {
     match value {
-        Variable::Null => Presence::Missing,
-        Variable::String(text) if text.is_empty() => Presence::Empty,
-        Variable::Array(items) if items.is_empty() => Presence::Empty,
-        Variable::Object(members) if members.is_empty() => Presence::Empty,
+        Value::Undefined | Value::Null => Presence::Missing,
+        Value::Bool(_) | Value::Number(_) => Presence::Present,
+        empty if !empty.is_truthy() => Presence::Empty,
         _ => Presence::Present,
     }
 }
 
 /// Follows the expression to the lists that make up its value.
-fn check_parts(ast: &Ast, value: &Variable, optional: &Optional) -> Result<(), Absent> {
+fn check_parts(node: &Node, value: &Value, optional: &Optional) -> Result<(), Absent> {
     let none = Optional::default();
-    match (ast, value) {
-        (Ast::MultiList { elements, .. }, Variable::Array(items)) => {
-            let parts = elements.iter().zip(items).enumerate();
-            parts.into_iter().try_for_each(|(at, (ast, item))| {
+    match (node, value) {
+        (Node::List(parts), Value::Array(items)) => {
+            parts.iter().zip(items.iter()).enumerate().try_for_each(|(at, (part, item))| {
                 let label = || (at + 1).to_string();
-                check_part(ast, item, optional.places.contains(&at), label)
+                check_part(part, item, optional.places.contains(&at), label)
             })
         }
-        (Ast::MultiHash { elements, .. }, Variable::Object(members)) => {
-            elements.iter().try_for_each(|KeyValuePair { key, value }| match members.get(key) {
+        (Node::Hash(parts), Value::Object(members)) => {
+            parts.iter().try_for_each(|(name, part)| match members.get(name) {
                 Some(member) => {
-                    let label = || format!("`{key}`");
-                    check_part(value, member, optional.names.contains(key), label)
+                    let label = || format!("`{}`", name.shown());
+                    check_part(part, member, optional.names.contains(&name.shown()), label)
                 }
                 None => Ok(()),
             })
         }
-        (Ast::Projection { rhs, .. }, Variable::Array(items)) => {
-            items.iter().enumerate().try_for_each(|(at, item)| {
-                check_parts(rhs, item, &none).map_err(|absent| absent.within((at + 1).to_string()))
-            })
-        }
-        (Ast::Subexpr { rhs, .. } | Ast::Condition { then: rhs, .. }, value) => {
-            check_parts(rhs, value, optional)
-        }
+        (
+            Node::Each(_, each) | Node::Values { each, .. } | Node::Filter { each, .. },
+            Value::Array(items),
+        ) => items.iter().enumerate().try_for_each(|(at, item)| {
+            check_parts(each, item, &none).map_err(|absent| absent.within((at + 1).to_string()))
+        }),
+        (Node::Then(_, last), value) => check_parts(last, value, optional),
         // Whichever it is from.
-        (Ast::Or { lhs, rhs, .. } | Ast::And { lhs, rhs, .. }, value) => {
-            check_parts(lhs, value, &none)?;
-            check_parts(rhs, value, &none)
+        (Node::Or(left, right) | Node::And(left, right), value) => {
+            check_parts(left, value, &none)?;
+            check_parts(right, value, &none)
         }
         _ => Ok(()),
     }
 }
 
 fn check_part(
-    ast: &Ast,
-    value: &Variable,
+    node: &Node,
+    value: &Value,
     optional: bool,
     label: impl Fn() -> String,
 ) -> Result<(), Absent> {
     match presence(value) {
         Presence::Present => {
-            check_parts(ast, value, &Optional::default()).map_err(|absent| absent.within(label()))
+            check_parts(node, value, &Optional::default()).map_err(|absent| absent.within(label()))
         }
         _ if optional => Ok(()),
         presence => Err(Absent { presence, path: vec![label()] }),

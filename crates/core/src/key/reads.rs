@@ -2,9 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use jmespath::ast::Ast;
-
-use super::{Expression, functions, texts::Shared};
+use super::{
+    Expression,
+    jmespath::{ast::Node, signatures},
+    texts::Shared,
+};
 
 /// What some expressions look at in a document. See
 /// [`Document::read`](super::Document::read).
@@ -25,24 +27,24 @@ use super::{Expression, functions, texts::Shared};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reads {
-    pub(super) document: Arc<Node>,
+    pub(super) document: Arc<Wanted>,
     /// The JSON texts in it that they read more than once.
     pub(super) shared: Arc<[Shared]>,
 }
 
 /// What is looked at in a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum Wanted {
     /// All of it.
     All,
     /// Whether it is there, and these members of it.
-    Members(BTreeMap<String, Node>),
+    Members(BTreeMap<String, Wanted>),
 }
 
 /// What an expression looks at: of the document, and of each JSON text that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Looks {
-    pub(super) document: Node,
+    pub(super) document: Wanted,
     /// By the offset of the call of `json` that reads it.
     pub(super) texts: Arc<BTreeMap<usize, Text>>,
 }
@@ -53,7 +55,7 @@ pub(super) struct Text {
     /// The names that lead to it in the document, if it is found by following them.
     pub(super) path: Option<Vec<String>>,
     /// What is looked at in it.
-    pub(super) wanted: Node,
+    pub(super) wanted: Wanted,
 }
 
 /// A value that an expression handles: a place in the document or, with the offset, in a text that
@@ -62,7 +64,7 @@ type Place<'a> = Option<(Option<usize>, Vec<&'a str>)>;
 
 /// What is found on the way through an expression.
 struct Walk {
-    document: Node,
+    document: Wanted,
     texts: BTreeMap<usize, Text>,
 }
 
@@ -70,7 +72,7 @@ impl Reads {
     /// What these expressions look at.
     #[must_use]
     pub fn of<'e>(expressions: impl IntoIterator<Item = &'e Expression>) -> Self {
-        let mut document = Node::none();
+        let mut document = Wanted::none();
         let mut shared = Vec::new();
         for Looks { document: wanted, texts } in expressions.into_iter().map(|e| &e.looks) {
             document.merge(wanted);
@@ -81,7 +83,7 @@ impl Reads {
     }
 }
 
-impl Node {
+impl Wanted {
     pub(super) const fn none() -> Self {
         Self::Members(BTreeMap::new())
     }
@@ -111,9 +113,9 @@ impl Node {
 }
 
 impl Looks {
-    pub(super) fn of(ast: &Ast) -> Self {
-        let mut walk = Walk { document: Node::none(), texts: BTreeMap::new() };
-        walk.use_of(ast, Some((None, vec![])));
+    pub(super) fn of(node: &Node) -> Self {
+        let mut walk = Walk { document: Wanted::none(), texts: BTreeMap::new() };
+        walk.use_of(node, Some((None, vec![])));
         Self { document: walk.document, texts: Arc::new(walk.texts) }
     }
 }
@@ -122,43 +124,43 @@ impl Walk {
     /// The place whose value is used is read as a whole.
     fn mark(&mut self, place: Place<'_>) {
         if let Some(node) = self.touch(place) {
-            *node = Node::All;
+            *node = Wanted::All;
         }
     }
 
     /// Whether there is a value at the place is looked at.
-    fn touch(&mut self, place: Place<'_>) -> Option<&mut Node> {
+    fn touch(&mut self, place: Place<'_>) -> Option<&mut Wanted> {
         let (text, path) = place?;
         let mut node = match text {
             None => &mut self.document,
             Some(offset) => &mut self.texts.get_mut(&offset)?.wanted,
         };
         for name in path {
-            let Node::Members(members) = node else { return None };
-            node = members.entry(name.to_owned()).or_insert_with(Node::none);
+            let Wanted::Members(members) = node else { return None };
+            node = members.entry(name.to_owned()).or_insert_with(Wanted::none);
         }
         Some(node)
     }
 
     /// Follows an expression from a place to the place of its value, marking what it uses.
-    fn walk<'a>(&mut self, ast: &'a Ast, at: Place<'a>) -> Place<'a> {
-        match ast {
-            Ast::Identity { .. } => return at,
-            Ast::Field { name, .. } => {
-                return at.map(|(text, mut path)| {
-                    path.push(name);
-                    (text, path)
+    fn walk<'a>(&mut self, node: &'a Node, at: Place<'a>) -> Place<'a> {
+        match node {
+            Node::Current => return at,
+            Node::Field { name, .. } => {
+                return at.and_then(|(text, mut path)| {
+                    path.push(name.to_str()?);
+                    Some((text, path))
                 });
             }
-            Ast::Subexpr { lhs, rhs, .. } => {
-                let left = self.walk(lhs, at);
-                return self.walk(rhs, left);
+            Node::Then(first, second) => {
+                let first = self.walk(first, at);
+                return self.walk(second, first);
             }
-            Ast::Literal { .. } => {}
-            Ast::Index { .. } | Ast::Slice { .. } => self.mark(at),
-            Ast::Function { name, args, offset } if functions::is_json(name) => {
+            Node::Literal(_) => {}
+            Node::Index(_) | Node::Slice { .. } => self.mark(at),
+            Node::Call { name, arguments, offset } if signatures::is_json(name) => {
                 let mut path = None;
-                for argument in args {
+                for argument in arguments {
                     let place = self.walk(argument, at.clone());
                     path = match &place {
                         Some((None, path)) => Some(path.iter().map(|&name| name.into()).collect()),
@@ -166,43 +168,40 @@ impl Walk {
                     };
                     self.mark(place);
                 }
-                self.texts.insert(*offset, Text { path, wanted: Node::none() });
+                self.texts.insert(*offset, Text { path, wanted: Wanted::none() });
                 return Some((Some(*offset), vec![]));
             }
-            Ast::MultiList { elements: nodes, .. } | Ast::Function { args: nodes, .. } => {
-                // A list of parts of nothing is nothing, whatever its parts are.
+            // A list of parts of nothing is nothing, whatever its parts are.
+            Node::List(_) | Node::Hash(_) | Node::Call { .. } | Node::Own { .. } => {
                 self.touch(at.clone());
-                nodes.iter().for_each(|node| self.use_of(node, at.clone()));
+                node.children().into_iter().for_each(|node| self.use_of(node, at.clone()));
             }
-            Ast::MultiHash { elements, .. } => {
-                self.touch(at.clone());
-                elements.iter().for_each(|pair| self.use_of(&pair.value, at.clone()));
-            }
-            Ast::Comparison { lhs, rhs, .. }
-            | Ast::And { lhs, rhs, .. }
-            | Ast::Or { lhs, rhs, .. } => {
-                self.use_of(lhs, at.clone());
-                self.use_of(rhs, at);
-            }
-            Ast::Condition { predicate, then, .. } => {
-                self.use_of(predicate, at.clone());
-                self.use_of(then, at);
-            }
-            Ast::Not { node, .. } | Ast::Flatten { node, .. } | Ast::ObjectValues { node, .. } => {
-                self.use_of(node, at);
+            Node::Compare { .. }
+            | Node::And(..)
+            | Node::Or(..)
+            | Node::Not(_)
+            | Node::Flatten { .. } => {
+                node.children().into_iter().for_each(|node| self.use_of(node, at.clone()));
             }
             // What they are applied to is the items of something that is read as a whole.
-            Ast::Projection { lhs, rhs, .. } => {
-                self.use_of(lhs, at);
-                self.use_of(rhs, None);
+            Node::Each(list, each) | Node::Values { object: list, each, .. } => {
+                self.use_of(list, at);
+                self.use_of(each, None);
             }
-            Ast::Expref { ast, .. } => self.use_of(ast, None),
+            Node::Filter { list, keep, each } => {
+                self.use_of(list, at);
+                self.use_of(keep, None);
+                self.use_of(each, None);
+            }
+            Node::Reference(node) => self.use_of(node, None),
+            // The libraries' alone, whose documents are read as a whole.
+            Node::Indexed(_) => self.mark(at),
         }
         None
     }
 
-    fn use_of<'a>(&mut self, ast: &'a Ast, at: Place<'a>) {
-        let place = self.walk(ast, at);
+    fn use_of<'a>(&mut self, node: &'a Node, at: Place<'a>) {
+        let place = self.walk(node, at);
         self.mark(place);
     }
 }
@@ -211,10 +210,10 @@ impl Walk {
 mod tests {
     use super::*;
 
-    fn show(node: &Node) -> String {
+    fn show(node: &Wanted) -> String {
         match node {
-            Node::All => "*".to_owned(),
-            Node::Members(members) => {
+            Wanted::All => "*".to_owned(),
+            Wanted::Members(members) => {
                 let members = members.iter().map(|(name, node)| format!("{name}:{}", show(node)));
                 format!("{{{}}}", members.collect::<Vec<_>>().join(","))
             }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::dialect::Loss;
+use super::jmespath::Loss;
 
 /// The canonical bytes of what an expression selected.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,7 +1,6 @@
-//! What the text of an expression shows before it is parsed: how large it is, and where some of its
-//! operators stand.
+//! What the text of an expression shows before it is parsed: how large it is.
 
-use super::syntax::Mistake;
+use super::jmespath::Mistake;
 
 /// In bytes: longer than any key expression, and short enough for every message about it.
 pub(super) const LONGEST: usize = 4096;
@@ -10,7 +9,7 @@ pub(super) const LONGEST: usize = 4096;
 const MOST_OPERATORS: usize = 100;
 
 /// Its characters, but for what is quoted and for white space, with their offsets in bytes.
-fn signs(text: &str) -> impl Iterator<Item = (usize, char)> + Clone {
+fn signs(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut characters = text.char_indices();
     std::iter::from_fn(move || {
         let (at, c) = characters.by_ref().find(|(_, c)| !c.is_ascii_whitespace())?;
@@ -44,20 +43,9 @@ pub(super) fn check_size(text: &str) -> Result<(), Mistake> {
     }
 }
 
-/// Where `[]` and `*` stand, but for the `*` of `[*]`: the operators that can make distinct values
-/// one.
-pub(super) fn folding(text: &str) -> impl Iterator<Item = usize> {
-    let before = std::iter::once(None).chain(signs(text).map(Some));
-    let after = signs(text).skip(1).map(Some).chain([None]);
-    before.zip(signs(text)).zip(after).filter_map(|((before, (at, sign)), after)| {
-        let (before, after) = (before.map(|(_, c)| c), after.map(|(_, c)| c));
-        let is_folding = match sign {
-            '[' => after == Some(']'),
-            '*' => (before, after) != (Some('['), Some(']')),
-            _ => false,
-        };
-        is_folding.then_some(at)
-    })
+/// Messages count characters where the parser counts bytes.
+pub(super) fn characters(text: &str, offset: usize) -> usize {
+    text.get(..offset).map_or(offset, |before| before.chars().count())
 }
 
 #[cfg(test)]
@@ -118,18 +106,5 @@ mod tests {
         assert_eq!(check_size(&format!("'{quoted}'")), Ok(()));
         assert_eq!(check_size(&format!("'{quoted}' || \"{quoted}\" == `{quoted}`")), Ok(()));
         assert_eq!(check_size(&"a".repeat(LONGEST + 1)).unwrap_err().0, 0);
-    }
-
-    #[test]
-    fn operators_that_fold_have_places() {
-        for (text, places) in [
-            ("a[].b", vec![1]),
-            ("*.a[][]", vec![0, 3, 5]),
-            ("a[*].b[ * ][*, c]", vec![12]),
-            ("'[]' || \"*\"[?a == `[]`].*", vec![24]),
-            ("[a, b[0]]", vec![]),
-        ] {
-            assert_eq!(folding(text).collect::<Vec<_>>(), places, "{text}");
-        }
     }
 }

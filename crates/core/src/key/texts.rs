@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{
     Document,
-    reads::{Node, Text},
+    reads::{Text, Wanted},
 };
 
 /// A text that several calls of `json` read: known when a function starts.
@@ -14,7 +14,7 @@ use super::{
 pub(super) struct Shared {
     path: Vec<String>,
     /// What all the calls together look at.
-    wanted: Node,
+    wanted: Wanted,
     calls: usize,
 }
 

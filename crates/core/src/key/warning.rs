@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use jmespath::ast::Ast;
-
-use super::syntax;
+use super::{jmespath::ast::Node, signs};
 
 /// A place in an expression where distinct values can become one.
 ///
@@ -61,33 +59,35 @@ fn folds(function: &str) -> Option<&'static str> {
 }
 
 /// The functions and operators whose result is part of the value, and what they can fold.
-pub(super) fn of(ast: &Ast, text: &str) -> Vec<Warning> {
+pub(super) fn of(node: &Node, text: &str) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut fold = |function: &str, offset| {
         if let Some(example) = folds(function) {
-            let offset = syntax::characters(text, offset);
+            let offset = signs::characters(text, offset);
             found.push(Warning { function: function.to_owned(), offset, example });
         }
     };
-    let mut open = vec![ast];
-    while let Some(ast) = open.pop() {
-        match ast {
-            Ast::Function { name, args, offset } if args.iter().any(syntax::reads_data) => {
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        match node {
+            Node::Call { name, arguments, offset } if node.reads_data() => {
                 fold(name, *offset);
                 // What a reference decides is the order, or which item: not what is in the value.
-                let maps = name == "map";
-                open.extend(args.iter().filter(|a| maps || !matches!(a, Ast::Expref { .. })));
+                let maps = *name == "map";
+                open.extend(arguments.iter().filter(|a| maps || !matches!(a, Node::Reference(_))));
             }
-            Ast::Flatten { node, offset } | Ast::ObjectValues { node, offset }
-                if syntax::reads_data(node) =>
-            {
-                fold(if matches!(ast, Ast::Flatten { .. }) { "[]" } else { "*" }, *offset);
-                open.push(node);
+            Node::Flatten { list, offset } if list.reads_data() => {
+                fold("[]", *offset);
+                open.push(list);
+            }
+            Node::Values { object, each, offset } if object.reads_data() => {
+                fold("*", *offset);
+                open.extend([&**object, each]);
             }
             // Which records have a key, or which items are selected: not what is in the value.
-            Ast::Condition { then, .. } => open.push(then),
-            Ast::Comparison { .. } | Ast::Not { .. } | Ast::Function { .. } => {}
-            _ => open.extend(syntax::children(ast)),
+            Node::Filter { list, each, .. } => open.extend([&**list, each]),
+            Node::Compare { .. } | Node::Not(_) | Node::Call { .. } => {}
+            _ => open.extend(node.children()),
         }
     }
     found.sort_by_key(Warning::offset);

@@ -119,7 +119,7 @@ fn powertools_names_are_the_same_functions() {
             "powertools_base64_gzip(plain)",
             "powertools_base64_gzip(): the text is not the base64 of",
         ),
-        ("base64(missing)", "expects type string"),
+        ("base64(missing)", "base64() takes a string, and this is of type null"),
     ] {
         let error = selected(expression, json).unwrap_err().to_string();
         assert!(error.to_lowercase().contains(&said.to_lowercase()), "{error}");

@@ -8,13 +8,14 @@ use lambda_idempotency_core::key::{Expression, Functions};
 fn each_is_shown_with_its_place() {
     for (text, offset, reason) in [
         ("", 0, "it is empty; `@` stands for the whole payload"),
-        ("a.", 2, "expected identifier, '*', '{', '[', '&', or '[?', but it ends"),
-        ("a..b", 2, "expected identifier, '*', '{', '[', '&', or '[?'"),
+        ("a.", 2, "expected identifier, '*', '{', or '[', but it ends"),
+        ("a..b", 2, "expected identifier, '*', '{', or '['"),
         ("a b", 2, "the expression could end here, and goes on"),
+        ("[a b]", 3, "expected ']' or ','"),
         ("a)", 1, "the expression could end here, and goes on"),
-        ("[a", 2, "expected a value here, but it ends"),
+        ("[a", 2, "expected ']' or ',', but it ends"),
         ("a || && b", 5, "expected a value here"),
-        ("[a,]", 3, "invalid token after ','"),
+        ("[a,]", 3, "expected a value here"),
         ("{a}", 2, "expected ':' to follow key"),
         ("{a: b", 5, "expected '}' or ',', but it ends"),
         ("{1: a}", 1, "expected the name of a part"),
@@ -25,15 +26,15 @@ fn each_is_shown_with_its_place() {
         ("a[?b", 4, "expected ']', but it ends"),
         ("a[1:2:3:4]", 7, "a slice has two colons at most"),
         ("a[::0]", 5, "the step of a slice cannot be 0"),
-        ("a[99999999999]", 2, "expected valid number"),
-        ("'a", 0, "unclosed ' delimiter: 'a"),
-        (r#""a"#, 0, r#"unclosed " delimiter: "a"#),
-        ("`a", 0, "unclosed ` delimiter: `a"),
-        ("a = b", 2, "'=' is not valid. Did you mean '=='?"),
+        ("a[99999999999]", 2, "expected a number of at most 32 bits"),
+        ("'a", 0, "this ' is not closed"),
+        (r#""a"#, 0, r#"this " is not closed"#),
+        ("`a", 0, "this ` is not closed"),
+        ("a = b", 2, "`=` compares nothing: it is `==`"),
         (
             "order-id",
             5,
-            "'-' must be followed by numbers 1-9; a name that holds it is written in double quotes",
+            "`-` must be followed by digits; a name that holds it is written in double quotes",
         ),
         ("größe.id", 2, "invalid character: ö; a name that holds it is written in double quotes"),
         (
@@ -43,8 +44,8 @@ fn each_is_shown_with_its_place() {
         ),
         ("[a, length(b, c)]", 10, "`length` takes 1 argument(s), not 2"),
         ("not_null()", 8, "`not_null` takes at least 1 argument(s), not 0"),
-        (r#""length"(a)"#, 8, "quoted strings can't be a function name"),
-        ("length(a", 8, "expected a value here, but it ends"),
+        (r#""length"(a)"#, 8, "a function's name has no quotes"),
+        ("length(a", 8, "expected ')' or ',', but it ends"),
         ("sort_by(a, b)", 7, "`sort_by` takes an expression reference (`&name`) as argument 2"),
         (
             "[&a]",
@@ -68,17 +69,17 @@ fn each_is_shown_with_its_place() {
     }
 }
 
-/// Those whose message ends in what another reader of JSON says.
 #[test]
 fn literals_and_names_that_are_no_json() {
     for (text, reason) in [
-        ("a == `{`", "unable to parse literal JSON {: "),
-        (r#"a == "\ud800""#, r"unable to parse quoted identifier \ud800: "),
+        ("a == `{`", "not valid JSON: it ends too early at line 1, column 2"),
+        (
+            r#"a == "\ud800""#,
+            "it is not a quoted name: not valid JSON: an invalid escape at line 1, column 9",
+        ),
     ] {
         let error = Expression::compile(text).unwrap_err();
-        assert!(error.reason().starts_with(reason), "{error}");
-        assert_eq!(error.offset(), 5);
-        assert!(error.to_string().ends_with(&format!("\n  {text}\n       ^")), "{error}");
+        assert_eq!((error.offset(), error.reason()), (5, reason));
     }
 }
 
@@ -96,8 +97,8 @@ fn expressions_beyond_every_bound() {
 #[test]
 fn expressions_of_several_lines() {
     let error = Expression::compile("[\n  tenant,\n  order..id\n]").unwrap_err();
-    let shown = "invalid JMESPath expression at offset 20: expected identifier, '*', '{', '[', '&', \
-                 or '[?'\n  [   tenant,   order..id ]\n                      ^";
+    let shown = "invalid JMESPath expression at offset 20: expected identifier, '*', '{', \
+                 or '['\n  [   tenant,   order..id ]\n                      ^";
     assert_eq!(error.to_string(), shown);
 }
 

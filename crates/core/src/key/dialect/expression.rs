@@ -2,23 +2,27 @@
 
 use std::{cell::Cell, fmt};
 
-use super::{
-    Library, Losses,
-    ast::Node,
-    evaluate::{self, Evaluation},
-    functions::Sorted,
-    parser::parse,
-    read::read,
-    value::Value,
+use crate::key::{
+    DocumentError, ExpressionError, Functions, SelectionError,
+    document::MOST_BYTES,
+    jmespath::{
+        Losses, Variant,
+        ast::Node,
+        evaluate::{self, Evaluation},
+        functions::Sorted,
+        parser::parse,
+        read::read,
+        value::Value,
+    },
+    signs,
 };
-use crate::key::{DocumentError, ExpressionError, SelectionError, document::MOST_BYTES, signs};
 
 /// A compiled JMESPath expression, to be evaluated as the library of its dialect does.
 #[derive(Clone)]
 pub struct DialectExpression {
     text: String,
     pub(super) node: Node,
-    library: Library,
+    variant: Variant,
 }
 
 /// A JSON text as the library of its dialect reads it.
@@ -26,15 +30,15 @@ pub struct DialectExpression {
 pub struct DialectDocument(pub(super) Value);
 
 impl DialectExpression {
-    pub(super) fn compile(library: Library, text: &str) -> Result<Self, ExpressionError> {
+    pub(super) fn compile(variant: Variant, text: &str) -> Result<Self, ExpressionError> {
         let error = |(offset, reason)| ExpressionError::at(text, offset, reason);
-        if library == Library::TypeScript && evaluate::is_inherited(text) {
+        if variant == Variant::TypeScript && evaluate::is_inherited(text) {
             let reason = "TypeScript fails for an expression of this name; put it as `@.name`";
             return Err(error((0, reason.to_owned())));
         }
         signs::check_size(text).map_err(error)?;
-        let node = parse(library, text).map_err(error)?;
-        Ok(Self { text: text.to_owned(), node, library })
+        let node = parse(variant, text, &Functions::standard()).map_err(error)?;
+        Ok(Self { text: text.to_owned(), node, variant })
     }
 
     /// The expression as it was written.
@@ -55,8 +59,8 @@ impl DialectExpression {
         losses: &Losses,
     ) -> Result<Value, SelectionError> {
         let room = Cell::new(MOST_BYTES);
-        let evaluation =
-            Evaluation { library: self.library, losses, sorted: Sorted::default(), room };
+        let sorted = Sorted::default();
+        let evaluation = Evaluation { variant: self.variant, losses, sorted, room, looks: None };
         let mut selected = evaluation.run(&self.node, &document.0)?;
         if !evaluation.sorted.is_empty() {
             // TypeScript first looks whether there is a key, and so meets the event sorted.
@@ -74,8 +78,8 @@ impl fmt::Debug for DialectExpression {
 }
 
 impl DialectDocument {
-    pub(super) fn read(library: Library, json: &str) -> Result<Self, DocumentError> {
-        read(library, json).map(Self)
+    pub(super) fn read(variant: Variant, json: &str) -> Result<Self, DocumentError> {
+        read(variant, json).map(Self)
     }
 }
 

@@ -4,14 +4,20 @@ use std::{fmt::Write as _, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::{
-    DialectDocument, DialectExpression, HashFunction, Library, Loss, Losses, numbers, parts,
-    read::read,
-    value::Value,
-    write::{Layout, TooLong, write},
-};
+use super::{DialectDocument, DialectExpression, HashFunction, Library, Loss, parts};
 use crate::{
-    key::{DocumentError, ExpressionError, Key, Selection, SelectionError},
+    key::{
+        DocumentError, ExpressionError, Key, Selection, SelectionError,
+        jmespath::{
+            Losses,
+            ast::Node,
+            numbers,
+            read::read,
+            value::Value,
+            write::{Layout, TooLong, write},
+        },
+        parts::{Optional, check},
+    },
     record::Fingerprint,
 };
 
@@ -101,7 +107,7 @@ impl Dialect {
     /// # Errors
     /// The first thing that is wrong, with its offset.
     pub fn compile(&self, text: &str) -> Result<DialectExpression, ExpressionError> {
-        DialectExpression::compile(self.library, text)
+        DialectExpression::compile(self.library.into(), text)
     }
 
     /// Reads a JSON text as the library does.
@@ -110,7 +116,7 @@ impl Dialect {
     /// The library cannot read it; or it nests deeper than 128 levels, or has more than 8 MiB, which
     /// it may well read.
     pub fn read(&self, json: &str) -> Result<DialectDocument, DocumentError> {
-        DialectDocument::read(self.library, json)
+        DialectDocument::read(self.library.into(), json)
     }
 
     /// The key of what `expression` selects; without one, of the whole document.
@@ -159,7 +165,8 @@ impl Dialect {
             _ => {}
         }
         if !self.accept_lossy {
-            parts::check(expression.map(|expression| &expression.node), &selected)?;
+            let node = expression.map_or(&Node::Current, |expression| &expression.node);
+            check(node, &selected, &Optional::default())?;
         }
         self.text(&selected, &losses).map(|text| Selection(text.into_bytes()))
     }
@@ -178,7 +185,7 @@ impl Dialect {
         let losses = Losses::default();
         let selected = expression.evaluate(document, &losses)?;
         if !self.accept_lossy {
-            parts::check(Some(&expression.node), &selected)?;
+            check(&expression.node, &selected, &Optional::default())?;
         }
         self.text(&selected, &losses).map(|text| Fingerprint::new(self.digest(text.as_bytes())))
     }
@@ -189,15 +196,15 @@ impl Dialect {
     pub fn result(&self, json: &str) -> Option<String> {
         match self.library {
             Library::Python => {
-                let value = read(self.library, json).ok()?;
-                write(Layout::hashed(self.library), &value, &Losses::default()).ok()?
+                let value = read(self.library.into(), json).ok()?;
+                write(Layout::hashed(self.library.into()), &value, &Losses::default()).ok()?
             }
             Library::TypeScript => Some(json.to_owned()),
         }
     }
 
     fn text(&self, selected: &Value, losses: &Losses) -> Result<String, SelectionError> {
-        let text = write(Layout::hashed(self.library), selected, losses);
+        let text = write(Layout::hashed(self.library.into()), selected, losses);
         let text = text.map_err(|TooLong| SelectionError::TooLong)?;
         let text = text.ok_or(SelectionError::Missing)?;
         match losses.first() {

@@ -36,31 +36,17 @@
 //! is refused at start. So is what is out of proportion: texts of more than 8 MiB, JSON that nests
 //! deeper than 128 levels, and more than 8 MiB of decompressed text in one record.
 
-mod ast;
-mod coercion;
-mod compare;
-mod decode;
-mod digits;
-mod evaluate;
 mod expression;
-mod functions;
 mod hash;
 mod keys;
-mod loss;
-mod numbers;
-mod parser;
 mod parts;
-mod read;
-mod tokens;
-mod value;
-mod write;
 
+pub use super::jmespath::Loss;
 pub use expression::{DialectDocument, DialectExpression};
 pub use hash::{HashFunction, UnknownHashFunction};
 pub use keys::Dialect;
-pub use loss::Loss;
-use loss::Losses;
 
+use super::jmespath::Variant;
 use std::str::FromStr;
 
 /// A library whose keys a [`Dialect`] speaks. Its name is that of [`Library::name`].
@@ -80,6 +66,15 @@ impl Library {
         match self {
             Self::Python => "powertools-python",
             Self::TypeScript => "powertools-typescript",
+        }
+    }
+}
+
+impl From<Library> for Variant {
+    fn from(library: Library) -> Self {
+        match library {
+            Library::Python => Self::Python,
+            Library::TypeScript => Self::TypeScript,
         }
     }
 }

@@ -1,15 +1,16 @@
-//! Which values are equal, and which comes first, in each language.
+//! Which values are equal, and which comes first, in each variant.
 
 use std::{cmp::Ordering, collections::HashMap};
 
 use super::{
-    Library,
+    Variant,
     ast::Comparator,
+    decimal::Decimal,
     value::{Kind, Members, Number, Value},
 };
 
 /// Why two values have no order.
-pub(super) enum Incomparable {
+pub(in crate::key) enum Incomparable {
     /// The comparison is `null`.
     Null,
     /// The comparison has no value.
@@ -19,16 +20,16 @@ pub(super) enum Incomparable {
 }
 
 /// `==` of an expression.
-pub(super) fn equal(library: Library, left: &Value, right: &Value) -> bool {
-    match (library, left, right) {
+pub(in crate::key) fn equal(variant: Variant, left: &Value, right: &Value) -> bool {
+    match (variant, left, right) {
         // Python takes `1 == True` for true, and jmespath.py corrects that, but not further inside.
-        (Library::Python, Value::Bool(_), Value::Number(_))
-        | (Library::Python, Value::Number(_), Value::Bool(_)) => false,
-        _ => same(library, left, right),
+        (Variant::Python, Value::Bool(_), Value::Number(_))
+        | (Variant::Python, Value::Number(_), Value::Bool(_)) => false,
+        _ => same(variant, left, right),
     }
 }
 
-pub(super) fn same(library: Library, left: &Value, right: &Value) -> bool {
+pub(in crate::key) fn same(variant: Variant, left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Undefined, Value::Undefined) | (Value::Null, Value::Null) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
@@ -36,45 +37,45 @@ pub(super) fn same(library: Library, left: &Value, right: &Value) -> bool {
         (Value::Bool(flag), Value::Number(number)) | (Value::Number(number), Value::Bool(flag)) => {
             let flag = Kind::Integer(if *flag { "1" } else { "0" }.into());
             let flag = Number { kind: flag, exact: true };
-            library == Library::Python && numbers(&flag, number) == Some(Ordering::Equal)
+            variant == Variant::Python && numbers(&flag, number) == Some(Ordering::Equal)
         }
         (Value::String(a), Value::String(b)) => a == b,
         (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(library, a, b))
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(variant, a, b))
         }
-        (Value::Object(a), Value::Object(b)) => same_members(library, a, b),
+        (Value::Object(a), Value::Object(b)) => same_members(variant, a, b),
         _ => false,
     }
 }
 
-fn same_members(library: Library, a: &Members, b: &Members) -> bool {
+fn same_members(variant: Variant, a: &Members, b: &Members) -> bool {
     if a.len() != b.len() {
         return false;
     }
     let in_b: HashMap<_, _> = b.iter().map(|(name, value)| (name, value)).collect();
-    a.iter().all(|(name, value)| in_b.get(name).is_some_and(|b| same(library, value, b)))
+    a.iter().all(|(name, value)| in_b.get(name).is_some_and(|b| same(variant, value, b)))
 }
 
 /// `<`, `<=`, `>`, `>=` of an expression; `None` where one side is not a number at all.
-pub(super) fn order(
-    library: Library,
+pub(in crate::key) fn order(
+    variant: Variant,
     left: &Value,
     right: &Value,
 ) -> Result<Option<Ordering>, Incomparable> {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) => Ok(numbers(a, b)),
-        (Value::String(a), Value::String(b)) if library == Library::Python => Ok(Some(a.cmp(b))),
+        (Value::String(a), Value::String(b)) if variant == Variant::Python => Ok(Some(a.cmp(b))),
         (Value::Number(_), Value::String(_)) | (Value::String(_), Value::Number(_))
-            if library == Library::Python =>
+            if variant == Variant::Python =>
         {
             Err(Incomparable::Raises)
         }
-        _ if library == Library::Python => Err(Incomparable::Null),
-        _ => Err(Incomparable::Undefined),
+        _ if variant == Variant::TypeScript => Err(Incomparable::Undefined),
+        _ => Err(Incomparable::Null),
     }
 }
 
-pub(super) fn holds(comparator: Comparator, order: Option<Ordering>) -> bool {
+pub(in crate::key) fn holds(comparator: Comparator, order: Option<Ordering>) -> bool {
     let Some(order) = order else { return matches!(comparator, Comparator::NotEqual) };
     match comparator {
         Comparator::Equal => order.is_eq(),
@@ -86,13 +87,24 @@ pub(super) fn holds(comparator: Comparator, order: Option<Ordering>) -> bool {
     }
 }
 
-/// The exact order of two numbers, as Python has it; JavaScript has doubles only.
-pub(super) fn numbers(a: &Number, b: &Number) -> Option<Ordering> {
+/// The exact order of two numbers; JavaScript has doubles only.
+pub(in crate::key) fn numbers(a: &Number, b: &Number) -> Option<Ordering> {
     match (&a.kind, &b.kind) {
         (Kind::Double(a), Kind::Double(b)) => a.partial_cmp(b),
         (Kind::Integer(a), Kind::Integer(b)) => Some(integers(a, b)),
         (Kind::Integer(a), Kind::Double(b)) => integer_and_double(a, *b),
         (Kind::Double(a), Kind::Integer(b)) => integer_and_double(b, *a).map(Ordering::reverse),
+        (Kind::Decimal(a), Kind::Decimal(b)) => Some(a.compare(b)),
+        (Kind::Decimal(a), _) => Some(a.compare(&decimal(b))),
+        (_, Kind::Decimal(b)) => Some(decimal(a).compare(b)),
+    }
+}
+
+pub(in crate::key) fn decimal(number: &Number) -> Decimal {
+    match &number.kind {
+        Kind::Integer(digits) => Decimal::of(digits),
+        Kind::Decimal(decimal) => (**decimal).clone(),
+        Kind::Double(double) => Decimal::of(&format!("{double:e}")),
     }
 }
 
@@ -121,7 +133,7 @@ fn integer_and_double(integer: &str, double: f64) -> Option<Ordering> {
 }
 
 /// The digits of a whole, finite double.
-pub(super) fn whole(double: f64) -> String {
+pub(in crate::key) fn whole(double: f64) -> String {
     let digits = format!("{double:.0}");
     if digits == "-0" { "0".to_owned() } else { digits }
 }

@@ -1,4 +1,4 @@
-//! The functions of both libraries, where they agree and where they do not.
+//! The functions that expressions may call, and where the variants differ.
 
 mod in_place;
 mod order;
@@ -6,10 +6,11 @@ mod text;
 
 use std::sync::Arc;
 
-pub(super) use in_place::Sorted;
+pub(in crate::key) use in_place::Sorted;
 
+use super::signatures::{self, Arity};
 use super::{
-    Library, Loss,
+    Loss, Variant,
     ast::Node,
     coercion,
     evaluate::{Argument, Evaluation},
@@ -17,23 +18,42 @@ use super::{
     value::{Members, Number, Text, Value},
     write::{Layout, TooLong, write},
 };
-use crate::key::{
-    SelectionError,
-    signatures::{self, Arity},
-};
+use crate::key::SelectionError;
 
-/// What went wrong: types and counts, never values.
-type Why = String;
+/// Why a call has no value.
+pub(in crate::key) enum Why {
+    /// What went wrong: types and counts, never values.
+    Reason(String),
+    /// What has no place in the expression, or has one of its own.
+    Error(SelectionError),
+}
 type Answer = Result<Value, Why>;
 
-/// The function that the library calls by this name. TypeScript looks for a method, so that
+impl From<String> for Why {
+    fn from(reason: String) -> Self {
+        Self::Reason(reason)
+    }
+}
+
+impl Why {
+    /// The error of a call at this offset.
+    pub(in crate::key) fn at(self, offset: usize) -> SelectionError {
+        match self {
+            Self::Reason(reason) => SelectionError::Evaluation { reason, offset },
+            Self::Error(error) => error,
+        }
+    }
+}
+
+/// The function that the variant calls by this name. TypeScript looks for a method, so that
 /// `powertoolsJson` and `Powertools_json` are names of it too.
-pub(super) fn named(library: Library, name: &str) -> Option<(&'static str, Arity)> {
-    let is_it = |own: &str| match library {
-        Library::Python => own == name,
-        Library::TypeScript => method(own) == method(name),
+pub(in crate::key) fn named(variant: Variant, name: &str) -> Option<(&'static str, Arity)> {
+    let is_it = |own: &str| match variant {
+        Variant::Standard | Variant::Python => own == name,
+        Variant::TypeScript => method(own) == method(name),
     };
-    signatures::SHARED.into_iter().find(|(own, _)| is_it(own))
+    let ours = signatures::OURS.into_iter().filter(|_| variant == Variant::Standard);
+    signatures::SHARED.into_iter().chain(ours).find(|(own, _)| is_it(own))
 }
 
 /// A letter behind `_`, and the first, in upper case.
@@ -53,12 +73,13 @@ fn method(name: &str) -> String {
     method
 }
 
-pub(super) fn call(
+pub(in crate::key) fn call(
     evaluation: &Evaluation<'_>,
-    name: &str,
+    name: &'static str,
+    offset: usize,
     arguments: Vec<Argument<'_>>,
 ) -> Answer {
-    let call = Call { evaluation, library: evaluation.library, name };
+    let call = Call { evaluation, variant: evaluation.variant, name, offset };
     let mut arguments = arguments.into_iter();
     match (name, arguments.next(), arguments.next()) {
         ("map", Some(expression), Some(Argument::Value(items))) => call.map(&expression, &items),
@@ -74,38 +95,41 @@ pub(super) fn call(
         }
         (_, Some(first), None) => call.unary(call.value(first)?),
         (_, Some(first), Some(second)) => call.binary(&call.value(first)?, &call.value(second)?),
-        (_, None, _) => Err(format!("{name}() has no arguments")),
+        (_, None, _) => Err(format!("{name}() has no arguments").into()),
     }
 }
 
 struct Call<'c> {
     evaluation: &'c Evaluation<'c>,
-    library: Library,
-    name: &'c str,
+    variant: Variant,
+    name: &'static str,
+    offset: usize,
 }
 
 impl Call<'_> {
     /// What `&expression` is for one item.
     fn run(&self, node: &Node, item: &Value) -> Answer {
-        self.evaluation.run(node, item).map_err(|error| match error {
-            SelectionError::Evaluation { reason, .. } => reason,
-            error => error.to_string(),
-        })
+        self.evaluation.run(node, item).map_err(Why::Error)
     }
 
     fn value(&self, argument: Argument<'_>) -> Answer {
         match argument {
             Argument::Value(value) => Ok(value),
-            Argument::Expression(_) => Err(format!("{}() takes no `&expression` there", self.name)),
+            Argument::Expression(_) => {
+                Err(format!("{}() takes no `&expression` there", self.name).into())
+            }
         }
     }
 
     fn type_error(&self, value: &Value) -> Why {
-        format!("{}() does not take {}", self.name, type_name(value))
+        let (name, takes) = (self.name, signatures::takes(self.name));
+        format!("{name}() takes {takes}, and this is of type {}", type_name(value)).into()
     }
 
     fn differs(&self, what: &str) -> Why {
-        format!("{}(): {what}, which cannot be reproduced", self.name)
+        let exactly =
+            if self.variant == Variant::Standard { "" } else { ", which cannot be reproduced" };
+        format!("{}(): {what}{exactly}", self.name).into()
     }
 
     fn unary(&self, value: Value) -> Answer {
@@ -116,32 +140,43 @@ impl Call<'_> {
             "to_array" if matches!(value, Value::Array(_)) => return Ok(value),
             "to_array" => return Ok(Value::array(vec![value])),
             "keys" | "values" => return self.members(&value),
-            "powertools_json" | "powertools_base64" | "powertools_base64_gzip" => {
+            "json"
+            | "base64"
+            | "base64_gzip"
+            | "powertools_json"
+            | "powertools_base64"
+            | "powertools_base64_gzip" => {
                 let Value::String(text) = &value else { return Err(self.type_error(&value)) };
-                return self.decode(text);
+                return match text.to_str() {
+                    Some(text) if self.variant == Variant::Standard => self.decode_strictly(text),
+                    _ => self.decode(text),
+                };
             }
-            _ => losses.see(&value),
+            _ => self.evaluation.see(&value),
         }
         match (self.name, &value) {
             ("abs" | "ceil" | "floor", Value::Number(number)) => {
-                numbers::round(self.library, self.name, number).map_err(|what| self.differs(what))
+                numbers::round(self.variant, self.name, number).map_err(|what| self.differs(what))
             }
             ("avg" | "sum", Value::Array(items)) => {
                 let numbers = self.all_numbers(items)?;
                 let total = if self.name == "sum" { numbers::sum } else { numbers::average };
-                total(self.library, &numbers, losses).map_err(|what| self.differs(what))
+                total(self.variant, &numbers, losses).map_err(|what| self.differs(what))
             }
             ("max" | "min" | "sort", Value::Array(items)) => self.ordered(items),
             ("reverse", value) => self.reverse(value),
             ("to_number", Value::Number(_)) => Ok(value),
             ("to_number", Value::String(text)) => {
-                numbers::from_text(self.library, text).map_err(|what| self.differs(what))
+                numbers::from_text(self.variant, text).map_err(|what| self.differs(what))
             }
             ("to_number", _) => Ok(Value::Null),
             ("to_string", Value::String(_)) => Ok(value),
             ("to_string", value) => {
-                let text = write(Layout::to_string(self.library), value, losses)
+                let text = write(Layout::to_string(self.variant), value, losses)
                     .map_err(|TooLong| format!("{}() gives too long a text", self.name))?;
+                if self.variant == Variant::Standard && losses.first().is_some() {
+                    return Err(Why::Error(SelectionError::InexactNumber));
+                }
                 Ok(text.map_or(Value::Undefined, |text| Value::text(&text)))
             }
             (_, value) => Err(self.type_error(value)),
@@ -149,8 +184,8 @@ impl Call<'_> {
     }
 
     fn binary(&self, first: &Value, second: &Value) -> Answer {
-        self.evaluation.losses.see(first);
-        self.evaluation.losses.see(second);
+        self.evaluation.see(first);
+        self.evaluation.see(second);
         match (self.name, first, second) {
             ("starts_with", Value::String(text), Value::String(part)) => {
                 Ok(Value::Bool(self.symbols(text).starts_with(&self.symbols(part))))
@@ -176,7 +211,7 @@ impl Call<'_> {
             }
             _ => return Err(self.type_error(value)),
         };
-        Ok(numbers::count(self.library, length))
+        Ok(numbers::count(self.variant, length))
     }
 
     fn members(&self, value: &Value) -> Answer {
@@ -199,14 +234,14 @@ impl Call<'_> {
 
     fn map(&self, expression: &Argument<'_>, items: &Value) -> Answer {
         let Value::Array(items) = items else { return Err(self.type_error(items)) };
-        let node = match (expression, self.library) {
+        let node = match (expression, self.variant) {
             (Argument::Expression(node), _) => node,
             // TypeScript does not look at it before it is called for the first of them.
-            (Argument::Value(_), Library::TypeScript) if items.is_empty() => {
+            (Argument::Value(_), Variant::TypeScript) if items.is_empty() => {
                 return Ok(Value::array(vec![]));
             }
-            (Argument::Value(_), Library::TypeScript) => return Ok(Value::Undefined),
-            (Argument::Value(value), Library::Python) => return Err(self.type_error(value)),
+            (Argument::Value(_), Variant::TypeScript) => return Ok(Value::Undefined),
+            (Argument::Value(value), _) => return Err(self.type_error(value)),
         };
         let mapped = items.iter().map(|item| Ok(self.or_null(self.run(node, item)?)));
         mapped.collect::<Result<_, Why>>().map(Value::array)
@@ -214,7 +249,7 @@ impl Call<'_> {
 
     /// `value || null` in JavaScript, which takes 0, "" and false for nothing.
     fn or_null(&self, value: Value) -> Value {
-        if self.library == Library::Python || coercion::is_truthy(&value) {
+        if self.variant != Variant::TypeScript || coercion::is_truthy(&value) {
             return value;
         }
         if !value.is_null() {
@@ -230,17 +265,18 @@ impl Call<'_> {
         }
         let mut merged = Vec::new();
         for value in values {
-            match (value, self.library) {
+            match (value, self.variant) {
                 (Value::Object(members), _) => {
                     self.evaluation.losses.see_members(members);
                     merged.extend(members.iter().cloned());
                 }
+                (other, Variant::Standard) => return Err(self.type_error(other)),
                 (Value::Array(items), _) if items.is_empty() => {}
-                (Value::String(text), _) if text.0.is_empty() => {}
-                (Value::Array(_) | Value::String(_), Library::Python) => {
+                (Value::String(text), _) if text.is_empty() => {}
+                (Value::Array(_) | Value::String(_), Variant::Python) => {
                     return Err(self.differs("it takes pairs of names and values"));
                 }
-                (_, Library::Python) => return Err(self.type_error(value)),
+                (_, Variant::Python) => return Err(self.type_error(value)),
                 // `{...value}`
                 (Value::Array(items), _) => {
                     let place = |(at, item): (usize, &Value)| (place(at), item.clone());
@@ -254,7 +290,7 @@ impl Call<'_> {
                 _ => {}
             }
         }
-        Ok(Value::Object(Arc::new(Members::merged(self.library, merged))))
+        Ok(Value::Object(Arc::new(Members::merged(self.variant, merged))))
     }
 
     fn not_null(&self, values: Vec<Value>) -> Value {

@@ -4,10 +4,10 @@ use super::{
     digits, numbers,
     value::{Text, Value},
 };
-use crate::key::dialect::Library;
+use crate::key::jmespath::Variant;
 
 /// <https://tc39.es/ecma262/#sec-toboolean>
-pub(super) fn is_truthy(value: &Value) -> bool {
+pub(in crate::key) fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Undefined | Value::Null => false,
         Value::Bool(value) => *value,
@@ -15,13 +15,13 @@ pub(super) fn is_truthy(value: &Value) -> bool {
             let double = numbers::double(number);
             double != 0.0 && !double.is_nan()
         }
-        Value::String(text) => !text.0.is_empty(),
+        Value::String(text) => !text.is_empty(),
         Value::Array(_) | Value::Object(_) => true,
     }
 }
 
 /// <https://tc39.es/ecma262/#sec-tostring>
-pub(super) fn text(value: &Value) -> Text {
+pub(in crate::key) fn text(value: &Value) -> Text {
     match value {
         Value::Undefined => "undefined".into(),
         Value::Null => "null".into(),
@@ -46,7 +46,7 @@ pub(super) fn text(value: &Value) -> Text {
 }
 
 /// <https://tc39.es/ecma262/#sec-tonumber>; `None` where that is beyond us.
-pub(super) fn number(value: &Value) -> Option<f64> {
+pub(in crate::key) fn number(value: &Value) -> Option<f64> {
     Some(match value {
         Value::Undefined => f64::NAN,
         Value::Null | Value::Bool(false) => 0.0,
@@ -58,14 +58,14 @@ pub(super) fn number(value: &Value) -> Option<f64> {
 }
 
 fn of_text(text: &Text) -> Option<f64> {
-    match numbers::from_text(Library::TypeScript, text).ok()? {
+    match numbers::from_text(Variant::TypeScript, text).ok()? {
         Value::Number(number) => Some(numbers::double(&number)),
         _ => Some(f64::NAN),
     }
 }
 
 /// One side of a `<`, made of a value once, however often that is compared.
-pub(super) struct Operand {
+pub(in crate::key) struct Operand {
     /// Where it is a text, or becomes one.
     text: Option<Text>,
     /// `None` where that is beyond us.
@@ -73,15 +73,15 @@ pub(super) struct Operand {
 }
 
 impl Operand {
-    pub(super) fn of(value: &Value) -> Self {
+    pub(in crate::key) fn of(value: &Value) -> Self {
         let is_text = matches!(value, Value::String(_) | Value::Array(_) | Value::Object(_));
         Self { text: is_text.then(|| text(value)), number: number(value) }
     }
 
     /// `left < right`: <https://tc39.es/ecma262/#sec-islessthan>; `None` where that is beyond us.
-    pub(super) fn is_less(&self, right: &Self) -> Option<bool> {
+    pub(in crate::key) fn is_less(&self, right: &Self) -> Option<bool> {
         match (&self.text, &right.text) {
-            (Some(left), Some(right)) => Some(left.compare(Library::TypeScript, right).is_lt()),
+            (Some(left), Some(right)) => Some(left.compare(Variant::TypeScript, right).is_lt()),
             _ => Some(self.number? < right.number?),
         }
     }

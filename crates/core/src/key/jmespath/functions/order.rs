@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, sync::Arc};
 
 use super::{Answer, Call, Why};
-use crate::key::dialect::{Library, ast::Node, coercion, compare, numbers, value::Value};
+use crate::key::jmespath::{Variant, ast::Node, coercion, compare, numbers, value::Value};
 
 /// A value, and what it is ordered by.
 type Keyed = (Value, Value);
@@ -12,7 +12,7 @@ impl Call<'_> {
     /// `max`, `min`, `sort`.
     pub(super) fn ordered(&self, items: &Arc<[Value]>) -> Answer {
         let keyed = || items.iter().map(|item| (item.clone(), item.clone())).collect::<Vec<_>>();
-        if self.library == Library::Python {
+        if self.variant != Variant::TypeScript {
             return self.pick(&keyed());
         }
         self.check_types(items)?;
@@ -27,16 +27,16 @@ impl Call<'_> {
         let Value::Array(items) = items else { return Err(self.type_error(items)) };
         let keyed = items.iter().map(|item| {
             let key = self.run(node, item)?;
-            self.evaluation.losses.see(&key);
+            self.evaluation.see(&key);
             match key {
                 Value::Number(_) | Value::String(_) => Ok((key, item.clone())),
                 other => Err(self.type_error(&other)),
             }
         });
         let keyed = keyed.collect::<Result<Vec<Keyed>, Why>>()?;
-        match (self.library, self.name) {
-            (Library::TypeScript, "max_by") => self.reduce(&keyed, true),
-            (Library::TypeScript, "min_by") => self.reduce(&keyed, false),
+        match (self.variant, self.name) {
+            (Variant::TypeScript, "max_by") => self.reduce(&keyed, true),
+            (Variant::TypeScript, "min_by") => self.reduce(&keyed, false),
             _ => self.pick(&keyed),
         }
     }
@@ -61,7 +61,7 @@ impl Call<'_> {
         }
         let (mut best, mut best_operand) = (first, coercion::Operand::of(&first.0));
         for current in rest {
-            if by_keys && compare::same(self.library, &best.0, &current.0) {
+            if by_keys && compare::same(self.variant, &best.0, &current.0) {
                 continue;
             }
             let operand = coercion::Operand::of(&current.0);
@@ -91,7 +91,11 @@ impl Call<'_> {
             return Ok(Value::array(sorted.into_iter().map(|(_, item)| item.clone()).collect()));
         }
         let picked = if self.name.starts_with("max") {
-            let Some((greatest, _)) = sorted.last() else { return Ok(Value::Null) };
+            let Some((greatest, item)) = sorted.last() else { return Ok(Value::Null) };
+            if self.variant == Variant::Standard && self.name == "max" {
+                // Of `1` and `1.0`, which are equal, always the last.
+                return Ok(item.clone());
+            }
             let mut equal = sorted.iter();
             equal.find(|(key, _)| order(key, greatest).is_eq())
         } else {
@@ -106,9 +110,9 @@ impl Call<'_> {
             (Value::Number(a), Value::Number(b)) => {
                 compare::numbers(a, b).ok_or_else(|| self.differs("it meets NaN"))
             }
-            (Value::String(a), Value::String(b)) => Ok(a.compare(self.library, b)),
+            (Value::String(a), Value::String(b)) => Ok(a.compare(self.variant, b)),
             (Value::Number(_) | Value::String(_), Value::Number(_) | Value::String(_))
-                if self.library == Library::TypeScript =>
+                if self.variant == Variant::TypeScript =>
             {
                 Err(self.differs("it compares numbers with texts"))
             }

@@ -1,18 +1,14 @@
-//! JMESPath as `jmespath.py` and `@aws-lambda-powertools/jmespath` evaluate it.
-//!
-//! Not by the crate that evaluates our own expressions: its values have no order of members, no
-//! integers beyond 64 bits and no half surrogates, and the two libraries differ from the
-//! specification, and from each other.
+//! Evaluates an expression on a value.
 
-use std::{cell::Cell, sync::Arc};
+use std::{cell::Cell, collections::BTreeMap, sync::Arc};
 
 use super::{
-    Library, Losses,
+    Losses, Variant,
     ast::{Comparator, Node},
     compare, functions,
     value::{Members, Text, Value},
 };
-use crate::key::SelectionError;
+use crate::key::{Document, DocumentError, SelectionError, own, reads, texts::Texts};
 
 /// What every JavaScript object has without having been given it; there, a field of that name is a
 /// function where it should be missing.
@@ -33,21 +29,43 @@ const INHERITED: [&str; 11] = [
 const STEP: &str = "the step of a slice cannot be 0";
 
 /// TypeScript's cache of expressions takes them for ones that it has parsed.
-pub(super) fn is_inherited(expression: &str) -> bool {
+pub(in crate::key) fn is_inherited(expression: &str) -> bool {
     expression == "__proto__" || INHERITED.contains(&expression)
 }
 
 /// One evaluation.
-pub(super) struct Evaluation<'e> {
-    pub(super) library: Library,
-    pub(super) losses: &'e Losses,
-    pub(super) sorted: functions::Sorted,
+pub(in crate::key) struct Evaluation<'e> {
+    pub(in crate::key) variant: Variant,
+    pub(in crate::key) losses: &'e Losses,
+    pub(in crate::key) sorted: functions::Sorted,
     /// How many bytes may still be decompressed.
-    pub(super) room: Cell<usize>,
+    pub(in crate::key) room: Cell<usize>,
+    pub(in crate::key) looks: Option<Looks<'e>>,
+}
+
+/// What the expression looks at in the JSON texts that it reads.
+pub(in crate::key) struct Looks<'e> {
+    /// By the offset of the call that reads it.
+    pub(in crate::key) calls: &'e BTreeMap<usize, reads::Text>,
+    /// The texts that several calls share.
+    pub(in crate::key) shared: Option<&'e Texts>,
+}
+
+impl Looks<'_> {
+    /// The value of a JSON text, as far as the expression looks at what the call at `offset` gives.
+    pub(in crate::key) fn read(&self, text: &str, offset: usize) -> Result<Value, DocumentError> {
+        let Some(call) = self.calls.get(&offset) else {
+            return Document::parse(text).map(|document| document.value);
+        };
+        match self.shared.and_then(|shared| shared.read(text, call)) {
+            Some(document) => Ok(document.value.clone()),
+            None => Document::reading(text, &call.wanted).map(|document| document.value),
+        }
+    }
 }
 
 /// An argument of a function.
-pub(super) enum Argument<'a> {
+pub(in crate::key) enum Argument<'a> {
     Value(Value),
     /// `&expression`.
     Expression(&'a Node),
@@ -56,7 +74,7 @@ pub(super) enum Argument<'a> {
 type Evaluated = Result<Value, SelectionError>;
 
 impl Evaluation<'_> {
-    pub(super) fn run(&self, node: &Node, value: &Value) -> Evaluated {
+    pub(in crate::key) fn run(&self, node: &Node, value: &Value) -> Evaluated {
         self.step(node, value).map(|selected| self.sorted.now(selected))
     }
 
@@ -69,7 +87,7 @@ impl Evaluation<'_> {
             Node::Slice { start, stop, step, offset } => match (value, step.unwrap_or(1)) {
                 // Python looks at the step only where there is something to slice.
                 (Value::Array(_), 0) => return Err(evaluation(STEP.to_owned(), *offset)),
-                (_, 0) if self.library == Library::TypeScript => {
+                (_, 0) if self.variant == Variant::TypeScript => {
                     return Err(evaluation(STEP.to_owned(), *offset));
                 }
                 (Value::Array(items), step) => slice(items, *start, *stop, step),
@@ -83,7 +101,7 @@ impl Evaluation<'_> {
                 Value::Array(items) => self.each(items.iter(), each)?,
                 _ => Value::Null,
             },
-            Node::Values(object, each) => match self.run(object, value)? {
+            Node::Values { object, each, .. } => match self.run(object, value)? {
                 Value::Object(members) => {
                     self.losses.see_members(&members);
                     self.each(members.iter().map(|(_, value)| value), each)?
@@ -94,7 +112,7 @@ impl Evaluation<'_> {
                 Value::Array(items) => self.filter(&items, keep, each)?,
                 _ => Value::Null,
             },
-            Node::Flatten(list) => match self.run(list, value)? {
+            Node::Flatten { list, .. } => match self.run(list, value)? {
                 Value::Array(items) => flatten(&items),
                 _ => Value::Null,
             },
@@ -125,7 +143,17 @@ impl Evaluation<'_> {
                         node => Argument::Value(self.run(node, value)?),
                     });
                 }
-                functions::call(self, name, given).map_err(|why| evaluation(why, *offset))?
+                functions::call(self, name, *offset, given).map_err(|why| why.at(*offset))?
+            }
+            Node::Own { name, function, arguments, offset } => {
+                let given: Result<Vec<_>, _> =
+                    arguments.iter().map(|argument| self.run(argument, value)).collect();
+                own::call(function, &given?).map_err(|error| match error {
+                    SelectionError::Evaluation { reason, .. } => {
+                        evaluation(format!("{name}(): {reason}"), *offset)
+                    }
+                    error => error,
+                })?
             }
             Node::Reference(_) => return Err(SelectionError::NotAValue),
         })
@@ -155,15 +183,15 @@ impl Evaluation<'_> {
 
     fn field(&self, name: &Text, value: &Value, offset: usize) -> Evaluated {
         let Value::Object(members) = value else { return Ok(Value::Null) };
-        if self.library == Library::TypeScript && name.0.is_empty() {
+        if self.variant == Variant::TypeScript && name.is_empty() {
             return Ok(Value::Null);
         }
         self.losses.see_members(members);
         match members.get(name) {
             Some(value) => Ok(value.clone()),
-            None if self.library == Library::Python => Ok(Value::Null),
+            None if self.variant != Variant::TypeScript => Ok(Value::Null),
             None if name.is("__proto__") => {
-                Ok(Value::Object(Arc::new(Members::new(self.library, vec![]))))
+                Ok(Value::Object(Arc::new(Members::new(self.variant, vec![]))))
             }
             None => match INHERITED.iter().find(|inherited| name.is(inherited)) {
                 Some(name) => {
@@ -176,6 +204,13 @@ impl Evaluation<'_> {
         }
     }
 
+    /// Notes what the library could lose of a value that something depends on.
+    pub(in crate::key) fn see(&self, value: &Value) {
+        if self.variant != Variant::Standard {
+            self.losses.see(value);
+        }
+    }
+
     fn compare(
         &self,
         comparator: Comparator,
@@ -183,12 +218,12 @@ impl Evaluation<'_> {
         right: &Value,
         offset: usize,
     ) -> Result<Value, SelectionError> {
-        self.losses.see(left);
-        self.losses.see(right);
+        self.see(left);
+        self.see(right);
         let holds = match comparator {
-            Comparator::Equal => compare::equal(self.library, left, right),
-            Comparator::NotEqual => !compare::equal(self.library, left, right),
-            ordering => match compare::order(self.library, left, right) {
+            Comparator::Equal => compare::equal(self.variant, left, right),
+            Comparator::NotEqual => !compare::equal(self.variant, left, right),
+            ordering => match compare::order(self.variant, left, right) {
                 Ok(order) => compare::holds(ordering, order),
                 Err(compare::Incomparable::Null) => return Ok(Value::Null),
                 Err(compare::Incomparable::Undefined) => return Ok(Value::Undefined),
@@ -205,13 +240,13 @@ impl Evaluation<'_> {
         let mut members = Vec::with_capacity(parts.len());
         for (name, part) in parts {
             let part = self.run(part, value)?;
-            if self.library == Library::TypeScript && name.is("__proto__") {
+            if self.variant == Variant::TypeScript && name.is("__proto__") {
                 self.losses.note(super::Loss::Prototype);
             } else {
                 members.push((name.clone(), part));
             }
         }
-        Ok(Value::Object(Arc::new(Members::new(self.library, members))))
+        Ok(Value::Object(Arc::new(Members::new(self.variant, members))))
     }
 }
 

@@ -1,15 +1,14 @@
-//! An expression cut into tokens, as the lexers of both libraries cut it.
+//! An expression cut into tokens.
 
 use super::{
-    Library,
+    Mistake, Variant,
     ast::Comparator,
     read::read,
     value::{Text, Value},
 };
-use crate::key::syntax::Mistake;
 
 #[derive(Clone)]
-pub(super) enum Token {
+pub(in crate::key) enum Token {
     Name(String),
     Quoted(Text),
     Literal(Value),
@@ -29,7 +28,7 @@ pub(super) enum Token {
 impl Token {
     /// How strongly it binds what stands before it. What binds less than [`PROJECTION_STOP`] ends a
     /// projection.
-    pub(super) const fn power(&self) -> u8 {
+    pub(in crate::key) const fn power(&self) -> u8 {
         match self {
             Self::Sign('|') => 1,
             Self::Or => 2,
@@ -47,16 +46,19 @@ impl Token {
         }
     }
 
-    pub(super) const fn is(&self, sign: char) -> bool {
+    pub(in crate::key) const fn is(&self, sign: char) -> bool {
         matches!(self, Self::Sign(own) if *own == sign)
     }
 }
 
-pub(super) const PROJECTION_STOP: u8 = 10;
+/// What helps where a name holds what no name without quotes can.
+const QUOTE_IT: &str = "a name that holds it is written in double quotes";
+
+pub(in crate::key) const PROJECTION_STOP: u8 = 10;
 
 /// The tokens with their places; the last is [`Token::End`].
-pub(super) fn tokens(library: Library, text: &str) -> Result<Vec<(usize, Token)>, Mistake> {
-    let mut lexer = Lexer { library, text, at: 0 };
+pub(in crate::key) fn tokens(variant: Variant, text: &str) -> Result<Vec<(usize, Token)>, Mistake> {
+    let mut lexer = Lexer { variant, text, at: 0 };
     let mut tokens = Vec::new();
     while let Some(c) = lexer.peek() {
         let start = lexer.at;
@@ -71,7 +73,7 @@ pub(super) fn tokens(library: Library, text: &str) -> Result<Vec<(usize, Token)>
 }
 
 struct Lexer<'t> {
-    library: Library,
+    variant: Variant,
     text: &'t str,
     at: usize,
 }
@@ -111,16 +113,10 @@ impl<'t> Lexer<'t> {
                 let name = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
                 return Ok(Token::Name(name.to_owned()));
             }
-            '0'..='9' => return Ok(Token::Number(self.number())),
-            '"' => return self.quoted().ok_or_else(|| (start, "it is no quoted name".to_owned())),
-            '\'' => {
-                let inside = self.until('\'').ok_or_else(|| unclosed(start))?;
-                return Ok(Token::Literal(Value::text(&self.unescape(inside, "\\'", "'"))));
-            }
-            '`' => {
-                let inside = self.until('`').ok_or_else(|| unclosed(start))?;
-                let json = self.unescape(inside, "\\`", "`");
-                return self.literal(&json).map(Token::Literal).map_err(|why| (start, why));
+            '0'..='9' => return self.number(1).map(Token::Number),
+            '"' | '\'' | '`' => {
+                let quoted = self.quoted(c);
+                return quoted.map_err(|why| (start, why));
             }
             _ => self.skip(c),
         }
@@ -138,15 +134,23 @@ impl<'t> Lexer<'t> {
             '>' => Token::Compare(Comparator::Greater),
             '[' | '|' | '&' | '!' => Token::Sign(c),
             '-' if self.peek().is_some_and(|c| c.is_ascii_digit()) => {
-                Token::Number(self.number().saturating_neg())
+                Token::Number(self.number(-1)?)
             }
-            _ => return Err((start, format!("`{c}` cannot stand there"))),
+            '=' => return Err((start, "`=` compares nothing: it is `==`".to_owned())),
+            '-' => return Err((start, format!("`-` must be followed by digits; {QUOTE_IT}"))),
+            c => return Err((start, format!("invalid character: {c}; {QUOTE_IT}"))),
         })
     }
 
-    /// Beyond 64 bits, any index is as far outside of every list.
-    fn number(&mut self) -> i64 {
-        self.take_while(|c| c.is_ascii_digit()).parse().unwrap_or(i64::MAX)
+    /// Beyond 64 bits, any index is as far outside of every list. The standard refuses what is outside
+    /// of every list that there can be.
+    fn number(&mut self, sign: i64) -> Result<i64, Mistake> {
+        let start = self.at;
+        let number = self.take_while(|c| c.is_ascii_digit()).parse().unwrap_or(i64::MAX);
+        if self.variant == Variant::Standard && i32::try_from(number).is_err() {
+            return Err((start, "expected a number of at most 32 bits".to_owned()));
+        }
+        Ok(sign * number)
     }
 
     /// What is between two of these, which a backslash keeps from being the second.
@@ -168,33 +172,38 @@ impl<'t> Lexer<'t> {
 
     /// TypeScript replaces the first of them only.
     fn unescape(&self, text: &str, escaped: &str, plain: &str) -> String {
-        match self.library {
-            Library::Python => text.replace(escaped, plain),
-            Library::TypeScript => text.replacen(escaped, plain, 1),
+        match self.variant {
+            Variant::Standard | Variant::Python => text.replace(escaped, plain),
+            Variant::TypeScript => text.replacen(escaped, plain, 1),
         }
     }
 
-    fn quoted(&mut self) -> Option<Token> {
-        let json = format!("\"{}\"", self.until('"')?);
-        match read(self.library, &json) {
-            Ok(Value::String(name)) => Some(Token::Quoted(name)),
-            _ => None,
+    /// A name, a raw string or a literal.
+    fn quoted(&mut self, quote: char) -> Result<Token, String> {
+        let inside = self.until(quote).ok_or_else(|| format!("this {quote} is not closed"))?;
+        match quote {
+            '"' => match read(self.variant, &format!("\"{inside}\"")) {
+                Ok(Value::String(name)) => Ok(Token::Quoted(name)),
+                Ok(_) => Err("it is not a quoted name".to_owned()),
+                Err(error) => Err(format!("it is not a quoted name: {error}")),
+            },
+            '\'' => Ok(Token::Literal(Value::text(&self.unescape(inside, "\\'", "'")))),
+            _ => self.literal(&self.unescape(inside, "\\`", "`")).map(Token::Literal),
         }
     }
 
     /// Python still reads what is no JSON as text, as the language once had it.
     fn literal(&self, json: &str) -> Result<Value, String> {
-        match (read(self.library, json), self.library) {
+        match (read(self.variant, json), self.variant) {
+            (Ok(value), Variant::Standard) if !value.is_exact() => {
+                Err("it holds a number that a double cannot hold exactly".to_owned())
+            }
             (Ok(value), _) => Ok(value),
-            (Err(error), Library::TypeScript) => Err(error.to_string()),
-            (Err(error), Library::Python) => {
+            (Err(error), Variant::Standard | Variant::TypeScript) => Err(error.to_string()),
+            (Err(error), Variant::Python) => {
                 let text = json.trim_start();
-                read(self.library, &format!("\"{text}\"")).map_err(|_| error.to_string())
+                read(self.variant, &format!("\"{text}\"")).map_err(|_| error.to_string())
             }
         }
     }
-}
-
-fn unclosed(start: usize) -> Mistake {
-    (start, "it is not closed".to_owned())
 }

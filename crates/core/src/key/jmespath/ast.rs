@@ -1,9 +1,12 @@
-//! An expression as the two libraries hold it, where that differs from the specification.
+//! An expression, parsed.
+
+use std::sync::Arc;
 
 use super::value::{Text, Value};
+use crate::key::own::Own;
 
 #[derive(Clone)]
-pub(super) enum Node {
+pub(in crate::key) enum Node {
     /// `@`.
     Current,
     Field {
@@ -18,21 +21,28 @@ pub(super) enum Node {
         step: Option<i64>,
         offset: usize,
     },
-    /// `a[0]`: each of what the one before selected. Other brackets join it, and a slice among them
-    /// projects nothing.
+    /// `a[0]`, as the libraries have it: each of what the one before selected. Other brackets join it,
+    /// and a slice among them projects nothing.
     Indexed(Vec<Self>),
     /// `a.b` and `a | b`.
     Then(Box<Self>, Box<Self>),
     /// `a[*].b`, `a[].b`, `a[1:].b`: the second, of each of the list that the first selects.
     Each(Box<Self>, Box<Self>),
     /// `a.*.b`: the same, of the values of an object.
-    Values(Box<Self>, Box<Self>),
+    Values {
+        object: Box<Self>,
+        each: Box<Self>,
+        offset: usize,
+    },
     Filter {
         list: Box<Self>,
         keep: Box<Self>,
         each: Box<Self>,
     },
-    Flatten(Box<Self>),
+    Flatten {
+        list: Box<Self>,
+        offset: usize,
+    },
     List(Vec<Self>),
     Hash(Vec<(Text, Self)>),
     Or(Box<Self>, Box<Self>),
@@ -49,12 +59,19 @@ pub(super) enum Node {
         arguments: Vec<Self>,
         offset: usize,
     },
+    /// A call of one of the user's functions.
+    Own {
+        name: Arc<str>,
+        function: Own,
+        arguments: Vec<Self>,
+        offset: usize,
+    },
     /// `&a`.
     Reference(Box<Self>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparator {
+pub(in crate::key) enum Comparator {
     Equal,
     NotEqual,
     Less,
@@ -65,7 +82,7 @@ pub(super) enum Comparator {
 
 impl Node {
     /// Whether it looks at the data at all: `'orderId'` is a text, and the same for every record.
-    pub(super) fn reads_data(&self) -> bool {
+    pub(in crate::key) fn reads_data(&self) -> bool {
         let mut open = vec![self];
         while let Some(node) = open.pop() {
             if matches!(
@@ -80,24 +97,25 @@ impl Node {
     }
 
     /// The expressions that it is made of.
-    pub(super) fn children(&self) -> Vec<&Self> {
+    pub(in crate::key) fn children(&self) -> Vec<&Self> {
         match self {
             Self::Current
             | Self::Field { .. }
             | Self::Literal(_)
             | Self::Index(_)
             | Self::Slice { .. } => vec![],
-            Self::Flatten(one) | Self::Not(one) | Self::Reference(one) => vec![one],
+            Self::Flatten { list: one, .. } | Self::Not(one) | Self::Reference(one) => vec![one],
             Self::Then(one, other)
             | Self::Each(one, other)
-            | Self::Values(one, other)
+            | Self::Values { object: one, each: other, .. }
             | Self::Or(one, other)
             | Self::And(one, other)
             | Self::Compare { left: one, right: other, .. } => vec![one, other],
             Self::Filter { list, keep, each } => vec![list, keep, each],
-            Self::Indexed(nodes) | Self::List(nodes) | Self::Call { arguments: nodes, .. } => {
-                nodes.iter().collect()
-            }
+            Self::Indexed(nodes)
+            | Self::List(nodes)
+            | Self::Call { arguments: nodes, .. }
+            | Self::Own { arguments: nodes, .. } => nodes.iter().collect(),
             Self::Hash(members) => members.iter().map(|(_, node)| node).collect(),
         }
     }

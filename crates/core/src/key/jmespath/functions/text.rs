@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use super::{Answer, Call, Why};
-use crate::key::dialect::{
-    Library, coercion, compare,
-    decode::{self, NotUnpacked},
-    read::{is_beyond_us, read},
-    value::{Text, Value},
+use crate::key::{
+    decode as strict,
+    jmespath::{
+        Variant, coercion, compare,
+        decode::{self, NotUnpacked},
+        read::{is_beyond_us, read},
+        value::{Text, Value},
+    },
 };
 
 impl Call<'_> {
     /// What the language counts: code points, or units of UTF-16.
     pub(super) fn symbols(&self, text: &Text) -> Vec<u32> {
-        match self.library {
-            Library::Python => text.0.to_vec(),
-            Library::TypeScript => text.units().into_iter().map(u32::from).collect(),
+        match self.variant {
+            Variant::Standard | Variant::Python => text.codes().collect(),
+            Variant::TypeScript => text.units().into_iter().map(u32::from).collect(),
         }
     }
 
@@ -24,57 +27,83 @@ impl Call<'_> {
         for (at, item) in items.iter().enumerate() {
             let Value::String(text) = item else { return Err(self.type_error(item)) };
             if at > 0 {
-                joined.extend_from_slice(&separator.0);
+                joined.extend(separator.codes());
             }
-            joined.extend_from_slice(&text.0);
+            joined.extend(text.codes());
         }
-        let joined = Text(joined.into());
-        Ok(Value::String(match self.library {
-            Library::Python => joined,
-            Library::TypeScript => Text::from_units(&joined.units()),
+        let joined = Text::from_codes(joined);
+        Ok(Value::String(match self.variant {
+            Variant::Standard | Variant::Python => joined,
+            Variant::TypeScript => Text::from_units(&joined.units()),
         }))
     }
 
     /// `part in text`, or `text.includes(part)`, which makes a text of anything.
     pub(super) fn contains_text(&self, text: &Text, part: &Value) -> Answer {
-        let part = match (part, self.library) {
+        let part = match (part, self.variant) {
             (Value::String(part), _) => part.clone(),
-            (part, Library::TypeScript) => coercion::text(part),
-            (part, Library::Python) => return Err(self.type_error(part)),
+            (part, Variant::TypeScript) => coercion::text(part),
+            (_, Variant::Standard) => return Ok(Value::Bool(false)),
+            (part, Variant::Python) => return Err(self.type_error(part)),
         };
         let (text, part) = (self.symbols(text), self.symbols(&part));
         Ok(Value::Bool(is_within(&part, &text)))
     }
 
     /// JavaScript knows lists and objects by their identity, which is that of ours: it is copied
-    /// where the library copies it.
+    /// where the variant copies it.
     pub(super) fn has(&self, items: &[Value], part: &Value) -> bool {
-        items.iter().any(|item| match (item, part, self.library) {
-            (Value::Array(item), Value::Array(part), Library::TypeScript) => {
+        items.iter().any(|item| match (item, part, self.variant) {
+            (Value::Array(item), Value::Array(part), Variant::TypeScript) => {
                 Arc::ptr_eq(item, part)
             }
-            (Value::Object(item), Value::Object(part), Library::TypeScript) => {
+            (Value::Object(item), Value::Object(part), Variant::TypeScript) => {
                 Arc::ptr_eq(item, part)
             }
-            (item, part, library) => compare::same(library, item, part),
+            (item, part, variant) => compare::same(variant, item, part),
         })
     }
 
     pub(super) fn reverse(&self, value: &Value) -> Answer {
-        Ok(match (value, self.library) {
-            (Value::String(text), Library::Python) => {
-                Value::String(Text(text.0.iter().rev().copied().collect()))
+        Ok(match (value, self.variant) {
+            (Value::String(text), Variant::Standard | Variant::Python) => {
+                let mut codes: Vec<u32> = text.codes().collect();
+                codes.reverse();
+                Value::String(Text::from_codes(codes))
             }
-            (Value::String(text), Library::TypeScript) => {
+            (Value::String(text), Variant::TypeScript) => {
                 let units: Vec<u16> = text.units().into_iter().rev().collect();
                 Value::String(Text::from_units(&units))
             }
-            (Value::Array(items), Library::Python) => {
+            (Value::Array(items), Variant::Standard | Variant::Python) => {
                 Value::array(items.iter().rev().cloned().collect())
             }
-            (Value::Array(items), Library::TypeScript) => return self.reverse_in_place(items),
+            (Value::Array(items), Variant::TypeScript) => return self.reverse_in_place(items),
             (value, _) => return Err(self.type_error(value)),
         })
+    }
+
+    /// What is not in the strict form is an error: a reader that passes over what it does not know
+    /// would take two distinct texts for one.
+    pub(super) fn decode_strictly(&self, text: &str) -> Answer {
+        let room = &self.evaluation.room;
+        let decoded = match self.name {
+            "base64" | "powertools_base64" => strict::base64(text),
+            "base64_gzip" | "powertools_base64_gzip" => strict::base64_gzip(text, room.get())
+                .inspect(|plain| {
+                    room.set(room.get().saturating_sub(plain.len()));
+                }),
+            _ => {
+                let read = match &self.evaluation.looks {
+                    Some(looks) => looks.read(text, self.offset),
+                    None => read(self.variant, text),
+                };
+                return read.map_err(|error| format!("{}(): {error}", self.name).into());
+            }
+        };
+        decoded
+            .map(|text| Value::text(&text))
+            .map_err(|why| format!("{}(): {why}", self.name).into())
     }
 
     /// What TypeScript cannot decode is `undefined` there, and an error in Python.
@@ -85,35 +114,37 @@ impl Call<'_> {
         }
         let decoded = match self.name {
             "powertools_json" => self.json(text)?,
-            "powertools_base64" => decode::base64(self.library, text)
-                .and_then(|bytes| decode::utf8(self.library, &bytes, true, losses)),
-            _ => match decode::base64(self.library, text) {
+            "powertools_base64" => decode::base64(self.variant, text)
+                .and_then(|bytes| decode::utf8(self.variant, &bytes, true, losses)),
+            _ => match decode::base64(self.variant, text) {
                 Some(bytes) => self
                     .gunzip(&bytes)?
-                    .and_then(|plain| decode::utf8(self.library, &plain, false, losses)),
+                    .and_then(|plain| decode::utf8(self.variant, &plain, false, losses)),
                 None => None,
             },
         };
         match decoded {
             Some(value) => Ok(value),
-            None if self.library == Library::TypeScript => Ok(Value::Undefined),
-            None => Err(format!("{}() cannot read the text", self.name)),
+            None if self.variant == Variant::TypeScript => Ok(Value::Undefined),
+            None => Err(format!("{}() cannot read the text", self.name).into()),
         }
     }
 
-    /// `None` is what the library cannot read. What is beyond *our* bounds it may well read: that is
+    /// `None` is what the variant cannot read. What is beyond *our* bounds it may well read: that is
     /// an error, since all that is `undefined` has one key.
     fn json(&self, text: &Text) -> Result<Option<Value>, Why> {
-        match text.to_str().map(|json| read(self.library, &json)) {
+        match text.to_str().map(|json| read(self.variant, json)) {
             Some(Ok(value)) => Ok(Some(value)),
-            Some(Err(error)) if is_beyond_us(&error) => Err(format!("{}(): {error}", self.name)),
+            Some(Err(error)) if is_beyond_us(&error) => {
+                Err(format!("{}(): {error}", self.name).into())
+            }
             Some(Err(_)) | None => Ok(None),
         }
     }
 
     fn gunzip(&self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Why> {
         let room = &self.evaluation.room;
-        match decode::gunzip(self.library, bytes, room.get()) {
+        match decode::gunzip(self.variant, bytes, room.get()) {
             Ok(plain) => {
                 room.set(room.get().saturating_sub(plain.len()));
                 Ok(Some(plain))
@@ -121,7 +152,7 @@ impl Call<'_> {
             Err(NotUnpacked::Unreadable) => Ok(None),
             Err(NotUnpacked::TooLarge) => {
                 let bound = "the texts of a record hold more than 8 MiB when decompressed";
-                Err(format!("{}(): {bound}", self.name))
+                Err(format!("{}(): {bound}", self.name).into())
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `powertools_base64` and `powertools_base64_gzip`.
+//! `powertools_base64` and `powertools_base64_gzip`, as the libraries decode.
 
 use std::io::Read as _;
 
@@ -10,7 +10,7 @@ use base64::{
 use flate2::bufread::GzDecoder;
 
 use super::{
-    Library, Loss, Losses,
+    Loss, Losses, Variant,
     value::{Text, Value},
 };
 
@@ -24,18 +24,18 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// Why something is not decompressed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NotUnpacked {
-    /// The library cannot, either.
+pub(in crate::key) enum NotUnpacked {
+    /// The variant cannot, either.
     Unreadable,
     /// There is more than there is room for.
     TooLarge,
 }
 
-pub(super) fn base64(library: Library, text: &Text) -> Option<Vec<u8>> {
+pub(in crate::key) fn base64(variant: Variant, text: &Text) -> Option<Vec<u8>> {
     let text = text.to_str()?;
-    let digits = match library {
-        Library::Python => python_digits(&text)?,
-        Library::TypeScript => {
+    let digits = match variant {
+        Variant::Python => python_digits(text)?,
+        Variant::Standard | Variant::TypeScript => {
             let digits = text.trim_end_matches('=');
             // In groups of four, padding included, of which there are at most two.
             if text.encode_utf16().count() % 4 != 0 || text.len() - digits.len() > 2 {
@@ -72,13 +72,13 @@ fn python_digits(text: &str) -> Option<String> {
 
 /// Member after member, and no more than `room`: a few bytes can stand for gigabytes. Python passes
 /// over zeros behind one, and takes nothing for nothing; Node stops at a zero.
-pub(super) fn gunzip(
-    library: Library,
+pub(in crate::key) fn gunzip(
+    variant: Variant,
     mut bytes: &[u8],
     room: usize,
 ) -> Result<Vec<u8>, NotUnpacked> {
     let mut plain = Vec::new();
-    let is_python = library == Library::Python;
+    let is_python = variant == Variant::Python;
     while !(bytes.is_empty() && is_python) {
         let mut member = GzDecoder::new(bytes);
         let left = u64::try_from(room - plain.len()).unwrap_or(u64::MAX);
@@ -100,13 +100,13 @@ pub(super) fn gunzip(
 
 /// Python refuses what is no UTF-8; TypeScript replaces it, and in `powertools_base64` also passes
 /// over a byte order mark.
-pub(super) fn utf8(
-    library: Library,
+pub(in crate::key) fn utf8(
+    variant: Variant,
     bytes: &[u8],
     skip_mark: bool,
     losses: &Losses,
 ) -> Option<Value> {
-    if library == Library::Python {
+    if variant == Variant::Python {
         return std::str::from_utf8(bytes).ok().map(Value::text);
     }
     let text = String::from_utf8_lossy(bytes);

@@ -1,16 +1,19 @@
-//! Arithmetic in Python's integers and doubles, and in JavaScript's doubles.
+//! Arithmetic: exact in the standard, in Python's integers and doubles, and in JavaScript's doubles.
 
 use super::{
-    Library, Loss, Losses, compare,
-    read::MOST_DIGITS,
+    Loss, Losses, Variant, compare,
+    decimal::Decimal,
+    read::{MOST_DIGITS, read},
     value::{Kind, Number, Text, Value},
 };
 
 const TOO_LARGE: &str = "it meets integers beyond 128 bits";
+const TOO_FAR: &str = "it meets numbers too far apart to be added exactly";
 
-pub(super) fn double(number: &Number) -> f64 {
+pub(in crate::key) fn double(number: &Number) -> f64 {
     match &number.kind {
         Kind::Integer(digits) => digits.parse().unwrap_or(f64::NAN),
+        Kind::Decimal(decimal) => decimal.exact().unwrap_or(f64::NAN),
         Kind::Double(double) => *double,
     }
 }
@@ -18,55 +21,71 @@ pub(super) fn double(number: &Number) -> f64 {
 fn integer(number: &Number) -> Option<Result<i128, &'static str>> {
     match &number.kind {
         Kind::Integer(digits) => Some(digits.parse().map_err(|_| TOO_LARGE)),
-        Kind::Double(_) => None,
+        Kind::Decimal(_) | Kind::Double(_) => None,
     }
 }
 
 /// A length.
-pub(super) fn count(library: Library, count: usize) -> Value {
-    match library {
-        Library::Python => Value::integer(count.to_string()),
+pub(in crate::key) fn count(variant: Variant, count: usize) -> Value {
+    match variant {
+        Variant::Standard | Variant::Python => Value::integer(count.to_string()),
         #[allow(clippy::cast_precision_loss, reason = "no list is as long as 2^53")]
-        Library::TypeScript => Value::double(count as f64),
+        Variant::TypeScript => Value::double(count as f64),
     }
 }
 
 /// `abs`, `ceil`, `floor`.
-pub(super) fn round(
-    library: Library,
+pub(in crate::key) fn round(
+    variant: Variant,
     function: &str,
     number: &Number,
 ) -> Result<Value, &'static str> {
+    if variant == Variant::Standard {
+        let decimal = compare::decimal(number);
+        return Ok(Value::decimal(match function {
+            "abs" => decimal.abs(),
+            "ceil" => decimal.ceil(),
+            _ => decimal.floor(),
+        }));
+    }
     let value = match &number.kind {
         Kind::Integer(digits) if function == "abs" => {
             return Ok(Value::integer(digits.trim_start_matches('-')));
         }
         Kind::Integer(digits) => return Ok(Value::integer(digits.clone())),
-        Kind::Double(value) => *value,
+        Kind::Decimal(_) | Kind::Double(_) => double(number),
     };
     let rounded = match function {
         "abs" => return Ok(Value::double(value.abs())),
         "ceil" => value.ceil(),
         _ => value.floor(),
     };
-    match library {
-        Library::Python if !value.is_finite() => Err("there is no such integer"),
-        Library::Python => Ok(Value::integer(compare::whole(rounded))),
-        Library::TypeScript => Ok(Value::double(rounded)),
+    match variant {
+        Variant::Python if !value.is_finite() => Err("there is no such integer"),
+        Variant::Python => Ok(Value::integer(compare::whole(rounded))),
+        Variant::Standard | Variant::TypeScript => Ok(Value::double(rounded)),
     }
+}
+
+fn exact_sum(numbers: &[&Number]) -> Result<Decimal, &'static str> {
+    let terms: Vec<_> = numbers.iter().map(|number| compare::decimal(number)).collect();
+    Decimal::sum(&terms).ok_or(TOO_FAR)
 }
 
 /// Python adds integers exactly until it meets a double; JavaScript has doubles only.
 ///
 /// Since 3.12, Python makes up for what is lost between doubles
-/// (<https://docs.python.org/3/library/functions.html#sum>). The sum is that of the versions before;
+/// (<https://docs.python.org/3/variant/functions.html#sum>). The sum is that of the versions before;
 /// where it is another one it is a loss.
-pub(super) fn sum(
-    library: Library,
+pub(in crate::key) fn sum(
+    variant: Variant,
     numbers: &[&Number],
     losses: &Losses,
 ) -> Result<Value, &'static str> {
-    let mut integers = Some(0i128).filter(|_| library == Library::Python);
+    if variant == Variant::Standard {
+        return exact_sum(numbers).map(Value::decimal);
+    }
+    let mut integers = Some(0i128).filter(|_| variant == Variant::Python);
     let (mut doubles, mut since) = (0.0, Compensated::default());
     for number in numbers {
         match (integers, integer(number)) {
@@ -91,7 +110,7 @@ pub(super) fn sum(
     if let Some(total) = integers {
         return Ok(Value::integer(total.to_string()));
     }
-    if library == Library::Python && since.sum().to_bits() != doubles.to_bits() {
+    if variant == Variant::Python && since.sum().to_bits() != doubles.to_bits() {
         losses.note(Loss::Addition);
     }
     Ok(Value::double(doubles))
@@ -120,15 +139,18 @@ impl Compensated {
     }
 }
 
-pub(super) fn average(
-    library: Library,
+pub(in crate::key) fn average(
+    variant: Variant,
     numbers: &[&Number],
     losses: &Losses,
 ) -> Result<Value, &'static str> {
-    if numbers.is_empty() && library == Library::Python {
+    if numbers.is_empty() && variant != Variant::TypeScript {
         return Ok(Value::Null);
     }
-    let Value::Number(total) = sum(library, numbers, losses)? else { return Ok(Value::Null) };
+    if variant == Variant::Standard {
+        return Ok(Value::decimal(exact_sum(numbers)?.divided_by(numbers.len())));
+    }
+    let Value::Number(total) = sum(variant, numbers, losses)? else { return Ok(Value::Null) };
     if let Some(total) = integer(&total) {
         return Ok(Value::double(quotient(total?, numbers.len()).ok_or(TOO_LARGE)?));
     }
@@ -156,17 +178,18 @@ fn quotient(total: i128, count: usize) -> Option<f64> {
 }
 
 /// `to_number`: the number that a text stands for in the language, or `null`.
-pub(super) fn from_text(library: Library, text: &Text) -> Result<Value, &'static str> {
+pub(in crate::key) fn from_text(variant: Variant, text: &Text) -> Result<Value, &'static str> {
     let Some(text) = text.to_str() else { return Ok(Value::Null) };
-    Ok(match library {
-        Library::Python => python_number(text.trim())?,
-        Library::TypeScript => javascript_number(text.trim_matches(is_javascript_space))?,
+    Ok(match variant {
+        Variant::Standard => read(variant, text).ok().filter(|v| matches!(v, Value::Number(_))),
+        Variant::Python => python_number(text.trim())?,
+        Variant::TypeScript => javascript_number(text.trim_matches(is_javascript_space))?,
     }
     .unwrap_or(Value::Null))
 }
 
 /// What `trim()` takes away: <https://tc39.es/ecma262/#prod-WhiteSpace>
-pub(super) fn is_javascript_space(c: char) -> bool {
+pub(in crate::key) fn is_javascript_space(c: char) -> bool {
     (c.is_whitespace() && c != '\u{85}') || c == '\u{FEFF}'
 }
 

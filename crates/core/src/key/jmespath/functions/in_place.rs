@@ -3,25 +3,25 @@
 use std::{cell::RefCell, cmp::Ordering, collections::HashMap, sync::Arc};
 
 use super::{Answer, Call};
-use crate::key::dialect::{coercion, value::Value};
+use crate::key::jmespath::{coercion, value::Value};
 
 type List = Arc<[Value]>;
 
 /// The lists that an evaluation has sorted, by where they are, and what they are since.
 #[derive(Default)]
-pub(in crate::key::dialect) struct Sorted(RefCell<HashMap<usize, (List, List)>>);
+pub(in crate::key) struct Sorted(RefCell<HashMap<usize, (List, List)>>);
 
 fn place(list: &List) -> usize {
     list.as_ptr().addr()
 }
 
 impl Sorted {
-    pub(in crate::key::dialect) fn is_empty(&self) -> bool {
+    pub(in crate::key) fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }
 
     /// The value as it is by now.
-    pub(in crate::key::dialect) fn now(&self, value: Value) -> Value {
+    pub(in crate::key) fn now(&self, value: Value) -> Value {
         if self.is_empty() {
             return value;
         }

@@ -48,7 +48,7 @@ impl Decimal {
 }
 
 /// `repr(float)`, and what `json.dumps` writes for those that are no numbers.
-pub(super) fn python(double: f64) -> String {
+pub(in crate::key) fn python(double: f64) -> String {
     if double.is_nan() {
         return "NaN".to_owned();
     }
@@ -64,12 +64,12 @@ pub(super) fn python(double: f64) -> String {
 }
 
 /// `String(number)`.
-pub(super) fn javascript_text(double: f64) -> String {
+pub(in crate::key) fn javascript_text(double: f64) -> String {
     if double.is_finite() { javascript(double) } else { python(double) }
 }
 
 /// `JSON.stringify(number)`: <https://tc39.es/ecma262/#sec-numeric-types-number-tostring>.
-pub(super) fn javascript(double: f64) -> String {
+pub(in crate::key) fn javascript(double: f64) -> String {
     if !double.is_finite() {
         return "null".to_owned();
     }

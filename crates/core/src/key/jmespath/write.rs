@@ -1,34 +1,34 @@
-//! A value as the text that each library hashes.
+//! A value as the text that each variant hashes.
 
 use std::fmt::Write as _;
 
 use super::{
-    Library, Loss, Losses, digits,
+    Loss, Losses, Variant, digits,
     value::{Kind, Members, Number, Text, Value},
 };
 use crate::key::document::MOST_BYTES;
 
 /// How a value is laid out.
 #[derive(Clone, Copy)]
-pub(super) struct Layout {
-    library: Library,
+pub(in crate::key) struct Layout {
+    variant: Variant,
     separators: (&'static str, &'static str),
     sorted: bool,
 }
 
 impl Layout {
     /// What is hashed: `json.dumps(.., sort_keys=True)` or `JSON.stringify(deepSort(..))`.
-    pub(super) const fn hashed(library: Library) -> Self {
-        let separators = match library {
-            Library::Python => (", ", ": "),
-            Library::TypeScript => (",", ":"),
+    pub(in crate::key) const fn hashed(variant: Variant) -> Self {
+        let separators = match variant {
+            Variant::Python => (", ", ": "),
+            Variant::Standard | Variant::TypeScript => (",", ":"),
         };
-        Self { library, separators, sorted: true }
+        Self { variant, separators, sorted: true }
     }
 
     /// What the function `to_string` gives.
-    pub(super) const fn to_string(library: Library) -> Self {
-        Self { library, separators: (",", ":"), sorted: false }
+    pub(in crate::key) const fn to_string(variant: Variant) -> Self {
+        Self { variant, separators: (",", ":"), sorted: false }
     }
 }
 
@@ -38,10 +38,10 @@ const LONGEST: usize = 8 * MOST_BYTES;
 
 /// A text longer than any that is written.
 #[derive(Debug)]
-pub(super) struct TooLong;
+pub(in crate::key) struct TooLong;
 
 /// The text; `None` where JavaScript has none.
-pub(super) fn write(
+pub(in crate::key) fn write(
     layout: Layout,
     value: &Value,
     losses: &Losses,
@@ -73,7 +73,7 @@ impl Writer<'_> {
             Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
             Value::Number(number) => {
                 self.losses.see_number(number);
-                out.push_str(&number_text(self.layout.library, number));
+                out.push_str(&number_text(self.layout.variant, number));
             }
             Value::String(text) => self.string(text, out),
             Value::Array(items) => {
@@ -94,9 +94,10 @@ impl Writer<'_> {
         self.losses.see_members(members);
         let mut entries: Vec<&(Text, Value)> = members.iter().collect();
         if self.layout.sorted {
-            match self.layout.library {
-                Library::Python => entries.sort_by(|a, b| a.0.cmp(&b.0)),
-                Library::TypeScript => return self.deep_sorted(entries, out),
+            match self.layout.variant {
+                Variant::Python => entries.sort_by(|a, b| a.0.cmp(&b.0)),
+                Variant::TypeScript => return self.deep_sorted(entries, out),
+                Variant::Standard => {}
             }
         }
         self.members(entries.into_iter(), out);
@@ -112,7 +113,7 @@ impl Writer<'_> {
         }
         entries.sort_by_cached_key(|(name, _)| lower_case(name));
         let sorted = entries.into_iter().cloned().collect();
-        self.members(Members::new(self.layout.library, sorted).iter(), out);
+        self.members(Members::new(self.layout.variant, sorted).iter(), out);
     }
 
     fn members<'v>(&self, entries: impl Iterator<Item = &'v (Text, Value)>, out: &mut String) {
@@ -135,7 +136,7 @@ impl Writer<'_> {
 
     fn string(&self, text: &Text, out: &mut String) {
         out.push('"');
-        for &code in text.0.iter() {
+        for code in text.codes() {
             let escape = match code {
                 0x22 => Some('"'),
                 0x5C => Some('\\'),
@@ -150,9 +151,9 @@ impl Writer<'_> {
                 out.extend(['\\', escape]);
                 continue;
             }
-            let literal = match (self.layout.library, char::from_u32(code)) {
+            let literal = match (self.layout.variant, char::from_u32(code)) {
                 (_, Some(c)) if c < ' ' => None,
-                (Library::Python, Some(c)) if c > '~' => None,
+                (Variant::Python, Some(c)) if c > '~' => None,
                 (_, c) => c,
             };
             match literal {
@@ -166,30 +167,35 @@ impl Writer<'_> {
 
 /// `\uXXXX` for each unit of UTF-16.
 fn escape_units(code: u32, out: &mut String) {
-    for unit in Text([code].into()).units() {
+    for unit in Text::from_codes(vec![code]).units() {
         // Writing to a string does not fail.
         let _ = write!(out, "\\u{unit:04x}");
     }
 }
 
-pub(super) fn number_text(library: Library, number: &Number) -> String {
-    match (&number.kind, library) {
+pub(in crate::key) fn number_text(variant: Variant, number: &Number) -> String {
+    match (&number.kind, variant) {
         (Kind::Integer(text), _) => text.to_string(),
-        (Kind::Double(double), Library::Python) => digits::python(*double),
-        (Kind::Double(double), Library::TypeScript) => digits::javascript(*double),
+        // As `serde_json` writes doubles. What is not exact is refused before.
+        (Kind::Decimal(decimal), _) => {
+            let number = decimal.exact().and_then(serde_json::Number::from_f64);
+            number.map_or_else(String::new, |number| number.to_string())
+        }
+        (Kind::Double(double), Variant::Python) => digits::python(*double),
+        (Kind::Double(double), _) => digits::javascript(*double),
     }
 }
 
 /// `toLowerCase`, which half surrogates pass through, as units of UTF-16, which JavaScript compares.
 fn lower_case(name: &Text) -> Vec<u16> {
-    let mut units = Vec::with_capacity(name.0.len());
+    let mut units = Vec::new();
     let mut whole = String::new();
-    for &code in name.0.iter() {
+    for code in name.codes() {
         match char::from_u32(code) {
             Some(c) => whole.push(c),
             None => {
                 units.extend(std::mem::take(&mut whole).to_lowercase().encode_utf16());
-                units.extend(Text([code].into()).units());
+                units.extend(Text::from_codes(vec![code]).units());
             }
         }
     }

@@ -1,0 +1,321 @@
+//! Decimal numbers of any size, exactly: what JSON numerals are before a double rounds them.
+
+use std::cmp::Ordering;
+
+/// `serde_json`'s quick reader takes the last few doubles for infinity, its exact one does not: what
+/// is refused must not depend on which of them the user's program has.
+const LARGEST: f64 = 1.797e308;
+/// So many places hold the sum of any doubles. Numbers that are further apart are not added: a few
+/// bytes (`1e-999999999`) can stand for gigabytes of places.
+const MOST_PLACES: i64 = 2048;
+/// How many places a quotient has beyond those of its dividend. One that ends, ends before: a list
+/// has fewer items than 2^40.
+const MORE_PLACES: usize = 40;
+
+/// Sign, digits without zeros at either end, and the power of ten of the last digit. Equal numbers
+/// have equal parts, but for the sign of zero.
+#[derive(Clone)]
+pub(in crate::key) struct Decimal {
+    negative: bool,
+    digits: Box<str>,
+    power: i64,
+}
+
+impl Decimal {
+    /// The number that a JSON numeral stands for. An exponent beyond 64 bits counts as the largest.
+    pub(in crate::key) fn of(numeral: &str) -> Self {
+        let (mantissa, exponent) = numeral.split_once(['e', 'E']).unwrap_or((numeral, "0"));
+        let largest = if exponent.starts_with('-') { i64::MIN } else { i64::MAX };
+        let exponent = exponent.parse().unwrap_or(largest);
+        let (negative, mantissa) =
+            mantissa.strip_prefix('-').map_or((false, mantissa), |digits| (true, digits));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let places = i64::try_from(fraction.len()).unwrap_or(i64::MAX);
+        Self::new(negative, &format!("{whole}{fraction}"), exponent.saturating_sub(places))
+    }
+
+    fn new(negative: bool, digits: &str, power: i64) -> Self {
+        let digits = digits.trim_start_matches('0');
+        let significant = digits.trim_end_matches('0');
+        let zeros = i64::try_from(digits.len() - significant.len()).unwrap_or(i64::MAX);
+        let power = if significant.is_empty() { 0 } else { power.saturating_add(zeros) };
+        Self { negative, digits: significant.into(), power }
+    }
+
+    /// Whether some double is as large.
+    pub(in crate::key) fn is_in_range(&self) -> bool {
+        self.nearest().abs() <= LARGEST
+    }
+
+    /// Its nearest double, if that prints as the same number: of all numbers with one nearest double
+    /// only one passes, so two that differ never look alike.
+    pub(in crate::key) fn exact(&self) -> Option<f64> {
+        let nearest = self.nearest();
+        // No two numbers of so few digits share a double of this size.
+        let is_short = self.digits.len() <= 15 && (-280..280).contains(&self.power);
+        let prints_back = || {
+            self.is_in_range() && {
+                let printed = Self::of(&format!("{nearest:e}"));
+                printed.digits == self.digits && printed.power == self.power
+            }
+        };
+        (is_short || prints_back()).then_some(nearest)
+    }
+
+    /// The doubles on either side of it.
+    pub(in crate::key) fn neighbours(&self) -> [f64; 2] {
+        let nearest = self.nearest();
+        [nearest.next_down(), nearest.next_up()]
+    }
+
+    fn nearest(&self) -> f64 {
+        let sign = if self.negative { "-" } else { "" };
+        format!("{sign}0.{}e{}", self.digits, self.top()).parse().unwrap_or(f64::NAN)
+    }
+
+    /// The power of ten above its first digit.
+    fn top(&self) -> i64 {
+        self.power.saturating_add(i64::try_from(self.digits.len()).unwrap_or(i64::MAX))
+    }
+
+    pub(in crate::key) fn compare(&self, other: &Self) -> Ordering {
+        let sign = |number: &Self| match (number.digits.is_empty(), number.negative) {
+            (true, _) => 0,
+            (false, negative) => {
+                if negative {
+                    -1
+                } else {
+                    1
+                }
+            }
+        };
+        let size = self.top().cmp(&other.top()).then_with(|| self.digits.cmp(&other.digits));
+        sign(self).cmp(&sign(other)).then(match sign(self) {
+            0 => Ordering::Equal,
+            -1 => size.reverse(),
+            _ => size,
+        })
+    }
+
+    pub(in crate::key) fn abs(&self) -> Self {
+        Self { negative: false, ..self.clone() }
+    }
+
+    /// The whole number below it.
+    pub(in crate::key) fn floor(&self) -> Self {
+        self.whole(self.negative)
+    }
+
+    /// The whole number above it.
+    pub(in crate::key) fn ceil(&self) -> Self {
+        self.whole(!self.negative)
+    }
+
+    fn whole(&self, away_from_zero: bool) -> Self {
+        if self.power >= 0 {
+            return self.clone();
+        }
+        let whole = usize::try_from(self.top()).ok().and_then(|top| self.digits.get(..top));
+        let towards_zero = Self::new(self.negative, whole.unwrap_or(""), 0);
+        if !away_from_zero {
+            return towards_zero;
+        }
+        let one = Self { negative: self.negative, digits: "1".into(), power: 0 };
+        Self::sum(&[towards_zero, one]).unwrap_or_else(|| self.clone())
+    }
+
+    /// The sum; `None` if that would have too many places.
+    pub(in crate::key) fn sum(terms: &[Self]) -> Option<Self> {
+        let terms = || terms.iter().filter(|term| !term.digits.is_empty());
+        let lowest = terms().map(|term| term.power).min().unwrap_or(0);
+        let highest = terms().map(Self::top).max().unwrap_or(0);
+        let places = highest.checked_sub(lowest).filter(|places| *places <= MOST_PLACES)?;
+        // Room for what is carried: no list has 10^20 items.
+        let mut sums = vec![0; usize::try_from(places).ok()? + 20];
+        for term in terms() {
+            let sign = if term.negative { -1 } else { 1 };
+            let above = usize::try_from(term.power - lowest).ok()?;
+            for (sum, digit) in sums.iter_mut().skip(above).zip(term.digits.bytes().rev()) {
+                *sum += sign * i64::from(digit - b'0');
+            }
+        }
+        let (digits, is_negative) = carried(&sums);
+        let digits = if is_negative {
+            sums.iter_mut().for_each(|sum| *sum = -*sum);
+            carried(&sums).0
+        } else {
+            digits
+        };
+        Some(Self::new(is_negative, &digits, lowest))
+    }
+
+    /// The quotient. One that does not end is cut off, with a last digit `1` that stands for the
+    /// rest: it has more digits than any double, so that it is no exact number.
+    pub(in crate::key) fn divided_by(&self, count: usize) -> Self {
+        let count = u128::try_from(count).unwrap_or(u128::MAX).max(1);
+        let mut digits = String::with_capacity(self.digits.len() + MORE_PLACES + 1);
+        let (mut rest, mut power) = (0, self.power);
+        let mut more = 0;
+        for digit in self.digits.bytes().map(|digit| u128::from(digit - b'0')) {
+            push_quotient(&mut digits, &mut rest, digit, count);
+        }
+        while rest > 0 && more < MORE_PLACES {
+            push_quotient(&mut digits, &mut rest, 0, count);
+            more += 1;
+        }
+        if rest > 0 {
+            digits.push('1');
+            more += 1;
+        }
+        power = power.saturating_sub(i64::try_from(more).unwrap_or(i64::MAX));
+        Self::new(self.negative, &digits, power)
+    }
+}
+
+fn push_quotient(digits: &mut String, rest: &mut u128, digit: u128, count: u128) {
+    let dividend = *rest * 10 + digit;
+    push_digit(digits, i64::try_from(dividend / count).unwrap_or(0));
+    *rest = dividend % count;
+}
+
+fn push_digit(digits: &mut String, digit: i64) {
+    digits.push(
+        u32::try_from(digit).ok().and_then(|digit| char::from_digit(digit, 10)).unwrap_or('0'),
+    );
+}
+
+/// The digits of a number of which each place, the last first, has this sum; and whether it is
+/// below 0, where they are not its digits.
+fn carried(sums: &[i64]) -> (String, bool) {
+    let mut digits = String::with_capacity(sums.len());
+    let mut carry = 0;
+    for sum in sums {
+        let total = sum + carry;
+        push_digit(&mut digits, total.rem_euclid(10));
+        carry = total.div_euclid(10);
+    }
+    (digits.chars().rev().collect(), carry < 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_exact(numeral: &str) -> bool {
+        Decimal::of(numeral).exact().is_some()
+    }
+
+    fn shown(number: &Decimal) -> String {
+        let sign = if number.negative { "-" } else { "" };
+        format!("{sign}{}e{}", number.digits, number.power)
+    }
+
+    #[test]
+    fn what_prints_back_is_exact() {
+        for numeral in ["0", "-0", "0.1", "0.10", "1e3", "1E+3", "1.5e-7", "123.456", "100", "1e22"]
+        {
+            assert!(is_exact(numeral), "{numeral}");
+        }
+    }
+
+    #[test]
+    fn what_shares_its_double_with_another_value_is_not() {
+        for numeral in [
+            "9007199254740993.0",
+            "0.1000000000000000055",
+            "18446744073709551617",
+            "1e999",
+            "1e-999",
+            "1.7969999999999999999e308",
+            "1e-99999999999999999999",
+        ] {
+            assert!(!is_exact(numeral), "{numeral}");
+            let neighbours = Decimal::of(numeral).neighbours();
+            assert!(neighbours[0] < neighbours[1], "{numeral}");
+        }
+    }
+
+    #[test]
+    fn what_is_short_prints_back() {
+        for numeral in ["0.0000000000001", "123456789.12345", "-99999999999.99", "1e-270", "1e280"]
+        {
+            let nearest = Decimal::of(numeral).exact().unwrap();
+            assert_eq!(numeral.parse(), Ok(nearest));
+            let printed = Decimal::of(&format!("{nearest:e}"));
+            assert_eq!(shown(&Decimal::of(numeral)), shown(&printed), "{numeral}");
+        }
+    }
+
+    #[test]
+    fn order_is_that_of_the_values() {
+        let rising = [
+            "-1e999",
+            "-18446744073709551617",
+            "-2.5",
+            "-2.49",
+            "-1e-999",
+            "0",
+            "1e-999",
+            "0.1",
+            "0.1000000000000000055",
+            "1",
+            "1.5",
+            "9007199254740992",
+            "9007199254740993",
+            "9007199254740993.5",
+            "1e400",
+        ];
+        for (at, one) in rising.iter().enumerate() {
+            for (other_at, other) in rising.iter().enumerate() {
+                let order = Decimal::of(one).compare(&Decimal::of(other));
+                assert_eq!(order, at.cmp(&other_at), "{one} and {other}");
+            }
+        }
+        for (one, other) in [("1", "1.0"), ("0", "-0"), ("100", "1e2"), ("0.5", "5E-1")] {
+            assert!(Decimal::of(one).compare(&Decimal::of(other)).is_eq(), "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn arithmetic_is_exact() {
+        let sum = |terms: &[&str]| {
+            let terms: Vec<_> = terms.iter().map(|term| Decimal::of(term)).collect();
+            Decimal::sum(&terms).map(|sum| shown(&sum))
+        };
+        for (terms, expected) in [
+            (&["9007199254740993", "-9007199254740992"][..], "1e0"),
+            (&["0.1", "0.2"], "3e-1"),
+            (&["-0.5", "0.25"], "-25e-2"),
+            (&["999", "1"], "1e3"),
+            (&["-999", "-1"], "-1e3"),
+            (&["1e300", "1e-300", "-1e300"], "1e-300"),
+            (&["-0", "0"], "e0"),
+            (&[], "e0"),
+        ] {
+            assert_eq!(sum(terms).unwrap(), expected, "{terms:?}");
+        }
+        assert_eq!(sum(&["1", "1e-999999999"]), None);
+        for (dividend, count, expected) in
+            [("1", 4, "25e-2"), ("-3", 2, "-15e-1"), ("10", 5, "2e0"), ("0", 7, "e0")]
+        {
+            assert_eq!(shown(&Decimal::of(dividend).divided_by(count)), expected);
+        }
+        let third = Decimal::of("1").divided_by(3);
+        assert_eq!(shown(&third), format!("{}1e-41", "3".repeat(40)));
+        assert_eq!(third.exact(), None);
+        for (numeral, floor, ceil) in [
+            ("1.5", "1e0", "2e0"),
+            ("-1.5", "-2e0", "-1e0"),
+            ("-0.5", "-1e0", "-e0"),
+            ("1e-999999999", "e0", "1e0"),
+            ("9.99", "9e0", "1e1"),
+            ("7e5", "7e5", "7e5"),
+        ] {
+            let number = Decimal::of(numeral);
+            assert_eq!(
+                (shown(&number.floor()), shown(&number.ceil())),
+                (floor.into(), ceil.into())
+            );
+        }
+    }
+}
