@@ -39,6 +39,7 @@
 //!
 //! [draft]: https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
 
+mod body;
 mod caller;
 mod header;
 mod inspect;
@@ -48,6 +49,7 @@ mod problem;
 mod sameness;
 mod service;
 
+pub use body::{StreamingIsNotSupported, WholeBody};
 pub use service::HttpService;
 
 use std::{fmt, sync::Arc};

@@ -22,6 +22,7 @@ use tower_service::Service;
 
 use super::{
     Settings,
+    body::WholeBody,
     caller::Callers,
     header,
     kept::{Cookies, replay, to_json},
@@ -59,9 +60,9 @@ where
     S::Error: Into<Failure> + Send,
     S::Future: Send,
 {
-    type Response = Response<Body>;
+    type Response = Response<WholeBody>;
     type Error = InvocationError;
-    type Future = BoxFuture<'static, Result<Response<Body>, InvocationError>>;
+    type Future = BoxFuture<'static, Result<Self::Response, InvocationError>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), InvocationError>> {
         self.inner.poll_ready(context).map_err(|error| failed(error.into()))
@@ -75,9 +76,9 @@ where
         Box::pin(async move {
             if !settings.methods.contains(request.method()) {
                 let response = inner.call(request).await.map_err(|error| failed(error.into()))?;
-                return Ok(response.into_response().await);
+                return Ok(response.into_response().await.map(WholeBody::from));
             }
-            settings.answer(inner, request).await
+            settings.answer(inner, request).await.map(|response| response.map(WholeBody::from))
         })
     }
 }

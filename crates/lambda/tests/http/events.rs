@@ -1,7 +1,10 @@
 //! Real events, as API Gateway, function URLs and load balancers send them, in and out.
 
+use std::convert::Infallible;
+
 use lambda_http::{
-    Adapter,
+    Adapter, Body,
+    http::Response,
     request::LambdaRequest,
     tower::{Layer as _, ServiceExt as _, service_fn},
 };
@@ -112,6 +115,39 @@ async fn load_balancers() {
         "body": "EUR 5.00", "isBase64Encoded": false,
     }))
     .await;
+}
+
+#[tokio::test]
+async fn bodies_go_out_as_the_handler_gave_them() {
+    for (kind, body, sent) in [
+        ("image/png", Body::Binary(vec![0, 255, 10]), json!("AP8K")),
+        ("text/plain", Body::Text("é".into()), json!("é")),
+        ("text/plain", Body::Empty, json!("")),
+    ] {
+        let world = World::new();
+        let handler = service_fn(move |_| {
+            let body = match &body {
+                Body::Text(text) => Body::Text(text.clone()),
+                Body::Binary(bytes) => Body::Binary(bytes.clone()),
+                _ => Body::Empty,
+            };
+            let response = Response::builder().header("content-type", kind).body(body).unwrap();
+            std::future::ready(Ok::<_, Infallible>(response))
+        });
+        let mut event = version_2("api.example.com", "POST /charges");
+        event["headers"]["authorization"] = json!("Bearer ann");
+        event["headers"]["idempotency-key"] = json!("k-1");
+        for replayed in [false, true] {
+            let request: LambdaRequest = serde_json::from_value(event.clone()).unwrap();
+            let service = world.layer(&charges()).layer(handler.clone());
+            let event = LambdaEvent::new(request, Context::default());
+            let response = Adapter::from(service).oneshot(event).await.unwrap();
+            let response = serde_json::to_value(response).unwrap();
+            assert_eq!(response["body"], sent, "{kind}");
+            assert_eq!(response["isBase64Encoded"], kind == "image/png");
+            assert_eq!(carries(&response, "idempotency-replayed"), replayed);
+        }
+    }
 }
 
 /// A map of parameters has no order; the values of one of them have.

@@ -14,7 +14,8 @@ use lambda_http::{
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
 use lambda_idempotency::{
-    Call, Idempotency, InvocationError, MemoryStore, Operation, Silent, Timestamp, http::HttpLayer,
+    Call, Idempotency, InvocationError, MemoryStore, Operation, Silent, Timestamp,
+    http::{HttpLayer, WholeBody},
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore};
@@ -94,7 +95,7 @@ impl World {
         &self,
         layer: &HttpLayer,
         request: Request,
-    ) -> Result<Response<Body>, InvocationError> {
+    ) -> Result<Response<WholeBody>, InvocationError> {
         let world = self.clone();
         let handler = service_fn(move |request| world.handle(request));
         let mut service = layer.layer(handler);
