@@ -13,6 +13,8 @@ pub(super) const LONGEST: usize = 255;
 pub(super) enum HeaderError {
     #[error("there is more than one")]
     Repeated,
+    #[error("it has a comma and no quotes, as two headers have that were made one")]
+    Joined,
     #[error("it is empty")]
     Empty,
     #[error("it is longer than {LONGEST} characters")]
@@ -31,6 +33,8 @@ pub(super) fn key(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Strin
     let text = value.to_str().map_err(|_| HeaderError::Malformed)?.trim_matches([' ', '\t']);
     let key = match text.strip_prefix('"') {
         Some(quoted) => quoted_string(quoted)?,
+        // HTTP APIs hand two headers over as one, joined by a comma.
+        None if text.contains(',') => return Err(HeaderError::Joined),
         None if text.bytes().all(|b| b.is_ascii_graphic() && b != b'"') => text.to_owned(),
         None => return Err(HeaderError::Malformed),
     };
@@ -81,6 +85,7 @@ mod tests {
         {
             assert_eq!(read(&[value]), Ok(Some("8e03978e-40d5".to_owned())), "{value}");
         }
+        assert_eq!(read(&["\"a,b\""]), Ok(Some("a,b".to_owned())));
         assert_eq!(read(&[]), Ok(None));
     }
 
@@ -98,7 +103,9 @@ mod tests {
             (&[""], HeaderError::Empty),
             (&["\"\""], HeaderError::Empty),
             (&["a b"], HeaderError::Malformed),
-            (&["a, b"], HeaderError::Malformed),
+            (&["a,b"], HeaderError::Joined),
+            (&["a, b"], HeaderError::Joined),
+            (&["\"a\",\"b\""], HeaderError::Malformed),
             (&["\"a"], HeaderError::Malformed),
             (&["\"a\"b"], HeaderError::Malformed),
             (&["a\"b\""], HeaderError::Malformed),

@@ -77,8 +77,9 @@ fn sections<'b>(body: &'b [u8], boundary: &[u8]) -> Option<Vec<&'b [u8]>> {
             let closing = behind.strip_prefix(b"--");
             let padding = closing.unwrap_or(behind);
             if padding.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
-                // The line break before a delimiter belongs to it; so two do not share one.
-                let before = if line == 0 { 0 } else { line.checked_sub(2)? };
+                // The line break before a delimiter belongs to it, so two do not share one; the first may
+                // have none.
+                let before = if sections.is_empty() { line } else { line.checked_sub(2)? };
                 sections.push(body.get(section..before)?);
                 sections.push(padding);
                 section = next.unwrap_or(body.len());

@@ -48,6 +48,8 @@ pub(super) fn target(request: &Request, form: &Form) -> String {
     // Mostly in the path, too, unless `lambda_http` is told to leave it out.
     target.part(stage.unwrap_or_default().as_bytes());
     target.part(uri.path().as_bytes());
+    // `lambda_http` makes a URL of it, which may lose something: what follows a `#`, `..`, tabs.
+    target.part(request.raw_http_path().as_bytes());
     target.part(query(request).as_bytes());
     target.hex()
 }

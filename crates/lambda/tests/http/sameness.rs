@@ -60,6 +60,13 @@ async fn a_stage_is_another_place_though_its_path_is_the_same() {
     is_told_from(&charges(), || at("prod"), vec![at("test")]).await;
 }
 
+#[tokio::test]
+async fn paths_of_which_a_url_keeps_the_same_are_told_apart() {
+    let at = |raw: &str| refund("/orders/1", "").with_raw_http_path(raw);
+    is_told_from(&charges(), || at("/orders/1"), vec![at("/orders/1#a"), at("/orders/2/../1")])
+        .await;
+}
+
 /// Whether two requests under one key are both handled.
 async fn are_told_apart(first: Request, second: Request) -> bool {
     let world = World::new();
