@@ -199,6 +199,26 @@ pub fn stored(key: &str) -> Value {
     })])
 }
 
+/// What the event source mapping of a DocumentDB change stream hands over: new documents.
+#[must_use]
+pub fn document_db<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Value {
+    let changes = orders.into_iter().map(|(token, order)| {
+        json!({
+            "event": {
+                "_id": { "_data": token }, "operationType": "insert",
+                "clusterTime": { "$timestamp": { "t": 1_676_588_775, "i": 9 } },
+                "documentKey": { "_id": { "$oid": token } }, "fullDocument": order,
+                "ns": { "db": "shop", "coll": "orders" },
+            }
+        })
+    });
+    json!({
+        "eventSource": "aws:docdb",
+        "eventSourceArn": "arn:aws:rds:eu-west-1:111122223333:cluster:orders",
+        "events": changes.collect::<Vec<_>>(),
+    })
+}
+
 /// What the event source mapping of an ActiveMQ broker hands over.
 #[must_use]
 pub fn active_mq<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Value {

@@ -50,6 +50,9 @@ const EXAMPLES: &[Example] = &[
     ("dynamodb-stream", include_str!("../tests/events/dynamoStreamEvent.json"), |idempotency| {
         idempotency.dynamodb_stream(Operation::new("index"), show)
     }),
+    ("document-db", include_str!("../tests/events/own/documentDb.json"), |idempotency| {
+        idempotency.document_db(Operation::new("index"), show)
+    }),
     ("kafka", include_str!("../tests/events/own/kafkaPartitions.json"), |idempotency| {
         idempotency.kafka(Operation::new("index"), show)
     }),

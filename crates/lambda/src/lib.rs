@@ -25,7 +25,7 @@
 //! | for | use |
 //! |---|---|
 //! | a queue, topic or bus | [`sqs`](Idempotency::sqs), [`sns`](Idempotency::sns), [`event_bridge`](Idempotency::event_bridge), [`active_mq`](Idempotency::active_mq), [`rabbit_mq`](Idempotency::rabbit_mq) |
-//! | a stream | [`kinesis`](Idempotency::kinesis), [`dynamodb_stream`](Idempotency::dynamodb_stream), [`kafka`](Idempotency::kafka) |
+//! | a stream | [`kinesis`](Idempotency::kinesis), [`dynamodb_stream`](Idempotency::dynamodb_stream), [`document_db`](Idempotency::document_db), [`kafka`](Idempotency::kafka) |
 //! | another source | [`s3`](Idempotency::s3), [`scheduler`](Idempotency::scheduler), [`pipe`](Idempotency::pipe), [`invoke`](Idempotency::invoke) |
 //! | several sources in one function | [`Idempotency::function`] |
 //! | the same work from several sources | [`FunctionBuilder::sources`] |

@@ -17,8 +17,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Order {
-    /// Those of one key: Kinesis' partition key, the key of a DynamoDB item, a Kafka message's key.
-    /// The default for Kinesis and DynamoDB.
+    /// Those of one key: Kinesis' partition key, the key of a DynamoDB item, a DocumentDB document's
+    /// key, a Kafka message's key. The default for Kinesis, DynamoDB and DocumentDB.
     Key,
     /// All of a shard or partition. The default for Kafka.
     Shard,
@@ -162,6 +162,12 @@ impl Operation {
     #[must_use]
     pub fn from_broker(self, broker: impl Into<String>) -> Self {
         self.only_from(Kind::Broker, broker.into())
+    }
+
+    /// Only changes of this DocumentDB cluster, by name or ARN.
+    #[must_use]
+    pub fn from_cluster(self, cluster: impl Into<String>) -> Self {
+        self.only_from(Kind::Cluster, cluster.into())
     }
 
     /// Only events of this schedule, by name or ARN.

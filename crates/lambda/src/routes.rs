@@ -10,8 +10,8 @@ use crate::{
     idempotency::Idempotency,
     operation::Operation,
     source::{
-        ActiveMq, DynamoDb, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq, S3, Scheduler,
-        Sns, Sqs,
+        ActiveMq, DocumentDb, DynamoDb, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq, S3,
+        Scheduler, Sns, Sqs,
     },
     sources::Sources,
 };
@@ -93,6 +93,10 @@ sources! {
     /// in plain JSON: `eventName`, `keys`, `newImage`, `oldImage`. Needs
     /// `FunctionResponseTypes: [ReportBatchItemFailures]`.
     dynamodb_stream => DynamoDb;
+
+    /// Handles the changes of a DocumentDB change stream, in the order of each document. The payload is
+    /// the change event, as MongoDB writes it.
+    document_db => DocumentDb;
 
     /// Handles records of a Kafka topic, in the order of their partitions. The payload is their
     /// value as text; `null` for a tombstone. Needs

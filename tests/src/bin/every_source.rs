@@ -22,6 +22,13 @@ struct Change {
     new_image: Order,
 }
 
+/// A change of a document, as far as it is of interest.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Inserted {
+    full_document: Order,
+}
+
 /// An object that is named for its order.
 #[derive(Deserialize)]
 struct Stored {
@@ -58,6 +65,13 @@ async fn main() -> Result<(), Error> {
             async move { shop.place(change.new_image, call).await }
         }
     };
+    let copy = {
+        let shop = shop.clone();
+        move |change: Inserted, call: Call| {
+            let shop = shop.clone();
+            async move { shop.place(change.full_document, call).await }
+        }
+    };
     let import = {
         let shop = shop.clone();
         move |stored: Stored, call: Call| {
@@ -70,6 +84,7 @@ async fn main() -> Result<(), Error> {
         .sqs(by_order("queued"), place.clone())
         .kinesis(by_order("streamed"), place.clone())
         .dynamodb_stream(by("changed", "newImage.orderId"), index)
+        .document_db(by("copied", "fullDocument.orderId"), copy)
         .kafka(by_order("published"), place.clone())
         .s3(by("stored", "s3.object.key"), import)
         .active_mq(by_order("sent"), place.clone())

@@ -13,8 +13,9 @@ use serde_json::Value;
 use crate::{read, root};
 
 /// The pages, and what has to be set in their templates: without it records are lost, or block others.
-const PAGES: [(&str, &[&str]); 14] = [
+const PAGES: [(&str, &[&str]); 15] = [
     ("active-mq", &["SourceAccessConfigurations"]),
+    ("document-db", &["SourceAccessConfigurations", "FullDocument"]),
     ("dynamodb-streams", STREAM),
     ("envelopes", &["RawMessageDelivery"]),
     ("event-bridge", &["RetryPolicy", "DeadLetterConfig", "OnFailure"]),

@@ -18,7 +18,7 @@ use super::scoped::{Scoped, scoped};
 /// IT SHOWS PAYLOADS AND RAW KEYS. Use it at your desk, and keep its output out of production's logs.
 ///
 /// OPERATION, EXPRESSION and the like may be for one source alone: `--key sns=order.id`. The sources are sqs, sns, s3,
-/// kinesis, dynamodb, kafka, activemq, rabbitmq, eventbridge, pipe, scheduler, invoke and http.
+/// kinesis, dynamodb, documentdb, kafka, activemq, rabbitmq, eventbridge, pipe, scheduler, invoke and http.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {

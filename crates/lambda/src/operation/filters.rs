@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     Bucket,
     /// A broker of Amazon MQ or a cluster of Amazon MSK.
     Broker,
+    /// A cluster of DocumentDB.
+    Cluster,
     /// A schedule of EventBridge Scheduler.
     Schedule,
     /// The `source` of an EventBridge event.
@@ -51,6 +53,7 @@ impl Kind {
             Self::Table => "from_table",
             Self::Bucket => "from_bucket",
             Self::Broker => "from_broker",
+            Self::Cluster => "from_cluster",
             Self::Schedule => "from_schedule",
             Self::EventSource => "from_source",
             Self::DetailType => "detail_type",
@@ -66,6 +69,7 @@ impl Kind {
             Self::Table => &["dynamodb"],
             Self::Bucket => &["s3"],
             Self::Broker => &["mq", "kafka"],
+            Self::Cluster => &["rds"],
             Self::Schedule => &["scheduler"],
             Self::EventSource | Self::DetailType => &[],
         }
@@ -77,8 +81,10 @@ impl Kind {
         match self {
             Self::Queue | Self::Topic | Self::Bucket => Some(resource),
             // `stream/orders`, `table/orders/stream/2026-..`, `cluster/shop/3f2a-4`,
-            // `broker:shop:b-1`
-            Self::Stream | Self::Table | Self::Broker => resource.split(['/', ':']).nth(1),
+            // `broker:shop:b-1`, `cluster:shop`
+            Self::Stream | Self::Table | Self::Broker | Self::Cluster => {
+                resource.split(['/', ':']).nth(1)
+            }
             // `schedule/group/nightly`
             Self::Schedule => resource.rsplit('/').next(),
             Self::EventSource | Self::DetailType => None,
@@ -244,8 +250,9 @@ mod tests {
 
     #[test]
     fn a_resource_goes_by_its_arn_or_by_its_name() {
-        use Kind::{Broker, Bucket, Queue, Schedule, Stream, Table, Topic};
+        use Kind::{Broker, Bucket, Cluster, Queue, Schedule, Stream, Table, Topic};
         for (kind, arn) in [
+            (Cluster, "arn:aws:rds:eu-west-1:111122223333:cluster:orders"),
             (Queue, "arn:aws:sqs:eu-west-1:111122223333:orders"),
             (Topic, "arn:aws-cn:sns:cn-north-1:111122223333:orders"),
             (Bucket, "arn:aws:s3:::orders"),

@@ -48,7 +48,7 @@ const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, places: For)
 
 /// Every setting that does not have an effect everywhere. A pipe hands over records of queues, streams
 /// and brokers. `tests/behaviour/misplaced.rs` tries all settings in all places.
-const ROWS: [Row; 19] = [
+const ROWS: [Row; 20] = [
     row("from_queue", |o| o.is_from("from_queue"), For::These(&["sqs", "pipe"])),
     row("from_topic", |o| o.is_from("from_topic"), For::These(&["sns", "kafka"])),
     row("from_stream", |o| o.is_from("from_stream"), For::These(&["kinesis", "pipe"])),
@@ -59,10 +59,15 @@ const ROWS: [Row; 19] = [
         |o| o.is_from("from_broker"),
         For::These(&["activemq", "rabbitmq", "kafka", "pipe"]),
     ),
+    row("from_cluster", |o| o.is_from("from_cluster"), For::These(&["documentdb"])),
     row("from_schedule", |o| o.is_from("from_schedule"), For::These(&["scheduler"])),
     row("from_source", |o| o.is_from("from_source"), For::These(&["eventbridge"])),
     row("detail_type", |o| o.is_from("detail_type"), For::These(&["eventbridge"])),
-    row("order", |o| o.order.is_some(), For::These(&["kinesis", "dynamodb", "kafka", "pipe"])),
+    row(
+        "order",
+        |o| o.order.is_some(),
+        For::These(&["kinesis", "dynamodb", "documentdb", "kafka", "pipe"]),
+    ),
     row("after_failure", |o| o.after_failure != AfterFailure::default(), For::Sources),
     row("concurrency", |o| o.policy.concurrency != Policy::default().concurrency, For::Sources),
     row("envelope", |o| !o.envelopes.is_empty(), For::Sources),

@@ -37,6 +37,9 @@ pub(super) struct Outside<'e> {
     /// ActiveMQ: a list.
     #[serde(borrow, default)]
     pub(super) messages: Member<'e>,
+    /// DocumentDB: a list.
+    #[serde(borrow, default)]
+    pub(super) events: Member<'e>,
     /// RabbitMQ: lists by queue.
     #[serde(rename = "rmqMessagesByQueue", borrow, default)]
     pub(super) queues: Member<'e>,

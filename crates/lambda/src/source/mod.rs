@@ -12,6 +12,7 @@
 mod active_mq;
 mod attributes;
 mod base64;
+mod document_db;
 mod dynamodb;
 mod event;
 mod event_bridge;
@@ -30,6 +31,7 @@ mod sqs;
 mod unwrap;
 
 pub(crate) use active_mq::ActiveMq;
+pub(crate) use document_db::DocumentDb;
 pub(crate) use dynamodb::DynamoDb;
 pub(crate) use event::Event;
 pub(crate) use event_bridge::EventBridge;
@@ -107,12 +109,13 @@ pub(crate) trait Source: Send + Sync {
 }
 
 /// Every source, in the order in which an event is held against them: [`Invoke`] takes anything.
-pub(crate) const ALL: [&dyn Source; 12] = [
+pub(crate) const ALL: [&dyn Source; 13] = [
     &Sqs,
     &Sns,
     &S3,
     &Kinesis,
     &DynamoDb,
+    &DocumentDb,
     &Kafka,
     &ActiveMq,
     &RabbitMq,
@@ -178,6 +181,7 @@ mod pages {
 
     pages! {
         active_mq "active-mq"
+        document_db "document-db"
         dynamodb_streams "dynamodb-streams"
         envelopes "envelopes"
         event_bridge "event-bridge"

@@ -84,6 +84,11 @@ impl Shape {
                 false,
                 "give the operation to `.dynamodb_stream(..)`",
             ),
+            "aws:docdb" => shape(
+                "a batch of a DocumentDB change stream",
+                false,
+                "give the operation to `.document_db(..)`",
+            ),
             "aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka" => {
                 shape("a batch of Kafka", false, "give the operation to `.kafka(..)`")
             }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     support::{FIFO, World, batch, grouped, notification, order, with_body},
-    support_streams::{message, topic},
+    support_streams::{collection, document, message, topic},
 };
 
 #[tokio::test]
@@ -117,12 +117,13 @@ fn every_kind_of_event_is_known() {
         (notification("n-1", "m"), "sns"),
         (topic([message(0, 1, "a", "")]), "kafka"),
         (json!([order("m-1", "a", "")]), "pipe"),
+        (collection([document(1, "d-1", "a", "")]), "documentdb"),
         (json!({ "orderId": "o-1" }), "invoke"),
     ] {
         let records = inspect::event(&event.to_string(), None).unwrap();
         assert_eq!(records[0].source, source);
     }
-    assert_eq!(inspect::sources().count(), 12);
+    assert_eq!(inspect::sources().count(), 13);
     let records = inspect::event("7", None).unwrap();
     assert!(matches!(records[0].identity, Err(Rejection::NoIdentity(_))), "it has no request");
 }

@@ -13,6 +13,7 @@ mod dialects;
 mod direct;
 mod diverting;
 mod diverting_failures;
+mod documents;
 mod envelopes;
 mod error_messages;
 mod event_layer;

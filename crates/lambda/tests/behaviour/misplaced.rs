@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "sqs",
     "sns",
     "s3",
     "kinesis",
     "dynamodb",
+    "documentdb",
     "kafka",
     "activemq",
     "rabbitmq",
@@ -25,7 +26,7 @@ const SOURCES: [&str; 12] = [
     "scheduler",
     "invoke",
 ];
-const STREAMS: &[&str] = &["kinesis", "dynamodb", "kafka", "pipe"];
+const STREAMS: &[&str] = &["kinesis", "dynamodb", "documentdb", "kafka", "pipe"];
 /// Those that are no sources.
 const OTHERS: [&str; 2] = ["`.event(..)`", "`.run(..)`"];
 
@@ -42,6 +43,7 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ("from_table", |o| o.from_table("orders"), vec!["dynamodb", "pipe"]),
         ("from_bucket", |o| o.from_bucket("orders"), vec!["s3"]),
         ("from_broker", |o| o.from_broker("orders"), vec!["activemq", "rabbitmq", "kafka", "pipe"]),
+        ("from_cluster", |o| o.from_cluster("orders"), vec!["documentdb"]),
         ("from_schedule", |o| o.from_schedule("orders"), vec!["scheduler"]),
         ("from_source", |o| o.from_source("orders"), vec!["eventbridge"]),
         ("detail_type", |o| o.detail_type("Placed"), vec!["eventbridge"]),
@@ -93,6 +95,7 @@ async fn given(operation: Operation, place: &str) -> Result<(), ConfigError> {
         "s3" => idempotency.s3(operation, nothing),
         "kinesis" => idempotency.kinesis(operation, nothing),
         "dynamodb" => idempotency.dynamodb_stream(operation, nothing),
+        "documentdb" => idempotency.document_db(operation, nothing),
         "kafka" => idempotency.kafka(operation, nothing),
         "activemq" => idempotency.active_mq(operation, nothing),
         "rabbitmq" => idempotency.rabbit_mq(operation, nothing),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     support::{World, batch, diagnostic, notification, order, sample, serve},
-    support_streams::{base64, put},
+    support_streams::{base64, collection, document, put},
 };
 
 fn firehose(invocation: &str) -> Value {
@@ -49,6 +49,12 @@ fn events() -> Vec<(Value, &'static str, &'static str, bool)> {
             serde_json::from_str(&sample("kafkaEventMsk")).unwrap(),
             "a batch of Kafka",
             "`.kafka(..)`",
+            false,
+        ),
+        (
+            collection([document(1, "d-1", "a", "")]),
+            "a batch of a DocumentDB change stream",
+            "`.document_db(..)`",
             false,
         ),
         (

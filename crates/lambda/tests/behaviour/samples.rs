@@ -25,6 +25,7 @@ fn everything(world: &World) -> Function {
         .s3(Operation::new("s3"), handler.clone())
         .kinesis(Operation::new("kinesis"), handler.clone())
         .dynamodb_stream(Operation::new("dynamodb"), handler.clone())
+        .document_db(Operation::new("documentdb"), handler.clone())
         .kafka(Operation::new("kafka"), handler.clone())
         .active_mq(Operation::new("activemq"), handler.clone())
         .rabbit_mq(Operation::new("rabbitmq"), handler.clone())
@@ -134,7 +135,7 @@ fn no_sample_is_left_out() {
     assert_eq!(listed, present);
     assert_eq!(
         (list.lines().count(), listed.len()),
-        (173, 54),
+        (173, 62),
         "all of version 1.2.1; those of our sources"
     );
 }

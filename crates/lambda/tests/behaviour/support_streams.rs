@@ -93,3 +93,25 @@ pub(crate) fn topic(records: impl IntoIterator<Item = Value>) -> Value {
         "records": partitions,
     })
 }
+
+pub(crate) const DOCUMENTS: &str = "arn:aws:rds:eu-west-1:111122223333:cluster:shop";
+
+/// A change of the document with this key, which is now an order with this id.
+pub(crate) fn document(number: u32, key: &str, id: &str, fate: &str) -> Value {
+    json!({
+        "event": {
+            "_id": { "_data": format!("0163eeb6e7{number:08x}0100000009000041e1") },
+            "clusterTime": { "$timestamp": { "t": 1_676_588_775, "i": number } },
+            "documentKey": { "_id": { "$oid": key } },
+            "fullDocument": { "_id": { "$oid": key }, "id": id, "do": fate },
+            "ns": { "db": "shop", "coll": "orders" },
+            "operationType": "insert",
+        }
+    })
+}
+
+/// What a change stream of DocumentDB delivers.
+pub(crate) fn collection(changes: impl IntoIterator<Item = Value>) -> Value {
+    let changes: Vec<Value> = changes.into_iter().collect();
+    json!({ "eventSourceArn": DOCUMENTS, "events": changes, "eventSource": "aws:docdb" })
+}

@@ -31,6 +31,7 @@ fn function(world: &World, row: &Row, operation: Operation) -> Function {
         "s3" => route!(s3),
         "kinesis" => route!(kinesis),
         "dynamodb" => route!(dynamodb_stream),
+        "documentdb" => route!(document_db),
         "kafka" => route!(kafka),
         "activemq" => route!(active_mq),
         "rabbitmq" => route!(rabbit_mq),

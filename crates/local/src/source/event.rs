@@ -87,6 +87,7 @@ fn recognise(mut event: Value) -> Event {
         }
         Some("aws:amq" | "aws:mq") => Source::ActiveMq,
         Some("aws:rmq") => Source::RabbitMq,
+        Some("aws:docdb") => Source::DocumentDb,
         _ if is_http(&event) => return Event::Http(event),
         _ if is_of_a_bus(&event) => Source::EventBridge,
         _ if has(&event, &["scheduleArn", "scheduledTime"]) => Source::Scheduler,
@@ -136,6 +137,7 @@ pub(crate) fn record_ids(source: Source, event: &Value) -> Vec<Option<String>> {
         Source::S3 => (list(event.get("Records")), &[]),
         Source::Pipe => (list(Some(event)), &["/messageID", "/basicProperties/messageId"]),
         Source::ActiveMq => (list(event.get("messages")), &["/messageID"]),
+        Source::DocumentDb => (list(event.get("events")), &["/event/_id/_data"]),
         Source::RabbitMq => {
             let queues = event.get("rmqMessagesByQueue").and_then(Value::as_object);
             let queues = queues.into_iter().flat_map(|queues| queues.values());
@@ -179,6 +181,7 @@ mod tests {
             source(r#"{"eventSource":"aws:rmq","rmqMessagesByQueue":{}}"#),
             Source::RabbitMq
         );
+        assert_eq!(source(r#"{"eventSource":"aws:docdb","events":[]}"#), Source::DocumentDb);
         for http in [
             r#"{"httpMethod":"POST","path":"/","requestContext":{"elb":{}}}"#,
             r#"{"version":"2.0","requestContext":{"http":{"method":"POST"}}}"#,

@@ -3,7 +3,8 @@
 //! [`parse_event`] recognises an event by its shape. What is polled is a [`Poller`], a state machine without a clock or a
 //! network of its own: [`Queue`] (SQS, standard and FIFO), [`Shards`] (Kinesis, DynamoDB), [`Kafka`], and a [`Pipe`] from a
 //! queue or stream. A notification of SNS or S3, an EventBridge event or a schedule's occasion is an asynchronous
-//! invocation with retries; so, here, is a batch of a message broker, which comes again as a whole. An HTTP request has a
+//! invocation with retries; so, here, is a batch of a message broker or of DocumentDB, which comes again as a
+//! whole. An HTTP request has a
 //! client that sends it again.
 
 mod asynchronous;
@@ -52,6 +53,8 @@ pub enum Source {
     Kinesis,
     /// The stream of a table's changes: comes again from the checkpoint on.
     DynamoDb,
+    /// The stream of a cluster's changes: the whole batch comes again.
+    DocumentDb,
     /// A topic's partitions: each comes again from its checkpoint on.
     Kafka,
     /// A broker: the whole batch comes again.
@@ -76,6 +79,7 @@ impl std::fmt::Display for Source {
             Self::S3 => "s3",
             Self::Kinesis => "kinesis",
             Self::DynamoDb => "dynamodb",
+            Self::DocumentDb => "documentdb",
             Self::Kafka => "kafka",
             Self::ActiveMq => "activemq",
             Self::RabbitMq => "rabbitmq",

@@ -1,7 +1,9 @@
 //! Sources whose event comes again as a whole: what was done of it is not done again.
 
 use lambda_idempotency_local::InvocationResult;
-use lambda_idempotency_tests::events::{active_mq, event, order, rabbit_mq, scheduled, stored};
+use lambda_idempotency_tests::events::{
+    active_mq, document_db, event, order, rabbit_mq, scheduled, stored,
+};
 use serde_json::{Value, json};
 
 use super::{Effects, every_source, fails};
@@ -15,6 +17,17 @@ async fn a_notification_of_a_bucket_is_taken_once() {
         assert_eq!(outcomes(&world.send(&stored("o-1")).await), [outcome]);
     }
     assert_eq!(effects.placed(), ["o-1"]);
+}
+
+#[tokio::test]
+async fn a_batch_of_documents_comes_again_as_a_whole_and_is_not_done_again() {
+    let effects = Effects::new();
+    let world = World::of(effects.of(every_source())).await;
+    let batch = document_db([("t-1", order("o-1")), ("t-2", fails("o-2", 1))]);
+    let report = world.send(&batch).await;
+    assert!(report.is_complete());
+    assert_eq!(outcomes(&report), ["executed", "failed", "replayed", "executed"]);
+    assert_eq!(effects.placed(), ["o-1", "o-2"]);
 }
 
 #[tokio::test]

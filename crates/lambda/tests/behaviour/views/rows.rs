@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::nested;
 use crate::{
     support::{FIFO, batch, bus_event, grouped, notification, with_body},
-    support_streams::{base64, change, message, put, sequence, topic},
+    support_streams::{base64, change, collection, document, message, put, sequence, topic},
 };
 
 pub(super) const BROKER: &str = "arn:aws:mq:eu-west-1:111122223333:broker:orders:b-1";
@@ -188,6 +188,7 @@ pub(super) fn changed() -> Value {
 fn streams() -> Vec<Row> {
     let (kinesis, dynamodb) = (data(put(1, "customer-7", "", "")), change(1, "i-1", "o-1", ""));
     let (delivered, seen) = produced();
+    let document = document(1, "d-1", "o-1", "");
     vec![
         row("a record of Kinesis", "kinesis", batch([kinesis.clone()]), &kinesis)
             .sees("orderId", "o-1")
@@ -201,6 +202,11 @@ fn streams() -> Vec<Row> {
             .sees("keys.n", 1)
             .sees(record("dynamodb.Keys.n.N"), "1")
             .sees(record("dynamodb.NewImage.id"), json!({ "S": "o-1" })),
+        row("a change of DocumentDB", "documentdb", collection([document.clone()]), &document)
+            .payload(document["event"].clone())
+            .sees("fullDocument.id", "o-1")
+            .sees(r#"documentKey._id."$oid""#, "d-1")
+            .sees(record("event.ns.coll"), "orders"),
         row("a record of Kafka", "kafka", topic([delivered]), &seen)
             .sees("orderId", "o-1")
             .sees(record("key"), "o-1")

@@ -1,0 +1,121 @@
+//! DocumentDB change streams: a batch of changes in order, delivered again as a whole if the invocation
+//! returns an error, until it succeeds or the changes have expired.
+//!
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-documentdb.html>
+
+use std::{borrow::Cow, sync::Arc};
+
+use lambda_idempotency_core::outcome::Rejection;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Event, Identity, Record, Source,
+    event::{Member, id, list, object, text},
+    record_id,
+};
+use crate::{
+    operation::{Kind, Operation},
+    records::Order,
+};
+
+pub(crate) struct DocumentDb;
+
+const NAME: &str = "documentdb";
+
+#[derive(Default, Deserialize)]
+struct Delivered<'e> {
+    #[serde(borrow, default)]
+    event: Member<'e>,
+}
+
+/// A change event as MongoDB writes it.
+#[derive(Default, Deserialize)]
+struct Change<'e> {
+    #[serde(rename = "_id", borrow, default)]
+    token: Member<'e>,
+    #[serde(borrow, default)]
+    ns: Member<'e>,
+    #[serde(rename = "documentKey", borrow, default)]
+    key: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct ResumeToken<'e> {
+    #[serde(rename = "_data", borrow, default)]
+    data: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Namespace<'e> {
+    #[serde(borrow, default)]
+    db: Member<'e>,
+    #[serde(borrow, default)]
+    coll: Member<'e>,
+}
+
+impl Source for DocumentDb {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn identity(&self) -> &'static Identity {
+        &Identity {
+            parts: "cluster ARN, database, collection, resume token (`_id._data`)",
+            catches: "everything that Lambda delivers again, always with its whole batch",
+            misses: "a writer that writes the same change twice",
+        }
+    }
+
+    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+        text(event.outside.event_source).is_some_and(|source| source == "aws:docdb")
+            && list(event.outside.events).is_some()
+            && operation.takes(&[(Kind::Cluster, text(event.outside.arn).as_deref())])
+    }
+
+    /// Changes of one document are in one order group. What is no change of a document (a collection
+    /// is dropped or renamed) concerns all: then the whole batch is in order.
+    fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
+        let cluster = text(event.outside.arn).unwrap_or_default();
+        let events = list(event.outside.events).unwrap_or_default();
+        let changes = events.into_iter().map(|raw| (raw, object::<Delivered<'_>>(Some(raw)).event));
+        let changes: Vec<(_, _, Change<'_>)> =
+            changes.map(|(raw, event)| (raw, event, object(event))).collect();
+        let by_document = operation.order != Some(Order::Shard)
+            && changes.iter().all(|(_, _, change)| change.key.is_some());
+        let read = |(raw, event, change)| read(raw, event, &change, &cluster, by_document);
+        changes.into_iter().map(read).collect()
+    }
+}
+
+fn read<'e>(
+    raw: &'e RawValue,
+    event: Member<'e>,
+    change: &Change<'e>,
+    cluster: &Cow<'e, str>,
+    by_document: bool,
+) -> Record<'e> {
+    let token = id(object::<ResumeToken<'_>>(change.token).data);
+    let namespace: Namespace<'_> = object(change.ns);
+    let [db, collection] =
+        [namespace.db, namespace.coll].map(|part| text(part).unwrap_or_default());
+    let group = match change.key.filter(|_| by_document) {
+        Some(key) => format!("{db}\0{collection}\0{}", without_spaces(key)),
+        None => String::new(),
+    };
+    let payload = event.map(|event| Cow::Borrowed(event.get()));
+    let record = record_id(NAME, token.as_deref(), cluster);
+    let identity =
+        token.map(|token| vec![Cow::Borrowed(NAME), cluster.clone(), db, collection, token]);
+    Record {
+        identity: identity.ok_or(Rejection::NoIdentity("event._id._data")),
+        group: Some(Arc::from(group)),
+        ..Record::new(record, raw, payload.ok_or(Rejection::NoPayload("event")))
+    }
+}
+
+/// One text for one document, whatever the spaces and the order in which its key is written.
+fn without_spaces(key: &RawValue) -> String {
+    serde_json::from_str::<serde_json::Value>(key.get())
+        .map_or_else(|_| key.get().to_owned(), |key| key.to_string())
+}

@@ -1,0 +1,168 @@
+//! Change streams of DocumentDB: in order by document, and again as a whole batch.
+
+use lambda_idempotency::{
+    Call, Failure, MissingKey, OnBadRecord, Operation, Order, Remembered, inspect,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    support::{World, diagnostic, without},
+    support_streams::{DOCUMENTS, collection, document},
+};
+
+/// Does what the changed document says.
+fn handler(
+    world: &World,
+) -> impl Fn(Value, Call) -> lambda_idempotency::BoxFuture<'static, Result<(), Failure>>
++ Send
++ Sync
++ 'static {
+    let handler = world.handler();
+    move |mut change, call| handler(change["fullDocument"].take(), call)
+}
+
+/// Such a change has no document.
+fn dropped(number: u32) -> Value {
+    let mut change = document(number, "", "", "");
+    let event = change["event"].as_object_mut().unwrap();
+    event.retain(|name, _| !["documentKey", "fullDocument"].contains(&name.as_str()));
+    event["operationType"] = "drop".into();
+    change
+}
+
+#[tokio::test]
+async fn a_batch_comes_again_whole_and_what_is_done_stays_done() {
+    let world = World::new();
+    let function = world.idempotency().document_db(Operation::new("a"), handler(&world)).unwrap();
+    let event = collection([
+        document(1, "d-1", "a", "fail once"),
+        document(2, "d-1", "b", ""),
+        document(3, "d-2", "c", ""),
+    ]);
+    let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+    assert_eq!(kind, "Idempotency.RecordsReturned");
+    assert!(text.contains("2 of 3 documentdb"), "{text}");
+    world.ledger.assert_each_once(["c"]);
+    world.ledger.assert_never("b");
+    assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
+    for _ in 0..2 {
+        assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
+        world.ledger.assert_each_once(["a", "b", "c"]);
+    }
+}
+
+/// The next batch may begin where an earlier one ended: it is the change that counts.
+#[tokio::test]
+async fn a_change_is_known_by_its_cluster_collection_and_resume_token() {
+    let world = World::new();
+    let function = world.idempotency().document_db(Operation::new("a"), handler(&world)).unwrap();
+    let change = document(1, "d-1", "a", "");
+    let mut elsewhere = change.clone();
+    elsewhere["event"]["ns"]["coll"] = "refunds".into();
+    let mut other_cluster = collection([change.clone()]);
+    other_cluster["eventSourceArn"] = format!("{DOCUMENTS}-eu").into();
+    for (event, executed) in [
+        (collection([change.clone()]), 1),
+        (collection([change.clone(), change]), 1),
+        (collection([elsewhere]), 2),
+        (other_cluster, 3),
+        (collection([document(2, "d-1", "a", "")]), 4),
+    ] {
+        world.invoke(&function, &event).await.unwrap();
+        assert_eq!(world.ledger.executed("a"), executed);
+    }
+}
+
+#[test]
+fn changes_of_one_document_wait_for_each_other() {
+    let mut spaced = document(2, "", "b", "");
+    spaced["event"]["documentKey"] = json!({ "_id": { "$oid": "d-1" } });
+    let event = collection([document(1, "d-1", "a", ""), spaced, document(3, "d-2", "c", "")]);
+    let groups = |event: &Value, operation: &Operation| -> Vec<_> {
+        let records = inspect::event(&event.to_string(), Some(operation)).unwrap();
+        records.into_iter().map(|record| record.group.unwrap()).collect()
+    };
+    let by_document = groups(&event, &Operation::new("a"));
+    assert_eq!(by_document[0], by_document[1]);
+    assert_ne!(by_document[0], by_document[2]);
+    let all = groups(&event, &Operation::new("a").order(Order::Shard));
+    assert!(all.iter().all(|group| *group == all[0]), "{all:?}");
+    // What happens to a collection happens to all of its documents.
+    let with_drop =
+        collection([document(1, "d-1", "a", ""), dropped(2), document(3, "d-2", "c", "")]);
+    let all = groups(&with_drop, &Operation::new("a"));
+    assert!(all.iter().all(|group| *group == all[0]), "{all:?}");
+}
+
+#[tokio::test]
+async fn after_a_failure_nothing_passes_a_dropped_collection() {
+    let world = World::new();
+    let function = world.idempotency().document_db(Operation::new("a"), handler(&world)).unwrap();
+    let event =
+        collection([document(1, "d-1", "a", "fail once"), dropped(2), document(3, "d-2", "c", "")]);
+    world.invoke(&function, &event).await.unwrap_err();
+    assert_eq!(world.ledger.total(), 0);
+    assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
+    world.ledger.assert_each_once(["a", "nobody", "c"]);
+}
+
+/// Without a limit of retries, what never succeeds would stop the stream until its changes expire.
+#[tokio::test]
+async fn what_never_succeeds_can_be_put_aside() {
+    let world = World::new();
+    let aside = world.ledger.clone();
+    let operation = Operation::new("a")
+        .key("fullDocument.id")
+        .max_failures(2)
+        .on_remembered(Remembered::Acknowledge)
+        .on_bad_record(OnBadRecord::divert(move |bad: lambda_idempotency::BadRecord| {
+            aside.record(format!("aside {}", bad.record.id), "");
+            async { Ok::<_, Failure>(()) }
+        }));
+    let function = world.idempotency().document_db(operation, handler(&world)).unwrap();
+    let event = collection([
+        document(1, "d-1", "a", "fail"),
+        json!({ "event": { "documentKey": {}, "_id": { "_data": "t-2" } } }),
+        json!({ "documentKey": {} }),
+        document(3, "d-2", "c", ""),
+    ]);
+    for _ in 0..2 {
+        world.invoke(&function, &event).await.unwrap_err();
+    }
+    assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
+    world.ledger.assert_each_once(["aside t-2", "aside ", "c"]);
+}
+
+#[tokio::test]
+async fn a_change_without_a_resume_token_needs_a_key() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let mut change = document(1, "d-1", "a", "");
+    change["event"] = without(change["event"].take(), "_id");
+    let event = collection([change]);
+    let plain = idempotency.document_db(Operation::new("a"), handler(&world)).unwrap();
+    let (_, text) = diagnostic(world.invoke(&plain, &event).await.unwrap_err());
+    assert!(text.contains("_id._data") && text.contains(".key("), "{text}");
+    let skipping = Operation::new("b").on_missing_key(MissingKey::Skip);
+    let skipping = idempotency.document_db(skipping, handler(&world)).unwrap();
+    assert_eq!(world.invoke(&skipping, &event).await.unwrap(), Value::Null);
+    assert_eq!(world.ledger.total(), 0);
+}
+
+#[tokio::test]
+async fn clusters_are_told_apart_by_name_or_arn() {
+    let world = World::new();
+    let event = collection([document(1, "d-1", "a", "")]);
+    for (cluster, taken) in [
+        ("shop", true),
+        (DOCUMENTS, true),
+        ("orders", false),
+        ("arn:aws:rds:eu-west-1:1:cluster:shop", false),
+    ] {
+        let operation = Operation::new("a").from_cluster(cluster);
+        let function = world.idempotency().document_db(operation, handler(&world)).unwrap();
+        assert_eq!(world.invoke(&function, &event).await.is_ok(), taken, "{cluster}");
+    }
+    let function = world.idempotency().document_db(Operation::new("b"), handler(&world)).unwrap();
+    assert_eq!(world.invoke(&function, &collection([])).await.unwrap(), Value::Null);
+}
