@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
 
 use crate::{
     log::Log,
-    message::{Message, message},
+    message::{Message, key, message},
     source::{Answer, Fifo, Gone, Queue, Received, Source, Twice, Whole},
     store::{Mutant, Treatment},
     story::Story,
@@ -67,6 +67,19 @@ async fn a_store_that_forgets_completions() {
     let expected =
         ["acknowledged and not done: lost", "not recorded, and nobody died", "left over"];
     caught(story(forgets), &expected).await;
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_what_was_put_aside() {
+    let forgets = |write: Write| match &write.record {
+        Some(record) if record.status == Status::Completed && write.key == key("a aside") => {
+            Treatment::Forget
+        }
+        _ => Treatment::Apply(write),
+    };
+    let messages = [message("a").fails_for_good().aside("a aside", 0), message("b")];
+    let story = Story { mutant: forgets, ..Story::new(Queue::boxed, messages) };
+    caught(story, &["a is acknowledged and not done: lost"]).await;
 }
 
 #[tokio::test]

@@ -146,14 +146,17 @@ impl Log {
     /// The engine has decided about a delivery.
     pub(crate) fn settled(&self, invocation: usize, id: usize, outcome: &Outcome) {
         let mut state = self.lock();
-        let Message { label, group, .. } = state.messages[id];
+        let Message { label, group, aside, .. } = state.messages[id];
         state.note(|| format!("  {label} is settled: {outcome:?}"));
         if outcome.is_acknowledged() {
             return;
         }
         state.closed.push((invocation, group));
         if matches!(outcome, Outcome::TimedOut { .. }) {
-            state.timed_out(invocation, label);
+            let aside = aside.map(|(aside, _)| aside).filter(|aside| {
+                state.calls.iter().any(|c| c.invocation == invocation && c.label == *aside)
+            });
+            state.timed_out(invocation, aside.unwrap_or(label));
         }
     }
 
@@ -162,8 +165,7 @@ impl Log {
         self.note(|| format!("  {at:?} becomes {record:?}"));
         let Some(record) = record else { return };
         let mut state = self.lock();
-        let found = state.messages.iter().find(|message| message.key() == *at);
-        let label = found.map(|message| message.label).unwrap();
+        let (label, _) = keys(&state.messages).into_iter().find(|(_, key)| key == at).unwrap();
         let (fence, status) = (record.fence, record.status);
         if status == Status::InProgress {
             state.leases.extend(record.lease_until.map(|lease| ((label, fence), lease)));
@@ -236,7 +238,8 @@ impl Log {
                 let may_go = |(landed, _, status): &(&str, u64, Status)| {
                     *landed == label && (*status == Status::Completed || acknowledges_failures)
                 };
-                if !state.landed.iter().any(may_go) {
+                let done = !state.is_other_payload(message) && state.landed.iter().any(may_go);
+                if !done && !state.is_put_aside(message) {
                     state.violations.insert(format!("{label} is acknowledged and not done: lost"));
                 }
             }
@@ -257,6 +260,13 @@ impl Log {
             }
         }
         state.violations.extend(wrong);
+    }
+
+    /// Whether a message of this label is put aside.
+    pub(crate) fn is_put_aside(&self, label: &str) -> bool {
+        let state = self.lock();
+        let mut of = state.messages.iter().filter(|message| message.label == label);
+        of.any(|message| state.is_put_aside(message))
     }
 
     /// The messages that the source gave up.
@@ -326,16 +336,42 @@ impl State {
         }
     }
 
+    /// Whether its key belongs to the first message of that label, with another fingerprint. (Where
+    /// nothing keeps their order it may belong to either; those stories put nothing aside.)
+    fn is_other_payload(&self, message: &Message) -> bool {
+        let first = self.messages.iter().find(|other| other.label == message.label);
+        message.aside.is_some() && first.is_some_and(|f| f.fingerprint != message.fingerprint)
+    }
+
+    /// Whether this message or, if its key failed permanently, a copy of it is put aside.
+    fn is_put_aside(&self, message: &Message) -> bool {
+        let same = |other: &&Message| {
+            (other.label, other.fingerprint) == (message.label, message.fingerprint)
+        };
+        self.messages
+            .iter()
+            .filter(same)
+            .any(|copy| copy.aside.is_some_and(|(aside, _)| self.is_final(aside)))
+    }
+
     fn is_final(&self, label: &str) -> bool {
         self.landed.iter().any(|(landed, ..)| *landed == label)
+    }
+
+    /// A permanent failure is done with when it is put aside, if it can be.
+    fn is_done(&self, message: &Message) -> bool {
+        let failed = (message.label, Status::Failed);
+        let has_failed = self.landed.iter().any(|(label, _, status)| (*label, *status) == failed);
+        let waits = has_failed && message.aside.is_some();
+        self.is_final(message.label) && (!waits || self.is_put_aside(message))
     }
 
     /// Whether all before message `id` of its group are done or given up.
     fn is_next(&self, group: Option<&str>, id: usize, label: &str) -> bool {
         let before = self.messages.iter().take(id);
-        before.filter(|other| other.group == group && other.label != label).all(|other| {
-            self.is_final(other.label) || self.gone.iter().any(|(gone, _)| *gone == other.id)
-        })
+        before
+            .filter(|other| other.group == group && other.label != label)
+            .all(|other| self.is_done(other) || self.gone.iter().any(|(gone, _)| *gone == other.id))
     }
 }
 
@@ -378,6 +414,7 @@ impl Drop for Running {
 
 /// The keys of some messages, each once.
 pub(crate) fn keys(messages: &[Message]) -> Vec<(&'static str, Key)> {
-    let labels: BTreeSet<_> = messages.iter().map(|message| message.label).collect();
+    let asides = messages.iter().filter_map(|message| message.aside.map(|(label, _)| label));
+    let labels: BTreeSet<_> = messages.iter().map(|message| message.label).chain(asides).collect();
     labels.into_iter().map(|label| (label, key(label))).collect()
 }

@@ -20,13 +20,14 @@
 //! | `worker`, `store` | one invocation, and what it writes to |
 //! | `log` | the checks |
 //! | `story`, `sweep` | from the first delivery to the last; with every stop, pairs of them, samples |
-//! | `queues`, `streams`, `wholes`, `choices` | the stories |
+//! | `queues`, `streams`, `wholes`, `choices`, `diverting` | the stories |
 //! | `caught` | that the checks find what is wrong |
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
 mod caught;
 mod choices;
+mod diverting;
 mod log;
 mod message;
 mod queues;

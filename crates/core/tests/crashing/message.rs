@@ -20,6 +20,8 @@ pub(crate) struct Message {
     /// And says that it is no use to try again.
     pub(crate) for_good: bool,
     pub(crate) takes: Duration,
+    /// Where it has a sink: under which label it is put aside, and how often that fails first.
+    pub(crate) aside: Option<(&'static str, u32)>,
 }
 
 /// A message whose handler has its effect at once.
@@ -34,6 +36,7 @@ pub(crate) fn message(label: &'static str) -> Message {
         fails: 0,
         for_good: false,
         takes: Duration::ZERO,
+        aside: None,
     }
 }
 
@@ -56,6 +59,19 @@ impl Message {
 
     pub(crate) fn fails_for_good(self) -> Self {
         Self { fails: u32::MAX, for_good: true, ..self }
+    }
+
+    /// It is put aside, under this label, once its sink has failed so often.
+    pub(crate) fn aside(self, label: &'static str, fails: u32) -> Self {
+        Self { aside: Some((label, fails)), ..self }
+    }
+
+    /// The work of putting it aside, as a message of its own.
+    pub(crate) fn putting_aside(&self) -> Option<Self> {
+        let (label, fails) = self.aside?;
+        let aside = message(label).fails(fails);
+        // Though it says so, no failure of a sink is permanent.
+        Some(Self { id: self.id, for_good: true, ..aside })
     }
 
     pub(crate) fn takes(self, seconds: u64) -> Self {

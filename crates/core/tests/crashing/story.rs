@@ -237,7 +237,8 @@ impl Story {
         if !(self.gives_up)(&given_up, &log.timed_out()) {
             log.violation(format!("given up against the script: {given_up:?}"));
         }
-        let lost = log.ledger.lost();
+        let mut lost = log.ledger.lost();
+        lost.retain(|label| !log.is_put_aside(label));
         if !(lost.is_empty() || self.policy.remembered == Remembered::Acknowledge) {
             log.violation(format!("lost: {lost:?}"));
         }
@@ -250,13 +251,19 @@ impl Story {
     /// No claim is left over: what is not given up is final.
     async fn check_records(&self, log: &Log, store: &Adrift<Watched>) {
         let ids = log.given_up();
+        let is_aside = |message: &&Message, label| message.aside.is_some_and(|(l, _)| l == label);
         let given_up = |label| {
-            let mut of = self.messages.iter().filter(|message| message.label == label);
-            of.all(|message| ids.contains(&message.id))
+            let of = |message: &&Message| message.label == label || is_aside(message, label);
+            self.messages.iter().filter(of).all(|message| ids.contains(&message.id))
         };
         for (label, key) in keys(&self.messages) {
             let found = store.inner().read(&[key], START).await.remove(0).unwrap();
             let status = found.map(|record| record.status);
+            // A copy may have been put aside for it.
+            let is_optional = self.messages.iter().any(|message| is_aside(&message, label));
+            if status.is_none() && is_optional {
+                continue;
+            }
             if !given_up(label) && matches!(status, None | Some(Status::InProgress)) {
                 log.violation(format!("{label} is left over as {status:?}"));
             }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
+    batch::{AfterFailure, Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
     clock::{Clock, Timestamp},
     failure::Failure,
@@ -108,11 +108,21 @@ impl<'w> Handlers<'w> {
         let job: Job<'d> = Box::new(move |call| {
             Box::pin(async move { self.handle(message, call).await.map(|()| Returned::Nothing) })
         });
+        let divert = message.putting_aside().map(|aside| -> Divert<'d> {
+            Box::new(move |reason| Aside {
+                key: aside.key(),
+                job: Box::new(move |call| {
+                    Box::pin(async move {
+                        self.handle(&aside, call).await.map(|()| Returned::Diverted(reason))
+                    })
+                }),
+            })
+        });
         Delivery {
             record: RecordId::new("test", message.id.to_string()),
             group: message.group.filter(|_| self.worker.ordered).map(Into::into),
             priority: message.receives,
-            divert: None,
+            divert,
             work: Work::Keyed {
                 key: message.key(),
                 fingerprint: message.fingerprint.map(Fingerprint::new),

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     batch::AfterFailure,
+    clock::Clock as _,
     failure::Failure,
     outcome::{DivertReason, Outcome},
-    policy::{Conflict, OnFailure, OnOutage, OnTimeout},
+    policy::{Conflict, Lease, OnFailure, OnOutage, OnTimeout},
     record::Status,
     store::StoreErrorKind,
 };
@@ -153,7 +154,7 @@ async fn invocations_of_one_process_put_a_record_aside_once() {
     let world = World::new();
     let engine = world.engine();
     let slow = rec("a", |world: World, _| async move {
-        lambda_idempotency_core::clock::Clock::sleep(&world.clock, SECOND).await;
+        world.clock.sleep(SECOND).await;
         Err(Failure::remember("never again"))
     });
     let both = futures_util::future::join(
@@ -243,4 +244,40 @@ async fn a_batch_that_stops_at_its_first_failure_goes_on_after_what_is_put_aside
     assert_eq!(world.deliver(batch).await, ["diverted", "executed", "executed"]);
     let batch = vec![without_sink(hopeless("d")).group("g"), ok("e").group("g")];
     assert_eq!(world.deliver(batch).await, ["failed", "returned"]);
+}
+
+/// It runs alone, since it may have killed its worker; what waits for it goes on all the same.
+#[tokio::test]
+async fn a_quarantined_record_that_fails_permanently_is_put_aside() {
+    let world = World::new();
+    let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
+    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.clock.advance(40 * SECOND);
+    let batch = vec![hopeless("a").group("g").aside(), ok("b").group("g"), ok("c").group("h")];
+    assert_eq!(world.deliver(batch).await, ["diverted", "executed", "executed"]);
+    world.ledger.assert_each_once(["aside: a", "b", "c"]);
+}
+
+/// Renewals of the record's own lease that come back late are not taken for the other's.
+#[tokio::test]
+async fn a_sink_has_a_lease_of_its_own_that_is_renewed() {
+    let mut world = World::new();
+    world.policy.lease = Lease::Renewed { length: 3 * SECOND };
+    let renewals = Fault::delay_answer(world.clock.clone(), 2 * SECOND / 5);
+    world.store.inject(renewals.for_key(&key("a")).that_writes(Status::InProgress).nth(2).always());
+    let slow = rec("a", |world: World, _| async move {
+        // One is due each second.
+        world.clock.sleep(4 * SECOND + SECOND / 5).await;
+        Err(Failure::remember("never again"))
+    });
+    let slow = slow.sink(|world, _| async move {
+        world.clock.sleep(7 * SECOND).await;
+        world.ledger.record("aside: a", "");
+        Ok(())
+    });
+    assert_eq!(
+        world.deliver(vec![slow.group("g"), ok("b").group("g")]).await,
+        ["diverted", "executed"]
+    );
+    world.ledger.assert_each_once(["aside: a", "b"]);
 }
