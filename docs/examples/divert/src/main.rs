@@ -1,0 +1,103 @@
+//! Puts records that will never be processed aside, so that nothing waits behind them in their stream:
+//! in an SQS queue or, where they are too large for that, in an S3 bucket.
+//!
+//! The function needs `sqs:SendMessage` on the queue and its URL in `ASIDE_QUEUE_URL`, `s3:PutObject` on
+//! the bucket and its name in `ASIDE_BUCKET`. One of the two sinks may be enough: `to_bucket` takes
+//! records of any size, `to_queue` can wake somebody. What they hold is the payload: encrypt both, and
+//! let few people read them.
+
+use aws_config::BehaviorVersion;
+use lambda_idempotency::{
+    Call, DivertedRecord, DynamoDbStore, Failure, Idempotency, Operation, SystemClock,
+    producer::new_key,
+};
+use lambda_runtime::Error;
+
+/// SQS takes messages of up to 1 MiB.
+const LARGEST_MESSAGE: usize = 1024 * 1024;
+
+#[derive(serde::Deserialize)]
+struct Order {}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let aside = Aside::from_env().await?;
+    let index = Operation::new("index-order")
+        .key("orderId")
+        // Without it, a record whose handler always fails is tried again for ever.
+        .max_failures(3)
+        .divert(move |record| aside.clone().put(record));
+    let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
+    lambda_runtime::run(idempotency.kinesis(index, index_order)?).await
+}
+
+async fn index_order(_: Order, _: Call) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// Where records are put aside.
+#[derive(Clone)]
+struct Aside {
+    sqs: aws_sdk_sqs::Client,
+    queue_url: String,
+    s3: aws_sdk_s3::Client,
+    bucket: String,
+}
+
+impl Aside {
+    async fn from_env() -> Result<Self, Error> {
+        let config = aws_config::load_defaults(BehaviorVersion::v2026_01_12()).await;
+        Ok(Self {
+            sqs: aws_sdk_sqs::Client::new(&config),
+            queue_url: std::env::var("ASIDE_QUEUE_URL")?,
+            s3: aws_sdk_s3::Client::new(&config),
+            bucket: std::env::var("ASIDE_BUCKET")?,
+        })
+    }
+
+    /// The record is acknowledged if this returns `Ok`. If not, it is returned to its source, and
+    /// its next delivery comes here again.
+    async fn put(self, record: DivertedRecord) -> Result<(), Failure> {
+        let text = describe(&record);
+        if text.len() <= LARGEST_MESSAGE {
+            self.to_queue(text).await
+        } else {
+            self.to_bucket(&record.operation, text).await
+        }
+    }
+
+    async fn to_queue(&self, text: String) -> Result<(), Failure> {
+        self.sqs.send_message().queue_url(&self.queue_url).message_body(text).send().await?;
+        Ok(())
+    }
+
+    /// Each record has an object of its own: a record without an id must not overwrite another one.
+    async fn to_bucket(&self, operation: &str, text: String) -> Result<(), Failure> {
+        let object = format!("{operation}/{}.json", new_key(&SystemClock)?);
+        self.s3
+            .put_object()
+            .bucket(&self.bucket)
+            .key(object)
+            .content_type("application/json")
+            .body(text.into_bytes().into())
+            .send()
+            .await?;
+        Ok(())
+    }
+}
+
+/// The record, and all that helps to decide what to do with it. Delete the idempotency item with this
+/// key before the record is sent again: the permanent failure is recorded there.
+fn describe(record: &DivertedRecord) -> String {
+    let DivertedRecord { operation, record: id, key_hash, raw, reason, .. } = record;
+    serde_json::json!({
+        "operation": &**operation,
+        "source": id.source,
+        "arn": id.arn.as_deref(),
+        "id": &*id.id,
+        "keyHash": key_hash,
+        "reason": reason.to_string(),
+        "record": raw,
+    })
+    .to_string()
+}
