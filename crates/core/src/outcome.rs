@@ -1,6 +1,6 @@
 //! What became of a delivery.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use crate::{
     clock::Timestamp,
@@ -82,6 +82,9 @@ pub enum Outcome {
     },
     /// The key was used with another payload.
     Mismatch,
+    /// The key belongs to another application, whose record says nothing about this one's work. The
+    /// handler was not called or, if it was, lost its lease before.
+    Foreign(Foreign),
     /// The handler was stopped shortly before the invocation's deadline. Its lease stands, since
     /// its effect may be on the way.
     TimedOut {
@@ -109,6 +112,37 @@ pub enum Kept {
     TooLarge,
     /// Only that the work was done: the result could not be serialized.
     Unserializable,
+}
+
+/// A key that belongs to another application: one that claimed it in another name, with an operation
+/// of the same name, in the same store. Its `Display` says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Foreign {
+    /// The operation.
+    pub operation: Arc<str>,
+    /// The application whose key it is.
+    pub theirs: Arc<str>,
+    /// The application that met it; `None` if that has no name.
+    pub ours: Option<Arc<str>>,
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operation, theirs, ours } = self;
+        write!(f, "the key belongs to application `{theirs}`, and this is ")?;
+        match ours {
+            Some(ours) => write!(f, "application `{ours}`")?,
+            None => write!(f, "an application without a name")?,
+        }
+        write!(
+            f,
+            ": both have an operation `{operation}` in one table. If that is different work, give one \
+             of them another operation name or table; if it is the same work (a function that was \
+             renamed, a second one beside it), let this one have the other's name: \
+             `.application(\"{theirs}\")` or IDEMPOTENCY_APPLICATION"
+        )
+    }
 }
 
 /// Why a handler was not started.
@@ -254,6 +288,7 @@ impl Outcome {
             | Self::Failed { .. }
             | Self::Busy { .. }
             | Self::Mismatch
+            | Self::Foreign(_)
             | Self::TimedOut { .. }
             | Self::Fenced
             | Self::Returned(_)
@@ -279,6 +314,7 @@ impl Outcome {
             Self::Remembered { .. } => "remembered",
             Self::Busy { .. } => "busy",
             Self::Mismatch => "mismatch",
+            Self::Foreign(_) => "foreign",
             Self::TimedOut { .. } => "timed_out",
             Self::Fenced => "fenced",
             Self::Returned(_) => "returned",
@@ -328,6 +364,7 @@ impl Outcome {
             Self::Fenced => {
                 "the lease was lost: to another worker, or for want of a renewal".to_owned()
             }
+            Self::Foreign(foreign) => foreign.to_string(),
             Self::Returned(why) => why.to_string(),
             Self::Rejected(why) => why.to_string(),
             Self::Unavailable(error) => error.to_string(),

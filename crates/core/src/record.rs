@@ -35,6 +35,9 @@ pub struct Record {
     pub outcome: Option<Json>,
     /// The type of the last failure. Never its message, which may quote the payload.
     pub error: Option<Arc<str>>,
+    /// The application that claimed the key: whose work the record is about. `None` if that had no
+    /// name, in records of earlier versions, and in those of other libraries.
+    pub application: Option<Arc<str>>,
 }
 
 impl Record {
@@ -53,6 +56,7 @@ impl Record {
             fingerprint: None,
             outcome: None,
             error: None,
+            application: None,
         }
     }
 
@@ -63,6 +67,17 @@ impl Record {
             && self.owner.is_none()
             && self.last_owner.is_some()
     }
+}
+
+/// Whether an application can have this name: 1 to 128 visible characters of ASCII.
+///
+/// ```
+/// use lambda_idempotency_core::record::is_application_name;
+/// assert!(is_application_name("orders-prod") && !is_application_name("two words"));
+/// ```
+#[must_use]
+pub fn is_application_name(name: &str) -> bool {
+    (1..=128).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// A JSON text: what a handler returned, or its remembered failure. It may say anything about a

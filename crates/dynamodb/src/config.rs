@@ -59,6 +59,8 @@ pub struct Attributes {
     pub fence: Cow<'static, str>,
     /// S: the type of the last failure. Default `error`.
     pub error: Cow<'static, str>,
+    /// S: the application that claimed the key, if it has a name. Default `application`.
+    pub application: Cow<'static, str>,
     /// For a table with a sort key. Default none.
     pub sort_key: Option<SortKey>,
     /// In which form `data` is written. Default JSON text.
@@ -106,6 +108,7 @@ impl Default for Attributes {
             vanished: "vanished".into(),
             fence: "fence".into(),
             error: "error".into(),
+            application: "application".into(),
             sort_key: None,
             data_form: DataForm::Json,
         }
@@ -113,7 +116,7 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    fn all(&self) -> [&str; 12] {
+    fn all(&self) -> [&str; 13] {
         [
             &self.id,
             &self.status,
@@ -127,6 +130,7 @@ impl Attributes {
             &self.vanished,
             &self.fence,
             &self.error,
+            &self.application,
         ]
     }
 

@@ -89,6 +89,7 @@ pub(crate) fn fields<'n>(
         (&names.vanished, count(record.vanished.into())),
         (&names.fence, count(record.fence)),
         (&names.error, record.error.as_deref().map(text)),
+        (&names.application, record.application.as_deref().map(text)),
     ]
 }
 
@@ -173,6 +174,7 @@ pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<Record, Corrupt>
     record.fence = read.number(&names.fence, 0)?.unwrap_or(0);
     record.fingerprint = read.text(&names.validation)?.map(Fingerprint::new);
     record.error = read.text(&names.error)?.map(Into::into);
+    record.application = read.text(&names.application)?.map(Into::into);
     if let Some(value) = item.get(names.data.as_ref()) {
         let text = data::json_text(names.data_form, value);
         let text = text.ok_or_else(|| corrupt(&names.data, "has no form in JSON"))?;

@@ -121,7 +121,7 @@ async fn statements_quote_names_and_carry_no_values() {
         "UPDATE \"idempotency\" SET \"status\" = ? SET \"expiration\" = ? \
          REMOVE \"in_progress_expiration\" SET \"data\" = ? REMOVE \"validation\" \
          SET \"owner\" = ? REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
-         REMOVE \"fence\" REMOVE \"error\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
+         REMOVE \"fence\" REMOVE \"error\" REMOVE \"application\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
     );
     assert_eq!(
         text(2),
@@ -281,6 +281,7 @@ async fn other_names_in_every_form() {
     names.vanished = "1".into();
     names.fence = "fence\u{20ac}".into();
     names.error = "$".into();
+    names.application = "select".into();
     let store = fixture.builder().attributes(names).build().unwrap();
     let mut full = Record::new(Status::Failed, Timestamp::from_secs(4_000_000_000));
     full.owner = Some(owner(1));
@@ -292,6 +293,7 @@ async fn other_names_in_every_form() {
     full.fingerprint = Some(Fingerprint::new("f"));
     full.outcome = Some("{}".into());
     full.error = Some("E".into());
+    full.application = Some("orders-prod".into());
     for count in [1, 3] {
         let mut before = Record::new(Status::InProgress, Timestamp::from_secs(1));
         before.owner = Some(owner(count as u128));

@@ -85,6 +85,7 @@ fn records_and_what_is_decided_about_them() {
         retention: std::time::Duration::from_secs(60),
         skew: std::time::Duration::from_secs(1),
         fingerprint: None,
+        application: None,
     };
     let Admission::Try { held, .. } = admit(&claim, None, Timestamp::EPOCH) else { panic!() };
     let complete = Settlement::Complete { outcome: Some(json("settled")) };

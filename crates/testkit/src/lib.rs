@@ -58,6 +58,7 @@
 //!                 retention: Duration::from_secs(3600),
 //!                 skew: Duration::from_secs(1),
 //!                 fingerprint: None,
+//!                 application: None,
 //!             };
 //!             let Admission::Try { guard, held } = admit(&claim, None, clock.now()) else {
 //!                 unreachable!("nothing was seen yet");

@@ -22,6 +22,8 @@ pub struct Claim {
     pub skew: Duration,
     /// What must agree with earlier deliveries of the key.
     pub fingerprint: Option<Fingerprint>,
+    /// The application that claims, if it has a name.
+    pub application: Option<Arc<str>>,
 }
 
 /// What [`admit`] decides.
@@ -55,6 +57,12 @@ pub enum Admission {
         /// A takeover can be tried after this instant.
         until: Timestamp,
     },
+    /// The key belongs to another application: its record says nothing about this one's work, and
+    /// is left alone.
+    Foreign {
+        /// The other application.
+        application: Arc<str>,
+    },
 }
 
 impl Claim {
@@ -66,6 +74,7 @@ impl Claim {
         record.owner = Some(self.owner);
         record.lease_until = Some(self.lease_until);
         record.fingerprint.clone_from(&self.fingerprint);
+        record.application.clone_from(&self.application);
         // Rises while the record lives, and by the clock where it is gone.
         let next = found.map_or(0, |found| found.fence.saturating_add(1));
         record.fence = next.max(now.as_millis());
@@ -74,6 +83,14 @@ impl Claim {
 
     fn held(&self, record: Record) -> Held {
         Held { claim: self.clone(), record }
+    }
+
+    /// The application of the record, if that is another than the one that claims.
+    ///
+    /// A record that names none is anybody's: those of earlier versions and of other libraries do
+    /// not. A claim that names none is not: it cannot show that the work is its own.
+    pub(super) fn stranger_of<'r>(&self, record: &'r Record) -> Option<&'r Arc<str>> {
+        record.application.as_ref().filter(|theirs| self.application.as_ref() != Some(*theirs))
     }
 
     /// Whether both name a payload, and not the same one.
@@ -93,8 +110,18 @@ pub fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission
     }
     let until = held_until(found, claim.skew);
     let over = now > until;
+    // Also one whose lease has ended: its failures are not ours to carry on.
+    if let Some(theirs) = claim.stranger_of(found)
+        && now <= until.max(found.expires_at.plus(claim.skew))
+    {
+        return Admission::Foreign { application: Arc::clone(theirs) };
+    }
     match found.status {
         Status::InProgress if !over => Admission::Busy { until },
+        // Expired. What another application met with is no history of ours.
+        Status::InProgress if claim.stranger_of(found).is_some() => {
+            take_over(claim, found, claim.record(Some(found), now))
+        }
         Status::InProgress => {
             // Released means that its owner said so; otherwise it disappeared with the key.
             let vanished = if found.is_released() { 0 } else { 1 };
@@ -134,6 +161,7 @@ mod tests {
             retention: Duration::from_secs(3600),
             skew: SKEW,
             fingerprint: Some(Fingerprint::new("f")),
+            application: Some("billing".into()),
         }
     }
 
@@ -241,6 +269,41 @@ mod tests {
         assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Mismatch);
         found.fingerprint = None;
         assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
+    }
+
+    #[test]
+    fn another_applications_record_is_left_alone_until_it_expires() {
+        let foreign = Admission::Foreign { application: "shipping".into() };
+        let released = {
+            let mut record = in_progress(Some(0));
+            record.last_owner = record.owner.take();
+            record
+        };
+        let settled = [Status::Completed, Status::Failed].map(|s| Record::new(s, at(4000)));
+        for mut found in settled.into_iter().chain([in_progress(Some(120)), released]) {
+            found.application = Some("shipping".into());
+            for now in [at(100), at(122), at(4001)] {
+                assert_eq!(admit(&claim(), Some(&found), now), foreign, "{found:?}");
+            }
+            found.failures = 3;
+            let (_, record) = tried(admit(&claim(), Some(&found), at(4002)));
+            assert_eq!(record.application, claim().application);
+            assert_eq!((record.failures, record.vanished), (0, 0), "nor is its history carried on");
+            // Who does not say whose work it is cannot show that it is the same.
+            let nameless = Claim { application: None, ..claim() };
+            assert_eq!(admit(&nameless, Some(&found), at(100)), foreign);
+        }
+    }
+
+    #[test]
+    fn a_record_of_no_application_is_anybodys() {
+        let mut found = Record::new(Status::Completed, at(200));
+        assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
+        found.application = claim().application;
+        assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
+        let lapsed = in_progress(Some(20));
+        let (_, record) = tried(admit(&claim(), Some(&lapsed), at(100)));
+        assert_eq!(record.application, claim().application, "the new claim says whose it is");
     }
 
     #[test]

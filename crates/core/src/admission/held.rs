@@ -83,6 +83,7 @@ impl Held {
         record.vanished = self.record.vanished;
         record.fence = self.record.fence;
         record.fingerprint.clone_from(&self.claim.fingerprint);
+        record.application.clone_from(&self.claim.application);
         match settlement {
             Settlement::Complete { outcome } => {
                 record.status = Status::Completed;
@@ -140,6 +141,7 @@ pub(super) mod tests {
             retention: Duration::from_secs(3600),
             skew: Duration::from_secs(1),
             fingerprint: None,
+            application: None,
         }
     }
 

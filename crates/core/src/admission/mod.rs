@@ -28,6 +28,8 @@
 //!   allowance after that: the owner's clock may be behind ours.
 //! * Settling needs `owner = mine AND status = INPROGRESS`. Whoever lost the lease changes nothing
 //!   and learns what is there.
+//! * A record that names an application counts for that application alone, until it expires: no other
+//!   is answered by it or takes it over.
 //! * Each write can be recognised by whoever made it: by `owner`, or by `last_owner` after a
 //!   release. A write whose answer was lost is resolved by looking, not by guessing.
 //! * While a record is in progress it expires no earlier than its lease, so that a server-side

@@ -44,6 +44,11 @@ pub enum Overtaken {
     },
     /// A successor settled the key for another payload: its word says nothing about ours.
     Mismatch,
+    /// A claim of another application stands there: it says nothing about our work.
+    Foreign {
+        /// The other application.
+        application: Arc<str>,
+    },
     /// There is no record, and what was to be settled leaves none.
     Gone,
 }
@@ -77,6 +82,9 @@ impl Held {
             let renews = matches!(settlement, Settlement::Renew { .. });
             let guard = if renews { Guard::Seen(Seen::of(found)) } else { mine };
             return Settled::Again { guard, record };
+        }
+        if let Some(theirs) = self.claim.stranger_of(found) {
+            return Settled::Overtaken(Overtaken::Foreign { application: Arc::clone(theirs) });
         }
         Settled::Overtaken(match found.status {
             Status::Completed | Status::Failed if self.claim.disagrees_with(found) => {
@@ -190,6 +198,29 @@ mod tests {
                 Settled::Overtaken(Overtaken::Mismatch)
             );
         }
+    }
+
+    #[test]
+    fn another_applications_word_says_nothing_about_our_work() {
+        let of = |owner, name: &str| Claim { application: Some(name.into()), ..claim(owner) };
+        let held = |claim: Claim| match admit(&claim, None, at(100)) {
+            Admission::Try { held, .. } => held,
+            other => panic!("{other:?}"),
+        };
+        let (ours, theirs) = (held(of(1, "billing")), held(of(2, "shipping")));
+        let foreign = Overtaken::Foreign { application: "shipping".into() };
+        for settlement in [complete(), release(), Settlement::Renew { lease_until: at(9000) }] {
+            let (_, found) = theirs.write(&settlement, at(111));
+            for mine in [complete(), release(), Settlement::Renew { lease_until: at(9000) }] {
+                let settled = ours.settled(&mine, found.as_ref(), at(112));
+                assert_eq!(settled, Settled::Overtaken(foreign.clone()));
+            }
+        }
+        let (_, found) = held(of(3, "billing")).write(&complete(), at(111));
+        assert_eq!(
+            ours.settled(&release(), found.as_ref(), at(112)),
+            Settled::Overtaken(Overtaken::Completed(Some("true".into())))
+        );
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What follows from what, for a record's outcome.
 
+use std::sync::Arc;
+
 use super::{Returned, settles::Settle};
 use crate::{
     admission::{Overtaken, Settlement},
-    outcome::{Kept, Outcome},
+    outcome::{Foreign, Kept, Outcome},
 };
 
 /// What copies of a record are told. `None` if they have to find out for themselves: the record
@@ -31,11 +33,17 @@ pub(super) fn done(returned: Returned) -> Outcome {
     Outcome::Executed { outcome, kept }
 }
 
-/// The delivery's outcome when another's word stands in place of ours.
-pub(super) fn overtaken(by: Overtaken, ours: Outcome) -> Outcome {
+/// The delivery's outcome when another's word stands in place of ours. `foreign` says what there is to
+/// say of another application.
+pub(super) fn overtaken(
+    by: Overtaken,
+    ours: Outcome,
+    foreign: impl FnOnce(Arc<str>) -> Foreign,
+) -> Outcome {
     match (by, ours) {
         (_, ours @ Outcome::Returned(_)) => ours,
         (Overtaken::Completed(outcome), _) => Outcome::Superseded { outcome },
+        (Overtaken::Foreign { application }, _) => Outcome::Foreign(foreign(application)),
         (_, Outcome::Executed { .. } | Outcome::Diverted(_)) => Outcome::Fenced,
         // A successor has the key, and may succeed: our failure is not the last word.
         (

@@ -37,6 +37,8 @@ pub(super) enum Claimed {
     Mismatch,
     /// Someone else holds the key.
     Busy { until: Timestamp },
+    /// The key belongs to another application.
+    Foreign { application: Arc<str> },
     /// Its last owner disappeared. Not taken: it has to be claimed just before it runs, alone.
     Suspect,
     /// The store did not say.
@@ -54,6 +56,7 @@ impl Claimed {
             Admission::Remembered { error, failures, .. } => Self::Remembered { error, failures },
             Admission::Mismatch => Self::Mismatch,
             Admission::Busy { until } => Self::Busy { until },
+            Admission::Foreign { application } => Self::Foreign { application },
         })
     }
 }

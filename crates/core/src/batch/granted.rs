@@ -1,6 +1,6 @@
 //! What a claim was answered: the key is held, or what becomes of a record that did not get it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     claims::Claimed,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    outcome::Outcome,
+    outcome::{Foreign, Outcome},
     policy::{Conflict, OnOutage, Remembered},
     store::{StoreError, StoreErrorKind},
 };
@@ -39,6 +39,10 @@ impl Drive<'_> {
             }
             Claimed::Mismatch => self.finish(at, Outcome::Mismatch),
             Claimed::Busy { until } => self.busy(at, until),
+            Claimed::Foreign { application } => {
+                let foreign = self.foreign(application);
+                self.finish(at, Outcome::Foreign(foreign));
+            }
             Claimed::Suspect => match self.closed {
                 Some(why) => self.finish(at, Outcome::Returned(why)),
                 None => {
@@ -54,6 +58,11 @@ impl Drive<'_> {
             }
             Claimed::Unavailable(error) => self.finish(at, Outcome::Unavailable(error)),
         }
+    }
+
+    /// What is said of a key that belongs to another application.
+    pub(super) fn foreign(&self, theirs: Arc<str>) -> Foreign {
+        self.engine.foreign(self.operation, theirs)
     }
 
     /// Whether the user would rather have the work done twice than not now.

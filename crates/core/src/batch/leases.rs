@@ -131,6 +131,7 @@ impl Drive<'_> {
             Overtaken::Completed(outcome) if running => Outcome::Superseded { outcome },
             Overtaken::Completed(outcome) => Outcome::Replayed { outcome },
             _ if running => Outcome::Fenced,
+            Overtaken::Foreign { application } => Outcome::Foreign(self.foreign(application)),
             Overtaken::Mismatch => Outcome::Mismatch,
             Overtaken::InProgress { until } => Outcome::Busy { until },
             Overtaken::Failed { .. } | Overtaken::Gone => Outcome::Returned(NotStarted::Lease),

@@ -55,7 +55,7 @@ use crate::{
     failure::Failure,
     key::Key,
     observe::{Observer, TracingObserver},
-    outcome::{DivertReason, Outcome, Rejection},
+    outcome::{DivertReason, Foreign, Outcome, Rejection},
     policy::Policy,
     process::{Cache, Completed, Flights},
     record::{Fingerprint, Json, Owner},
@@ -70,6 +70,7 @@ pub struct Engine {
     observer: Arc<dyn Observer>,
     flights: Arc<Flights>,
     completed: Arc<Completed>,
+    application: Option<Arc<str>>,
 }
 
 /// A handler with its decoded payload, ready to be called once.
@@ -188,6 +189,7 @@ impl Engine {
             observer: Arc::new(TracingObserver::new()),
             flights: Arc::default(),
             completed: Arc::new(Completed::new(Cache::new())),
+            application: None,
         }
     }
 
@@ -213,6 +215,23 @@ impl Engine {
         self
     }
 
+    /// Claims in the name of an application, so that the records of another one that has keys of the
+    /// same operations are not taken for its own ([`Outcome::Foreign`]). Default: none.
+    ///
+    /// Records hold the name: see
+    /// [`is_application_name`](crate::record::is_application_name) for what is fit to be one.
+    #[must_use]
+    pub fn with_application(mut self, name: Option<Arc<str>>) -> Self {
+        self.application = name;
+        self
+    }
+
+    /// What is to be said of a key that belongs to another application.
+    #[must_use]
+    pub fn foreign(&self, operation: &str, theirs: Arc<str>) -> Foreign {
+        Foreign { operation: operation.into(), theirs, ours: self.application.clone() }
+    }
+
     /// The engine's clock.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
@@ -232,6 +251,7 @@ impl Engine {
             retention: policy.retention,
             skew: policy.skew,
             fingerprint: None,
+            application: self.application.clone(),
         };
         let found = self.store.read(std::slice::from_ref(key), now.plus(calls::FIRST_CALL)).await;
         let found = store::each(found, Err(store::unanswered())).next();

@@ -151,7 +151,8 @@ impl Drive<'_> {
                 match settle.held.settled(&settle.settlement, found.as_ref(), now) {
                     Settled::Done => self.finish(settle.at, settle.outcome),
                     Settled::Overtaken(by) => {
-                        self.finish(settle.at, overtaken(by, settle.outcome));
+                        let outcome = overtaken(by, settle.outcome, |theirs| self.foreign(theirs));
+                        self.finish(settle.at, outcome);
                     }
                     Settled::Again { .. } if settle.again >= AGAIN => {
                         let error = StoreError::new(

@@ -110,6 +110,7 @@ impl Drive<'_> {
             retention: self.policy.retention,
             skew: self.policy.skew,
             fingerprint: self.entries.get(at).and_then(|entry| entry.fingerprint.clone()),
+            application: self.engine.application.clone(),
         }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn claim(owner: u128, now: u64) -> Claim {
         retention: Duration::from_secs(RETENTION),
         skew: Duration::from_secs(1),
         fingerprint: None,
+        application: None,
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn first_of_tick(fence: Fence) -> Option<Fence> {
     tick_of_fence(fence).map(|tick| FENCE_0 + FENCES * tick)
 }
 
-/// A [`Record`] in eight bytes: status, fingerprint and whether there is an outcome and an error;
+/// A [`Record`] in eight bytes: status, fingerprint, application and whether there is an outcome and an error;
 /// owner, last owner, failures, vanished, lease, expiry, fence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Cell(u64);
@@ -70,7 +70,10 @@ impl Cell {
         };
         let there = u8::from(record.outcome.is_some()) | if record.error.is_some() { 2 } else { 0 };
         let cell = Self(u64::from_le_bytes([
-            status | there << 2 | pack_fingerprint(record.fingerprint.as_ref()) << 4,
+            status
+                | there << 2
+                | pack_payload(record.fingerprint.as_ref().map(Fingerprint::as_str)) << 4
+                | pack_payload(record.application.as_deref()) << 6,
             pack_token(record.owner),
             pack_token(record.last_owner),
             u8::try_from(record.failures).unwrap(),
@@ -93,7 +96,8 @@ impl Cell {
         record.failures = u32::from(failures);
         record.vanished = u32::from(vanished);
         record.lease_until = unpack_time(lease);
-        record.fingerprint = (kind >> 4).checked_sub(1).map(fingerprint_of);
+        record.fingerprint = (kind >> 4 & 3).checked_sub(1).map(fingerprint_of);
+        record.application = (kind >> 6).checked_sub(1).map(application_of);
         record.outcome = (kind & 4 != 0).then(|| TEXT.clone().into());
         record.error = (kind & 8 != 0).then(|| TEXT.clone());
         record.fence = unpack_fence(fence);
@@ -116,9 +120,11 @@ impl Cell {
         self.status() == 1
     }
 
-    /// The payload that it was claimed for; the first where fingerprints are not used.
+    /// The payload that it was claimed for; the first where neither fingerprints nor applications are
+    /// used.
     pub(crate) fn payload(self) -> Payload {
-        (self.byte(0) >> 4).saturating_sub(1)
+        let [fingerprint, application] = [self.byte(0) >> 4 & 3, self.byte(0) >> 6];
+        fingerprint.max(application).saturating_sub(1)
     }
 
     pub(crate) fn owner(self) -> Token {
@@ -199,9 +205,14 @@ pub(crate) fn fingerprint_of(payload: Payload) -> Fingerprint {
     Fingerprint::new(if payload == 0 { "0" } else { "1" })
 }
 
+/// The application that a payload is for, where there are several.
+pub(crate) fn application_of(payload: Payload) -> Arc<str> {
+    fingerprint_of(payload).as_str().into()
+}
+
 /// 0 is none.
-fn pack_fingerprint(fingerprint: Option<&Fingerprint>) -> u8 {
-    fingerprint.map_or(0, |f| f.as_str().parse::<u8>().expect("a payload's number") + 1)
+fn pack_payload(named: Option<&str>) -> u8 {
+    named.map_or(0, |name| name.parse::<u8>().expect("a payload's number") + 1)
 }
 
 /// 0 is none, 1 is the long past lease of a released record, then come the ticks.

@@ -100,6 +100,30 @@ fn copies_and_namesakes_in_a_batch() {
     catch::<answers::TakesAnyResult>(coalescing, &[OWN_ANSWER]);
 }
 
+/// Two applications whose operations have one name, so that their keys are the same.
+fn namesakes() -> Setup {
+    Setup {
+        others: 1,
+        applications: true,
+        faults: faults(1, 1, 0),
+        expect: &[
+            Event::MetForeign,
+            Event::Replayed,
+            Event::TakenOverAfterCrash,
+            Event::TakenAfterExpiry,
+            Event::CompletionFenced,
+        ],
+        ..Setup::new("two applications with one name")
+    }
+}
+
+#[test]
+fn applications_of_one_name() {
+    hold(namesakes());
+    catch::<answers::AnswersAnyApplication>(namesakes, &[OWN_ANSWER]);
+    catch::<answers::TakesAnyApplicationsResult>(namesakes, &[OWN_ANSWER]);
+}
+
 fn ordered() -> Setup {
     Setup {
         keys: 2,

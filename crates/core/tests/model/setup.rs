@@ -35,6 +35,8 @@ pub(crate) struct Setup {
     pub(crate) pairs: bool,
     /// Whether claims carry a fingerprint of the payload.
     pub(crate) fingerprints: bool,
+    /// Whether each payload is the work of an application of its own.
+    pub(crate) applications: bool,
     /// Whether the keys are one order group of one batch: each is taken after the one before it.
     pub(crate) ordered: bool,
     /// Whether workers die of the first key's handler only, and of nothing else.
@@ -120,6 +122,7 @@ impl Setup {
             waits: false,
             pairs: false,
             fingerprints: false,
+            applications: false,
             ordered: false,
             poison: false,
             deadline: Deadline::Never,

@@ -5,7 +5,7 @@ use std::{marker::PhantomData, time::Duration};
 use lambda_idempotency_core::admission::{Claim, Held};
 
 use crate::{
-    packed::{Payload, Token, at, fingerprint_of, owner_of},
+    packed::{Payload, Token, application_of, at, fingerprint_of, owner_of},
     properties::name_of,
     setup::{SKEW, Setup},
     state::{Call, Flaw, KeyWorld},
@@ -69,6 +69,7 @@ pub(crate) fn claim(setup: &Setup, token: Token, lease: u8, payload: Payload) ->
         retention: seconds(setup.retention),
         skew: seconds(SKEW),
         fingerprint: setup.fingerprints.then(|| fingerprint_of(payload)),
+        application: setup.applications.then(|| application_of(payload)),
     }
 }
 

@@ -71,7 +71,9 @@ impl<P: Protocol> Step<'_, P> {
     /// What is known of earlier attempts is carried on: failures reported and owners vanished.
     fn check_history(&mut self, old: Option<Cell>, request: &Request) {
         let history = |cell: Option<Cell>| cell.map_or((0, 0), |c| (c.failures(), c.vanished()));
+        let own = |old: &Cell| request.record.is_none_or(|new| new.payload() == old.payload());
         let unsettled = old.filter(|old| old.in_progress());
+        let unsettled = unsettled.filter(|old| !self.setup.applications || own(old));
         let (failures, vanished) = history(unsettled);
         let expected = match request.intent {
             Intent::Claim => {

@@ -21,6 +21,7 @@ pub(crate) enum Event {
     FailureRemembered,
     Renewed,
     Mismatched,
+    MetForeign,
     Coalesced,
     LaterInBatch,
     WaitedForResult,
@@ -37,7 +38,7 @@ pub(crate) enum Event {
 }
 
 /// All of them.
-pub(crate) const EVENTS: [Event; 29] = [
+pub(crate) const EVENTS: [Event; 30] = [
     Event::Replayed,
     Event::Busy,
     Event::TakenOverAfterCrash,
@@ -54,6 +55,7 @@ pub(crate) const EVENTS: [Event; 29] = [
     Event::FailureRemembered,
     Event::Renewed,
     Event::Mismatched,
+    Event::MetForeign,
     Event::Coalesced,
     Event::LaterInBatch,
     Event::WaitedForResult,

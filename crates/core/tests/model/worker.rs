@@ -166,6 +166,10 @@ impl<P: Protocol> Step<'_, P> {
                 self.setup.witness.saw(Event::Mismatched);
                 self.end(worker, call, Ended::Returned, now);
             }
+            Admission::Foreign { .. } => {
+                self.setup.witness.saw(Event::MetForeign);
+                self.end(worker, call, Ended::Returned, now);
+            }
         }
     }
 

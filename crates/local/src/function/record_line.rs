@@ -140,6 +140,8 @@ outcomes! {
     Busy = "busy",
     /// Its key is known with another payload.
     Mismatch = "mismatch",
+    /// Its key belongs to another application.
+    Foreign = "foreign",
     /// The handler, or the whole invocation, ran out of time.
     TimedOut = "timed_out",
     /// It went back to its source without being started.

@@ -190,6 +190,28 @@ pub async fn fingerprint_outlives_the_completion(store: &dyn Store) {
     assert_eq!(same, Admission::Replay(Some("1".into())), "the same payload has its answer");
 }
 
+/// A key belongs to the application that claimed it, for as long as its record counts: another one
+/// is neither answered by it nor takes it over.
+pub async fn another_application_is_refused_and_changes_nothing(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let of = |name: &str| {
+        let mut claim = claim(token(), now());
+        claim.application = Some(name.into());
+        claim
+    };
+    let foreign = Admission::Foreign { application: "billing".into() };
+    let held = hold(&slot, &of("billing"), now()).await;
+    let other = attempt(&slot, &of("shipping"), now().plus(secs(120))).await;
+    assert_eq!(other, foreign, "a claim that has lapsed is not taken over");
+    settle(&slot, &held, &complete("1"), now()).await;
+    let done = slot.read().await;
+    let other = attempt(&slot, &of("shipping"), now()).await;
+    assert_eq!(other, foreign, "work of another application is no answer");
+    slot.holds(done.as_ref(), "who is refused changes nothing").await;
+    let same = attempt(&slot, &of("billing"), now()).await;
+    assert_eq!(same, Admission::Replay(Some("1".into())), "its own application is answered");
+}
+
 /// A failure that is remembered is the answer to every later delivery, with all that was said of
 /// it, until it expires; then the key begins anew.
 pub async fn remembered_failure_is_the_answer_until_it_expires(store: &dyn Store) {

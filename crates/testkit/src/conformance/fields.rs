@@ -37,13 +37,14 @@ pub async fn every_optional_field_absent(store: &dyn Store) {
 
 /// With one optional field set, each in turn; and with one missing, each in turn.
 pub async fn each_optional_field_by_itself(store: &dyn Store) {
-    let set: [fn(&mut Record, &Record); 6] = [
+    let set: [fn(&mut Record, &Record); 7] = [
         |to, from| to.owner = from.owner,
         |to, from| to.last_owner = from.last_owner,
         |to, from| to.lease_until = from.lease_until,
         |to, from| to.fingerprint.clone_from(&from.fingerprint),
         |to, from| to.outcome.clone_from(&from.outcome),
         |to, from| to.error.clone_from(&from.error),
+        |to, from| to.application.clone_from(&from.application),
     ];
     let (full, bare) = (filled(), Record::new(Status::InProgress, now().plus(secs(3600))));
     for set in set {
@@ -64,6 +65,7 @@ fn filled() -> Record {
     record.fingerprint = Some(Fingerprint::new("1f3870be274f6c49b3e31a0c6728957f"));
     record.outcome = Some("{\"charged\":true}".into());
     record.error = Some("payments::Declined".into());
+    record.application = Some("payments-prod".into());
     record
 }
 

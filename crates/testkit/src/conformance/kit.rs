@@ -219,6 +219,7 @@ fn differing(actual: &Record, expected: &Record) -> String {
     check("fingerprint", actual.fingerprint == expected.fingerprint);
     check("outcome", actual.outcome == expected.outcome);
     check("error", actual.error == expected.error);
+    check("application", actual.application == expected.application);
     out
 }
 

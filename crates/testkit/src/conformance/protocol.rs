@@ -17,6 +17,7 @@ pub(super) fn claim(owner: Owner, now: Timestamp) -> Claim {
         retention: secs(3600),
         skew: secs(1),
         fingerprint: None,
+        application: None,
     }
 }
 

@@ -71,6 +71,7 @@ macro_rules! __scenarios {
                 at_its_last_instant_it_still_counts
                 completion_restarts_the_retention
                 fingerprint_outlives_the_completion
+                another_application_is_refused_and_changes_nothing
                 remembered_failure_is_the_answer_until_it_expires
                 what_is_gone_at_its_takeover_is_claimed_anew
                 expired_record_is_claimed_anew

@@ -87,6 +87,8 @@ mutants! {
         expired_record_is_found_under_absent a_key_lives_through_the_protocol
         late_failure_is_answered_with_the_successors_completion;
     ForgetsError: each_optional_field_by_itself unicode_text retried_remembering_is_done;
+    ForgetsApplication: each_optional_field_by_itself
+        another_application_is_refused_and_changes_nothing;
     CountsInAByte: counters;
     LeaseInSeconds: instants_keep_their_precision reads_see_the_latest_write;
     OutcomeReformatted: outcomes_byte_for_byte;

@@ -113,6 +113,7 @@ impl Mutant {
                 kept.fingerprint = kept.fingerprint.or_else(|| old.fingerprint.clone());
                 kept.outcome = kept.outcome.or_else(|| old.outcome.clone());
                 kept.error = kept.error.or_else(|| old.error.clone());
+                kept.application = kept.application.or_else(|| old.application.clone());
             }
             Bug::KeepsOldError if old.is_some_and(|old| old.error.is_some()) => {
                 kept.error = old.and_then(|old| old.error.clone());
@@ -136,6 +137,7 @@ impl Mutant {
             Bug::ForgetsFingerprint => kept.fingerprint = None,
             Bug::ForgetsOutcome => kept.outcome = None,
             Bug::ForgetsError => kept.error = None,
+            Bug::ForgetsApplication => kept.application = None,
             Bug::CountsInAByte => kept.failures &= 0xff,
             Bug::LeaseInSeconds => {
                 kept.lease_until = kept.lease_until.map(|l| Timestamp::from_secs(l.as_secs()));

@@ -3,7 +3,7 @@
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held, Settled, Settlement, admit},
     clock::Timestamp,
-    record::Record,
+    record::{Record, Status},
 };
 
 use crate::protocol::Protocol;
@@ -46,6 +46,36 @@ impl Protocol for TakesAnyResult {
     ) -> Settled {
         let mut held = held.clone();
         held.claim.fingerprint = found.and_then(|found| found.fingerprint.clone());
+        held.settled(settlement, found, now)
+    }
+}
+
+/// Answers a delivery from the record of its key, whichever application that belongs to.
+pub(crate) struct AnswersAnyApplication;
+
+impl Protocol for AnswersAnyApplication {
+    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+        match (admit(claim, found, now), found) {
+            (Admission::Foreign { .. }, Some(found)) if found.status == Status::Completed => {
+                Admission::Replay(found.outcome.clone())
+            }
+            (other, _) => other,
+        }
+    }
+}
+
+/// Takes the result of another application's claim for its own.
+pub(crate) struct TakesAnyApplicationsResult;
+
+impl Protocol for TakesAnyApplicationsResult {
+    fn settled(
+        held: &Held,
+        settlement: &Settlement,
+        found: Option<&Record>,
+        now: Timestamp,
+    ) -> Settled {
+        let mut held = held.clone();
+        held.claim.application = found.and_then(|found| found.application.clone());
         held.settled(settlement, found, now)
     }
 }
