@@ -6,7 +6,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     failure::Failure,
     key::{ExpressionError, SecretError},
-    outcome::Rejection,
+    outcome::{Foreign, Rejection},
     producer::RecipeError,
     store::StoreError,
 };
@@ -26,6 +26,25 @@ pub enum ConfigError {
     DuplicateName {
         /// The name.
         name: Arc<str>,
+    },
+    /// One name is used for two things in one process, whose keys would be the same.
+    #[error(
+        "operation `{name}` is used for {} and for {}, which would be taken for the same work; give \
+         one of them another name", .places[0], .places[1]
+    )]
+    NameInUse {
+        /// The name.
+        name: Arc<str>,
+        /// What it is used for.
+        places: [&'static str; 2],
+    },
+    /// The application has a name that records cannot bear.
+    #[error("{name:?} (from {from}) cannot name an application: 1 to 128 visible ASCII characters")]
+    Application {
+        /// The name.
+        name: Arc<str>,
+        /// Where it is from.
+        from: &'static str,
     },
     /// An operation for several sources, of which none is named.
     #[error(
@@ -369,6 +388,19 @@ pub enum RunError {
     /// The key was used with another payload.
     #[error("the key was used before with another payload; use a new key, or the same payload")]
     Mismatch,
+    /// The key belongs to another application, with an operation of the same name in the same store.
+    #[error("{0}")]
+    Foreign(Foreign),
+    /// The call was made by the function of the same operation for the same key, and would wait for
+    /// itself.
+    #[error(
+        "operation `{operation}` is called inside itself for the same key, and would wait for itself; \
+         give the inner work another operation name"
+    )]
+    Nested {
+        /// The operation.
+        operation: Arc<str>,
+    },
     /// The payload has no key, or cannot be read.
     #[error("{0}")]
     Rejected(Rejection),
@@ -411,6 +443,8 @@ impl RunError {
             Self::Remembered { .. } => "Remembered",
             Self::Busy { .. } => "InProgress",
             Self::Mismatch => "Mismatch",
+            Self::Foreign(_) => "Foreign",
+            Self::Nested { .. } => "Nested",
             Self::Rejected(_) | Self::Unserializable => "Rejected",
             Self::Store(_) => "Store",
             Self::OutOfTime => "OutOfTime",

@@ -26,6 +26,7 @@ use crate::{
     delivery::Extraction,
     error::{ConfigError, InvocationError},
     handler::{ErasedHandler, Handler, Typed},
+    names::Names,
     operation::{Operation, Place, Prepared},
     source::{Event, Record, Source, unwrap},
     sources::{Member, Sources},
@@ -69,6 +70,7 @@ struct Shares<'f, 'e> {
 #[must_use]
 pub struct FunctionBuilder {
     engine: Engine,
+    names: Names,
     routes: Vec<Draft>,
     otherwise: Option<Otherwise>,
     /// The first mistake that was met before `build`.
@@ -103,8 +105,8 @@ impl Route {
 }
 
 impl FunctionBuilder {
-    pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine, routes: Vec::new(), otherwise: None, mistake: None }
+    pub(crate) fn new(engine: Engine, names: Names, mistake: Option<ConfigError>) -> Self {
+        Self { engine, names, routes: Vec::new(), otherwise: None, mistake }
     }
 
     /// Handles every other event, without protection against duplicates.
@@ -188,7 +190,7 @@ impl FunctionBuilder {
     ///
     /// # Errors
     /// Any mistake in an operation; a setting that has no effect for its source; two registrations of
-    /// one name; [several sources](Self::sources) of one operation whose keys can never agree; an
+    /// one name, or a name that is used for something else; [several sources](Self::sources) of one operation whose keys can never agree; an
     /// operation behind another that takes all of its events; no source at all.
     pub fn build(self) -> Result<Function, ConfigError> {
         if let Some(mistake) = self.mistake {
@@ -221,6 +223,9 @@ impl FunctionBuilder {
                     before: Arc::clone(&before.prepared.name),
                 });
             }
+        }
+        for route in &routes {
+            self.names.take(&route.prepared.name, Place::Source(route.source.name()))?;
         }
         // What takes anything is asked last.
         routes.sort_by_key(|route| route.source.takes_anything());

@@ -17,10 +17,12 @@ use lambda_runtime::Context;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
+    application,
     call::Invoked,
     error::{ConfigError, RunError},
     function::{FunctionBuilder, deadline},
-    operation::{Operation, Place},
+    names::Names,
+    operation::{Operation, Place, Prepared},
     run::{self, EventLayer, Run, Task},
 };
 
@@ -49,19 +51,71 @@ const SHOW_ERROR_MESSAGES: &str = "IDEMPOTENCY_LOG_ERROR_MESSAGES";
 #[derive(Clone)]
 pub struct Idempotency {
     engine: Engine,
+    names: Names,
+    /// A mistake in the application's name.
+    mistake: Option<ConfigError>,
 }
 
 impl Idempotency {
-    /// Remembers in `store`, and reports to the log: see [`with_observer`](Self::with_observer).
+    /// Remembers in `store`, as the [application](Self::application) that the environment names, and
+    /// reports to the log: see [`with_observer`](Self::with_observer).
     #[must_use]
     pub fn new(store: impl Store) -> Self {
-        Self { engine: Engine::new(store).with_observer(observer()) }
+        let engine = Engine::new(store).with_observer(observer());
+        let new = Self { engine, names: Names::default(), mistake: None };
+        new.named(application::from_environment())
+    }
+
+    /// Names the application, in place of the environment variable `IDEMPOTENCY_APPLICATION` or, where
+    /// that is not set, the name of the Lambda function (`AWS_LAMBDA_FUNCTION_NAME`). 1 to 128 visible
+    /// ASCII characters; any other name is refused when a function is built.
+    ///
+    /// The records of a key bear the name, and count for applications of that name alone: another one
+    /// with an operation of the same name in the same table gets its deliveries back
+    /// ([`Outcome::Foreign`](crate::Outcome::Foreign)), rather than have them acknowledged for work
+    /// that was not its own.
+    ///
+    /// **Set it where functions of different names do the same work**: one that was renamed, two stacks
+    /// of a blue/green deployment, two that hand over from one to the other. Give both the name that
+    /// the records bear already. It is not part of any key, so nothing is forgotten; versions and
+    /// aliases of a function share its name, and need nothing.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Idempotency, MemoryStore};
+    ///
+    /// // In the function `orders-v2`, which takes over from `orders`:
+    /// let idempotency = Idempotency::new(MemoryStore::new()).application("orders");
+    /// ```
+    ///
+    /// A program without a name (outside Lambda, with neither set) gets back what any named application
+    /// has claimed, and its own records are anybody's: name it.
+    #[must_use]
+    pub fn application(self, name: impl Into<Arc<str>>) -> Self {
+        let name = application::checked(name.into(), "`.application(..)`");
+        self.named(name.map(Some))
+    }
+
+    fn named(mut self, name: Result<Option<Arc<str>>, ConfigError>) -> Self {
+        match name {
+            Ok(name) => {
+                self.engine = self.engine.with_application(name);
+                self.mistake = None;
+            }
+            Err(mistake) => self.mistake = Some(mistake),
+        }
+        self
+    }
+
+    /// Whether an operation may be used in this place.
+    fn allow(&self, operation: &Prepared, place: Place) -> Result<(), ConfigError> {
+        self.mistake.clone().map_or(Ok(()), Err)?;
+        self.names.take(&operation.name, place)
     }
 
     /// Reads time from another clock; for tests.
     #[must_use]
     pub fn with_clock(self, clock: impl Clock) -> Self {
-        Self { engine: self.engine.with_clock(clock) }
+        Self { engine: self.engine.with_clock(clock), ..self }
     }
 
     /// Reports to another observer. Default: a [`TracingObserver`], which logs of a handler's error its
@@ -80,7 +134,7 @@ impl Idempotency {
     /// ```
     #[must_use]
     pub fn with_observer(self, observer: impl Observer) -> Self {
-        Self { engine: self.engine.with_observer(observer) }
+        Self { engine: self.engine.with_observer(observer), ..self }
     }
 
     /// How much this process remembers of completed keys, to answer their duplicates without asking the
@@ -98,7 +152,7 @@ impl Idempotency {
     /// ```
     #[must_use]
     pub fn with_cache(self, cache: Cache) -> Self {
-        Self { engine: self.engine.with_cache(cache) }
+        Self { engine: self.engine.with_cache(cache), ..self }
     }
 
     /// A function for several sources, each with its own operation and handler.
@@ -117,7 +171,7 @@ impl Idempotency {
     /// # }
     /// ```
     pub fn function(&self) -> FunctionBuilder {
-        FunctionBuilder::new(self.engine.clone())
+        FunctionBuilder::new(self.engine.clone(), self.names.clone(), self.mistake.clone())
     }
 
     /// A layer around a service of whole events, which returns the first result to later events of
@@ -147,7 +201,9 @@ impl Idempotency {
     /// A mistake in the operation; a setting that is for event sources only, such as
     /// [`from_queue`](Operation::from_queue).
     pub fn event<T>(&self, operation: &Operation) -> Result<EventLayer<T>, ConfigError> {
-        EventLayer::new(self.engine.clone(), operation)
+        let layer = EventLayer::new(self.engine.clone(), operation)?;
+        self.allow(&*operation.prepared()?, Place::Event)?;
+        Ok(layer)
     }
 
     /// A layer around a service of HTTP requests, which answers a request that comes again with the
@@ -159,7 +215,9 @@ impl Idempotency {
     /// [`from_queue`](Operation::from_queue).
     #[cfg(feature = "http")]
     pub fn http(&self, operation: &Operation) -> Result<crate::http::HttpLayer, ConfigError> {
-        crate::http::HttpLayer::new(self.engine.clone(), operation)
+        let layer = crate::http::HttpLayer::new(self.engine.clone(), operation)?;
+        self.allow(&*operation.prepared()?, Place::Http)?;
+        Ok(layer)
     }
 
     /// Calls `function` once per key of `payload`; later calls with that key get its result.
@@ -254,11 +312,13 @@ impl Idempotency {
     /// or its retention is over.
     ///
     /// The operation names its key as a part of the payload, and so has to be told of it again; tenants
-    /// have no part in it. One consistent read of the store, of at most 5 seconds.
+    /// have no part in it. Where another function does the work, read it with
+    /// [that function's name](Self::application). One consistent read of the store, of at most 5 seconds.
     ///
     /// # Errors
     /// [`Busy`](RunError::Busy) while the work is in progress; [`Remembered`](RunError::Remembered) if
-    /// it failed permanently; [`ResultLost`](RunError::ResultLost) if it is done and its result was not
+    /// it failed permanently; [`Foreign`](RunError::Foreign) if another application did it;
+    /// [`ResultLost`](RunError::ResultLost) if it is done and its result was not
     /// kept, or is not of type `R`; [`Rejected`](RunError::Rejected) if the payload has no key;
     /// [`Config`](RunError::Config) if the key cannot be computed from a payload;
     /// [`Store`](RunError::Store) if the store does not answer.
@@ -271,6 +331,7 @@ impl Idempotency {
         R: DeserializeOwned,
         P: Serialize + ?Sized,
     {
+        self.mistake.clone().map_or(Ok(()), Err)?;
         let producer = operation.producer()?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let key = producer.key(&payload).map_err(|error| match error {
@@ -284,6 +345,9 @@ impl Idempotency {
             Admission::Remembered { error, .. } => Err(RunError::Remembered { error }),
             Admission::Busy { until } => Err(RunError::Busy { until }),
             Admission::Mismatch => Err(RunError::Mismatch),
+            Admission::Foreign { application } => {
+                Err(RunError::Foreign(self.engine.foreign(&prepared.name, application)))
+            }
             Admission::Try { .. } | Admission::Won(_) => Ok(None),
         }
     }
@@ -304,6 +368,7 @@ impl Idempotency {
     {
         let prepared = operation.prepared()?;
         operation.fits(Place::Run)?;
+        self.allow(&prepared, Place::Run)?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let record = RecordId::new("call", operation.name());
         let task = Task { record, payload: &payload, tenant, deadline, invoked };

@@ -71,6 +71,7 @@
 //! panic = "unwind"
 //! ```
 
+mod application;
 mod bad_record;
 mod busy;
 mod call;
@@ -83,6 +84,8 @@ mod handler;
 pub mod http;
 mod idempotency;
 pub mod inspect;
+mod names;
+mod nested;
 mod operation;
 mod records;
 mod routes;
@@ -120,7 +123,7 @@ pub use lambda_idempotency_core::{
     },
     memory::MemoryStore,
     observe::{Observer, Report, Silent, TracingObserver},
-    outcome::{DivertReason, Kept, NotStarted, Outcome, Rejection},
+    outcome::{DivertReason, Foreign, Kept, NotStarted, Outcome, Rejection},
     policy::{Conflict, Lease, MissingKey, OnFailure, OnOutage, OnTimeout, Remembered},
     process::Cache,
     producer,

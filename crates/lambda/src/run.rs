@@ -28,6 +28,7 @@ use crate::{
     error::{InvocationError, RunError},
     function::deadline,
     handler::decode,
+    nested,
     operation::{Operation, Place, Prepared},
     source::{Event, Shape},
 };
@@ -86,6 +87,8 @@ where
             Ok(json.map_or(Returned::Unserializable, |json| Returned::Value(json.into())))
         })
     });
+    let mut policy = operation.policy.clone();
+    policy.conflict = operation.conflict.unwrap_or(policy.conflict);
     let extraction = Extraction { operation, tenant: task.tenant };
     let identity = if operation.names_key() { None } else { not_a_key(task.payload).map(Err) };
     let texts = Texts { payload: task.payload, record: task.payload, identity };
@@ -93,8 +96,16 @@ where
     if let Work::Reject(rejection) = work {
         return Err(RunError::Rejected(rejection));
     }
-    let mut policy = operation.policy.clone();
-    policy.conflict = operation.conflict.unwrap_or(policy.conflict);
+    let work = match work {
+        Work::Keyed { key, fingerprint, payload, job } => {
+            let place = nested::Place::new(engine, &key);
+            if place.is_entered() {
+                return Err(RunError::Nested { operation: Arc::clone(&operation.name) });
+            }
+            Work::Keyed { key, fingerprint, payload, job: place.around(job) }
+        }
+        other => other,
+    };
     let batch = Batch {
         operation: &operation.name,
         deliveries: vec![Delivery {
@@ -141,6 +152,7 @@ fn answer<R: DeserializeOwned>(
         (Outcome::Remembered { error, .. }, _) => Err(RunError::Remembered { error }),
         (Outcome::Busy { until }, _) => Err(RunError::Busy { until }),
         (Outcome::Mismatch, _) => Err(RunError::Mismatch),
+        (Outcome::Foreign(foreign), _) => Err(RunError::Foreign(foreign)),
         (Outcome::Rejected(rejection), _) => Err(RunError::Rejected(rejection)),
         (Outcome::Unavailable(error), _) => Err(RunError::Store(error)),
         (Outcome::Fenced, _) => Err(RunError::Fenced),

@@ -101,6 +101,13 @@ impl Problem {
                 "The key was used with another request",
                 "Use a new key for a new request, or send the first request unchanged.",
             ),
+            // Whose key it is concerns the operator, who finds it in the log.
+            Outcome::Foreign(_) => Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "foreign",
+                "The request was not processed",
+                "The server is set up in a way in which it cannot tell whether it was processed before.",
+            ),
             Outcome::Rejected(rejection) => {
                 Self::key("The request has no usable idempotency key", rejection.to_string())
             }

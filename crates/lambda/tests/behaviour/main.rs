@@ -45,4 +45,5 @@ mod support_streams;
 mod unknown_events;
 mod views;
 mod whole_records;
+mod whose_work;
 mod windows;

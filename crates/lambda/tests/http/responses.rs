@@ -48,6 +48,19 @@ async fn a_second_one_during_the_first_is_told_to_come_back() {
     assert_eq!(world.calls(), 1);
 }
 
+/// Whose key it is concerns the operator, and is in the log.
+#[tokio::test]
+async fn a_request_of_another_application_is_not_answered() {
+    let world = World::new();
+    let of = |name: &str| world.idempotency().application(name).http(&charges()).unwrap();
+    world.answer(&of("billing"), post("k-1", "EUR 5.00")).await;
+    let refused = world.answer(&of("shipping"), post("k-1", "EUR 5.00")).await;
+    assert_eq!((refused.status, refused.replayed), (500, false));
+    assert!(refused.body.contains("#foreign") && !refused.body.contains("billing"));
+    assert_eq!(world.calls(), 1);
+    assert!(world.answer(&of("billing"), post("k-1", "EUR 5.00")).await.replayed);
+}
+
 #[tokio::test]
 async fn another_request_with_the_same_key_is_a_mismatch() {
     let world = World::new();

@@ -44,12 +44,12 @@ impl World {
         }
     }
 
+    pub(crate) fn idempotency(&self) -> Idempotency {
+        Idempotency::new(self.store.clone()).with_clock(self.clock.clone()).with_observer(Silent)
+    }
+
     pub(crate) fn layer(&self, operation: &Operation) -> HttpLayer {
-        Idempotency::new(self.store.clone())
-            .with_clock(self.clock.clone())
-            .with_observer(Silent)
-            .http(operation)
-            .unwrap()
+        self.idempotency().http(operation).unwrap()
     }
 
     pub(crate) fn calls(&self) -> usize {

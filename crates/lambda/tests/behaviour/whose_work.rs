@@ -1,0 +1,261 @@
+//! Whose work a key is: of another application, of another use of the name, of a call around this one.
+
+use std::time::Duration;
+
+use lambda_idempotency::{
+    Call, ConfigError, Conflict, Failure, Foreign, Idempotency, Operation, Remembered, RunError,
+};
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, diagnostic, order, serve};
+
+fn process() -> Operation {
+    Operation::new("process").key("id")
+}
+
+impl World {
+    fn application(&self, name: &str) -> Idempotency {
+        self.idempotency().application(name)
+    }
+}
+
+fn foreign(ours: Option<&str>) -> impl Fn(&Foreign) -> bool {
+    move |foreign| {
+        (&*foreign.operation, &*foreign.theirs, foreign.ours.as_deref())
+            == ("process", "billing", ours)
+    }
+}
+
+/// Billing and shipping on one table, both with `process` by `orderId`.
+#[tokio::test]
+async fn work_of_another_application_is_no_answer() {
+    let world = World::new();
+    let billing = world.application("billing").sqs(process(), world.handler()).unwrap();
+    let shipping = world.application("shipping").sqs(process(), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "")]);
+    assert!(world.returned(&billing, &event).await.is_empty());
+    for _ in 0..2 {
+        assert_eq!(world.returned(&shipping, &event).await, ["m-1"], "it goes back");
+    }
+    assert_eq!(world.ledger.total(), 1);
+    assert!(world.returned(&billing, &event).await.is_empty(), "and billing is as it was");
+    assert_eq!(world.ledger.total(), 1);
+    world.clock.advance(Duration::from_hours(25));
+    assert!(world.returned(&shipping, &event).await.is_empty(), "what has expired is nobody's");
+    assert_eq!(world.ledger.total(), 2);
+}
+
+/// No policy that acknowledges without the work being done means the work of others.
+#[tokio::test]
+async fn no_policy_acknowledges_it() {
+    let world = World::new();
+    let lenient = || process().on_conflict(Conflict::Skip).on_remembered(Remembered::Acknowledge);
+    let billing = world.application("billing").sqs(process(), world.handler()).unwrap();
+    let shipping = world.application("shipping").sqs(lenient(), world.handler()).unwrap();
+    for (message, id, fate) in
+        [("m-1", "failed", "fail"), ("m-2", "given up", "give up"), ("m-3", "stopped", "sleep")]
+    {
+        let event = batch([order(message, id, fate)]);
+        assert_eq!(world.returned(&billing, &event).await, [message], "{id}");
+        let event = batch([order(message, id, "")]);
+        assert_eq!(world.returned(&shipping, &event).await, [message], "{id}");
+    }
+    assert_eq!(world.ledger.total(), 0);
+}
+
+#[tokio::test]
+async fn the_refusal_names_both_and_what_to_do() {
+    let world = World::new();
+    let charge = async |_: Call| Ok::<_, Failure>(1);
+    let payment = json!({ "id": "s3cr3t" });
+    let billing = world.application("billing");
+    billing.run(&process(), &payment, None, charge).await.unwrap();
+    for (other, ours) in
+        [(world.application("shipping"), Some("shipping")), (world.idempotency(), None)]
+    {
+        let refused = other.run(&process(), &payment, None, charge).await.unwrap_err();
+        assert!(matches!(&refused, RunError::Foreign(it) if foreign(ours)(it)), "{refused}");
+        assert!(!refused.is_transient());
+        let (kind, text) = diagnostic(refused.into());
+        assert_eq!(kind, "Idempotency.Foreign");
+        for part in [
+            "`billing`",
+            ours.unwrap_or("without a name"),
+            "`process`",
+            ".application(\"billing\")",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("s3cr3t"), "{text}");
+    }
+}
+
+/// A function that was renamed, and both of a blue/green deployment, go on with one name.
+#[tokio::test]
+async fn one_name_in_two_functions_is_one_application() {
+    let world = World::new();
+    let old = world.application("orders").sqs(process(), world.handler()).unwrap();
+    let new = world.application("orders-v2").application("orders");
+    let new = new.sqs(process(), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "")]);
+    for function in [&old, &new, &old] {
+        assert!(world.returned(function, &event).await.is_empty());
+    }
+    assert_eq!(world.ledger.total(), 1);
+}
+
+/// Those of earlier versions, and of Powertools.
+#[tokio::test]
+async fn records_without_a_name_are_anybodys() {
+    let world = World::new();
+    let charge = async |_: Call| Ok::<_, Failure>(1);
+    let payment = json!({ "id": "a" });
+    world.idempotency().run(&process(), &payment, None, charge).await.unwrap();
+    let run = world.application("billing").run(&process(), &payment, None, charge).await.unwrap();
+    assert!(run.replayed);
+}
+
+#[tokio::test]
+async fn a_name_that_records_cannot_bear_does_not_start() {
+    let world = World::new();
+    let bad = || world.application("two words");
+    let refused = |error: &ConfigError| matches!(error, ConfigError::Application { .. });
+    assert!(refused(&bad().sqs(process(), world.handler()).err().unwrap()));
+    assert!(refused(&bad().event::<Value>(&process()).err().unwrap()));
+    let run = bad().run(&process(), &json!({ "id": 1 }), None, async |_| Ok::<_, Failure>(1)).await;
+    assert!(matches!(run, Err(RunError::Config(error)) if refused(&error)));
+    assert!(bad().application("shop").sqs(process(), world.handler()).is_ok(), "put right");
+}
+
+/// In a process of its own, since the environment belongs to all tests of this one.
+#[test]
+fn the_function_names_the_application_unless_a_variable_does() {
+    for (function, variable, expected) in [
+        (None, None, ""),
+        (Some("orders-v2"), None, "orders-v2"),
+        (Some("orders-v2"), Some("orders"), "orders"),
+        (Some("orders-v2"), Some(""), "refused"),
+    ] {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "whose_work::child", "--ignored", "--test-threads=1"]);
+        child.env_remove("AWS_LAMBDA_FUNCTION_NAME").env_remove("IDEMPOTENCY_APPLICATION");
+        child.envs(function.map(|name| ("AWS_LAMBDA_FUNCTION_NAME", name)));
+        child.envs(variable.map(|name| ("IDEMPOTENCY_APPLICATION", name)));
+        let output = child.env("BEHAVIOUR_EXPECTED", expected).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{expected}: {text}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "run by `the_function_names_the_application_unless_a_variable_does`"]
+async fn child() {
+    let world = World::new();
+    let charge = async |_: Call| Ok::<_, Failure>(1);
+    let run = world.idempotency().run(&process(), &json!({ "id": 1 }), None, charge).await;
+    let expected = std::env::var("BEHAVIOUR_EXPECTED").unwrap();
+    if expected == "refused" {
+        let text = run.unwrap_err().to_string();
+        assert!(text.contains("IDEMPOTENCY_APPLICATION"), "{text}");
+        return;
+    }
+    run.unwrap();
+    // Another application is told what name the record bears.
+    let charge = async |_: Call| Ok::<_, Failure>(1);
+    let run =
+        world.application("somebody-else").run(&process(), &json!({ "id": 1 }), None, charge).await;
+    match run {
+        Err(RunError::Foreign(foreign)) => assert_eq!(&*foreign.theirs, expected),
+        other => assert!(expected.is_empty() && other.unwrap().replayed),
+    }
+}
+
+/// A record, a whole event and a call are three things; each may be used again as what it is.
+#[tokio::test]
+async fn a_name_is_used_for_one_thing_in_a_process() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let run = |idempotency: Idempotency, id: u32| async move {
+        let payload = json!({ "id": id });
+        idempotency.run(&process(), &payload, None, async |_| Ok::<_, Failure>(1)).await
+    };
+    let used = |error: &ConfigError| matches!(error, ConfigError::NameInUse { .. });
+
+    for _ in 0..2 {
+        idempotency.sqs(process(), world.handler()).unwrap();
+    }
+    idempotency.sns(process(), world.handler()).unwrap();
+    let error = idempotency.event::<Value>(&process()).err().unwrap();
+    assert!(used(&error), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("records") && text.contains("`.event(..)`"), "{text}");
+    let error = run(idempotency.clone(), 1).await.unwrap_err();
+    assert!(matches!(&error, RunError::Config(error) if used(error)), "{error}");
+    assert_eq!(world.store.write_calls(), 0, "found before anything is claimed");
+
+    let idempotency = world.idempotency();
+    run(idempotency.clone(), 1).await.unwrap();
+    run(idempotency.clone(), 2).await.unwrap();
+    assert!(used(&idempotency.sqs(process(), world.handler()).err().unwrap()));
+    idempotency.event::<Value>(&Operation::new("another").key("id")).unwrap();
+}
+
+/// It would wait for itself, each time until its deadline, and end in the dead-letter queue.
+#[tokio::test]
+async fn a_call_inside_itself_fails_at_once() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let inner = idempotency.clone();
+    let charge = async |id: u32| {
+        let one = async |_: Call| Ok::<_, Failure>(id);
+        inner.run(&process(), &json!({ "id": id }), None, one).await
+    };
+    let nested = async |_: Call| {
+        tokio::task::yield_now().await;
+        let refused = charge(1).await.unwrap_err();
+        assert!(matches!(&refused, RunError::Nested { operation } if &**operation == "process"));
+        assert!(!refused.is_transient());
+        Ok::<_, Failure>(charge(2).await?.value)
+    };
+    let run = idempotency.run(&process(), &json!({ "id": 1 }), None, nested).await.unwrap();
+    assert_eq!(run.value, 2, "another key is other work");
+    assert_eq!(world.store.write_calls(), 4, "two keys, each claimed and completed");
+    // Once the outer call has ended, it is a duplicate like any other.
+    assert!(charge(1).await.unwrap().replayed);
+}
+
+/// Nor is a panic, a drop or another store taken for being inside.
+#[tokio::test]
+async fn only_the_very_call_is_inside() {
+    let (world, other) = (World::new(), World::new());
+    let payload = json!({ "id": 1 });
+    let elsewhere = other.idempotency();
+    let across = async |_: Call| {
+        let run = elsewhere.run(&process(), &payload, None, async |_| Ok::<_, Failure>(1)).await;
+        Ok::<_, Failure>(run?.value)
+    };
+    let idempotency = world.idempotency();
+    idempotency.run(&process(), &payload, None, across).await.unwrap();
+
+    let payload = json!({ "id": 2 });
+    let panics = async |_: Call| -> Result<u32, Failure> { panic!("no luck") };
+    idempotency.run(&process(), &payload, None, panics).await.unwrap_err();
+    let run = idempotency.run(&process(), &payload, None, async |_| Ok::<_, Failure>(1)).await;
+    assert_eq!(run.unwrap().value, 1);
+}
+
+#[tokio::test]
+async fn an_event_of_another_application_is_an_error() {
+    use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
+    let world = World::new();
+    let charge = async |_: LambdaEvent<Value>| Ok::<_, std::io::Error>("charged".to_owned());
+    let service = |name: &str| {
+        ServiceBuilder::new()
+            .layer(world.application(name).event::<Value>(&process()).unwrap())
+            .service(service_fn(charge))
+    };
+    let event = r#"{"id":"a"}"#;
+    serve(service("billing"), event, world.context()).await.unwrap();
+    let refused = serve(service("shipping"), event, world.context()).await.unwrap_err();
+    assert_eq!(diagnostic(refused).0, "Idempotency.Foreign");
+}
