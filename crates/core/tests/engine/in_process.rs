@@ -6,7 +6,7 @@ use futures_util::future::{join, join_all};
 use lambda_idempotency_core::{clock::Clock, policy::Conflict, process::Cache};
 use lambda_idempotency_testkit::crashing::{crash_points, drop_after};
 
-use crate::support::{Rec, START, World, failing, labels, ok, rec, slow};
+use crate::support::{Rec, START, World, declining, failing, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -67,6 +67,17 @@ async fn if_the_leader_fails_the_next_one_tries() {
     let failed = outcomes.iter().filter(|outcome| **outcome == "failed").count();
     // A first claim and a release; then a claim that loses, a takeover and a release each.
     assert_eq!(world.requests(), 2 + 3 * failed);
+}
+
+#[tokio::test]
+async fn if_the_leader_turns_its_delivery_away_the_next_one_tries() {
+    let mut world = World::yielding();
+    world.policy.max_failures = Some(1);
+    let invocations = [vec![declining("a")], vec![ok("a")], vec![ok("a")]];
+    let mut outcomes = at_once(&world, invocations).await.concat();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, ["declined", "executed", "replayed"]);
+    world.ledger.assert_once("a");
 }
 
 #[tokio::test]
