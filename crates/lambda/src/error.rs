@@ -183,6 +183,18 @@ pub enum ConfigError {
         /// The operation.
         operation: Arc<str>,
     },
+    /// An expression for requests looks at a record, and they have none.
+    #[error(
+        "{what} of operation `{operation}` looks at the record around the payload, and a request of \
+         `.http(..)` has none: the expression sees the body; write it without `record`, or name the \
+         header that holds the key with `.header(..)` of the layer"
+    )]
+    NoRecord {
+        /// The operation.
+        operation: Arc<str>,
+        /// Which of its expressions.
+        what: &'static str,
+    },
     /// Functions for expressions that nothing calls.
     #[error(
         "operation `{operation}` has `.functions(..)` without effect: {why}; \

@@ -183,8 +183,11 @@ pub fn invocation(
     let Some(source) = source::ALL.iter().find(|source| source.recognises(&event, reading)) else {
         return Ok(Vec::new());
     };
-    // Of a list of events, those that are the operation's.
-    let (event, _) = source.divide(event, reading);
+    let event = match operation {
+        // Of a list of events, those that are the operation's.
+        Some(operation) => source.divide(event, operation).0,
+        None => event,
+    };
     let records = unwrap(source.records(&event, reading), reading);
     let tenant = context.tenant_id.as_deref();
     let extraction = prepared.as_deref().map(|operation| Extraction { operation, tenant });

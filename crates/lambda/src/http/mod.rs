@@ -90,6 +90,9 @@ impl HttpLayer {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, ConfigError> {
         let prepared = operation.prepared()?;
         operation.fits(Place::Http)?;
+        if let Some(what) = prepared.sees_record() {
+            return Err(ConfigError::NoRecord { operation: Arc::clone(&prepared.name), what });
+        }
         Ok(Self(Arc::new(Settings {
             engine,
             operation: prepared,

@@ -125,6 +125,12 @@ impl Spoken {
         KeyPath { view: self.key.view, expression: self.key.text.to_string() }
     }
 
+    /// What the fingerprint is taken from, if the operation has one.
+    #[cfg(feature = "http")]
+    pub(super) fn fingerprint_view(&self) -> Option<View> {
+        self.fingerprint.as_ref().map(|place| place.view)
+    }
+
     /// The key's expression.
     pub(crate) fn key_text(&self) -> Arc<str> {
         Arc::clone(&self.key.text)

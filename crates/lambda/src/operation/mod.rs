@@ -106,6 +106,18 @@ impl Prepared {
         self.spoken.is_some() || self.key.is_some()
     }
 
+    /// Which expression looks at the record around a payload, if one does.
+    #[cfg(feature = "http")]
+    pub(crate) fn sees_record(&self) -> Option<&'static str> {
+        let fingerprint = match &self.spoken {
+            Some(spoken) => spoken.fingerprint_view(),
+            None => self.fingerprint.as_ref().map(|path| path.view),
+        };
+        let key = self.key_path().map(|path| path.view);
+        let views = [("key", key), ("fingerprint", fingerprint)];
+        views.into_iter().find(|(_, view)| *view == Some(View::Record)).map(|(what, _)| what)
+    }
+
     /// Where the key is looked for; `None` is the default key.
     pub(crate) fn key_path(&self) -> Option<KeyPath> {
         let own = |path: &Path| KeyPath {

@@ -54,9 +54,7 @@ impl Source for EventBridge {
     /// A list may mix events of several kinds. One of the operation's is enough: see
     /// [`divide`](Self::divide).
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        let events = events(event);
-        events.iter().all(|event| is_bus_event(event))
-            && events.iter().any(|event| takes(event, operation))
+        events(event).iter().any(|event| takes(event, operation))
     }
 
     fn divide<'e>(
@@ -74,11 +72,6 @@ impl Source for EventBridge {
 
 fn events<'a, 'e>(event: &'a Event<'e>) -> &'a [&'e RawValue] {
     event.items.as_deref().unwrap_or_else(|| slice::from_ref(&event.raw))
-}
-
-fn is_bus_event(event: &RawValue) -> bool {
-    let event: BusEvent<'_> = object(Some(event));
-    text(event.detail_type).is_some() && text(event.source).is_some()
 }
 
 /// Whether an event is of the kind that the operation takes.
@@ -99,7 +92,9 @@ pub(super) fn in_envelope(raw: &RawValue) -> Option<Record<'_>> {
 
 fn read(raw: &RawValue) -> Record<'_> {
     let event: BusEvent<'_> = object(Some(raw));
-    let id = id(event.id);
+    // The `id` of anything else may be an application's, and is not for errors.
+    let is_event = event.detail_type.is_some() && event.source.is_some();
+    let id = id(event.id).filter(|_| is_event);
     let payload = event.detail.map(|detail| Cow::Borrowed(detail.get()));
     let [account, region, source] =
         [event.account, event.region, event.source].map(|part| text(part).unwrap_or_default());

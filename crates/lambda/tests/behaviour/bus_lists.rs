@@ -138,6 +138,24 @@ async fn an_event_of_a_list_that_no_operation_takes_is_named_and_the_others_are_
     }
 }
 
+/// A transformer may have made something else of one of them.
+#[tokio::test]
+async fn what_is_not_an_event_in_a_list_harms_none_of_the_others() {
+    let world = World::new();
+    let function = world.idempotency().event_bridge(Operation::new("a"), world.handler()).unwrap();
+    let list = json!([{ "id": "s3cr3t" }, placed("1", "a", ""), 7, placed("2", "b", "")]);
+    for _ in 0..2 {
+        let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.RecordsReturned");
+        for part in ["2 of 4 eventbridge", "no. 1 of the batch", "no. 3 of the batch"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("s3cr3t"), "{text}");
+        world.ledger.assert_each_once(["a", "b"]);
+    }
+    assert_eq!(inspect::event(&list.to_string(), None).unwrap().len(), 4);
+}
+
 /// A list of which nothing is for any operation is an event like others that are for nobody.
 #[tokio::test]
 async fn a_list_of_which_no_operation_takes_anything_is_unknown() {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lambda_http::http::{HeaderName, Method};
 use lambda_idempotency::{
-    AfterFailure, ConfigError, Conflict, Envelope, Failure, Idempotency, MemoryStore, MissingKey,
-    OnBadRecord, Operation, Order, Remembered,
+    AfterFailure, ConfigError, Conflict, Dialect, Envelope, Failure, Idempotency, MemoryStore,
+    MissingKey, OnBadRecord, Operation, Order, Remembered, record,
 };
 
 use crate::support::{World, charges, post, request};
@@ -64,6 +64,24 @@ fn a_setting_without_an_effect_is_refused() {
         charges().fingerprint("amount").max_failures(2).on_missing_key(MissingKey::RunUnprotected),
     ] {
         let _ = idempotency.http(&operation).unwrap();
+    }
+}
+
+/// There is no record around a request: what is meant for its headers would be looked for in its body.
+#[test]
+fn an_expression_for_a_record_is_refused() {
+    let idempotency = Idempotency::new(MemoryStore::new());
+    let dialect = Dialect::powertools_python("charge");
+    for (operation, what) in [
+        (charges().key(record("headers.\"x-order-id\"")), "key"),
+        (charges().key("id").fingerprint(record("headers.tenant")), "fingerprint"),
+        (charges().key(record("id")).dialect(dialect.clone()), "key"),
+        (charges().key("id").fingerprint(record("amount")).dialect(dialect), "fingerprint"),
+    ] {
+        let error = idempotency.http(&operation).expect_err(what);
+        let ConfigError::NoRecord { what: found, .. } = &error else { panic!("{error}") };
+        assert_eq!(*found, what);
+        assert!(error.to_string().contains("`.http(..)`"), "{error}");
     }
 }
 
