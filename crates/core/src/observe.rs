@@ -46,7 +46,8 @@ impl<'a> Report<'a> {
 /// The fields are a stable contract: `source`, `record`, `operation`, `key_hash`, `outcome`, `ms`,
 /// `failures`, `vanished`, and `problem` where the delivery goes back or something is wrong with it. Never a
 /// payload, a raw key or a result; and of a handler's error its type alone, unless
-/// [`showing_error_messages`](Self::showing_error_messages) asks for more.
+/// [`showing_error_messages`](Self::showing_error_messages) asks for more. `record` is the record's
+/// [label](RecordId::label), which hides an id that an application has chosen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TracingObserver {
     error_messages: bool,
@@ -86,7 +87,7 @@ impl Observer for TracingObserver {
                     target: "lambda_idempotency::record",
                     tracing::Level::$level,
                     source = report.record.source,
-                    record = &*report.record.id,
+                    record = report.record.label(),
                     operation = report.operation,
                     key_hash = report.key.map_or("", Key::hash),
                     outcome = report.outcome.label(),

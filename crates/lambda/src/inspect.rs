@@ -48,7 +48,8 @@ use crate::{
 pub struct Record {
     /// The source that the event is from: `sqs`, `sns`, `eventbridge`, ...
     pub source: &'static str,
-    /// The record's id there, as logs show it; empty if it has none.
+    /// The record's id there, as logs show it: a hash where an application has chosen the id; empty if
+    /// it has none.
     pub id: String,
     /// The queue, topic, stream, ... that it is from.
     pub arn: Option<String>,
@@ -223,11 +224,11 @@ fn inspect(
     record: &source::Record<'_>,
     extraction: Option<&Extraction<'_>>,
 ) -> Record {
-    let RecordId { id, arn, .. } = &record.id;
+    let RecordId { arn, .. } = &record.id;
     let owned = |parts: &Vec<Cow<'_, str>>| parts.iter().map(|part| part.to_string()).collect();
     Record {
         source,
-        id: id.to_string(),
+        id: record.id.label().to_owned(),
         arn: arn.as_deref().map(ToOwned::to_owned),
         raw: record.raw.to_string(),
         payload: record.payload.as_ref().map(ToString::to_string).map_err(Clone::clone),

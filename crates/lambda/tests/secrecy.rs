@@ -274,6 +274,47 @@ async fn what_a_function_is_told() {
     shown.assert_silent(&["BadRecord", "Call", "Record {", "RecordKey", "no source", "Operation"]);
 }
 
+/// An id that an application has chosen is as good as its payload.
+#[tokio::test]
+async fn what_a_function_is_told_of_records_whose_ids_are_not_of_aws() {
+    let shown = Shown::default();
+    let (calls, bad) = (shown.clone(), shown.clone());
+    let ids = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&ids);
+    let handler = move |_: Value, call: Call| {
+        calls.debug(&call);
+        calls.debug(call.record());
+        seen.lock().unwrap().push(call.record().id.to_string());
+        async { Err::<(), _>(Failure::retry("it failed")) }
+    };
+    let divert = OnBadRecord::divert(move |record: BadRecord| {
+        bad.debug(&record);
+        async { Ok::<(), Failure>(()) }
+    });
+    let operation = Operation::new("op").on_bad_record(divert);
+    let rabbit = |data: &str| {
+        let message = json!({ "basicProperties": { "messageId": SECRET }, "data": data });
+        let queues = json!({ "orders::/": [message] });
+        json!({
+            "eventSource": "aws:rmq", "eventSourceArn": "arn:aws:mq:eu-west-1:1:broker:shop:b-1",
+            "rmqMessagesByQueue": queues,
+        })
+    };
+    let function = Idempotency::new(MemoryStore::new()).rabbit_mq(operation.clone(), handler);
+    let function = function.unwrap();
+    for data in ["e30=", "no base64!"] {
+        let event = rabbit(data);
+        if let Err(error) = testing::invoke(&function, &event).await {
+            shown.error(&error);
+        }
+        for record in inspect::event(&event.to_string(), Some(&operation)).unwrap() {
+            shown.debug(&record);
+        }
+    }
+    shown.assert_silent(&["Call", "BadRecord", "RecordId", "rabbitmq record #", "Record {"]);
+    assert_eq!(*ids.lock().unwrap(), [SECRET], "the handler may know, as it knows the payload");
+}
+
 #[test]
 fn what_producers_are_told() {
     let shown = Shown::default();

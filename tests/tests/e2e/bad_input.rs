@@ -103,8 +103,8 @@ async fn sns_and_eventbridge_hear_of_source_record_and_remedy() {
         (text, "sns record n-1", "send JSON"),
         (notification("n-3", &keyed(json!(""))), "sns record n-3", "correct the producer"),
         (nothing, "sns record n-2", "no Sns.Message"),
-        (event("e-1", &keyed(json!({}))), "eventbridge record e-1", "correct the producer"),
-        (bare, "eventbridge record e-2", "no detail"),
+        (event("e-1", &keyed(json!({}))), "eventbridge record #", "correct the producer"),
+        (bare, "eventbridge record #", "no detail"),
     ];
     for (event, record, remedy) in bad {
         let invocation = world.invoke(&event).await.unwrap();

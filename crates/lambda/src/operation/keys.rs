@@ -112,6 +112,11 @@ impl Operation {
         Err(ConfigError::Functions { operation: Arc::clone(&self.name), why })
     }
 
+    /// The secret that keys are made with, if there is one.
+    pub(crate) fn secret(&self) -> Option<&Secret> {
+        self.keys.secret.as_ref()?.as_ref().ok()
+    }
+
     /// Compiles an expression with the operation's functions.
     pub(super) fn expression(&self, text: &str) -> Result<Expression, ExpressionError> {
         Expression::compile_with(text, &self.keys.functions)

@@ -65,7 +65,7 @@ pub(super) fn read<'e>(raw: &'e RawValue, broker: &Cow<'e, str>) -> Record<'e> {
     let message: Message<'_> = object(Some(raw));
     let destination: Destination<'_> = object(message.destination);
     let id = id(message.id);
-    let record = record_id(NAME, id.as_deref(), broker);
+    let record = record_id(NAME, id.as_deref(), broker).hidden();
     let destination = text(destination.name).unwrap_or_default();
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), destination, id]);
     Record {

@@ -99,9 +99,19 @@ fn read(raw: &RawValue) -> Record<'_> {
     let [account, region, source] =
         [event.account, event.region, event.source].map(|part| text(part).unwrap_or_default());
     let record = record_id(NAME, id.as_deref(), &source);
+    // EventBridge gives a UUID; only who writes the event anew, as input transformers can, does not.
+    let record = if is_uuid(&record.id) { record } else { record.hidden() };
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), account, region, source, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("id")),
         ..Record::new(record, raw, payload.ok_or(Rejection::NoPayload("detail")))
     }
+}
+
+fn is_uuid(id: &str) -> bool {
+    id.len() == 36
+        && id.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
 }

@@ -88,7 +88,7 @@ pub(super) fn read<'e>(
 ) -> Record<'e> {
     let message: Message<'_> = object(Some(raw));
     let id = id(object::<Properties<'_>>(message.properties).id);
-    let record = record_id(NAME, id.as_deref(), broker);
+    let record = record_id(NAME, id.as_deref(), broker).hidden();
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), queue, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("basicProperties.messageId")),

@@ -48,6 +48,7 @@ impl Source for Scheduler {
         let [schedule, time] = [event.outside.schedule, event.outside.scheduled].map(id);
         let record = RecordId::new(NAME, time.as_deref().unwrap_or_default());
         let record = record.from_arn(schedule.as_deref().map(Arc::from));
+        let record = if is_time(&record.id) { record } else { record.hidden() };
         let identity = match (schedule, time) {
             (Some(schedule), Some(time)) => Ok(vec![Cow::Borrowed(NAME), schedule, time]),
             _ => Err(Rejection::NoIdentity("scheduleArn and scheduledTime")),
@@ -55,4 +56,15 @@ impl Source for Scheduler {
         let payload = Ok(Cow::Borrowed(event.raw.get()));
         vec![Record { identity, ..Record::new(record, event.raw, payload) }]
     }
+}
+
+/// Whether it is written as Scheduler writes times. The schedule's input can have anything there.
+fn is_time(text: &str) -> bool {
+    text.len() > "2026-01-01T".len()
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            10 => byte == b'T',
+            0..10 => byte.is_ascii_digit(),
+            _ => byte.is_ascii_digit() || b"-:.Z+".contains(&byte),
+        })
 }

@@ -8,13 +8,19 @@ use serde_json::value::RawValue;
 use super::{EventBridge, Identity, Record, S3, Sns, Source, Sqs, event_bridge, s3, sns, sqs};
 use crate::{operation::Operation, records::Envelope};
 
-/// Takes the envelopes off that `operation` names, outermost first.
+/// Takes the envelopes off that `operation` names, outermost first. Ids that are not shown are hashed
+/// with the operation's secret, if it has one, as its keys are.
 ///
 /// The payload is then what is inside, and so is the identity: the inner id survives what gives the
 /// outer record a new one. Several records within one go back with it: each keeps the outer one's
 /// name, order and place. One without any (S3's test event) leaves nothing to do.
 pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec<Record<'e>> {
     let mut records = records;
+    if let Some(secret) = operation.secret() {
+        for record in &mut records {
+            record.id = record.id.clone().hashed_with(secret);
+        }
+    }
     for envelope in &operation.envelopes {
         records = records.into_iter().flat_map(|record| open(record, *envelope)).collect();
     }

@@ -7,7 +7,7 @@ use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
 
-use crate::support::{World, bus_event, diagnostic, notification, sample, serve};
+use crate::support::{World, bus_event, diagnostic, event_id, notification, sample, serve};
 
 #[tokio::test]
 async fn success_is_null() {
@@ -34,9 +34,10 @@ async fn failure_names_source_record_and_problem() {
     let sns = idempotency.sns(Operation::new("a").key("id"), world.handler()).unwrap();
     let bus = idempotency.event_bridge(Operation::new("b").key("id"), world.handler()).unwrap();
     let failing = json!({ "id": "x", "do": "fail" });
+    let id = event_id("1");
     for (function, event, source) in [
         (&sns, notification("n-1", &failing.to_string()), "sns record n-1"),
-        (&bus, bus_event("n-1", "Placed", &failing), "eventbridge record n-1"),
+        (&bus, bus_event(&id, "Placed", &failing), &*format!("eventbridge record {id}")),
     ] {
         let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
@@ -45,14 +46,14 @@ async fn failure_names_source_record_and_problem() {
         assert!(!text.contains("no luck"), "a handler's words may quote the payload: {text}");
     }
     for (function, event) in [
-        (&sns, notification("n-2", "{}")),
-        (&sns, notification("n-2", "no JSON")),
-        (&bus, bus_event("n-2", "Placed", &json!({}))),
-        (&bus, bus_event("n-2", "Placed", &Value::Null)),
+        (&sns, notification(&id, "{}")),
+        (&sns, notification(&id, "no JSON")),
+        (&bus, bus_event(&id, "Placed", &json!({}))),
+        (&bus, bus_event(&id, "Placed", &Value::Null)),
     ] {
         let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
-        assert!(text.contains("record n-2: "), "{text}");
+        assert!(text.contains(&format!("record {id}: ")), "{text}");
     }
     assert_eq!(world.ledger.total(), 0);
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     secrets_capture::Captured,
     support::{World, batch, bus_event, diagnostic, ids, notification, serve, with_body},
+    support_streams::base64,
 };
 
 const SECRET: &str = "s3cr3t";
@@ -142,6 +143,108 @@ async fn records_of_every_source_in_every_state() {
             "key_hash=",
         ],
     );
+}
+
+/// Ids of records, where an application can choose them: those of brokers always, those of EventBridge
+/// and Scheduler where somebody wrote the event anew.
+#[tokio::test]
+async fn ids_that_applications_choose() {
+    let (world, captured) = (World::new(), Captured::default());
+    let guard = captured.start();
+    let function = logging(&world)
+        .function()
+        .active_mq(Operation::new("a"), handle)
+        .rabbit_mq(Operation::new("b"), handle)
+        .event_bridge(Operation::new("c"), handle)
+        .scheduler(Operation::new("d"), handle)
+        .pipe(Operation::new("e"), handle)
+        .build()
+        .unwrap();
+    let broker = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
+    for fate in ["", "message", "panic"] {
+        let body = json!({ "id": fate, "n": 1, "fate": fate });
+        let id = format!("{SECRET}-{fate}");
+        let data = base64(body.to_string());
+        let active = json!({ "messageID": id, "data": data });
+        let rabbit = json!({ "basicProperties": { "messageId": id }, "data": data });
+        let mut piped = rabbit.clone();
+        piped["eventSource"] = "aws:rmq".into();
+        piped["eventSourceArn"] = broker.into();
+        let mut scheduled = body.clone();
+        scheduled["scheduleArn"] = "arn:aws:scheduler:eu-west-1:1:schedule/default/nightly".into();
+        scheduled["scheduledTime"] = id.clone().into();
+        for event in [
+            json!({ "eventSource": "aws:mq", "eventSourceArn": broker, "messages": [active] }),
+            json!({ "eventSource": "aws:rmq", "eventSourceArn": broker,
+                "rmqMessagesByQueue": { "orders::/": [rabbit] } }),
+            bus_event(&id, "Placed", &body),
+            scheduled,
+            json!([piped]),
+        ] {
+            for _ in 0..2 {
+                call(&world, &captured, &function, &event).await;
+            }
+        }
+    }
+    drop(guard);
+    check(
+        &captured,
+        &[
+            "executed",
+            "replayed",
+            "RecordsReturned",
+            "activemq record #",
+            "rabbitmq record #",
+            "eventbridge record #",
+            "scheduler record #",
+            "record=\"#",
+        ],
+    );
+}
+
+/// What AWS made is shown as it is: it is what one looks for in other logs.
+#[tokio::test]
+async fn ids_of_aws_are_shown() {
+    let (world, captured) = (World::new(), Captured::default());
+    let guard = captured.start();
+    let function = logging(&world)
+        .function()
+        .event_bridge(Operation::new("c").key("id"), handle)
+        .scheduler(Operation::new("d").key("id"), handle)
+        .build()
+        .unwrap();
+    let (id, time) = ("17793124-05d4-b198-2fde-7ededc63b103", "2026-01-01T00:00:00Z");
+    let body = json!({ "id": "a", "n": 1, "fate": "message" });
+    call(&world, &captured, &function, &bus_event(id, "Placed", &body)).await;
+    let mut scheduled = body.clone();
+    scheduled["scheduleArn"] = "arn:aws:scheduler:eu-west-1:1:schedule/default/nightly".into();
+    scheduled["scheduledTime"] = time.into();
+    call(&world, &captured, &function, &scheduled).await;
+    drop(guard);
+    let (event, run) = (format!("eventbridge record {id}"), format!("scheduler record {time}"));
+    check(&captured, &[&event, &run]);
+}
+
+/// Who can read the log, but not the secret, cannot find out an id by trying.
+#[tokio::test]
+async fn a_secret_for_keys_is_one_for_ids_too() {
+    let hashes = async |operation: Operation| {
+        let (world, captured) = (World::new(), Captured::default());
+        let rabbit_mq = logging(&world).rabbit_mq(operation, handle).unwrap();
+        let body = json!({ "id": "a", "n": 1, "fate": "message" }).to_string();
+        let message = json!({ "basicProperties": { "messageId": SECRET }, "data": base64(body) });
+        let event =
+            json!({ "eventSource": "aws:rmq", "rmqMessagesByQueue": { "o::/": [message] } });
+        call(&world, &captured, &rabbit_mq, &event).await;
+        check(&captured, &["rabbitmq record #"]);
+        let text = captured.text();
+        text.split("rabbitmq record #").nth(1).unwrap()[..12].to_owned()
+    };
+    let plain = hashes(Operation::new("a")).await;
+    assert_eq!(plain, hashes(Operation::new("b")).await, "one record, one hash");
+    let secret = hashes(Operation::new("a").key_secret([7; 32])).await;
+    let other = hashes(Operation::new("a").key_secret([8; 32])).await;
+    assert!(plain != secret && secret != other);
 }
 
 /// The panic's own message goes where the program's panic hook sends it, and nowhere else.

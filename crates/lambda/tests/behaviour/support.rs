@@ -191,6 +191,13 @@ pub(crate) fn notification(id: &str, message: &str) -> Value {
     })])
 }
 
+/// An id as EventBridge gives it.
+pub(crate) fn event_id(number: &str) -> String {
+    format!("17793124-05d4-b198-2fde-{number:0>12}")
+}
+
+/// An event of a bus. Where its id is to be shown in errors, it has to be one of EventBridge's own:
+/// see [`event_id`].
 pub(crate) fn bus_event(id: &str, detail_type: &str, detail: &Value) -> Value {
     json!({
         "version": "0", "id": id, "detail-type": detail_type, "source": "shop",

@@ -105,8 +105,9 @@ pub(crate) type Delivered = (Option<String>, u32, Fate);
 
 /// Puts together what was delivered and what the function told of it.
 ///
-/// Lines are matched by record id, in order: a batch may hold the same message twice. Records without an id take what is
-/// left over, and lines of records that nobody delivered are kept too.
+/// Lines are matched by record id, in order: a batch may hold the same message twice. Of ids that applications choose a
+/// function tells only a hash (`#3f2a..`): such lines, in order, go to records that no other line is for. Records without
+/// an id take what is left over, and lines of records that nobody delivered are kept too.
 pub(crate) fn report(
     source: Source,
     delivered: Vec<Delivered>,
@@ -121,10 +122,9 @@ pub(crate) fn report(
             lines.remove(at)
         })
         .collect();
-    for (line, _) in
-        matched.iter_mut().zip(&delivered).filter(|(line, (id, ..))| line.is_none() && id.is_none())
-    {
-        *line = lines.pop_front();
+    for (line, (id, ..)) in matched.iter_mut().zip(&delivered).filter(|(line, _)| line.is_none()) {
+        let takes = |line: &RecordLine| id.is_none() || line.record.starts_with('#');
+        *line = lines.iter().position(takes).and_then(|at| lines.remove(at));
     }
     let count = delivered.iter().map(|(_, count, _)| *count).max().unwrap_or(1);
     let extra = lines.into_iter().map(|line| {
@@ -193,6 +193,16 @@ mod tests {
             invocation(InvocationResult::Response(Value::Null), told),
         );
         assert_eq!(outcomes(&report), ["executed", "failed", "coalesced", "acknowledged"]);
+    }
+
+    #[test]
+    fn lines_whose_ids_are_hidden_go_to_their_records_in_order() {
+        let told = vec![line("#3f2a9c11d0be", "executed"), line("#0c11d0be3f2a", "failed")];
+        let delivered = ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Fate::Done));
+        let invocation = invocation(InvocationResult::Response(Value::Null), told);
+        let report = report(Source::ActiveMq, delivered.into(), invocation);
+        assert_eq!(outcomes(&report), ["executed", "failed", "acknowledged"]);
+        assert_eq!(report.records[1].record.as_deref(), Some("ID:2"));
     }
 
     #[test]
