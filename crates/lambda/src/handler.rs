@@ -26,6 +26,32 @@ use serde::{
 /// is not JSON, `T` is given the text, so that `String` works. Any error type that is a standard
 /// error will do, and [`Failure`] says more. What the function returns besides is not kept: nobody
 /// reads the answer to a queue record. [`keep_result`] keeps it.
+///
+/// What the compiler refuses, and why:
+///
+/// * one argument: the [`Call`] is always given, `_: Call` where it is not needed;
+/// * a payload that borrows, such as `&str`: `T` owns what it holds, since the handler may outlive the
+///   event;
+/// * a future that is not `Send`: an `Rc`, or the guard of a `Mutex`, is held across an `.await`;
+/// * anything but a `Result`, or an error type that is not a standard error: see [`HandlerResult`].
+///
+/// ```compile_fail
+/// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
+/// async fn place(order: String) -> Result<(), std::io::Error> { Ok(()) } // no `Call`
+/// Idempotency::new(MemoryStore::new()).sqs(Operation::new("place"), place);
+/// ```
+///
+/// ```compile_fail
+/// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation};
+/// async fn place(order: String, call: Call) {} // no `Result`
+/// Idempotency::new(MemoryStore::new()).sqs(Operation::new("place"), place);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot handle records: it is not a function",
+    label = "not an async function",
+    note = "a handler is `async fn(T, Call) -> Result<_, E>`, with a payload `T: DeserializeOwned + Send` and a \
+            `lambda_idempotency::Call`; give the function itself, without calling it"
+)]
 pub trait Handler<T>: Send + Sync + 'static {
     #[doc(hidden)]
     fn call(
@@ -35,12 +61,11 @@ pub trait Handler<T>: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Returned, Failure>> + Send;
 }
 
-impl<F, T, Fut, R, E> Handler<T> for F
+impl<F, T, Fut> Handler<T> for F
 where
     F: Fn(T, Call) -> Fut + Send + Sync + 'static,
     T: Send,
-    Fut: Future<Output = Result<R, E>> + Send,
-    E: Into<Failure>,
+    Fut: Future<Output: HandlerResult> + Send,
 {
     fn call(
         &self,
@@ -48,7 +73,33 @@ where
         call: Call,
     ) -> impl Future<Output = Result<Returned, Failure>> + Send {
         let running = self(payload, call);
-        async move { running.await.map(|_| Returned::Nothing).map_err(Into::into) }
+        async move { running.await.into_result().map(|_| Returned::Nothing) }
+    }
+}
+
+/// What a handler returns: a `Result` whose error is any that converts to a [`Failure`]. A trait, so that
+/// the compiler says this where something else is returned.
+#[diagnostic::on_unimplemented(
+    message = "a handler cannot return `{Self}`",
+    label = "this returns `{Self}`",
+    note = "a handler returns `Result<_, E>`, where `E` is `lambda_idempotency::Failure`, a type that implements \
+            `std::error::Error + Send + Sync`, a boxed one of these, or a `String`"
+)]
+pub trait HandlerResult {
+    #[doc(hidden)]
+    type Value;
+
+    #[doc(hidden)]
+    fn into_result(self) -> Result<Self::Value, Failure>;
+}
+
+// Without this the compiler would tell which conversion is missing, through all of its steps.
+#[diagnostic::do_not_recommend]
+impl<R, E: Into<Failure>> HandlerResult for Result<R, E> {
+    type Value = R;
+
+    fn into_result(self) -> Result<R, Failure> {
+        self.map_err(Into::into)
     }
 }
 
@@ -96,13 +147,12 @@ pub const fn keep_result<F>(handler: F) -> KeepResult<F> {
     KeepResult(handler)
 }
 
-impl<F, T, Fut, R, E> Handler<T> for KeepResult<F>
+#[diagnostic::do_not_recommend]
+impl<F, T, Fut> Handler<T> for KeepResult<F>
 where
     F: Fn(T, Call) -> Fut + Send + Sync + 'static,
     T: Send,
-    Fut: Future<Output = Result<R, E>> + Send,
-    R: Serialize,
-    E: Into<Failure>,
+    Fut: Future<Output: HandlerResult<Value: Serialize>> + Send,
 {
     fn call(
         &self,
@@ -110,7 +160,7 @@ where
         call: Call,
     ) -> impl Future<Output = Result<Returned, Failure>> + Send {
         let running = self.0(payload, call);
-        async move { running.await.map(|result| serialized(&result)).map_err(Into::into) }
+        async move { running.await.into_result().map(|result| serialized(&result)) }
     }
 }
 

@@ -103,7 +103,7 @@ pub use crate::{
     divert::{DivertedRecord, Sink},
     error::{ConfigError, InvocationError, RunError},
     function::{Function, FunctionBuilder},
-    handler::{Handler, KeepResult, keep_result},
+    handler::{Handler, HandlerResult, KeepResult, keep_result},
     idempotency::Idempotency,
     operation::Operation,
     records::{Envelope, Order},
