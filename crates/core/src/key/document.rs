@@ -28,7 +28,7 @@ pub struct Document {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
-    /// Not JSON, or nested deeper than 128 levels.
+    /// Not JSON, or nested deeper than 127 levels.
     #[error("not valid JSON: {reason} at line {line}, column {column}")]
     Syntax {
         /// What is wrong, in general terms.

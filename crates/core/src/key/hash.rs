@@ -25,7 +25,13 @@ pub fn is_operation_name(name: &str) -> bool {
     (1..=128).contains(&name.chars().count()) && name.chars().all(usable)
 }
 
-/// How a key is written. Keys of different forms are never equal.
+/// How a key is written.
+///
+/// Keys with a secret equal no others. A readable key equals no hash; but where the parts are too long or
+/// not safe to read, [`Readable`](Self::Readable) hashes them, and the key is the one that
+/// [`Hashed`](Self::Hashed) makes of the same record. So two operations of one name, one readable and one
+/// not, share the keys of some records and not of others: let all functions that share an operation
+/// have one form.
 ///
 /// ```
 /// use lambda_idempotency_core::key::{Document, Expression, Form, Scope, Secret};
@@ -38,6 +44,11 @@ pub fn is_operation_name(name: &str) -> bool {
 /// assert_eq!(Form::Readable.key(&scope, &parts).as_str(), "charge#~/acme/+42");
 /// let secret = Form::Secret(Secret::new("4f1f5c0e2b7d49a8")?);
 /// assert!(secret.key(&scope, &parts).as_str().starts_with("charge#hmac-"));
+///
+/// // With a space it is not safe to read, and hashed.
+/// let unsafe_to_read = Expression::compile("tenant")?
+///     .select(&Document::parse(r#"{"tenant":"acme ltd"}"#)?)?;
+/// assert_eq!(Form::Readable.key(&scope, &unsafe_to_read), scope.key(&unsafe_to_read));
 /// # Ok(())
 /// # }
 /// ```

@@ -43,6 +43,10 @@ impl Operation {
     /// Stores keys that can be read, such as `place-order#~/acme/+42`, where their parts are short
     /// and safe; all others hashed. **Whoever can read the table's keys can then read these parts.**
     /// Logs show a hash of them all the same. Default: all keys are hashed.
+    ///
+    /// Those that are hashed all the same are the keys that they would be without this setting. To
+    /// switch it on or off in a running function gives all others another key: their duplicates are
+    /// not recognised until the retention is over.
     #[must_use]
     pub fn readable_keys(mut self) -> Self {
         self.keys.readable = true;

@@ -166,6 +166,10 @@ impl Operation {
     /// Where the idempotency key is: a JMESPath expression on the payload, or, with
     /// [`record`](crate::record), on the raw record. `[a, b]` makes a key of several parts, each of
     /// which must be there, unless it is [`optional`](Self::optional).
+    ///
+    /// Values count as they are written in JSON: `"42"` and `42` are two keys, and so are `1` and `1.0`, which
+    /// producers in other languages tell apart. (`1.0`, `1.00` and `1e0` are one.) What an expression looks at may
+    /// be nested 127 levels deep; a record that is deeper there is rejected.
     #[must_use]
     pub fn key(mut self, path: impl Into<KeyPath>) -> Self {
         self.key = Some(path.into());

@@ -14,6 +14,21 @@ use crate::bad_record::OnBadRecord;
 impl Operation {
     /// How long a completed record, or a remembered failure, answers later deliveries; the end is
     /// rounded up to a whole second. Default: 24 hours.
+    ///
+    /// **A duplicate that arrives later is new work.** Choose the longest time between two deliveries of
+    /// the same thing: 24 hours cover Lambda's own retries of an asynchronous event, for 6 hours at most. A queue
+    /// keeps messages for 4 days by default and for 14 at most, its dead-letter queue for as long, and a
+    /// redrive starts anew with both: whoever redrives needs as long a retention, and a
+    /// [`key`](Self::key) from the payload, since a redriven message has another id. What a longer
+    /// retention costs is storage: an item for each key.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lambda_idempotency::Operation;
+    /// // A queue and a dead-letter queue that each keep messages for 14 days.
+    /// let place = Operation::new("place-order").key("orderId").retain(Duration::from_hours(24 * 28));
+    /// # place.check().unwrap();
+    /// ```
     #[must_use]
     pub fn retain(mut self, retention: Duration) -> Self {
         self.policy.retention = retention;

@@ -117,8 +117,8 @@ fn item_key(keys: &RawValue) -> String {
 }
 
 fn payload(delivered: &Delivered<'_>, change: &Change<'_>) -> Result<String, Rejection> {
-    if delivered.dynamodb.is_none() {
-        return Err(Rejection::NoPayload("dynamodb"));
+    if !delivered.dynamodb.is_some_and(|change| change.get().starts_with('{')) {
+        return Err(Rejection::NoPayload("object `dynamodb`"));
     }
     let name = delivered.name.ok_or(Rejection::NoPayload("eventName"))?;
     let mut payload = format!(r#"{{"eventName":{}"#, name.get());

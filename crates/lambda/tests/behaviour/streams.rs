@@ -291,3 +291,17 @@ async fn an_item_is_one_however_its_key_is_written() {
     assert_eq!(ids(&answer), [1, 2].map(sequence));
     world.ledger.assert_never("a2");
 }
+
+/// A change that is not one is refused: the handler would take it for a change without images.
+#[tokio::test]
+async fn a_record_whose_change_is_not_an_object_is_bad() {
+    let world = World::new();
+    for not_a_change in [json!(59), json!("text"), json!([]), Value::Null] {
+        let mut record = change(1, "k", "a", "");
+        record["dynamodb"] = not_a_change;
+        let function = world.idempotency().dynamodb_stream(index(), world.handler()).unwrap();
+        let error = world.invoke(&function, &batch([record])).await.unwrap_err();
+        assert!(error.to_string().contains("has no object `dynamodb`"), "{error}");
+    }
+    assert_eq!(world.ledger.total(), 0);
+}
