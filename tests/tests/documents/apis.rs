@@ -19,6 +19,9 @@ struct Apis {
 /// Resource types of CloudFormation, which look like Rust.
 const RESOURCES: &str = "AWS::";
 
+/// Types of the standard library that the pages use.
+const STANDARD: [&str; 1] = ["Duration"];
+
 /// What else stands before a parenthesis.
 const FOREIGN_FUNCTIONS: [&str; 5] = ["cfg", "extensions", "fn", "get", "parse"];
 
@@ -106,7 +109,8 @@ impl Apis {
     }
 
     fn has(&self, owner: &str, name: &str) -> bool {
-        self.of_types.get(owner).is_some_and(|names| names.contains(name))
+        STANDARD.contains(&owner)
+            || self.of_types.get(owner).is_some_and(|names| names.contains(name))
     }
 
     /// What is named in backticks and is not there.
