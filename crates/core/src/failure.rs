@@ -184,6 +184,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_failure_of_a_sink_is_told_from_one_of_a_handler() {
+        let failure = Failure::retry(std::io::Error::other("s3cr3t"));
+        assert_eq!(failure.to_string(), "the handler failed with std::io::error::Error");
+        let told = failure.of_sink().to_string();
+        assert_eq!(told, "putting the record aside failed with std::io::error::Error");
+    }
+
     #[derive(Debug, thiserror::Error)]
     #[error("payment declined")]
     struct Declined(#[source] std::io::Error);

@@ -34,6 +34,8 @@
 //! | to compute keys and deduplication ids before sending | [`producer`] |
 //! | to see an event's records and keys | [`inspect`] |
 //! | the record around the payload, attributes, headers, Lambda's context | [`Call::record_as`], [`Call::attribute`], [`CallExt::context`] |
+//! | to put aside what will never be processed | [`Operation::divert`] |
+//! | to keep the results of records | [`keep_result`], [`Idempotency::kept_result`] |
 //! | to test a handler, or a whole function | [`Call::test`], [`testing`] |
 //! | a store of your own | [`store`] |
 //!

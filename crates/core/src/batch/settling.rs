@@ -47,8 +47,11 @@ impl Drive<'_> {
         let Some(held) = held else {
             return match result {
                 Ok(returned) => {
-                    let outcome = done(returned).value().cloned();
-                    self.finish(at, Outcome::Unprotected { outcome, outage });
+                    let outcome = match done(returned) {
+                        diverted @ Outcome::Diverted(_) => diverted,
+                        done => Outcome::Unprotected { outcome: done.value().cloned(), outage },
+                    };
+                    self.finish(at, outcome);
                 }
                 Err(failure) => self.failed_unprotected(at, failure),
             };

@@ -232,7 +232,7 @@ async fn an_outage_leaves_the_record_with_its_source_unless_runs_are_unprotected
     world.ledger.assert_never("aside: a");
     let mut world = world;
     world.policy.on_outage = OnOutage::RunUnprotected;
-    assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["unprotected"]);
+    assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["diverted"]);
     world.ledger.assert_once("aside: a");
 }
 
