@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod applications;
 mod claiming;
 mod coalescing;
 mod conflict;
