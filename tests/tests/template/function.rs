@@ -33,6 +33,7 @@ pub(crate) fn unwinds(manifest: &str) -> bool {
 pub(crate) fn environment(template: &Value) -> Problems {
     let names = [
         ("IDEMPOTENCY_TABLE", "IdempotencyTable"),
+        ("IDEMPOTENCY_APPLICATION", "AWS::StackName"),
         ("ORDERS_TABLE", "OrdersTable"),
         ("ORDERS_SQS_KEY", "SqsKeyPath"),
         ("ORDERS_SNS_KEY", "SnsKeyPath"),

@@ -127,6 +127,11 @@ fn every_check_notices_what_it_is_for() {
         ),
         (format!("{FUNCTION}/Environment/Variables/IDEMPOTENCY_TABLE"), None, "IDEMPOTENCY_TABLE"),
         (
+            format!("{FUNCTION}/Environment/Variables/IDEMPOTENCY_APPLICATION"),
+            None,
+            "IDEMPOTENCY_APPLICATION",
+        ),
+        (
             format!("{FUNCTION}/Environment/Variables/ORDERS_SNS_KEY"),
             Some(json!({"Ref": "SqsKeyPath"})),
             "ORDERS_SNS_KEY",
