@@ -75,6 +75,8 @@ impl Idempotency {
     /// ([`Outcome::Foreign`](crate::Outcome::Foreign)), rather than have them acknowledged for work
     /// that was not its own.
     ///
+    /// Within an application, operations of one name are the same work.
+    ///
     /// **Set it where functions of different names do the same work**: one that was renamed, two stacks
     /// of a blue/green deployment, two that hand over from one to the other. Give both the name that
     /// the records bear already. It is not part of any key, so nothing is forgotten; versions and

@@ -35,8 +35,10 @@ use crate::{
 
 /// A piece of work that is done once per idempotency key.
 ///
-/// The name belongs to the handler: it goes into every key, so two operations never share one, and
-/// renaming a function in AWS changes nothing. Everything else has a default.
+/// The name stands for the work: it goes into every key, so two operations never share one. The name of
+/// the function in AWS is not in it, but records bear that, too: see
+/// [`Idempotency::application`](crate::Idempotency::application) before you rename a function.
+/// Everything else has a default.
 ///
 /// ```
 /// use std::time::Duration;
