@@ -6,7 +6,7 @@ use futures_util::future::join;
 use lambda_idempotency_core::{
     batch::Engine,
     outcome::Outcome,
-    policy::{Conflict, Policy},
+    policy::Conflict,
     record::{Owner, Record, Status},
 };
 
@@ -49,13 +49,8 @@ async fn memory_is_no_answer_to_another_application() {
 
 #[tokio::test]
 async fn who_follows_another_application_is_not_answered_by_it() {
-    let world = World {
-        policy: Policy {
-            conflict: Conflict::Wait { up_to: Duration::from_secs(20) },
-            ..Policy::default()
-        },
-        ..World::yielding()
-    };
+    let mut world = World::yielding();
+    world.policy.conflict = Conflict::Wait { up_to: Duration::from_secs(20) };
     let engine = world.engine();
     let (billing, shipping) = (of(&engine, "billing"), of(&engine, "shipping"));
     let first = world.invoke_by(&billing, vec![slow("a", Duration::from_secs(3))]);
