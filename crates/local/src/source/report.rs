@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use lambda_idempotency_core::call::RecordId;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -105,9 +106,11 @@ pub(crate) type Delivered = (Option<String>, u32, Fate);
 
 /// Puts together what was delivered and what the function told of it.
 ///
-/// Lines are matched by record id, in order: a batch may hold the same message twice. Of ids that applications choose a
-/// function tells only a hash (`#3f2a..`): such lines, in order, go to records that no other line is for. Records without
-/// an id take what is left over, and lines of records that nobody delivered are kept too.
+/// Lines are matched by record id, in order: a batch may hold the same message twice. Records without an id take what is
+/// left over, and lines of records that nobody delivered are kept too.
+///
+/// Of ids that applications choose a function tells only a hash (`#3f2a..`). One that was made with a secret is not known
+/// here, so that such lines go, in order, to the records that no other line is for.
 pub(crate) fn report(
     source: Source,
     delivered: Vec<Delivered>,
@@ -118,7 +121,7 @@ pub(crate) fn report(
         .iter()
         .map(|(id, ..)| {
             let at =
-                lines.iter().position(|line| id.as_ref().is_some_and(|id| *id == line.record))?;
+                lines.iter().position(|line| id.as_ref().is_some_and(|id| is_called(id, line)))?;
             lines.remove(at)
         })
         .collect();
@@ -149,6 +152,17 @@ pub(crate) fn report(
     });
     let records = records.collect();
     InvocationReport { source, invocation, records }
+}
+
+/// Whether a line is about the record with this id.
+fn is_called(id: &str, line: &RecordLine) -> bool {
+    /// The sources whose ids are not all of AWS.
+    const HIDING: [&str; 4] = ["activemq", "rabbitmq", "eventbridge", "scheduler"];
+    let hidden = || HIDING.into_iter().find(|source| *source == line.source);
+    *id == line.record
+        || (line.record.starts_with('#')
+            && hidden()
+                .is_some_and(|source| RecordId::new(source, id).hidden().label() == line.record))
 }
 
 /// The outcome of a record of which the function said nothing.
@@ -196,7 +210,20 @@ mod tests {
     }
 
     #[test]
-    fn lines_whose_ids_are_hidden_go_to_their_records_in_order() {
+    fn lines_whose_ids_are_hidden_go_to_their_records() {
+        let hidden = |id: &str, outcome: &str| {
+            let id = RecordId::new("activemq", id).hidden();
+            RecordLine { source: "activemq".to_owned(), ..line(id.label(), outcome) }
+        };
+        let told = vec![hidden("ID:2", "failed"), hidden("ID:1", "executed")];
+        let delivered = ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Fate::Done));
+        let invocation = invocation(InvocationResult::Response(Value::Null), told);
+        let report = report(Source::ActiveMq, delivered.into(), invocation);
+        assert_eq!(outcomes(&report), ["executed", "failed", "acknowledged"]);
+    }
+
+    #[test]
+    fn lines_whose_ids_are_hidden_by_a_secret_go_to_records_in_order() {
         let told = vec![line("#3f2a9c11d0be", "executed"), line("#0c11d0be3f2a", "failed")];
         let delivered = ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Fate::Done));
         let invocation = invocation(InvocationResult::Response(Value::Null), told);
