@@ -16,7 +16,7 @@ struct Apis {
     functions: BTreeSet<String>,
 }
 
-/// Resource types of CloudFormation, which look like Rust.
+/// Names of CloudFormation, which look like Rust.
 const RESOURCES: &str = "AWS::";
 
 /// Types of the standard library that the pages use.
@@ -117,7 +117,7 @@ impl Apis {
     fn missing(&self, text: &str) -> Vec<String> {
         let expressions = crate::read(IN_EXPRESSIONS);
         let mut missing = Vec::new();
-        for code in code(text).filter(|code| !code.starts_with(RESOURCES)) {
+        for code in code(text).filter(|code| !code.contains(RESOURCES)) {
             let methods = called(code).into_iter().filter(|name| {
                 !self.functions.contains(*name)
                     && !FOREIGN_FUNCTIONS.contains(name)
@@ -234,7 +234,7 @@ fn an_api_that_does_not_exist_is_found_out() {
          pub enum Fate {\n    Retry,\n    Busy { until: u32 },\n}\n    sqs => Sqs;\n",
     );
     let page = "`Cache::off()`, `Cache::entries`, `Cache::from`, `Fate::Busy`, `.off()`, `call.sqs(..)`, \
-                `Idempotency::sqs`, `AWS::SQS::Queue`, `json(body).id`\n```rust\nno::Matter::at(all)\n```\n";
+                `Idempotency::sqs`, `!Ref AWS::StackName`, `json(body).id`\n```rust\nno::Matter::at(all)\n```\n";
     assert_eq!(apis.missing(page), [""; 0]);
     for wrong in ["Cache::on", "Cache::hidden", "Cache::bytes", "Fate::Lost", "Gone::is"] {
         let page = format!("see `{wrong}` and `x.gone(1).{wrong}`");
