@@ -174,6 +174,23 @@ pub enum ConfigError {
         /// The expression.
         expression: String,
     },
+    /// A key or a fingerprint that is another one whenever its record is delivered again.
+    #[error(
+        "{what} of operation `{operation}`: `{expression}` holds `{member}`, which differs each time {source_name} \
+         delivers a record; name what stays the same, such as a part of the payload or the record's id"
+    )]
+    Volatile {
+        /// The operation.
+        operation: Arc<str>,
+        /// Which of its expressions.
+        what: &'static str,
+        /// The expression.
+        expression: String,
+        /// The source.
+        source_name: &'static str,
+        /// The member of its records.
+        member: &'static str,
+    },
     /// Keys of another library have no default.
     #[error(
         "operation `{operation}` has a dialect and no key: name one with `.key(\"...\")`; \

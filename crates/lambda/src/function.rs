@@ -208,6 +208,7 @@ impl FunctionBuilder {
             }
             operation.fits(Place::Source(source.name()))?;
             operation.check_filters_of(source.name())?;
+            operation.lasts(&*source)?;
             let mut policy = prepared.policy.clone();
             policy.conflict = prepared.conflict.unwrap_or_else(|| source.conflict());
             routes.push(Route { source, operation, prepared, policy, handler });

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     Document, ExpressionError, Functions, Selection, SelectionError, Warning, canonical,
     document::MOST_BYTES,
+    functions,
     jmespath::{
         Losses, Variant,
         ast::Node,
@@ -14,8 +15,8 @@ use super::{
         functions::Sorted,
         parser, value,
     },
-    own,
     parts::{self, Optional},
+    reach,
     reads::Looks,
     signs, warning,
 };
@@ -143,6 +144,39 @@ impl Expression {
         !self.node.reads_data()
     }
 
+    /// The function or operator, for a message, because of which all that it selects is one of a few
+    /// values, which many records share: a length, the name of a type, `true` or `false`.
+    ///
+    /// ```
+    /// # use lambda_idempotency_core::key::Expression;
+    /// let few = |text| Expression::compile(text).unwrap().few_values();
+    /// assert_eq!(few("length(items)"), Some("`length`"));
+    /// assert_eq!(few("[order.id, length(items)]"), None);
+    /// ```
+    #[must_use]
+    pub fn few_values(&self) -> Option<&'static str> {
+        reach::few_values(&self.node)
+    }
+
+    /// Whether what it selects surely holds the member with this path, such as `a.b`, or something in
+    /// it, or a value that the member is in. `false` if that depends on the record.
+    ///
+    /// ```
+    /// # use lambda_idempotency_core::key::Expression;
+    /// let expression = Expression::compile("[messageId, attributes]").unwrap();
+    /// assert!(expression.selects("attributes.ApproximateReceiveCount"));
+    /// ```
+    #[must_use]
+    pub fn selects(&self, member: &str) -> bool {
+        reach::selects(&self.node, member)
+    }
+
+    /// Whether it looks at the member with this path, or something in it, for any record.
+    #[must_use]
+    pub fn looks_at(&self, member: &str) -> bool {
+        self.looks.document.reaches(member)
+    }
+
     /// The places where it can make distinct values one, and distinct records one key.
     ///
     /// ```
@@ -174,7 +208,7 @@ impl Expression {
     /// # Errors
     /// It cannot be evaluated; what it selects holds a number that is not exact, or is more than 8 MiB.
     pub fn evaluate(&self, document: &Document) -> Result<Value, SelectionError> {
-        own::value(&self.run(document)?)
+        functions::value(&self.run(document)?)
     }
 
     fn run(&self, document: &Document) -> Result<value::Value, SelectionError> {

@@ -30,12 +30,14 @@ mod decode;
 pub mod dialect;
 mod document;
 mod expression;
+mod functions;
 mod hash;
 mod invalid;
 mod jmespath;
-mod own;
+
 mod parts;
 mod path;
+mod reach;
 mod readable;
 mod reads;
 mod secret;
@@ -46,9 +48,10 @@ mod warning;
 
 pub use document::{Document, DocumentError};
 pub use expression::Expression;
+pub use functions::Functions;
 pub use hash::{Digest, Form, Scope, is_operation_name};
 pub use invalid::ExpressionError;
-pub use own::Functions;
+
 pub use path::{KeyPath, View, payload, record};
 pub use reads::Reads;
 pub use secret::{Secret, SecretError};

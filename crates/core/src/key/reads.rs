@@ -99,6 +99,18 @@ impl Wanted {
         }
     }
 
+    /// Whether the member with this path is looked at.
+    pub(super) fn reaches(&self, member: &str) -> bool {
+        let mut wanted = Some(self);
+        for name in member.split('.') {
+            wanted = match wanted {
+                Some(Self::Members(members)) => members.get(name),
+                other => other,
+            };
+        }
+        wanted.is_some()
+    }
+
     pub(super) fn merge(&mut self, other: &Self) {
         match (&mut *self, other) {
             (Self::Members(members), Self::Members(others)) => {

@@ -77,6 +77,20 @@ pub enum RecipeError {
         /// The expression.
         expression: String,
     },
+    /// The expression selects one of a few values, which would make records of different work one.
+    #[error(
+        "key of operation `{operation}`: `{expression}` selects one of a few values, by {by}, which many \
+         records share; name what tells the work from other work, alone or beside it: \
+         `[order.id, ..]`"
+    )]
+    FewValues {
+        /// The operation.
+        operation: Arc<str>,
+        /// The expression.
+        expression: String,
+        /// The function or operator that leaves only a few values.
+        by: &'static str,
+    },
     /// Keys of another library are made as that makes them.
     #[error(
         "operation `{operation}` speaks another library's keys, which have no optional parts and \
@@ -139,7 +153,8 @@ impl Recipe {
     ///
     /// # Errors
     /// A mistake in the recipe: a name that cannot be used, an expression with a mistake, one that
-    /// selects the same from everything, settings that exclude one another.
+    /// selects the same, or one of a few values, from
+    /// everything, settings that exclude one another.
     pub fn producer(&self) -> Result<Producer, RecipeError> {
         let operation = || Arc::clone(&self.operation);
         if !is_operation_name(&self.operation) {
@@ -148,10 +163,17 @@ impl Recipe {
         let of = |source| RecipeError::Expression { operation: operation(), source };
         let constant =
             || RecipeError::Constant { operation: operation(), expression: self.key.clone() };
+        let few = |by| {
+            let (operation, expression) = (operation(), self.key.clone());
+            Err(RecipeError::FewValues { operation, expression, by })
+        };
         let Some(dialect) = &self.dialect else {
             let expression = Expression::compile_with(&self.key, &self.functions).map_err(of)?;
             if expression.is_constant() {
                 return Err(constant());
+            }
+            if let Some(by) = expression.few_values() {
+                return few(by);
             }
             let optional = self.optional.iter().map(String::as_str);
             let expression = expression.optional(optional).map_err(of)?;
@@ -167,6 +189,9 @@ impl Recipe {
         };
         if expression.as_ref().is_some_and(|expression| expression.is_constant()) {
             return Err(constant());
+        }
+        if let Some(by) = expression.as_ref().and_then(|expression| expression.few_values()) {
+            return few(by);
         }
         Ok(Producer::speaking(operation(), dialect.clone(), expression))
     }
@@ -187,6 +212,11 @@ mod tests {
             (Recipe::new("place", "id["), "operation `place`: invalid JMESPath"),
             (Recipe::new("place", ""), "it is empty; `@` stands for the whole payload"),
             (Recipe::new("place", "'id'"), "`'id'` selects the same from every payload"),
+            (Recipe::new("place", "length(items)"), "one of a few values, by `length`, which many"),
+            (
+                Recipe::new("place", "a == b").dialect(python()),
+                "one of a few values, by a comparison",
+            ),
             (Recipe::new("place", "[id]").optional(["no"]), "it lists `id`"),
             (Recipe::new("place", "'id'").dialect(python()), "selects the same"),
             (Recipe::new("place", "lower(id)").dialect(python()), "lower"),

@@ -91,6 +91,7 @@ impl Operation {
             let expression = path.expression.clone();
             return Err(ConfigError::Constant { operation, what, expression });
         }
+        self.tells_apart(what, path, expression.few_values())?;
         Ok(Place { view: path.view, text, expression: Some(expression) })
     }
 }
@@ -105,6 +106,17 @@ impl Place {
 }
 
 impl Spoken {
+    /// What its key and its fingerprint see, with the expressions; `None` is the whole.
+    pub(super) fn places(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, View, &str, Option<&DialectExpression>)> {
+        let places = [("key", Some(&self.key)), ("fingerprint", self.fingerprint.as_ref())];
+        places.into_iter().filter_map(|(what, place)| {
+            let Place { view, text, expression } = place?;
+            Some((what, *view, &**text, expression.as_ref()))
+        })
+    }
+
     /// The key of a record, from its payload and what is around that, and the text it is a hash of.
     /// The outer error is that there is nothing to look for a key in.
     pub(crate) fn key(

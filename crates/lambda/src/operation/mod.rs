@@ -7,6 +7,7 @@ mod keys;
 mod misplaced;
 mod policies;
 mod recipe;
+mod volatile;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -302,7 +303,20 @@ impl Operation {
             let expression = path.expression.clone();
             return Err(ConfigError::Constant { operation, what, expression });
         }
+        self.tells_apart(what, path, expression.few_values())?;
         Ok(Path { view: path.view, expression })
+    }
+
+    /// Refuses a key that is one of a few values, because of `by`.
+    fn tells_apart(
+        &self,
+        what: &str,
+        path: &KeyPath,
+        by: Option<&'static str>,
+    ) -> Result<(), ConfigError> {
+        let Some(by) = by.filter(|_| what == "key") else { return Ok(()) };
+        let (operation, expression) = (Arc::clone(&self.name), path.expression.clone());
+        Err(RecipeError::FewValues { operation, expression, by }.into())
     }
 }
 

@@ -40,6 +40,10 @@ impl Source for ActiveMq {
         NAME
     }
 
+    fn volatile(&self, _: &Operation) -> &'static [&'static str] {
+        &["redelivered", "brokerOutTime"]
+    }
+
     fn identity(&self) -> &'static Identity {
         &Identity {
             parts: "broker ARN, destination, messageID",

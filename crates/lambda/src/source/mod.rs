@@ -69,6 +69,12 @@ pub(crate) trait Source: Send + Sync {
     /// What a record's default key is made of, and what that is good for.
     fn identity(&self) -> &'static Identity;
 
+    /// The members of a raw record that differ when it is delivered again, by their paths: keys and
+    /// fingerprints must not hold them.
+    fn volatile(&self, _: &Operation) -> &'static [&'static str] {
+        &[]
+    }
+
     /// What becomes of a delivery whose key is held elsewhere, if the user does not say.
     ///
     /// It waits, except where it costs little to have it back: most sources try again only a few

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, active_mq, dynamodb,
+    Event, Identity, Record, Source, Sqs, active_mq, dynamodb,
     event::{Member, id, object, takes_all, text},
     kafka, kinesis, rabbit_mq,
     response::{Item, all_or_error, partial},
@@ -88,6 +88,11 @@ impl Origin<'_> {
 impl Source for Pipe {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    /// Those of the records' own source, where a filter says which that is.
+    fn volatile(&self, operation: &Operation) -> &'static [&'static str] {
+        if operation.is_from("from_queue") { Sqs.volatile(operation) } else { &[] }
     }
 
     fn identity(&self) -> &'static Identity {

@@ -44,6 +44,10 @@ impl Source for RabbitMq {
         NAME
     }
 
+    fn volatile(&self, _: &Operation) -> &'static [&'static str] {
+        &["redelivered"]
+    }
+
     fn identity(&self) -> &'static Identity {
         &Identity {
             parts: "broker ARN, queue, basicProperties.messageId",

@@ -52,6 +52,10 @@ impl Source for Sqs {
         NAME
     }
 
+    fn volatile(&self, _: &Operation) -> &'static [&'static str] {
+        &["receiptHandle", "attributes.ApproximateReceiveCount"]
+    }
+
     fn identity(&self) -> &'static Identity {
         &Identity {
             parts: "queue ARN, messageId",

@@ -104,7 +104,7 @@ async fn told_by(
     function: impl Fn(&Idempotency, Operation, Told) -> Function,
 ) -> Vec<String> {
     let (world, told) = (World::new(), Told::default());
-    let operation = Operation::new("a").key(lambda_idempotency::record("@"));
+    let operation = Operation::new("a");
     let function = function(&world.idempotency(), operation, told.clone());
     world.invoke_raw(&function, event).await.unwrap();
     told.all()

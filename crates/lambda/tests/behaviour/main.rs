@@ -44,6 +44,7 @@ mod support;
 mod support_streams;
 mod unknown_events;
 mod views;
+mod volatile;
 mod whole_records;
 mod whose_work;
 mod windows;

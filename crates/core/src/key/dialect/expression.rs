@@ -14,7 +14,7 @@ use crate::key::{
         read::read,
         value::Value,
     },
-    signs,
+    reach, signs,
 };
 
 /// A compiled JMESPath expression, to be evaluated as the library of its dialect does.
@@ -51,6 +51,18 @@ impl DialectExpression {
     #[must_use]
     pub fn is_constant(&self) -> bool {
         !self.node.reads_data()
+    }
+
+    /// As [`Expression::few_values`](crate::key::Expression::few_values).
+    #[must_use]
+    pub fn few_values(&self) -> Option<&'static str> {
+        reach::few_values(&self.node)
+    }
+
+    /// As [`Expression::selects`](crate::key::Expression::selects).
+    #[must_use]
+    pub fn selects(&self, member: &str) -> bool {
+        reach::selects(&self.node, member)
     }
 
     pub(super) fn evaluate(

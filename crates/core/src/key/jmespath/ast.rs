@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::value::{Text, Value};
-use crate::key::own::Own;
+use crate::key::functions::Own;
 
 #[derive(Clone)]
 pub(in crate::key) enum Node {

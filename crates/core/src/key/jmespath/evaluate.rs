@@ -8,7 +8,7 @@ use super::{
     compare, functions,
     value::{Members, Text, Value},
 };
-use crate::key::{Document, DocumentError, SelectionError, own, reads, texts::Texts};
+use crate::key::{Document, DocumentError, SelectionError, functions as own, reads, texts::Texts};
 
 /// What every JavaScript object has without having been given it; there, a field of that name is a
 /// function where it should be missing.

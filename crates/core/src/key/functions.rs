@@ -13,7 +13,8 @@ use super::{
     Document, SelectionError,
     document::MOST_BYTES,
     jmespath::{
-        Variant, functions,
+        Variant,
+        functions::named,
         value::{self, Kind},
     },
 };
@@ -94,7 +95,7 @@ impl Functions {
     /// What is wrong with the name of one.
     pub(super) fn check(&self) -> Result<(), String> {
         self.own.keys().try_for_each(|name| {
-            if functions::named(Variant::Standard, name).is_some() {
+            if named(Variant::Standard, name).is_some() {
                 let reason =
                     format!("there is a standard function `{name}`; give yours another name");
                 return Err(reason);

@@ -1,0 +1,61 @@
+//! Keys that differ on each delivery of one record, and so never find the deliveries before.
+
+use std::sync::Arc;
+
+use lambda_idempotency_core::key::View;
+
+use super::Operation;
+use crate::{error::ConfigError, source::Source};
+
+impl Operation {
+    /// Refuses a key or a fingerprint that surely holds what differs on each delivery from this source:
+    /// no duplicate would be recognised, or each would be taken for a mismatch. Warns of one that may.
+    pub(crate) fn lasts(&self, source: &dyn Source) -> Result<(), ConfigError> {
+        let prepared = self.prepared()?;
+        for (what, path) in [("key", &prepared.key), ("fingerprint", &prepared.fingerprint)] {
+            let Some(path) = path else { continue };
+            let (expression, view) = (&path.expression, path.view);
+            self.holds(source, (what, expression.as_str(), view), |member| {
+                expression.selects(member)
+            })?;
+            for member in self.volatile(source, view).filter(|member| expression.looks_at(member)) {
+                tracing::warn!(
+                    operation = &*self.name,
+                    expression = expression.as_str(),
+                    "{what} expression looks at `{member}`, which differs on each delivery from {}",
+                    source.name()
+                );
+            }
+        }
+        for (what, view, text, expression) in prepared.spoken.iter().flat_map(|s| s.places()) {
+            self.holds(source, (what, text, view), |member| {
+                expression.is_none_or(|expression| expression.selects(member))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What differs in what an expression sees. A payload that is the whole record has its members.
+    fn volatile(&self, source: &dyn Source, view: View) -> impl Iterator<Item = &'static str> {
+        let sees_record = view == View::Record || self.whole_record;
+        source.volatile(self).iter().copied().filter(move |_| sees_record)
+    }
+
+    fn holds(
+        &self,
+        source: &dyn Source,
+        (what, expression, view): (&'static str, &str, View),
+        selects: impl Fn(&str) -> bool,
+    ) -> Result<(), ConfigError> {
+        match self.volatile(source, view).find(|member| selects(member)) {
+            None => Ok(()),
+            Some(member) => Err(ConfigError::Volatile {
+                operation: Arc::clone(&self.name),
+                what,
+                expression: expression.to_owned(),
+                source_name: source.name(),
+                member,
+            }),
+        }
+    }
+}
