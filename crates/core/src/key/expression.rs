@@ -11,7 +11,7 @@ use super::{
     jmespath::{
         Losses, Variant,
         ast::Node,
-        evaluate::{self, Evaluation},
+        evaluate::{self, Absences, Evaluation},
         functions::Sorted,
         parser, value,
     },
@@ -195,8 +195,11 @@ impl Expression {
     /// What is selected cannot be a key: it is missing, `null`, empty, or a number that is not
     /// exact.
     pub fn select(&self, document: &Document) -> Result<Selection, SelectionError> {
-        let selected = self.run(document)?;
+        let (selected, absent) = self.run(document)?;
         parts::check(&self.node, &selected, &self.optional)?;
+        if let Some(absent) = absent {
+            return Err(absent);
+        }
         let mut bytes = Vec::with_capacity(64);
         canonical::write_parts(&selected, &self.optional, &mut bytes)?;
         Ok(Selection(bytes))
@@ -208,10 +211,14 @@ impl Expression {
     /// # Errors
     /// It cannot be evaluated; what it selects holds a number that is not exact, or is more than 8 MiB.
     pub fn evaluate(&self, document: &Document) -> Result<Value, SelectionError> {
-        functions::value(&self.run(document)?)
+        functions::value(&self.run(document)?.0)
     }
 
-    fn run(&self, document: &Document) -> Result<value::Value, SelectionError> {
+    /// What is selected, and the first part found missing of a list in it.
+    fn run(
+        &self,
+        document: &Document,
+    ) -> Result<(value::Value, Option<SelectionError>), SelectionError> {
         if !document.has(&self.looks.document) {
             return Err(SelectionError::Unread);
         }
@@ -221,14 +228,17 @@ impl Expression {
             sorted: Sorted::default(),
             room: Cell::new(MOST_BYTES),
             looks: Some(evaluate::Looks { calls: &self.looks.texts, shared: document.texts() }),
+            absences: Some(Absences::but_of(parts::list(&self.node))),
         };
-        evaluation.run(&self.node, &document.value).map_err(|error| match error {
-            SelectionError::Evaluation { reason, offset } => {
-                let offset = signs::characters(&self.text, offset);
-                SelectionError::Evaluation { reason, offset }
-            }
-            error => error,
-        })
+        let selected =
+            evaluation.run(&self.node, &document.value).map_err(|error| match error {
+                SelectionError::Evaluation { reason, offset } => {
+                    let offset = signs::characters(&self.text, offset);
+                    SelectionError::Evaluation { reason, offset }
+                }
+                error => error,
+            })?;
+        Ok((selected, evaluation.absences.and_then(Absences::first)))
     }
 }
 

@@ -71,6 +71,9 @@ impl Functions {
     /// little smaller than they are, and in a second call a little larger; if the results differ,
     /// the record is refused.
     ///
+    /// What is missing comes as `null`; but a list that the expression puts together, as in
+    /// `lower([a, b])`, must have all its parts.
+    ///
     /// Its error is a fixed text, so that nothing of a record can find its way into a log. If it
     /// panics, the record is refused as for an error.
     ///

@@ -62,7 +62,7 @@ pub(super) fn names(node: &Node) -> Vec<String> {
 }
 
 /// The list of parts that an expression's value is, if it is one whatever the data.
-fn list(node: &Node) -> Option<&Node> {
+pub(super) fn list(node: &Node) -> Option<&Node> {
     match node {
         Node::List(_) | Node::Hash(_) => Some(node),
         Node::Then(_, last) => list(last),
@@ -81,7 +81,9 @@ fn path(node: &Node) -> Option<String> {
 
 /// Refuses what is missing, `null` or empty, and lists (`[a, b]`, `{x: a, y: b}`) with such a part.
 ///
-/// Only parts that the expression lists must be there; `null` inside the data is data. Of optional
+/// Only parts that the expression lists must be there, wherever the list goes from there, unless it
+/// only decides what is selected (a condition, a comparison, an order). `null` inside the data is
+/// data. Of optional
 /// parts, at least one must be there if no other is.
 pub(super) fn check(
     node: &Node,
@@ -132,7 +134,17 @@ fn presence(value: &Value) -> Presence {
     }
 }
 
-/// Follows the expression to the lists that make up its value.
+/// The error of a part that is not there.
+pub(super) fn absence(part: &Value, label: impl Fn() -> String) -> Option<SelectionError> {
+    match presence(part) {
+        Presence::Present => None,
+        Presence::Empty => Some(SelectionError::PartEmpty { part: label() }),
+        Presence::Missing => Some(SelectionError::PartMissing { part: label() }),
+    }
+}
+
+/// Follows the expression to the lists that make up its value, as far as it can, so that its errors
+/// name their whole way. What it does not reach has been judged during the evaluation.
 fn check_parts(node: &Node, value: &Value, optional: &Optional) -> Result<(), Absent> {
     let none = Optional::default();
     match (node, value) {

@@ -1,6 +1,6 @@
 //! Numbers in expressions are exact: two that differ are never taken for one.
 
-use lambda_idempotency_core::key::SelectionError;
+use lambda_idempotency_core::key::{Document, Expression, Reads, SelectionError};
 
 use crate::support::{cases, selected};
 use proptest::prelude::*;
@@ -114,6 +114,55 @@ fn sums_and_averages_are_exact_or_refused() {
     }
     let far = selected("sum(@)", "[1,1e-999999999]").unwrap_err().to_string();
     assert!(far.contains("too far apart"), "{far}");
+}
+
+/// Averages that do not end as decimals are fractions: equal ones are equal, whatever they are of.
+#[test]
+fn averages_that_do_not_end_are_compared_and_computed_with_exactly() {
+    let json = r#"{"a":[2,2,1],"b":[2,2,1,2,2,1],"t":[1,0,0],"u":[2,0,0],
+        "l":[{"id":"a","p":[2,2,1]},{"id":"b","p":[2,2,1,2,2,1]}],
+        "x":0.33333333333333333333333333333333333333331}"#;
+    for (expression, expected) in [
+        ("avg(a) == avg(b)", "true"),
+        ("avg(b) > avg(a)", "false"),
+        ("sort_by(l, &avg(p))[0].id", r#""a""#),
+        ("min_by(l, &avg(p)).id", r#""a""#),
+        ("max_by(l, &avg(p)).id", r#""a""#),
+        ("sum([avg(t), avg(u)]) == `1`", "true"),
+        ("sum([avg(t), avg(u)])", "1e0"),
+        ("floor(sum([avg(t), avg(u)]))", "1e0"),
+        ("floor(avg(a))", "1e0"),
+        ("ceil(avg(a))", "2e0"),
+        ("avg([avg(t), avg(u)]) >= `0.5`", "true"),
+        ("avg([avg(t), avg(u)])", "5e-1"),
+        ("avg(t) == x", "false"),
+        ("avg(t) > x", "true"),
+        ("abs(avg(t)) == avg(t)", "true"),
+        ("contains([avg(a)], avg(b))", "true"),
+    ] {
+        assert_eq!(selected(expression, json).as_deref(), Ok(expected), "{expression}");
+    }
+    for refused in ["avg(t)", "to_string(avg(t))", "{x: avg(a)}"] {
+        assert_eq!(selected(refused, json), Err(SelectionError::InexactNumber), "{refused}");
+    }
+}
+
+/// Such exponents were all taken for one.
+#[test]
+fn numbers_with_an_exponent_beyond_64_bits_are_refused_where_they_are_read() {
+    let (one, other) = ("1e-99999999999999999999", "1e-88888888888888888888");
+    let read = |json: &str, expression: &str| {
+        let reads = Reads::of([&Expression::compile(expression).unwrap()]);
+        Document::read(json, &reads).map(drop).map_err(|error| error.to_string())
+    };
+    let json = format!(r#"{{"l":[{one},{other}],"id":7}}"#);
+    let error = read(&json, "l[0] == l[1]").unwrap_err();
+    assert!(error.contains("exponent"), "{error}");
+    assert_eq!(read(&json, "id"), Ok(()));
+    assert_eq!(
+        selected("[0] == [1]", "[1e-999999999999999999,1e-999999999999999998]").unwrap(),
+        "false"
+    );
 }
 
 /// A part that is put together ends there: what follows is of the list, as the reference has it.

@@ -38,6 +38,46 @@ const HALF: &[&str] = &[
     "list[5:]",
 ];
 
+/// A list with a missing part, wherever its way leads from there.
+#[test]
+fn a_part_that_is_missing_is_refused_wherever_its_list_goes() {
+    let json = r#"{"items":[{"id":7,"paid":true}],"id":7}"#;
+    for expression in [
+        "items[?paid].[tenant, id] | [0]",
+        "[tenant, id] | @",
+        "max_by(items[*].{t: tenant, i: id}, &i)",
+        "map(&[tenant, id], items)",
+        "merge({t: tenant}, {i: id})",
+        "reverse([tenant, id])",
+        "to_string([tenant, id])",
+        "[id, [tenant, id][1:]]",
+        "items[].[tenant, id][]",
+        "values({t: tenant, i: id})",
+        "{all: items[*].[tenant, id] | [0]}",
+    ] {
+        let result = selected(expression, json);
+        assert!(is_refused(&result), "{expression}: {result:?}");
+        let whole = json.replace(r#""id":7"#, r#""id":7,"tenant":"a""#);
+        assert!(selected(expression, &whole).is_ok(), "{expression}");
+    }
+}
+
+/// What only decides is not in the key.
+#[test]
+fn parts_may_be_missing_in_conditions_comparisons_and_orders() {
+    let json = r#"{"items":[{"id":7,"paid":true},{"id":8}],"id":7}"#;
+    for (expression, expected) in [
+        ("items[?[tenant, id] == [null, `7`]].id", "[7]"),
+        ("items[?contains([tenant, paid], `true`)].id | [0]", "7"),
+        ("[tenant] && id", "7"),
+        ("![tenant] || id", "7"),
+        ("sort_by(items, &length([tenant, id]))[0].id", "7"),
+        ("not_null(tenant, id)", "7"),
+    ] {
+        assert_eq!(selected(expression, json).as_deref(), Ok(expected), "{expression}");
+    }
+}
+
 fn is_refused(result: &Result<String, SelectionError>) -> bool {
     matches!(
         result,

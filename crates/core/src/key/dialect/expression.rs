@@ -72,7 +72,8 @@ impl DialectExpression {
     ) -> Result<Value, SelectionError> {
         let room = Cell::new(MOST_BYTES);
         let sorted = Sorted::default();
-        let evaluation = Evaluation { variant: self.variant, losses, sorted, room, looks: None };
+        let evaluation =
+            Evaluation { variant: self.variant, losses, sorted, room, looks: None, absences: None };
         let mut selected = evaluation.run(&self.node, &document.0)?;
         if !evaluation.sorted.is_empty() {
             // TypeScript first looks whether there is a key, and so meets the event sorted.

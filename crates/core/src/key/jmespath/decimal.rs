@@ -1,4 +1,5 @@
-//! Decimal numbers of any size, exactly: what JSON numerals are before a double rounds them.
+//! Decimal numbers of any size, exactly: what JSON numerals are before a double rounds them; and
+//! what averages of them are, which may have no end as decimals.
 
 use std::cmp::Ordering;
 
@@ -8,21 +9,24 @@ const LARGEST: f64 = 1.797e308;
 /// So many places hold the sum of any doubles. Numbers that are further apart are not added: a few
 /// bytes (`1e-999999999`) can stand for gigabytes of places.
 const MOST_PLACES: i64 = 2048;
-/// How many places a quotient has beyond those of its dividend. One that ends, ends before: a list
-/// has fewer items than 2^40.
-const MORE_PLACES: usize = 40;
+/// How many places a quotient has beyond those of its dividend. One that ends, ends before: a divisor
+/// is less than 2^64.
+const MORE_PLACES: usize = 64;
 
-/// Sign, digits without zeros at either end, and the power of ten of the last digit. Equal numbers
-/// have equal parts, but for the sign of zero.
+/// Sign, digits without zeros at either end, and the power of ten of the last digit; all that divided
+/// by `divisor`, which is 1 unless the quotient has no end. Equal numbers have equal parts, but for
+/// the sign of zero and where there is a divisor.
 #[derive(Clone)]
 pub(in crate::key) struct Decimal {
     negative: bool,
     digits: Box<str>,
     power: i64,
+    divisor: u64,
 }
 
 impl Decimal {
-    /// The number that a JSON numeral stands for. An exponent beyond 64 bits counts as the largest.
+    /// The number that a JSON numeral stands for. An exponent beyond 64 bits counts as the largest:
+    /// [it is not exact](Self::has_exact_exponent).
     pub(in crate::key) fn of(numeral: &str) -> Self {
         let (mantissa, exponent) = numeral.split_once(['e', 'E']).unwrap_or((numeral, "0"));
         let largest = if exponent.starts_with('-') { i64::MIN } else { i64::MAX };
@@ -39,7 +43,12 @@ impl Decimal {
         let significant = digits.trim_end_matches('0');
         let zeros = i64::try_from(digits.len() - significant.len()).unwrap_or(i64::MAX);
         let power = if significant.is_empty() { 0 } else { power.saturating_add(zeros) };
-        Self { negative, digits: significant.into(), power }
+        Self { negative, digits: significant.into(), power, divisor: 1 }
+    }
+
+    /// Whether its exponent is small enough to be added to others, so that no two numbers look alike.
+    pub(in crate::key) const fn has_exact_exponent(&self) -> bool {
+        self.power.unsigned_abs() < 1 << 62
     }
 
     /// Whether some double is as large.
@@ -50,6 +59,9 @@ impl Decimal {
     /// Its nearest double, if that prints as the same number: of all numbers with one nearest double
     /// only one passes, so two that differ never look alike.
     pub(in crate::key) fn exact(&self) -> Option<f64> {
+        if self.divisor > 1 {
+            return None;
+        }
         let nearest = self.nearest();
         // No two numbers of so few digits share a double of this size.
         let is_short = self.digits.len() <= 15 && (-280..280).contains(&self.power);
@@ -69,6 +81,9 @@ impl Decimal {
     }
 
     fn nearest(&self) -> f64 {
+        if self.divisor > 1 {
+            return self.cut_off().nearest();
+        }
         let sign = if self.negative { "-" } else { "" };
         format!("{sign}0.{}e{}", self.digits, self.top()).parse().unwrap_or(f64::NAN)
     }
@@ -79,6 +94,9 @@ impl Decimal {
     }
 
     pub(in crate::key) fn compare(&self, other: &Self) -> Ordering {
+        if self.divisor != other.divisor {
+            return self.times(other.divisor).compare(&other.times(self.divisor));
+        }
         let sign = |number: &Self| match (number.digits.is_empty(), number.negative) {
             (true, _) => 0,
             (false, negative) => {
@@ -101,31 +119,52 @@ impl Decimal {
         Self { negative: false, ..self.clone() }
     }
 
-    /// The whole number below it.
-    pub(in crate::key) fn floor(&self) -> Self {
+    /// The whole number below it; `None` if that would have too many places.
+    pub(in crate::key) fn floor(&self) -> Option<Self> {
         self.whole(self.negative)
     }
 
-    /// The whole number above it.
-    pub(in crate::key) fn ceil(&self) -> Self {
+    /// The whole number above it; `None` if that would have too many places.
+    pub(in crate::key) fn ceil(&self) -> Option<Self> {
         self.whole(!self.negative)
     }
 
-    fn whole(&self, away_from_zero: bool) -> Self {
-        if self.power >= 0 {
-            return self.clone();
+    fn whole(&self, away_from_zero: bool) -> Option<Self> {
+        if self.divisor == 1 && self.power >= 0 {
+            return Some(self.clone());
         }
-        let whole = usize::try_from(self.top()).ok().and_then(|top| self.digits.get(..top));
-        let towards_zero = Self::new(self.negative, whole.unwrap_or(""), 0);
+        let whole = match usize::try_from(self.top()) {
+            Ok(top) if self.divisor == 1 => self.digits.get(..top).unwrap_or("").to_owned(),
+            Ok(top) if self.power <= MOST_PLACES => {
+                // Its digits up to the point, divided.
+                quotient(self.digits.bytes().chain(std::iter::repeat(b'0')).take(top), self.divisor)
+                    .0
+            }
+            Ok(_) => return None,
+            Err(_) => String::new(),
+        };
+        let towards_zero = Self::new(self.negative, &whole, 0);
         if !away_from_zero {
-            return towards_zero;
+            return Some(towards_zero);
         }
-        let one = Self { negative: self.negative, digits: "1".into(), power: 0 };
-        Self::sum(&[towards_zero, one]).unwrap_or_else(|| self.clone())
+        let one = Self { negative: self.negative, digits: "1".into(), power: 0, divisor: 1 };
+        Self::sum(&[towards_zero, one])
     }
 
-    /// The sum; `None` if that would have too many places.
+    /// The sum; `None` if that would have too many places, or too large a divisor.
     pub(in crate::key) fn sum(terms: &[Self]) -> Option<Self> {
+        let divisor = terms.iter().try_fold(1_u64, |all, term| {
+            (all / common_divisor(all, term.divisor)).checked_mul(term.divisor)
+        })?;
+        if divisor == 1 {
+            return Self::sum_of_decimals(terms);
+        }
+        let terms: Vec<_> = terms.iter().map(|term| term.times(divisor / term.divisor)).collect();
+        Some(Self::sum_of_decimals(&terms)?.divided_by(divisor))
+    }
+
+    /// The sum of numbers without a divisor.
+    fn sum_of_decimals(terms: &[Self]) -> Option<Self> {
         let terms = || terms.iter().filter(|term| !term.digits.is_empty());
         let lowest = terms().map(|term| term.power).min().unwrap_or(0);
         let highest = terms().map(Self::top).max().unwrap_or(0);
@@ -149,36 +188,73 @@ impl Decimal {
         Some(Self::new(is_negative, &digits, lowest))
     }
 
-    /// The quotient. One that does not end is cut off, with a last digit `1` that stands for the
-    /// rest: it has more digits than any double, so that it is no exact number.
-    pub(in crate::key) fn divided_by(&self, count: usize) -> Self {
-        let count = u128::try_from(count).unwrap_or(u128::MAX).max(1);
-        let mut digits = String::with_capacity(self.digits.len() + MORE_PLACES + 1);
-        let (mut rest, mut power) = (0, self.power);
-        let mut more = 0;
-        for digit in self.digits.bytes().map(|digit| u128::from(digit - b'0')) {
-            push_quotient(&mut digits, &mut rest, digit, count);
+    /// The mean of so many numbers with this sum; `None` if it would have too large a divisor.
+    pub(in crate::key) fn mean(&self, count: usize) -> Option<Self> {
+        let count = u64::try_from(count).ok().filter(|count| *count > 0)?;
+        let numerator = Self { divisor: 1, ..self.clone() };
+        Some(numerator.divided_by(self.divisor.checked_mul(count)?))
+    }
+
+    /// This decimal, divided; as a decimal if the quotient ends.
+    fn divided_by(&self, divisor: u64) -> Self {
+        let (ended, rest) = self.divided(divisor);
+        if rest == 0 { ended } else { Self { divisor, ..self.clone() } }
+    }
+
+    /// The first places of the quotient, and what is left of the dividend.
+    fn divided(&self, divisor: u64) -> (Self, u128) {
+        let dividend = self.digits.bytes().chain(std::iter::repeat_n(b'0', MORE_PLACES));
+        let (digits, rest) = quotient(dividend, divisor);
+        let more = i64::try_from(MORE_PLACES).unwrap_or(i64::MAX);
+        (Self::new(self.negative, &digits, self.power.saturating_sub(more)), rest)
+    }
+
+    /// A decimal near the quotient: to find the doubles around it.
+    fn cut_off(&self) -> Self {
+        self.divided(self.divisor).0
+    }
+
+    /// The product of the dividend.
+    fn times(&self, factor: u64) -> Self {
+        let mut product = Vec::with_capacity(self.digits.len() + 20);
+        let mut carry = 0;
+        for digit in self.digits.bytes().rev() {
+            let total = u128::from(digit - b'0') * u128::from(factor) + carry;
+            product.push(total % 10);
+            carry = total / 10;
         }
-        while rest > 0 && more < MORE_PLACES {
-            push_quotient(&mut digits, &mut rest, 0, count);
-            more += 1;
+        while carry > 0 {
+            product.push(carry % 10);
+            carry /= 10;
         }
-        if rest > 0 {
-            digits.push('1');
-            more += 1;
-        }
-        power = power.saturating_sub(i64::try_from(more).unwrap_or(i64::MAX));
-        Self::new(self.negative, &digits, power)
+        let mut digits = String::with_capacity(product.len());
+        product.into_iter().rev().for_each(|digit| push_digit(&mut digits, digit));
+        Self::new(self.negative, &digits, self.power)
     }
 }
 
-fn push_quotient(digits: &mut String, rest: &mut u128, digit: u128, count: u128) {
-    let dividend = *rest * 10 + digit;
-    push_digit(digits, i64::try_from(dividend / count).unwrap_or(0));
-    *rest = dividend % count;
+/// The whole quotient of these digits, and the rest.
+fn quotient(dividend: impl Iterator<Item = u8>, divisor: u64) -> (String, u128) {
+    let divisor = u128::from(divisor).max(1);
+    let mut rest = 0;
+    let mut digits = String::with_capacity(dividend.size_hint().0);
+    for digit in dividend {
+        let part = rest * 10 + u128::from(digit - b'0');
+        push_digit(&mut digits, part / divisor);
+        rest = part % divisor;
+    }
+    (digits, rest)
 }
 
-fn push_digit(digits: &mut String, digit: i64) {
+/// The greatest; neither number is 0.
+const fn common_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+fn push_digit(digits: &mut String, digit: u128) {
     digits.push(
         u32::try_from(digit).ok().and_then(|digit| char::from_digit(digit, 10)).unwrap_or('0'),
     );
@@ -191,7 +267,7 @@ fn carried(sums: &[i64]) -> (String, bool) {
     let mut carry = 0;
     for sum in sums {
         let total = sum + carry;
-        push_digit(&mut digits, total.rem_euclid(10));
+        push_digit(&mut digits, u128::from(total.rem_euclid(10).unsigned_abs()));
         carry = total.div_euclid(10);
     }
     (digits.chars().rev().collect(), carry < 0)
@@ -300,9 +376,22 @@ mod tests {
         {
             assert_eq!(shown(&Decimal::of(dividend).divided_by(count)), expected);
         }
-        let third = Decimal::of("1").divided_by(3);
-        assert_eq!(shown(&third), format!("{}1e-41", "3".repeat(40)));
-        assert_eq!(third.exact(), None);
+        let third = |dividend| Decimal::of(dividend).divided_by(3);
+        assert_eq!(third("1").exact(), None);
+        assert!((third("1").nearest() - 1.0 / 3.0).abs() < 1e-15);
+        let thirds = [third("1"), third("2")];
+        assert_eq!(shown(&Decimal::sum(&thirds).unwrap()), "1e0");
+        assert_eq!(shown(&Decimal::sum(&thirds).unwrap().mean(2).unwrap()), "5e-1");
+        assert!(third("2").compare(&Decimal::of("4").divided_by(6)).is_eq());
+        assert!(third("1").compare(&Decimal::of(&format!("0.{}", "3".repeat(99)))).is_gt());
+        for (dividend, floor, ceil) in
+            [("10", "3e0", "4e0"), ("-10", "-4e0", "-3e0"), ("0.1", "e0", "1e0")]
+        {
+            let number = third(dividend);
+            let rounded = [number.floor().unwrap(), number.ceil().unwrap()];
+            assert_eq!(rounded.map(|number| shown(&number)), [floor, ceil], "{dividend}");
+        }
+        assert!(third("1e999999999").floor().is_none());
         for (numeral, floor, ceil) in [
             ("1.5", "1e0", "2e0"),
             ("-1.5", "-2e0", "-1e0"),
@@ -313,7 +402,7 @@ mod tests {
         ] {
             let number = Decimal::of(numeral);
             assert_eq!(
-                (shown(&number.floor()), shown(&number.ceil())),
+                (shown(&number.floor().unwrap()), shown(&number.ceil().unwrap())),
                 (floor.into(), ceil.into())
             );
         }

@@ -1,6 +1,11 @@
 //! Evaluates an expression on a value.
 
-use std::{cell::Cell, collections::BTreeMap, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    ptr,
+    sync::Arc,
+};
 
 use super::{
     Losses, Variant,
@@ -8,7 +13,9 @@ use super::{
     compare, functions,
     value::{Members, Text, Value},
 };
-use crate::key::{Document, DocumentError, SelectionError, functions as own, reads, texts::Texts};
+use crate::key::{
+    Document, DocumentError, SelectionError, functions as own, parts, reads, texts::Texts,
+};
 
 /// What every JavaScript object has without having been given it; there, a field of that name is a
 /// function where it should be missing.
@@ -41,6 +48,8 @@ pub(in crate::key) struct Evaluation<'e> {
     /// How many bytes may still be decompressed.
     pub(in crate::key) room: Cell<usize>,
     pub(in crate::key) looks: Option<Looks<'e>>,
+    /// The first part found missing of lists that become values, where someone asks.
+    pub(in crate::key) absences: Option<Absences<'e>>,
 }
 
 /// What the expression looks at in the JSON texts that it reads.
@@ -61,6 +70,25 @@ impl Looks<'_> {
             Some(document) => Ok(document.value.clone()),
             None => Document::reading(text, &call.wanted).map(|document| document.value),
         }
+    }
+}
+
+/// Parts that are missing of the lists that an evaluation puts together, wherever their way leads
+/// from there.
+pub(in crate::key) struct Absences<'e> {
+    first: RefCell<Option<SelectionError>>,
+    is_deciding: Cell<bool>,
+    /// The list whose parts are judged when it has been selected.
+    except: Option<&'e Node>,
+}
+
+impl<'e> Absences<'e> {
+    pub(in crate::key) const fn but_of(except: Option<&'e Node>) -> Self {
+        Self { first: RefCell::new(None), is_deciding: Cell::new(false), except }
+    }
+
+    pub(in crate::key) fn first(self) -> Option<SelectionError> {
+        self.first.into_inner()
     }
 }
 
@@ -121,20 +149,25 @@ impl Evaluation<'_> {
                 if left.is_truthy() { left } else { self.run(right, value)? }
             }
             Node::And(left, right) => {
-                let left = self.run(left, value)?;
+                let left = self.decide(left, value)?;
                 if left.is_truthy() { self.run(right, value)? } else { left }
             }
-            Node::Not(node) => Value::Bool(!self.run(node, value)?.is_truthy()),
+            Node::Not(node) => Value::Bool(!self.decide(node, value)?.is_truthy()),
             Node::Compare { by, left, right, offset } => {
-                let (left, right) = (self.run(left, value)?, self.run(right, value)?);
+                let (left, right) = (self.decide(left, value)?, self.decide(right, value)?);
                 self.compare(*by, &left, &right, *offset)?
             }
             Node::List(_) | Node::Hash(_) if value.is_null() => Value::Null,
             Node::List(parts) => {
-                let parts: Result<_, _> = parts.iter().map(|part| self.run(part, value)).collect();
-                Value::array(parts?)
+                let mut items = Vec::with_capacity(parts.len());
+                for part in parts {
+                    let item = self.run(part, value)?;
+                    self.expect(node, &item, || (items.len() + 1).to_string());
+                    items.push(item);
+                }
+                Value::array(items)
             }
-            Node::Hash(members) => self.hash(members, value)?,
+            Node::Hash(members) => self.hash(node, members, value)?,
             Node::Call { name, arguments, offset } => {
                 let mut given = Vec::with_capacity(arguments.len());
                 for argument in arguments {
@@ -159,6 +192,29 @@ impl Evaluation<'_> {
         })
     }
 
+    /// Evaluates what only decides which values are selected, or in which order: parts of lists may
+    /// be missing in it.
+    pub(in crate::key) fn decide(&self, node: &Node, value: &Value) -> Evaluated {
+        let Some(absences) = &self.absences else { return self.run(node, value) };
+        let outside = absences.is_deciding.replace(true);
+        let decided = self.run(node, value);
+        absences.is_deciding.set(outside);
+        decided
+    }
+
+    /// Notes if a part of a list that becomes a value is missing.
+    fn expect(&self, list: &Node, part: &Value, label: impl Fn() -> String) {
+        let Some(absences) = &self.absences else { return };
+        let is_elsewhere =
+            absences.is_deciding.get() || absences.except.is_some_and(|one| ptr::eq(one, list));
+        if is_elsewhere || absences.first.borrow().is_some() {
+            return;
+        }
+        if let Some(error) = parts::absence(part, label) {
+            *absences.first.borrow_mut() = Some(error);
+        }
+    }
+
     /// What is selected of each, as far as it is not `null`.
     fn each<'v>(&self, items: impl Iterator<Item = &'v Value>, each: &Node) -> Evaluated {
         let mut collected = Vec::new();
@@ -174,7 +230,7 @@ impl Evaluation<'_> {
     fn filter(&self, items: &[Value], keep: &Node, each: &Node) -> Evaluated {
         let mut kept = Vec::new();
         for item in items {
-            if self.run(keep, item)?.is_truthy() {
+            if self.decide(keep, item)?.is_truthy() {
                 kept.push(item);
             }
         }
@@ -236,10 +292,11 @@ impl Evaluation<'_> {
         Ok(Value::Bool(holds))
     }
 
-    fn hash(&self, parts: &[(Text, Node)], value: &Value) -> Evaluated {
+    fn hash(&self, node: &Node, parts: &[(Text, Node)], value: &Value) -> Evaluated {
         let mut members = Vec::with_capacity(parts.len());
         for (name, part) in parts {
             let part = self.run(part, value)?;
+            self.expect(node, &part, || format!("`{}`", name.shown()));
             if self.variant == Variant::TypeScript && name.is("__proto__") {
                 self.losses.note(super::Loss::Prototype);
             } else {

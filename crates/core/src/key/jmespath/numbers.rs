@@ -9,6 +9,7 @@ use super::{
 
 const TOO_LARGE: &str = "it meets integers beyond 128 bits";
 const TOO_FAR: &str = "it meets numbers too far apart to be added exactly";
+const TOO_FINE: &str = "it meets averages of averages that cannot be computed exactly";
 
 pub(in crate::key) fn double(number: &Number) -> f64 {
     match &number.kind {
@@ -42,11 +43,12 @@ pub(in crate::key) fn round(
 ) -> Result<Value, &'static str> {
     if variant == Variant::Standard {
         let decimal = compare::decimal(number);
-        return Ok(Value::decimal(match function {
-            "abs" => decimal.abs(),
+        let rounded = match function {
+            "abs" => Some(decimal.abs()),
             "ceil" => decimal.ceil(),
             _ => decimal.floor(),
-        }));
+        };
+        return rounded.map(Value::decimal).ok_or("the whole number has too many digits");
     }
     let value = match &number.kind {
         Kind::Integer(digits) if function == "abs" => {
@@ -148,7 +150,8 @@ pub(in crate::key) fn average(
         return Ok(Value::Null);
     }
     if variant == Variant::Standard {
-        return Ok(Value::decimal(exact_sum(numbers)?.divided_by(numbers.len())));
+        let mean = exact_sum(numbers)?.mean(numbers.len());
+        return mean.map(Value::decimal).ok_or(TOO_FINE);
     }
     let Value::Number(total) = sum(variant, numbers, losses)? else { return Ok(Value::Null) };
     if let Some(total) = integer(&total) {

@@ -52,6 +52,7 @@ const EARLY: &str = "it ends too early";
 const CHARACTER: &str = "a character that cannot stand there";
 const ESCAPE: &str = "an invalid escape";
 const TOO_LARGE: &str = "a number that is larger than any double";
+const TOO_SMALL: &str = "a number with an exponent beyond 4 * 10^18; send it as a string";
 
 struct Reader<'a> {
     variant: Variant,
@@ -368,6 +369,9 @@ impl<'a> Reader<'a> {
                 let decimal = Decimal::of(text);
                 if !decimal.is_in_range() {
                     return Err(self.error(TOO_LARGE));
+                }
+                if !decimal.has_exact_exponent() {
+                    return Err(self.error(TOO_SMALL));
                 }
                 Value::decimal(decimal)
             }

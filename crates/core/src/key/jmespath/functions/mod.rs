@@ -112,6 +112,11 @@ impl Call<'_> {
         self.evaluation.run(node, item).map_err(Why::Error)
     }
 
+    /// The same, where that only decides the order.
+    fn decide(&self, node: &Node, item: &Value) -> Answer {
+        self.evaluation.decide(node, item).map_err(Why::Error)
+    }
+
     fn value(&self, argument: Argument<'_>) -> Answer {
         match argument {
             Argument::Value(value) => Ok(value),

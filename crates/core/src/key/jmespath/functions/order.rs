@@ -26,7 +26,7 @@ impl Call<'_> {
     pub(super) fn by(&self, items: &Value, node: &Node) -> Answer {
         let Value::Array(items) = items else { return Err(self.type_error(items)) };
         let keyed = items.iter().map(|item| {
-            let key = self.run(node, item)?;
+            let key = self.decide(node, item)?;
             self.evaluation.see(&key);
             match key {
                 Value::Number(_) | Value::String(_) => Ok((key, item.clone())),
