@@ -35,6 +35,14 @@ pub(super) enum Callers {
 
 pub(super) type Said = dyn Fn(&Request) -> Option<String> + Send + Sync;
 
+/// For whom a key counts.
+#[derive(Debug)]
+pub(super) struct Caller {
+    pub(super) name: String,
+    /// Whether several people may have this name, who must not get each other's cookies.
+    pub(super) is_shared: bool,
+}
+
 /// Why a request has no caller. Names the remedy, and nothing of the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unknown {
@@ -44,6 +52,19 @@ pub(super) enum Unknown {
          say who asks with `.caller(..)`"
     )]
     CognitoIdentity,
+    /// CloudFront signs with credentials of its own, and so does a function at its edge.
+    #[error(
+        "it was signed by a CloudFront distribution, for all of its viewers alike; say who asks with \
+         `.caller(..)` or `.caller_from_header(..)`, or, where nobody is to be told apart, \
+         `.all_callers_are_one()`"
+    )]
+    Distribution,
+    /// A session that is named after a person, in a role that others have, too.
+    #[error(
+        "it was signed in a role session that is named like an e-mail address, so the role seems to be \
+         shared by people; say who asks with `.caller(..)`"
+    )]
+    SharedRole,
     /// The authorizer let the request pass and says nothing of who sent it.
     #[error(
         "its authorizer names nobody (no `iss` and `sub`, no `principalId` of the caller's own); let \
@@ -79,19 +100,22 @@ pub(super) enum Unknown {
 impl Unknown {
     /// Whether the function or its front door has to be changed, whatever a client sends.
     pub(super) const fn is_the_functions(&self) -> bool {
-        matches!(self, Self::CognitoIdentity | Self::Authorizer)
+        matches!(
+            self,
+            Self::CognitoIdentity | Self::Distribution | Self::SharedRole | Self::Authorizer
+        )
     }
 }
 
 impl Callers {
     /// The caller of a request; `None` if all are one.
-    pub(super) fn of(&self, request: &Request) -> Result<Option<String>, Unknown> {
+    pub(super) fn of(&self, request: &Request) -> Result<Option<Caller>, Unknown> {
         match self {
             Self::One => Ok(None),
             Self::Known => known(request).map(Some),
             Self::Header(name) => in_header(request, name).map(Some),
             Self::Said(said) => match said(request) {
-                Some(caller) if !caller.is_empty() => Ok(Some(caller)),
+                Some(name) if !name.is_empty() => Ok(Some(Caller { name, is_shared: false })),
                 _ => Err(Unknown::NotSaid),
             },
         }
@@ -100,11 +124,11 @@ impl Callers {
 
 /// The caller as the front door knows it; else the credential that was sent, which the function checks,
 /// if anyone: two credentials are two callers.
-fn known(request: &Request) -> Result<String, Unknown> {
+fn known(request: &Request) -> Result<Caller, Unknown> {
     let vouched = match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV1(v1)) => rest(v1)?,
         Some(RequestContext::ApiGatewayV2(v2)) => match &v2.authorizer {
-            Some(authorizer) => http(authorizer)?,
+            Some(authorizer) => http(authorizer, request)?,
             None => Vouched::ForNothing,
         },
         _ => Vouched::ForNothing,
@@ -119,7 +143,7 @@ fn known(request: &Request) -> Result<String, Unknown> {
 
 /// What an authorizer said.
 enum Vouched {
-    For(String),
+    For(Caller),
     /// It let the request pass, and does not say whose it is.
     ForSomebody,
     /// There is none.
@@ -147,9 +171,9 @@ fn rest(context: &ApiGatewayProxyRequestContext) -> Result<Vouched, Unknown> {
 }
 
 /// An HTTP API or a function URL.
-fn http(authorizer: &ApiGatewayRequestAuthorizer) -> Result<Vouched, Unknown> {
+fn http(authorizer: &ApiGatewayRequestAuthorizer, request: &Request) -> Result<Vouched, Unknown> {
     if let Some(iam) = &authorizer.iam {
-        return signed(iam).map(Vouched::For);
+        return signed(iam, request).map(Vouched::For);
     }
     if let Some(jwt) = &authorizer.jwt {
         let claim = |name| jwt.claims.get(name).map(String::as_str);
@@ -164,22 +188,36 @@ fn http(authorizer: &ApiGatewayRequestAuthorizer) -> Result<Vouched, Unknown> {
     Ok(caller.map_or(nobody, Vouched::For))
 }
 
-fn signed(iam: &ApiGatewayRequestAuthorizerIamDescription) -> Result<String, Unknown> {
+/// What CloudFront adds to each request that it sends on.
+const CLOUDFRONT: HeaderName = HeaderName::from_static("x-amz-cf-id");
+
+fn signed(
+    iam: &ApiGatewayRequestAuthorizerIamDescription,
+    request: &Request,
+) -> Result<Caller, Unknown> {
     let cognito = iam.cognito_identity.as_ref();
     if let Some(id) = cognito.and_then(|cognito| filled(cognito.identity_id.as_deref())) {
         return Ok(named("cognito", id));
+    }
+    // Behind a distribution the signature is that of the distribution or of a function at its edge, as
+    // good as always. REST APIs are not asked: those that are edge-optimized have a distribution of AWS's
+    // own in front, which passes the client's signature on.
+    if request.headers().contains_key(CLOUDFRONT) {
+        return Err(Unknown::Distribution);
     }
     self::iam(iam.user_arn.as_deref().unwrap_or_default())
 }
 
 /// The session name that every user of an identity pool has.
 const COGNITO_SESSION: &str = "CognitoIdentityCredentials";
+/// The role in which CloudFront signs for a distribution with an origin access control.
+const ORIGIN_ACCESS: &str = "OriginAccessControlRole";
 /// How the roles of IAM Identity Center begin. Their session is named after the user.
 const IDENTITY_CENTER: &str = "AWSReservedSSO_";
 
 /// An IAM identity: a user or, of an assumed role, the role. The name of a role's session is chosen by
 /// whoever assumes it, and another for each task of a service, each of which may send the next attempt.
-fn iam(arn: &str) -> Result<String, Unknown> {
+fn iam(arn: &str) -> Result<Caller, Unknown> {
     if !arn.starts_with("arn:") {
         return Err(Unknown::Authorizer);
     }
@@ -189,20 +227,24 @@ fn iam(arn: &str) -> Result<String, Unknown> {
     });
     match role {
         Some((_, _, COGNITO_SESSION)) => Err(Unknown::CognitoIdentity),
-        Some((account, role, _)) if !role.starts_with(IDENTITY_CENTER) => {
-            Ok(named("role", &format!("{account} {role}")))
+        Some((_, ORIGIN_ACCESS, _)) => Err(Unknown::Distribution),
+        Some((_, role, _)) if role.starts_with(IDENTITY_CENTER) => Ok(named("iam", arn)),
+        // With web identities the client chooses the name, so it tells nobody apart either.
+        Some((_, _, session)) if session.contains('@') => Err(Unknown::SharedRole),
+        Some((account, role, _)) => {
+            Ok(Caller { is_shared: true, ..named("role", &format!("{account} {role}")) })
         }
-        _ => Ok(named("iam", arn)),
+        None => Ok(named("iam", arn)),
     }
 }
 
 /// The subject of a token: nobody without its issuer, by whom alone it is unique.
-fn issued(issuer: Option<&str>, subject: Option<&str>) -> Option<String> {
+fn issued(issuer: Option<&str>, subject: Option<&str>) -> Option<Caller> {
     let (issuer, subject) = (filled(issuer)?, filled(subject)?);
-    Some(format!("subject {}:{issuer}{subject}", issuer.len()))
+    Some(named("subject", &format!("{}:{issuer}{subject}", issuer.len())))
 }
 
-fn subject(claims: Option<&Value>) -> Option<String> {
+fn subject(claims: Option<&Value>) -> Option<Caller> {
     let claim = |name| claims?.get(name)?.as_str();
     issued(claim("iss"), claim("sub"))
 }
@@ -211,7 +253,7 @@ fn subject(claims: Option<&Value>) -> Option<String> {
 /// still does names nobody.
 const SAMPLES: [&str; 4] = ["user", "me", "user|a1b2c3d4", "abcdef"];
 
-fn principal(id: Option<&Value>) -> Option<String> {
+fn principal(id: Option<&Value>) -> Option<Caller> {
     let id = filled(id?.as_str())?;
     (!SAMPLES.contains(&id)).then(|| named("principal", id))
 }
@@ -221,7 +263,7 @@ fn principal(id: Option<&Value>) -> Option<String> {
 const LASTING: [&str; 5] = ["basic", "bearer", "dpop", "token", "apikey"];
 
 /// The credential that was sent to be recognised by.
-fn credential(request: &Request) -> Result<String, Unknown> {
+fn credential(request: &Request) -> Result<Caller, Unknown> {
     let mut sent = request.headers().get_all(AUTHORIZATION).iter();
     let value = match (sent.next(), sent.next()) {
         (Some(value), None) => value,
@@ -246,7 +288,7 @@ fn credential(request: &Request) -> Result<String, Unknown> {
 /// What only a load balancer sets; from elsewhere it is a client's own words.
 const LOAD_BALANCER: &str = "x-amzn-oidc-";
 
-fn in_header(request: &Request, name: &HeaderName) -> Result<String, Unknown> {
+fn in_header(request: &Request, name: &HeaderName) -> Result<Caller, Unknown> {
     let from_load_balancer = matches!(request.request_context_ref(), Some(RequestContext::Alb(_)));
     if name.as_str().starts_with(LOAD_BALANCER) && !from_load_balancer {
         return Err(Unknown::NotFromLoadBalancer(name.clone()));
@@ -262,8 +304,8 @@ fn escaped(value: &HeaderValue) -> String {
     value.as_bytes().escape_ascii().to_string()
 }
 
-fn named(kind: &str, name: &str) -> String {
-    format!("{kind} {name}")
+fn named(kind: &str, name: &str) -> Caller {
+    Caller { name: format!("{kind} {name}"), is_shared: false }
 }
 
 fn filled(text: Option<&str>) -> Option<&str> {

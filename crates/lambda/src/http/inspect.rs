@@ -8,7 +8,6 @@ use serde_json::value::RawValue;
 
 use super::{
     HttpLayer, Settings,
-    sameness::route,
     service::{Asked, text},
 };
 use crate::{
@@ -27,8 +26,8 @@ impl HttpLayer {
     /// The request that an event holds, with its key, as [`inspect`](crate::inspect) shows records;
     /// `None` if the event is no HTTP request.
     ///
-    /// Its identity is what a key counts for, and the key: caller (as a hash, since it may be a
-    /// credential), method, route and the header.
+    /// Its identity is for whom a key counts, and the key: caller (as a hash, since it may be a credential)
+    /// and the header.
     ///
     /// ```
     /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
@@ -39,7 +38,7 @@ impl HttpLayer {
     ///     "headers":{"idempotency-key":"k-1"},"isBase64Encoded":false}"#;
     /// let shared = charges.all_callers_are_one();
     /// let request = shared.inspect(event, &Default::default())?.unwrap();
-    /// assert_eq!(request.identity.unwrap(), ["http", "all callers", "POST", "/charges", "k-1"]);
+    /// assert_eq!(request.identity.unwrap(), ["http", "all callers", "k-1"]);
     /// # Ok(())
     /// # }
     /// ```
@@ -70,10 +69,7 @@ impl Settings {
             Err(problem) => (none(NoKey::Problem(problem.describe())), None),
             Ok(asked) => (self.key(&asked, body), asked.key),
         };
-        let identity = header.map(|key| {
-            let [caller, method] = [self.who(request), request.method().to_string()];
-            vec!["http".to_owned(), caller, method, route(request).to_owned(), key]
-        });
+        let identity = header.map(|key| vec!["http".to_owned(), self.who(request), key]);
         Record {
             source: "http",
             id: request.lambda_context_ref().map(|c| c.request_id.clone()).unwrap_or_default(),
@@ -81,7 +77,7 @@ impl Settings {
             raw: body.to_owned(),
             payload: Ok(body.to_owned()),
             identity: identity.ok_or(Rejection::NoIdentity("idempotency key in its header")),
-            identity_parts: "the header `Idempotency-Key`, for one caller, method and route",
+            identity_parts: "the header `Idempotency-Key`, for one caller",
             catches: "a client that sends its request again, with the key that it chose",
             misses: "a client that sends it again with another key; or under other credentials, \
                      where no authorizer says who it is",
@@ -105,7 +101,7 @@ impl Settings {
     /// The caller, recognisable and not shown.
     fn who(&self, request: &Request) -> String {
         let caller = match self.callers.of(request) {
-            Ok(Some(caller)) => caller,
+            Ok(Some(caller)) => caller.name,
             Ok(None) => return "all callers".to_owned(),
             Err(_) => return "caller unknown".to_owned(),
         };

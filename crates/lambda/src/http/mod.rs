@@ -33,8 +33,7 @@
 //! The handler finds its [`Call`](crate::Call) among the extensions of the request:
 //! `request.extensions().get::<Call>()`.
 //!
-//! A key counts for one caller, one method and one route. The rest of the request (host, stage, path, query,
-//! body) is its fingerprint. Who the caller is, and what to say where no default is safe, is with
+//! A key counts for one caller. What was asked for (method, host, path, query, body) is its fingerprint. Who the caller is, and what to say where no default is safe, is with
 //! [`HttpLayer::caller`].
 //!
 //! [draft]: https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
@@ -141,7 +140,7 @@ impl HttpLayer {
     /// of a token, the `principalId` of a Lambda authorizer, the IAM user or role), else the
     /// `Authorization` header as it was sent; a request with none of these is refused. **Name the caller
     /// yourself** where sessions are in cookies, where an authorizer names nobody, where people share an
-    /// IAM role, and where clients renew their token between attempts and no authorizer reads it: with
+    /// IAM role, where CloudFront signs for its viewers, and where clients renew their token between attempts and no authorizer reads it: with
     /// another token, a second attempt would count as another caller's.
     ///
     /// What it returns must be verified, since whoever can choose it gets another's responses.

@@ -8,50 +8,45 @@ use lambda_idempotency_core::{
 
 use super::multipart;
 
-/// The route of the request, if its source names one; else its path.
-pub(super) fn route(request: &Request) -> &str {
-    let route = match request.request_context_ref() {
-        Some(RequestContext::ApiGatewayV1(v1)) => v1.resource_path.as_deref(),
-        Some(RequestContext::ApiGatewayV2(v2)) => v2.route_key.as_deref(),
-        _ => None,
-    };
-    // A route for everything says nothing.
-    let specific = route.filter(|route| !route.contains("$default") && !route.contains("+}"));
-    specific.unwrap_or_else(|| request.uri().path())
-}
-
-/// For whom and for what a key counts: tenant, caller, method, route.
+/// For whom a key counts: tenant and caller. Not for which route: what a front door calls a route changes
+/// with its configuration, and a second attempt by another way would be another payment. A key that comes
+/// with another path is refused, since [`target`] differs.
 pub(super) fn scope(request: &Request, caller: Option<&str>) -> String {
-    let mut scope = Digest::new(b"lambda-idempotency http scope 1");
+    let mut scope = Digest::new(b"lambda-idempotency http scope 2");
     let tenant = request.lambda_context_ref().and_then(|context| context.tenant_id.as_deref());
     for part in [tenant, caller] {
         scope.part(if part.is_some() { b"1" } else { b"0" });
         scope.part(part.unwrap_or_default().as_bytes());
     }
-    scope.part(request.method().as_str().as_bytes());
-    scope.part(route(request).as_bytes());
     scope.hex()
 }
 
 /// What a request asks for. It is compared whatever else is.
 pub(super) fn target(request: &Request, form: &Form) -> String {
     let uri = request.uri();
-    let stage = match request.request_context_ref() {
-        Some(RequestContext::ApiGatewayV1(v1)) => v1.stage.as_deref(),
-        Some(RequestContext::ApiGatewayV2(v2)) => v2.stage.as_deref(),
-        _ => None,
-    };
-    let mut target = form.digest(b"lambda-idempotency http target 1");
+    let mut target = form.digest(b"lambda-idempotency http target 2");
     target.part(request.method().as_str().as_bytes());
     // Where a function serves the customers of several hosts, each is another place.
     target.part(uri.host().unwrap_or_default().to_ascii_lowercase().as_bytes());
-    // Mostly in the path, too, unless `lambda_http` is told to leave it out.
-    target.part(stage.unwrap_or_default().as_bytes());
-    target.part(uri.path().as_bytes());
-    // `lambda_http` makes a URL of it, which may lose something: what follows a `#`, `..`, tabs.
-    target.part(request.raw_http_path().as_bytes());
+    target.part(place(request).as_bytes());
+    // As the event has it: `lambda_http` makes a URL of it, which may lose something (what follows a
+    // `#`, `..`, tabs), and puts the stage in front.
+    let path = Some(request.raw_http_path()).filter(|path| !path.is_empty());
+    target.part(path.unwrap_or_else(|| uri.path()).as_bytes());
     target.part(query(request).as_bytes());
     target.hex()
+}
+
+/// The path that the client sent, in which API Gateway leaves the stage or the base path of a custom
+/// domain. Where the event does not have it, the stage, which may have been cut off. A custom domain that
+/// is switched to another stage is the same place to the client.
+fn place(request: &Request) -> &str {
+    let (path, stage) = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV1(v1)) => (v1.path.as_deref(), v1.stage.as_deref()),
+        Some(RequestContext::ApiGatewayV2(v2)) => (v2.http.path.as_deref(), v2.stage.as_deref()),
+        _ => (None, None),
+    };
+    path.filter(|path| !path.is_empty()).or(stage).unwrap_or_default()
 }
 
 /// The fingerprint of a request whose whole body counts.

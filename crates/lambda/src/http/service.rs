@@ -23,7 +23,7 @@ use tower_service::Service;
 use super::{
     Settings,
     body::WholeBody,
-    caller::Callers,
+    caller::Caller,
     header,
     kept::{Cookies, replay, to_json},
     problem::Problem,
@@ -111,7 +111,7 @@ impl Settings {
         let body = if looks { request.body().clone() } else { Body::Empty };
         let body = text(&body);
         let slot = Slot::default();
-        let work = self.work(&asked, body, self.job(inner, request, &slot));
+        let work = self.work(&asked, body, self.job(inner, request, &slot, asked.cookies));
         let mut policy = self.operation.policy.clone();
         policy.conflict = self.operation.conflict.unwrap_or(policy.conflict);
         let batch = Batch {
@@ -137,7 +137,13 @@ impl Settings {
     }
 
     /// The handler's call. Its response goes past the engine, which is told what to keep of it.
-    fn job<'j, S>(&self, mut inner: S, mut request: Request, slot: &Slot) -> Job<'j>
+    fn job<'j, S>(
+        &self,
+        mut inner: S,
+        mut request: Request,
+        slot: &Slot,
+        cookies: Cookies,
+    ) -> Job<'j>
     where
         S: Service<Request> + Send + 'static,
         S::Response: IntoResponse + Send,
@@ -145,7 +151,6 @@ impl Settings {
         S::Future: Send,
     {
         let (slot, keeps) = (Arc::clone(slot), Arc::clone(&self.keeps));
-        let cookies = self.cookies();
         let invoked = request.lambda_context_ref().cloned().map(Invoked::without_event);
         Box::new(move |call| {
             Box::pin(async move {
@@ -181,7 +186,9 @@ impl Settings {
             Some(_) => Compared::Selection { target },
             None => Compared::Whole(sameness::with_body(&target, request, form)),
         };
-        Ok(Asked { key, scope: sameness::scope(request, caller.as_deref()), fingerprint })
+        let cookies = self.cookies(caller.as_ref());
+        let caller = caller.as_ref().map(|caller| &*caller.name);
+        Ok(Asked { key, scope: sameness::scope(request, caller), fingerprint, cookies })
     }
 
     /// The key in the header. An operation that takes its key from the body does not look there.
@@ -205,7 +212,7 @@ impl Settings {
     }
 
     /// Who asks; `None` if all callers are one. Where that is not known, the log says why.
-    fn caller(&self, request: &Request) -> Result<Option<String>, Problem> {
+    fn caller(&self, request: &Request) -> Result<Option<Caller>, Problem> {
         self.callers.of(request).map_err(|unknown| {
             let operation = &*self.operation.name;
             if unknown.is_the_functions() {
@@ -218,9 +225,9 @@ impl Settings {
     }
 
     /// Whether a replay may set the cookies of the first response: only if it goes to the same caller.
-    fn cookies(&self) -> Cookies {
-        let shared = matches!(self.callers, Callers::One) || self.operation.spoken.is_some();
-        if shared { Cookies::Dropped } else { Cookies::Kept }
+    fn cookies(&self, caller: Option<&Caller>) -> Cookies {
+        let is_shared = caller.is_none_or(|caller| caller.is_shared);
+        if is_shared || self.operation.spoken.is_some() { Cookies::Dropped } else { Cookies::Kept }
     }
 
     fn work<'w>(&self, asked: &'w Asked, body: &'w str, job: Job<'w>) -> Work<'w> {
@@ -294,6 +301,8 @@ pub(super) struct Asked {
     pub(super) key: Option<String>,
     pub(super) scope: String,
     fingerprint: Compared,
+    /// What becomes of the cookies of its response in replays.
+    cookies: Cookies,
 }
 
 /// What is compared between two requests of a key.

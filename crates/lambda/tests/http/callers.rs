@@ -115,6 +115,42 @@ async fn a_user_of_an_identity_pool_whose_identity_id_is_missing_is_refused() {
     assert_eq!(refused(rest(json!({}), json!({ "userArn": COGNITO }))).await, 500);
 }
 
+/// CloudFront signs for all viewers of a distribution alike, with its origin access control or in a function
+/// at its edge.
+#[tokio::test]
+async fn viewers_behind_cloudfront_are_refused_until_the_function_tells_them_apart() {
+    let viewer = |session: &str, cookie: &str| {
+        let role = "arn:aws:sts::111122223333:assumed-role/OriginAccessControlRole";
+        let mut request = signed(&format!("{role}/{session}"), None);
+        request.headers_mut().insert("cookie", cookie.parse().unwrap());
+        request
+    };
+    for session in
+        ["OriginAccessSession", "EdgeCredentialsProxy+EdgeHostAuthenticationClient-NRT12-P2"]
+    {
+        assert_eq!(refused(viewer(session, "session=ann")).await, 500, "{session}");
+    }
+    for arn in
+        ["arn:aws:sts::111122223333:assumed-role/edge/sign", "arn:aws:iam::111122223333:user/edge"]
+    {
+        let mut request = signed(arn, None);
+        request.headers_mut().insert("x-amz-cf-id", "a==".parse().unwrap());
+        assert_eq!(refused(request).await, 500, "{arn}");
+    }
+    let world = World::new();
+    let layer = world.layer(&charges()).caller_from_header(HeaderName::from_static("cookie"));
+    let [ann, bob] =
+        ["session=ann", "session=bob"].map(|cookie| viewer("OriginAccessSession", cookie));
+    assert!(!shares_by(&layer, &world, ann, bob).await);
+}
+
+#[tokio::test]
+async fn sessions_of_a_role_that_are_named_after_people_are_refused() {
+    let person = "arn:aws:sts::111122223333:assumed-role/AppUsers/ann@example.com";
+    assert_eq!(refused(signed(person, None)).await, 500);
+    assert_eq!(refused(rest(json!({}), json!({ "userArn": person }))).await, 500);
+}
+
 #[tokio::test]
 async fn tasks_of_one_role_are_one_caller() {
     let session = |name: &str| format!("arn:aws:sts::111122223333:assumed-role/shop/{name}");
@@ -323,4 +359,21 @@ async fn cookies_of_a_response_are_set_again_for_its_own_caller_only() {
     let layer = layer.all_callers_are_one();
     assert_eq!((cookies(&layer, "k-2").await, cookies(&layer, "k-2").await), (1, 0));
     assert_eq!(world.calls(), 2);
+}
+
+/// They may be people: a session name does not tell.
+#[tokio::test]
+async fn those_who_share_a_role_do_not_get_each_others_cookies() {
+    let person = |name: &str| {
+        let arn = format!("arn:aws:sts::111122223333:assumed-role/AppUsers/{name}");
+        let mut request = signed(&arn, None);
+        *request.body_mut() = "cookie".into();
+        request
+    };
+    let world = World::new();
+    let layer = world.layer(&charges());
+    let ann = world.send(&layer, person("ann")).await.unwrap();
+    assert!(ann.headers().contains_key("set-cookie"));
+    let bob = world.send(&layer, person("bob")).await.unwrap();
+    assert_eq!((world.calls(), bob.headers().get("set-cookie")), (1, None));
 }

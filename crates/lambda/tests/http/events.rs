@@ -215,3 +215,68 @@ fn method(event: &mut Value) -> &mut Value {
         _ => &mut event["httpMethod"],
     }
 }
+
+/// What the second of two attempts is told that reach the function by other ways; the work is done once.
+async fn second_by(first: &Value, second: &Value) -> u64 {
+    let world = World::new();
+    let one = invoke(&world, first).await;
+    assert_eq!(one["statusCode"], 201, "{one}");
+    let two = invoke(&world, second).await;
+    assert_eq!(world.calls(), 1, "{second}");
+    two["statusCode"].as_u64().unwrap()
+}
+
+fn with_key(mut event: Value) -> Value {
+    event["headers"]["idempotency-key"] = json!("k-1");
+    event["headers"]["authorization"] = json!("Bearer ann");
+    event
+}
+
+#[tokio::test]
+async fn a_route_that_is_added_between_attempts_does_not_make_another_request() {
+    let by = |route| with_key(version_2("api.example.com", route));
+    assert_eq!(second_by(&by("$default"), &by("POST /charges")).await, 201);
+    assert_eq!(second_by(&by("ANY /charges"), &by("POST /charges")).await, 201);
+    assert_eq!(second_by(&by("POST /charges"), &by("POST /{any+}")).await, 201);
+}
+
+#[tokio::test]
+async fn another_payload_format_does_not_make_another_request() {
+    let newer = with_key(version_2("api.example.com", "POST /charges"));
+    let headers = newer["headers"].clone();
+    let older = json!({
+        "version": "1.0", "resource": "/charges", "path": "/charges", "httpMethod": "POST",
+        "headers": headers, "multiValueHeaders": {}, "queryStringParameters": null,
+        "multiValueQueryStringParameters": null, "pathParameters": null, "stageVariables": null,
+        "requestContext": {
+            "accountId": "111122223333", "apiId": "api", "domainName": "api.example.com",
+            "requestId": "r-1", "stage": "$default", "path": "/charges", "httpMethod": "POST",
+            "resourcePath": "/charges", "resourceId": "POST /charges", "identity": {},
+        },
+        "body": "RVVSIDUuMDA=", "isBase64Encoded": true,
+    });
+    assert_eq!(second_by(&older, &newer).await, 201);
+    assert_eq!(second_by(&newer, &older).await, 201);
+}
+
+#[tokio::test]
+async fn another_host_with_a_base_path_is_refused_and_not_charged_again() {
+    let at = |host: &str, path: &str, sent: &str| {
+        json!({
+            "resource": "/{proxy+}", "path": path, "httpMethod": "POST",
+            "headers": { "Host": host, "Idempotency-Key": "k-1", "Authorization": "Bearer ann" },
+            "multiValueHeaders": {}, "queryStringParameters": null,
+            "multiValueQueryStringParameters": null, "pathParameters": { "proxy": "charges" },
+            "stageVariables": null,
+            "requestContext": {
+                "accountId": "111122223333", "apiId": "api", "domainName": host, "requestId": "r-1",
+                "stage": "prod", "path": sent, "httpMethod": "POST", "identity": {},
+                "resourcePath": "/{proxy+}", "resourceId": "r",
+            },
+            "body": "{}", "isBase64Encoded": false,
+        })
+    };
+    let own = at("abc.execute-api.eu-west-1.amazonaws.com", "/charges", "/prod/charges");
+    let custom = at("api.example.com", "/v1/charges", "/v1/charges");
+    assert_eq!(second_by(&own, &custom).await, 422);
+}

@@ -64,7 +64,7 @@ fn a_request_says_what_its_key_counts_for_and_no_credential() {
     let text = event("POST", Some("\"k-1\""), "EUR 5.00").to_string();
     let record = layer.inspect(&text, &Context::default()).unwrap().unwrap();
     let identity = record.identity.unwrap();
-    assert_eq!((&*identity[2], &*identity[3], &*identity[4]), ("POST", "/charges", "k-1"));
+    assert_eq!((identity.len(), &*identity[2]), (3, "k-1"));
     assert!(identity[1].starts_with("caller ") && identity[1] != "caller unknown", "{identity:?}");
     assert!(!identity.concat().contains("s3cr3t"));
     assert_eq!(record.payload.as_deref(), Ok("EUR 5.00"));
