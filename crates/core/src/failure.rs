@@ -77,10 +77,8 @@ impl Failure {
     pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
         let said = payload.downcast_ref::<&str>().copied();
         let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        let message = said.map_or_else(
-            || "the handler panicked".to_owned(),
-            |said| format!("the handler panicked: {said}"),
-        );
+        let message =
+            said.map_or_else(|| "it panicked".to_owned(), |said| format!("it panicked: {said}"));
         Self { class: "a panic", ..Self::from(message) }
     }
 
@@ -106,8 +104,7 @@ impl Failure {
 
     /// The failure of a sink, which was to put a record aside: it says so, and not that the record's
     /// handler failed.
-    #[must_use]
-    pub const fn of_sink(mut self) -> Self {
+    pub(crate) const fn of_sink(mut self) -> Self {
         self.of_sink = true;
         self
     }
@@ -207,9 +204,9 @@ mod tests {
     #[test]
     fn a_panic_is_a_failure_with_what_it_said_as_its_message() {
         let panics: [(Box<dyn Any + Send>, &str); 3] = [
-            (Box::new("s3cr3t"), "the handler panicked: s3cr3t"),
-            (Box::new("s3cr3t".to_owned()), "the handler panicked: s3cr3t"),
-            (Box::new(7), "the handler panicked"),
+            (Box::new("s3cr3t"), "it panicked: s3cr3t"),
+            (Box::new("s3cr3t".to_owned()), "it panicked: s3cr3t"),
+            (Box::new(7), "it panicked"),
         ];
         for (payload, message) in panics {
             let failure = Failure::panicked(&*payload);

@@ -2,7 +2,13 @@
 
 use std::time::Duration;
 
-use crate::{call::RecordId, key::Key, outcome::Outcome};
+use crate::{
+    call::RecordId,
+    failure::Failure,
+    key::Key,
+    outcome::{DivertReason, Outcome},
+    store::StoreError,
+};
 
 /// Is told of every record. Must return quickly, and must not panic.
 pub trait Observer: Send + Sync + 'static {
@@ -24,6 +30,12 @@ pub struct Report<'a> {
     pub outcome: &'a Outcome,
     /// How long the handler ran, if it did.
     pub ran_for: Option<Duration>,
+    /// Why the record was to be put aside, if it was; `outcome` says whether that has been done.
+    pub aside: Option<&'a DivertReason>,
+    /// What the handler said in this invocation, if that is why the record was to be put aside.
+    pub failure: Option<&'a Failure>,
+    /// Why the store does not know that the record was put aside: a duplicate would be put aside again.
+    pub unrecorded: Option<&'a StoreError>,
     /// How often a handler reported failure for the key before, if that is known.
     pub failures: u32,
     /// How many earlier owners of the key disappeared, if that is known.
@@ -37,7 +49,28 @@ impl<'a> Report<'a> {
         key: Option<&'a Key>,
         outcome: &'a Outcome,
     ) -> Self {
-        Self { operation, record, key, outcome, ran_for: None, failures: 0, vanished: 0 }
+        Self {
+            operation,
+            record,
+            key,
+            outcome,
+            ran_for: None,
+            aside: None,
+            failure: None,
+            unrecorded: None,
+            failures: 0,
+            vanished: 0,
+        }
+    }
+
+    /// What is wrong, in words that hold no payload: why the delivery goes back, and why it was to be
+    /// put aside if that could not be done.
+    fn problem(&self) -> Option<String> {
+        let problem = self.outcome.problem()?;
+        Some(match self.aside {
+            Some(reason) => format!("{problem}; it was to be put aside: {reason}"),
+            None => problem,
+        })
     }
 }
 
@@ -71,11 +104,14 @@ impl TracingObserver {
         self
     }
 
-    fn message(self, outcome: &Outcome) -> Option<String> {
-        match outcome {
-            Outcome::Failed { failure, .. } if self.error_messages => Some(failure.messages()),
+    /// What the handler said and, if the record could not be put aside, the sink.
+    fn message(self, report: &Report<'_>) -> Option<String> {
+        let last = match report.outcome {
+            Outcome::Failed { failure, .. } => Some(failure),
             _ => None,
-        }
+        };
+        let failures = report.failure.into_iter().chain(last).filter(|_| self.error_messages);
+        failures.map(Failure::messages).reduce(|first, last| format!("{first}; {last}"))
     }
 }
 
@@ -98,7 +134,7 @@ impl Observer for TracingObserver {
                 )
             };
         }
-        match (report.outcome, report.outcome.problem()) {
+        match (report.outcome, report.problem()) {
             (Outcome::CompletionLost { error, .. }, _) => event!(
                 ERROR,
                 problem = %error,
@@ -109,11 +145,21 @@ impl Observer for TracingObserver {
                 problem = %error,
                 "record settled: processed without protection; a duplicate would be processed again"
             ),
-            (Outcome::Diverted(reason), _) => event!(
-                WARN,
-                problem = %reason,
-                "record settled: it was not processed, and was put aside"
-            ),
+            (Outcome::Diverted(reason), _) => match report.unrecorded {
+                None => event!(
+                    WARN,
+                    problem = %reason,
+                    error_message = self.message(report),
+                    "record settled: it was not processed, and was put aside"
+                ),
+                Some(error) => event!(
+                    ERROR,
+                    problem = format!("{reason}; {error}"),
+                    error_message = self.message(report),
+                    "record settled: it was not processed, and was put aside, but that is not \
+                     recorded; a duplicate would be put aside again"
+                ),
+            },
             (Outcome::Executed { kept, .. }, _) if *kept != crate::outcome::Kept::Whole => event!(
                 WARN,
                 problem = ?kept,
@@ -121,10 +167,10 @@ impl Observer for TracingObserver {
             ),
             // A client's mistake, or one request too many: nothing is wrong with the function.
             (Outcome::Declined, problem) => event!(INFO, problem = problem, "record settled"),
-            (outcome, Some(problem)) => event!(
+            (_, Some(problem)) => event!(
                 WARN,
                 problem = problem,
-                error_message = self.message(outcome),
+                error_message = self.message(report),
                 "record settled"
             ),
             (_, None) => event!(INFO, "record settled"),

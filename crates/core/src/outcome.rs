@@ -28,7 +28,9 @@ pub enum Outcome {
         /// The store's error; `None` if the record has no key.
         outage: Option<StoreError>,
     },
-    /// The record will never be processed; it was put aside where the user said, and that is recorded.
+    /// The record will never be processed; it was put aside where the user said. If that could not be
+    /// recorded, a later delivery puts it aside again:
+    /// [`Report::unrecorded`](crate::observe::Report::unrecorded).
     Diverted(DivertReason),
     /// The work was done by an earlier delivery, or the record was put aside by one.
     Replayed {

@@ -33,7 +33,9 @@ pub struct BadRecord {
     pub operation: Arc<str>,
     /// Which record.
     pub record: RecordId,
-    /// The record as AWS delivers it. Holds the payload: not for logs.
+    /// The record as AWS delivers it. Of Kafka, as key expressions see it: key, value and headers are
+    /// decoded, and bytes that are no text are `{"base64": ".."}` (of a header, a list of numbers).
+    /// Holds the payload: not for logs.
     pub raw: String,
     /// What is wrong with it, in words that hold no payload.
     pub rejection: Rejection,

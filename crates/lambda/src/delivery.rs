@@ -67,15 +67,14 @@ impl<'a> Extraction<'a> {
             Work::Reject(rejection) => self.bad(record, rejection),
             work => work,
         };
-        let key = match &work {
-            Work::Keyed { key, .. } => Some(Some(key)),
-            Work::Unprotected { .. } => Some(None),
+        let known = match &work {
+            Work::Keyed { key, fingerprint, .. } => Some((Some(key.clone()), fingerprint.clone())),
+            Work::Unprotected { .. } => Some((None, None)),
             _ => None,
         };
-        let sink = self.operation.sink.as_ref();
-        let divert = key
-            .zip(sink)
-            .map(|(key, sink)| sink.divert(self.operation, self.tenant, record, key.cloned()));
+        let divert = known.zip(self.operation.sink.as_ref()).map(|((key, fingerprint), sink)| {
+            sink.divert(self.operation, self.tenant, record, key, fingerprint)
+        });
         Delivery {
             record: record.id.clone(),
             group: record.group.clone(),
@@ -91,18 +90,23 @@ impl<'a> Extraction<'a> {
         let Some(sink) = &self.operation.bad_records else {
             return Work::Reject(rejection);
         };
-        let raw = ["bad record", &*record.raw];
-        let identity = record.identity.iter().flatten().map(|part| &**part);
-        let identity: Vec<&str> = ["bad record"].into_iter().chain(identity).collect();
-        let parts: &[&str] = if identity.len() > 1 { &identity } else { &raw };
+        let mut parts = vec!["bad record"];
+        match &record.identity {
+            Ok(identity) => {
+                // A producer may give one id to several messages.
+                parts.push(record.content());
+                parts.extend(identity.iter().map(|part| &**part));
+            }
+            Err(_) => parts.push(&record.raw),
+        }
+        let key = self.operation.form.identity(&self.scope(), &parts);
         let diverted = DivertedRecord {
             operation: Arc::clone(&self.operation.name),
             record: record.id.clone(),
-            key_hash: None,
+            key_hash: Some(key.hash().to_owned()),
             raw: record.raw.clone().into_owned(),
             reason: rejection.into(),
         };
-        let key = self.operation.form.identity(&self.scope(), parts);
         Work::Divert { aside: Aside { key, job: sink.job(diverted) }, payload: &record.raw }
     }
 

@@ -9,6 +9,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     key::{Key, Scope},
     outcome::DivertReason,
+    record::Fingerprint,
 };
 
 use crate::{
@@ -24,9 +25,13 @@ pub struct DivertedRecord {
     pub operation: Arc<str>,
     /// Which record.
     pub record: RecordId,
-    /// The hash of its idempotency key, as in the log; `None` if it has none.
+    /// The hash of its idempotency key, as in the log. Of a bad record, the hash of the key under which
+    /// it is recorded that it was put aside. The item with this key has to be deleted before the record
+    /// is sent again. `None` if it ran without a key: then nothing is recorded.
     pub key_hash: Option<String>,
-    /// The record as AWS delivers it. Holds the payload: not for logs.
+    /// The record as AWS delivers it. Of Kafka, as key expressions see it: key, value and headers are
+    /// decoded, and bytes that are no text are `{"base64": ".."}` (of a header, a list of numbers).
+    /// Holds the payload: not for logs.
     pub raw: String,
     /// Why it is not processed, in words that hold no payload.
     pub reason: DivertReason,
@@ -55,15 +60,19 @@ impl Operation {
     /// * records that cannot be processed as they are, unless [`on_bad_record`](Self::on_bad_record)
     ///   says something else about them.
     ///
-    /// A record is acknowledged only if `sink` returned `Ok` and that is recorded; otherwise it is
-    /// returned, and its next delivery calls `sink` again. What waits for the record in its order group
-    /// then goes on in the same invocation. A record is put aside once, however often it is delivered
-    /// within the operation's retention; if a worker dies in `sink`, or what it did cannot be recorded,
-    /// possibly twice. Another record with the key of a permanent failure is put aside as well.
+    /// A record is acknowledged only if `sink` returned `Ok`; otherwise it is returned, and its next
+    /// delivery calls `sink` again. What waits for the record in its order group then goes on in the same
+    /// invocation. A record is put aside once for each permanent failure, however often it is delivered
+    /// within the operation's retention; if a worker dies in `sink`, or the store does not record that it
+    /// is done, possibly twice. Another record with the key of a permanent failure, or the same record
+    /// with another payload, is put aside as well; a copy with the same payload in the same batch is not.
+    /// What failed without a claim (it has no key, or the store was out of reach, and you said to run it
+    /// all the same) is put aside at each delivery that fails.
     ///
     /// The outcome is [`Outcome::Diverted`](crate::Outcome::Diverted), and its line in the log a
-    /// warning that says why. The permanent failure stays recorded: to process the record after all,
-    /// delete its item from the table before sending it again.
+    /// warning that says why, or an error if it could not be recorded. The permanent failure stays
+    /// recorded: to process the record after all, delete its item from the table before sending it
+    /// again. If its handler then fails permanently again, it is put aside again.
     ///
     /// ```
     /// use lambda_idempotency::{DivertedRecord, Failure, Operation};
@@ -99,7 +108,7 @@ impl Sink {
     {
         Self(Arc::new(move |diverted| {
             let sending = sink(diverted);
-            Box::pin(async move { sending.await.map_err(|error| error.into().of_sink()) })
+            Box::pin(async move { sending.await.map_err(|error| error.into()) })
         }))
     }
 
@@ -115,24 +124,31 @@ impl Sink {
         })
     }
 
-    /// How `record` is put aside once it is known why. That is work with a key of its own, made of the
-    /// record and its idempotency key: another record with the key is put aside, too.
+    /// How `record` is put aside once it is known why. That is work with a key of its own. It is made of
+    /// the idempotency key and the fence of its final record, so that a record that was sent again and
+    /// has failed again is put aside again; and of the record's identity *and* content, since a producer
+    /// may give one id to different messages.
     pub(crate) fn divert<'a>(
         &self,
         operation: &'a Prepared,
         tenant: Option<&'a str>,
         record: &'a Record<'a>,
         key: Option<Key>,
+        fingerprint: Option<Fingerprint>,
     ) -> Divert<'a> {
         let sink = self.clone();
-        Box::new(move |reason| {
+        Box::new(move |reason, fence| {
             let kind = match reason {
                 DivertReason::Mismatch => "mismatch",
                 _ => "permanent failure",
             };
             let RecordId { source, id, arn, .. } = &record.id;
             let key_text = key.as_ref().map_or("", Key::as_str);
-            let mut parts = vec![kind, key_text, source, arn.as_deref().unwrap_or_default(), id];
+            let fence = fence.map(|fence| fence.to_string()).unwrap_or_default();
+            let fingerprint = fingerprint.as_ref().map_or("", Fingerprint::as_str);
+            let arn = arn.as_deref().unwrap_or_default();
+            let mut parts =
+                vec![kind, key_text, &fence, fingerprint, record.content(), source, arn, id];
             match &record.identity {
                 Ok(identity) => parts.extend(identity.iter().map(|part| &**part)),
                 // Nothing else is the same at each delivery: it may be put aside twice.

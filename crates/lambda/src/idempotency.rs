@@ -346,7 +346,7 @@ impl Idempotency {
             Admission::Replay(outcome) => run::decoded(outcome).map(Some),
             Admission::Remembered { error, .. } => Err(RunError::Remembered { error }),
             Admission::Busy { until } => Err(RunError::Busy { until }),
-            Admission::Mismatch => Err(RunError::Mismatch),
+            Admission::Mismatch { .. } => Err(RunError::Mismatch),
             Admission::Foreign { application } => {
                 Err(RunError::Foreign(self.engine.foreign(&prepared.name, application)))
             }

@@ -49,9 +49,15 @@ pub enum Admission {
         error: Option<Arc<str>>,
         /// How often a handler failed for this key.
         failures: u32,
+        /// Which failure of the key it is: see [`Mismatch`](Self::Mismatch).
+        fence: u64,
     },
     /// The key was used with another payload.
-    Mismatch,
+    Mismatch {
+        /// The fence of the record that says so: what is settled after that one is deleted or has
+        /// expired has another.
+        fence: u64,
+    },
     /// Someone holds the key, up to and including this instant.
     Busy {
         /// A takeover can be tried after this instant.
@@ -134,14 +140,22 @@ pub fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission
         Status::Completed | Status::Failed if over => {
             take_over(claim, found, claim.record(Some(found), now))
         }
-        Status::Completed | Status::Failed if claim.disagrees_with(found) => Admission::Mismatch,
+        Status::Completed | Status::Failed if claim.disagrees_with(found) => {
+            Admission::Mismatch { fence: final_fence(found) }
+        }
         Status::Completed => Admission::Replay(found.outcome.clone()),
         Status::Failed => Admission::Remembered {
             outcome: found.outcome.clone(),
             error: found.error.clone(),
             failures: found.failures,
+            fence: final_fence(found),
         },
     }
+}
+
+/// What tells this final record of a key from a later one. Records of other libraries have no fence.
+pub(super) const fn final_fence(found: &Record) -> u64 {
+    if found.fence > 0 { found.fence } else { found.expires_at.as_millis() }
 }
 
 fn take_over(claim: &Claim, found: &Record, record: Record) -> Admission {
@@ -266,7 +280,8 @@ mod tests {
     fn another_payload_is_a_mismatch_only_if_both_are_known() {
         let mut found = Record::new(Status::Completed, at(200));
         found.fingerprint = Some(Fingerprint::new("g"));
-        assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Mismatch);
+        found.fence = 7;
+        assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Mismatch { fence: 7 });
         found.fingerprint = None;
         assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
     }
@@ -311,9 +326,13 @@ mod tests {
         let mut found = Record::new(Status::Failed, at(200));
         found.error = Some("Declined".into());
         found.failures = 3;
-        assert_eq!(
-            admit(&claim(), Some(&found), at(100)),
-            Admission::Remembered { outcome: None, error: Some("Declined".into()), failures: 3 }
-        );
+        let remembered = |fence| {
+            let error = Some("Declined".into());
+            Admission::Remembered { outcome: None, error, failures: 3, fence }
+        };
+        let of_another_library = remembered(at(200).as_millis());
+        assert_eq!(admit(&claim(), Some(&found), at(100)), of_another_library);
+        found.fence = 7;
+        assert_eq!(admit(&claim(), Some(&found), at(100)), remembered(7));
     }
 }

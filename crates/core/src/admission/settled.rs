@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Held, Settlement, held_until};
+use super::{Held, Settlement, claim::final_fence, held_until};
 use crate::{
     clock::Timestamp,
     record::{Json, Record, Status},
@@ -36,6 +36,8 @@ pub enum Overtaken {
     Failed {
         /// The type of the error.
         error: Option<Arc<str>>,
+        /// The fence of the successor's record.
+        fence: u64,
     },
     /// A successor holds the key, or has given it up for the next one.
     InProgress {
@@ -43,7 +45,10 @@ pub enum Overtaken {
         until: Timestamp,
     },
     /// A successor settled the key for another payload: its word says nothing about ours.
-    Mismatch,
+    Mismatch {
+        /// The fence of the successor's record.
+        fence: u64,
+    },
     /// A claim of another application stands there: it says nothing about our work.
     Foreign {
         /// The other application.
@@ -88,10 +93,12 @@ impl Held {
         }
         Settled::Overtaken(match found.status {
             Status::Completed | Status::Failed if self.claim.disagrees_with(found) => {
-                Overtaken::Mismatch
+                Overtaken::Mismatch { fence: final_fence(found) }
             }
             Status::Completed => Overtaken::Completed(found.outcome.clone()),
-            Status::Failed => Overtaken::Failed { error: found.error.clone() },
+            Status::Failed => {
+                Overtaken::Failed { error: found.error.clone(), fence: final_fence(found) }
+            }
             Status::InProgress => {
                 Overtaken::InProgress { until: held_until(found, self.claim.skew) }
             }
@@ -190,13 +197,13 @@ mod tests {
             for mine in [complete(), release(), Settlement::Renew { lease_until: at(9000) }] {
                 assert_eq!(
                     ours.settled(&mine, found.as_ref(), at(112)),
-                    Settled::Overtaken(Overtaken::Mismatch)
+                    Settled::Overtaken(Overtaken::Mismatch { fence: theirs.record.fence })
                 );
             }
-            assert_ne!(
+            assert!(!matches!(
                 held(with(3, "b")).settled(&release(), found.as_ref(), at(112)),
-                Settled::Overtaken(Overtaken::Mismatch)
-            );
+                Settled::Overtaken(Overtaken::Mismatch { .. })
+            ));
         }
     }
 

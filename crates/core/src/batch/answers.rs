@@ -47,7 +47,7 @@ pub(super) fn overtaken(
         (_, Outcome::Executed { .. } | Outcome::Diverted(_)) => Outcome::Fenced,
         // A successor has the key, and may succeed: our failure is not the last word.
         (
-            Overtaken::InProgress { .. } | Overtaken::Mismatch | Overtaken::Gone,
+            Overtaken::InProgress { .. } | Overtaken::Mismatch { .. } | Overtaken::Gone,
             Outcome::Failed { failure, failures, .. },
         ) => Outcome::Failed { failure, failures, parked: false },
         (_, ours) => ours,

@@ -32,9 +32,9 @@ pub(super) enum Claimed {
     /// The work was done.
     Replay(Option<Json>),
     /// The work failed for good.
-    Remembered { error: Option<Arc<str>>, failures: u32 },
+    Remembered { error: Option<Arc<str>>, failures: u32, fence: u64 },
     /// The key was used with another payload.
-    Mismatch,
+    Mismatch { fence: u64 },
     /// Someone else holds the key.
     Busy { until: Timestamp },
     /// The key belongs to another application.
@@ -53,8 +53,10 @@ impl Claimed {
             Admission::Try { guard, held } => return Err((guard, held)),
             Admission::Won(held) => Self::Held(Arc::new(held)),
             Admission::Replay(outcome) => Self::Replay(outcome),
-            Admission::Remembered { error, failures, .. } => Self::Remembered { error, failures },
-            Admission::Mismatch => Self::Mismatch,
+            Admission::Remembered { error, failures, fence, .. } => {
+                Self::Remembered { error, failures, fence }
+            }
+            Admission::Mismatch { fence } => Self::Mismatch { fence },
             Admission::Busy { until } => Self::Busy { until },
             Admission::Foreign { application } => Self::Foreign { application },
         })

@@ -6,8 +6,13 @@
 //! time left, or it cannot be put aside, the record is returned, and its next delivery, which finds the
 //! permanent failure recorded, puts it aside.
 
-use super::{Delivery, Work, drive::Drive, entry::Entry, entry::Stage};
+use super::{
+    Delivery, Work,
+    drive::Drive,
+    entry::{Entry, Intake, Stage, Why},
+};
 use crate::{
+    failure::Failure,
     outcome::{DivertReason, Outcome},
     policy::Conflict,
 };
@@ -15,9 +20,9 @@ use crate::{
 impl Drive<'_> {
     /// Begins to put record `at` aside if its outcome is a reason to; otherwise returns the outcome.
     pub(super) fn divert(&mut self, at: usize, outcome: Outcome) -> Option<Outcome> {
-        match reason(&outcome) {
-            Some(reason) if self.may_divert(at) => {
-                self.put_aside(at, reason);
+        match why(&outcome) {
+            Some(why) if self.may_divert(at) => {
+                self.put_aside(at, why);
                 None
             }
             _ => Some(outcome),
@@ -26,7 +31,7 @@ impl Drive<'_> {
 
     /// Whether record `at` would be put aside if it had this outcome.
     pub(super) fn is_diverted(&self, at: usize, outcome: &Outcome) -> bool {
-        self.may_divert(at) && reason(outcome).is_some()
+        self.may_divert(at) && why(outcome).is_some()
     }
 
     /// Whether record `at` can be put aside now.
@@ -35,22 +40,37 @@ impl Drive<'_> {
         has_sink && self.closed.is_none() && !self.stopped
     }
 
-    pub(super) fn put_aside(&mut self, at: usize, reason: DivertReason) {
+    pub(super) fn put_aside(&mut self, at: usize, why: Why) {
+        if self.alone == Some(at) {
+            self.alone = None;
+        }
         let entry = self.entry(at);
         let Some(divert) = entry.divert.take() else { return };
         entry.stage = Stage::Moving;
         // The record's own key is settled: others of this process need not wait for the rest.
         entry.lead = None;
+        let fence = entry.final_fence.or(entry.held.as_ref().map(|held| held.record.fence));
+        let outage = entry.outage.clone();
+        let aside = divert(why.reason.clone(), fence);
+        entry.why = Some(why);
         let mut aside = Entry::new(Delivery {
             record: entry.record.clone(),
             group: None,
             priority: 0,
-            work: Work::Divert { aside: divert(reason), payload: "" },
+            work: Work::Divert { aside, payload: "" },
             divert: None,
         });
         aside.stage = Stage::Moving;
         aside.stands_for = Some(at);
-        self.to_claim.push_back(self.entries.len());
+        if fence.is_some() {
+            self.to_claim.push_back(self.entries.len());
+        } else {
+            // Nothing tells a redelivery from one that was sent again because the first had failed:
+            // taken for done, the latter would be lost.
+            aside.intake = Intake::Unprotected;
+            aside.outage = outage;
+            self.ready.push_back(self.entries.len());
+        }
         self.entries.push(aside);
         self.open += 1;
     }
@@ -68,16 +88,26 @@ impl Drive<'_> {
 }
 
 /// Why a record with this outcome will never be processed.
-fn reason(outcome: &Outcome) -> Option<DivertReason> {
-    Some(match outcome {
+fn why(outcome: &Outcome) -> Option<Why> {
+    match outcome {
         Outcome::Failed { failure, failures, parked: true } => {
-            let error = Some(failure.class().into());
-            DivertReason::PermanentFailure { error, failures: *failures }
+            Some(Why::failed(failure.clone(), *failures))
         }
         Outcome::Remembered { error, failures, acknowledged: false } => {
-            DivertReason::PermanentFailure { error: error.clone(), failures: *failures }
+            let (error, failures) = (error.clone(), *failures);
+            let reason = DivertReason::PermanentFailure { error, failures };
+            Some(Why { reason, failure: None })
         }
-        Outcome::Mismatch => DivertReason::Mismatch,
-        _ => return None,
-    })
+        Outcome::Mismatch => Some(Why { reason: DivertReason::Mismatch, failure: None }),
+        _ => None,
+    }
+}
+
+impl Why {
+    /// Its handler has just failed permanently.
+    pub(super) fn failed(failure: Failure, failures: u32) -> Self {
+        let error = Some(failure.class().into());
+        let reason = DivertReason::PermanentFailure { error, failures };
+        Self { reason, failure: Some(failure) }
+    }
 }

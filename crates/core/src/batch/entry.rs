@@ -7,8 +7,9 @@ use crate::{
     admission::Held,
     call::RecordId,
     clock::Timestamp,
+    failure::Failure,
     key::Key,
-    outcome::{NotStarted, Outcome, Rejection},
+    outcome::{DivertReason, NotStarted, Outcome, Rejection},
     process::Lead,
     record::Fingerprint,
     store::StoreError,
@@ -26,6 +27,13 @@ pub(super) struct Entry<'a> {
     pub(super) job: Option<Job<'a>>,
     /// How the record is put aside, until that begins.
     pub(super) divert: Option<Divert<'a>>,
+    /// The fence of the final record of its key that stands in its way: a permanent failure, or the
+    /// outcome of another payload. `None` if its own claim failed permanently, or it had none.
+    pub(super) final_fence: Option<u64>,
+    /// Why it is put aside, from when that begins.
+    pub(super) why: Option<Why>,
+    /// Why the store does not know that it was put aside.
+    pub(super) unrecorded: Option<StoreError>,
     /// Whether its job puts a record aside.
     pub(super) is_aside: bool,
     /// The record that this entry puts aside, if that one has an entry of its own.
@@ -44,6 +52,13 @@ pub(super) struct Entry<'a> {
     pub(super) ran_for: Option<Duration>,
     pub(super) busy_since: Option<Timestamp>,
     pub(super) looks: u32,
+}
+
+/// Why a record is put aside.
+pub(super) struct Why {
+    pub(super) reason: DivertReason,
+    /// What its handler said, if it failed in this invocation.
+    pub(super) failure: Option<Failure>,
 }
 
 pub(super) enum Intake {
@@ -83,6 +98,9 @@ impl<'a> Entry<'a> {
             intake: Intake::Keyed,
             job: None,
             divert: delivery.divert,
+            final_fence: None,
+            why: None,
+            unrecorded: None,
             is_aside: false,
             stands_for: None,
             handler: None,

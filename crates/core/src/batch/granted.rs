@@ -33,11 +33,15 @@ impl Drive<'_> {
                 }
             }
             Claimed::Replay(outcome) => self.finish(at, Outcome::Replayed { outcome }),
-            Claimed::Remembered { error, failures } => {
+            Claimed::Remembered { error, failures, fence } => {
+                self.entry(at).final_fence = Some(fence);
                 let acknowledged = self.policy.remembered == Remembered::Acknowledge;
                 self.finish(at, Outcome::Remembered { error, failures, acknowledged });
             }
-            Claimed::Mismatch => self.finish(at, Outcome::Mismatch),
+            Claimed::Mismatch { fence } => {
+                self.entry(at).final_fence = Some(fence);
+                self.finish(at, Outcome::Mismatch);
+            }
             Claimed::Busy { until } => self.busy(at, until),
             Claimed::Foreign { application } => {
                 let foreign = self.foreign(application);

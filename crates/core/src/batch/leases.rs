@@ -132,7 +132,10 @@ impl Drive<'_> {
             Overtaken::Completed(outcome) => Outcome::Replayed { outcome },
             _ if running => Outcome::Fenced,
             Overtaken::Foreign { application } => Outcome::Foreign(self.foreign(application)),
-            Overtaken::Mismatch => Outcome::Mismatch,
+            Overtaken::Mismatch { fence } => {
+                self.entry(at).final_fence = Some(fence);
+                Outcome::Mismatch
+            }
             Overtaken::InProgress { until } => Outcome::Busy { until },
             Overtaken::Failed { .. } | Overtaken::Gone => Outcome::Returned(NotStarted::Lease),
         };

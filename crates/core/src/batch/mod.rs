@@ -110,12 +110,18 @@ pub struct Delivery<'a> {
 }
 
 /// Makes the work of putting a record aside, once it is known why.
-pub type Divert<'a> = Box<dyn FnOnce(DivertReason) -> Aside<'a> + Send + 'a>;
+///
+/// The number is the fence of the final record of its idempotency key: of its permanent failure, or of
+/// the other payload's outcome. It is the same at each delivery until that record is deleted or has
+/// expired, and another one afterwards. `None` if the record ran without a claim.
+pub type Divert<'a> = Box<dyn FnOnce(DivertReason, Option<u64>) -> Aside<'a> + Send + 'a>;
 
 /// The work of putting a record aside. It is done once per key, as the work of a record is, but its
-/// own failures are never permanent: the next delivery tries again.
+/// own failures are never permanent: the next delivery tries again. What ran without a claim is put
+/// aside without one.
 pub struct Aside<'a> {
-    /// A key of its own: not the record's.
+    /// A key of its own: not the record's. Made of all that tells this record and this failure from
+    /// others, since whatever has the same key is taken for done.
     pub key: Key,
     /// Puts the record aside, and returns [`Returned::Diverted`].
     pub job: Job<'a>,

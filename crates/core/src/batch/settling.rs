@@ -6,14 +6,15 @@ use super::{
     AfterFailure, Returned,
     answers::{done, overtaken, shrink},
     drive::Drive,
+    entry::Why,
     handler::Ended,
     settles::Settle,
 };
 use crate::{
-    admission::{Held, Settled, Settlement},
+    admission::{Held, Overtaken, Settled, Settlement},
     clock::Timestamp,
     failure::Failure,
-    outcome::{DivertReason, NotStarted, Outcome},
+    outcome::{NotStarted, Outcome},
     policy::OnFailure,
     store::{StoreError, StoreErrorKind, Verdict},
 };
@@ -41,14 +42,20 @@ impl Drive<'_> {
         let entry = self.entry(at);
         let took = entry.ran_for.unwrap_or_default();
         let (held, outage) = (entry.held.clone(), entry.outage.clone());
-        if !entry.is_aside {
+        let result = if entry.is_aside {
+            result.map_err(Failure::of_sink)
+        } else {
             self.pace.learn(took);
-        }
+            result
+        };
         let Some(held) = held else {
             return match result {
                 Ok(returned) => {
                     let outcome = match done(returned) {
-                        diverted @ Outcome::Diverted(_) => diverted,
+                        diverted @ Outcome::Diverted(_) => {
+                            self.entry(at).unrecorded = outage;
+                            diverted
+                        }
                         done => Outcome::Unprotected { outcome: done.value().cloned(), outage },
                     };
                     self.finish(at, outcome);
@@ -84,13 +91,11 @@ impl Drive<'_> {
     fn failed_unprotected(&mut self, at: usize, failure: Failure) {
         let failures = 1;
         let settlement = self.settlement_of(at, &failure, failures);
-        let outcome = Outcome::Failed { failure, failures, parked: false };
         match settlement {
-            Settlement::Remember { error, .. } if self.may_divert(at) => {
-                let reason = DivertReason::PermanentFailure { error: Some(error), failures };
-                self.put_aside(at, reason);
+            Settlement::Remember { .. } if self.may_divert(at) => {
+                self.put_aside(at, Why::failed(failure, failures));
             }
-            _ => self.finish(at, outcome),
+            _ => self.finish(at, Outcome::Failed { failure, failures, parked: false }),
         }
     }
 
@@ -154,6 +159,9 @@ impl Drive<'_> {
                 match settle.held.settled(&settle.settlement, found.as_ref(), now) {
                     Settled::Done => self.finish(settle.at, settle.outcome),
                     Settled::Overtaken(by) => {
+                        if let Overtaken::Failed { fence, .. } = by {
+                            self.entry(settle.at).final_fence = Some(fence);
+                        }
                         let outcome = overtaken(by, settle.outcome, |theirs| self.foreign(theirs));
                         self.finish(settle.at, outcome);
                     }
@@ -193,7 +201,11 @@ impl Drive<'_> {
     pub(super) fn give_up(&mut self, settle: Settle, error: StoreError) {
         let outcome = match settle.outcome {
             Outcome::Executed { outcome, .. } => Outcome::CompletionLost { outcome, error },
-            Outcome::Diverted(_) => Outcome::CompletionLost { outcome: None, error },
+            // The sink has it: to return it would only put it aside again.
+            diverted @ Outcome::Diverted(_) => {
+                self.entry(settle.at).unrecorded = Some(error);
+                diverted
+            }
             Outcome::Failed { failure, failures, .. } => {
                 Outcome::Failed { failure, failures, parked: false }
             }

@@ -43,7 +43,12 @@ impl Drive<'_> {
             }
         }
         let known = engine.completed.get(key, now);
-        known.and_then(|record| self.judge(at, &record, now)).map_or(Boarded::Leads, Boarded::Knows)
+        let known = known.and_then(|record| self.judge(at, &record, now));
+        // By this it would be acknowledged; whoever has deleted the record since wants it processed.
+        let known = known.filter(|claimed| {
+            !matches!(claimed, Claimed::Mismatch { .. }) || self.entry(at).divert.is_none()
+        });
+        known.map_or(Boarded::Leads, Boarded::Knows)
     }
 
     /// Lies down until the leader is through, for as long as the policy allows.

@@ -69,12 +69,13 @@ impl Drive<'_> {
                     let rest = self.plan.same_group(at).into_iter();
                     open.extend(rest.map(|at| (at, Outcome::Returned(NotStarted::Order))));
                 }
-                match self.entries.get(at) {
-                    Some(Entry { stands_for: Some(record), .. }) => {
-                        open.push((*record, outcome.clone()));
-                    }
-                    Some(entry) => self.report(entry, &outcome),
-                    None => {}
+                let entry = self.entry(at);
+                if let Some(record) = entry.stands_for {
+                    let unrecorded = entry.unrecorded.take();
+                    self.entry(record).unrecorded = unrecorded;
+                    open.push((record, outcome.clone()));
+                } else if let Some(entry) = self.entries.get(at) {
+                    self.report(entry, &outcome);
                 }
                 let entry = self.entry(at);
                 entry.outcome = Some(outcome);
@@ -92,9 +93,18 @@ impl Drive<'_> {
     }
 
     /// Copies of the record in the same batch share its outcome, if it has one to share.
+    ///
+    /// What was put aside is the record's own payload. A copy with another one, which has the same
+    /// fingerprint, finds the permanent failure for itself, and is put aside as well.
     fn answer_copies(&mut self, at: usize, outcome: &Outcome) -> Vec<usize> {
         let Some(shared) = shared(outcome) else { return Vec::new() };
-        let copies = self.plan.copies(at);
+        let mut copies = self.plan.copies(at);
+        if let Some(Entry { why: Some(_), payload, .. }) = self.entries.get(at)
+            && outcome.is_acknowledged()
+        {
+            let same = |copy: &Entry<'_>| copy.payload == *payload;
+            copies.retain(|copy| self.entries.get(*copy).is_some_and(same));
+        }
         for copy in &copies {
             self.plan.leave_key(*copy);
             self.entry(*copy).preset = Some(shared.clone());
@@ -106,6 +116,11 @@ impl Drive<'_> {
     fn report(&self, entry: &Entry<'_>, outcome: &Outcome) {
         let mut report = Report::new(self.operation, &entry.record, entry.key.as_ref(), outcome);
         report.ran_for = entry.ran_for;
+        report.unrecorded = entry.unrecorded.as_ref();
+        if let Some(why) = &entry.why {
+            report.aside = Some(&why.reason);
+            report.failure = why.failure.as_ref();
+        }
         if let Some(held) = &entry.held {
             report.failures = held.failures();
             report.vanished = held.vanished();

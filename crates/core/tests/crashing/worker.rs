@@ -109,7 +109,7 @@ impl<'w> Handlers<'w> {
             Box::pin(async move { self.handle(message, call).await.map(|()| Returned::Nothing) })
         });
         let divert = message.putting_aside().map(|aside| -> Divert<'d> {
-            Box::new(move |reason| Aside {
+            Box::new(move |reason, _| Aside {
                 key: aside.key(),
                 job: Box::new(move |call| {
                     Box::pin(async move {

@@ -9,11 +9,11 @@ use lambda_idempotency_core::{
     outcome::{DivertReason, Outcome},
     policy::{Conflict, Lease, OnFailure, OnOutage, OnTimeout},
     record::Status,
-    store::StoreErrorKind,
+    store::{Guard, Seen, Store as _, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
 
-use crate::support::{Rec, World, failing, key, labels, ok, rec, slow};
+use crate::support::{Rec, START, World, aside, failing, key, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -25,6 +25,14 @@ fn hopeless(label: &'static str) -> Rec {
 /// Its sink is out of reach.
 fn without_sink(record: Rec) -> Rec {
     record.sink(|_, _| async { Err(Failure::remember("the sink is out of reach")) })
+}
+
+/// Frees a key, as an operator does.
+async fn delete(world: &World, label: &str) {
+    let seen = world.stored(label).await.expect("there is an item");
+    let delete = Write { key: key(label), guard: Guard::Seen(Seen::of(&seen)), record: None };
+    let verdicts = world.store.inner().write(&[delete], START.plus(3600 * SECOND)).await;
+    assert!(matches!(verdicts[..], [Verdict::Written]), "{verdicts:?}");
 }
 
 fn permanent(error: &str, failures: u32) -> DivertReason {
@@ -39,7 +47,7 @@ async fn a_permanent_failure_is_put_aside_and_its_group_goes_on_in_the_same_invo
     assert_eq!(world.deliver(batch()).await, ["replayed", "replayed"], "it is put aside once");
     world.ledger.assert_each_once(["aside: a", "b"]);
     assert_eq!(world.stored("a").await.unwrap().status, Status::Failed);
-    assert_eq!(world.stored("aside/a").await.unwrap().status, Status::Completed);
+    assert_eq!(world.stored(&aside("a")).await.unwrap().status, Status::Completed);
 }
 
 #[tokio::test]
@@ -137,8 +145,83 @@ async fn copies_of_a_record_that_is_put_aside_are_acknowledged_with_it() {
     let world = World::new();
     let batch = vec![hopeless("a").aside(), ok("a").aside(), ok("a").payload("other").aside()];
     let outcomes = world.deliver(batch).await;
-    assert_eq!(outcomes, ["diverted", "coalesced", "replayed"]);
-    world.ledger.assert_each_once(["aside: a"]);
+    assert_eq!(outcomes, ["diverted", "coalesced", "diverted"]);
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+}
+
+/// The fingerprint stands for the payload where work was done; put aside is the payload itself.
+#[tokio::test]
+async fn a_copy_with_another_payload_is_put_aside_as_well() {
+    let world = World::new();
+    let copy = |payload| ok("a").payload(payload).fingerprint("1").aside();
+    let first = || hopeless("a").payload("book").fingerprint("1").aside();
+    let batch = vec![first(), copy("pen"), copy("book"), copy("pen")];
+    let outcomes = world.deliver(batch).await;
+    assert_eq!(outcomes, ["diverted", "diverted", "coalesced", "coalesced"]);
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+    let outcomes = world.deliver(vec![copy("book"), copy("cup")]).await;
+    assert_eq!(outcomes, ["replayed", "diverted"], "the first alone was put aside before");
+}
+
+/// Somebody has deleted the failure and sent the record again.
+#[tokio::test]
+async fn what_was_sent_again_and_fails_again_is_put_aside_again() {
+    let world = World::new();
+    assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["diverted"]);
+    world.clock.advance(60 * SECOND);
+    assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["replayed"], "the same failure");
+    delete(&world, "a").await;
+    assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["diverted"]);
+    assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["replayed"]);
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+}
+
+#[tokio::test]
+async fn what_was_sent_again_and_is_a_mismatch_again_is_put_aside_again() {
+    let world = World::new();
+    for expected in ["diverted", "diverted"] {
+        assert_eq!(world.deliver(vec![ok("a").fingerprint("1")]).await, ["executed"]);
+        let other = || vec![ok("a").fingerprint("2").aside()];
+        assert_eq!(world.deliver(other()).await, [expected]);
+        assert_eq!(world.deliver(other()).await, ["replayed"]);
+        delete(&world, "a").await;
+        world.clock.advance(60 * SECOND);
+    }
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+}
+
+/// What memory knows of the key is what an operator has just deleted.
+#[tokio::test]
+async fn no_mismatch_is_put_aside_by_what_memory_says() {
+    let world = World::new();
+    let engine = world.engine();
+    let first = world.invoke_by(&engine, vec![ok("a").fingerprint("1")]);
+    assert_eq!(labels(&world.clock.drive(first).await), ["executed"]);
+    delete(&world, "a").await;
+    let second = world.invoke_by(&engine, vec![ok("a").fingerprint("2").aside()]);
+    assert_eq!(labels(&world.clock.drive(second).await), ["executed"]);
+    world.ledger.assert_never("aside: a");
+}
+
+/// A worker has put the record aside, and died before the rest of its batch.
+#[tokio::test]
+async fn a_copy_of_what_an_earlier_delivery_has_put_aside_is_put_aside_as_well() {
+    let world = World::new();
+    let first = || hopeless("a").payload("book").fingerprint("1").aside();
+    assert_eq!(world.deliver(vec![first()]).await, ["diverted"]);
+    let copy = ok("a").payload("pen").fingerprint("1").aside();
+    assert_eq!(world.deliver(vec![first(), copy]).await, ["replayed", "diverted"]);
+}
+
+#[tokio::test]
+async fn what_is_put_aside_and_not_recorded_is_acknowledged() {
+    let world = World::new();
+    let refused = Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Completed);
+    world.store.inject(refused.always());
+    let batch = vec![hopeless("a").group("g").aside(), hopeless("b").group("g").aside()];
+    let outcomes = world.clock.drive(world.invoke(batch)).await;
+    assert_eq!(labels(&outcomes), ["diverted", "diverted"], "the sink has them");
+    assert!(outcomes.iter().all(Outcome::is_acknowledged));
 }
 
 #[tokio::test]
@@ -171,8 +254,10 @@ async fn an_unprotected_run_that_fails_permanently_is_put_aside() {
     let world = World::new();
     let batch = || vec![hopeless("a").unprotected().group("g").aside(), ok("b").group("g")];
     assert_eq!(world.deliver(batch()).await, ["diverted", "executed"]);
-    assert_eq!(world.deliver(batch()).await, ["replayed", "replayed"]);
-    world.ledger.assert_each_once(["aside: a", "b"]);
+    // Nothing tells a redelivery from what was sent again: neither may be lost.
+    assert_eq!(world.deliver(batch()).await, ["diverted", "replayed"]);
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+    world.ledger.assert_once("b");
     let retried = failing("c").unprotected().aside();
     assert_eq!(world.deliver(vec![retried]).await, ["failed"], "it may still succeed");
 }
@@ -210,7 +295,7 @@ async fn a_worker_that_dies_in_the_sink_is_followed_by_one_that_puts_it_aside() 
         polls += 1;
         let stuck = hopeless("a").sink(|_, _| std::future::pending());
         assert!(drop_after(polls, world.invoke(vec![stuck])).await.is_none());
-        let aside = world.stored("aside/a").await;
+        let aside = world.stored(&aside("a")).await;
         if aside.is_some_and(|record| record.status == Status::InProgress) {
             break;
         }
@@ -226,7 +311,7 @@ async fn a_worker_that_dies_in_the_sink_is_followed_by_one_that_puts_it_aside() 
 async fn an_outage_leaves_the_record_with_its_source_unless_runs_are_unprotected() {
     let world = World::new();
     assert_eq!(world.deliver(vec![hopeless("a")]).await, ["failed"]);
-    let outage = Fault::refuse(StoreErrorKind::Unavailable).for_key(&key("aside/a"));
+    let outage = Fault::refuse(StoreErrorKind::Unavailable).for_key(&key(&aside("a")));
     world.store.inject(outage.always());
     assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["unavailable"]);
     world.ledger.assert_never("aside: a");
@@ -244,6 +329,21 @@ async fn a_batch_that_stops_at_its_first_failure_goes_on_after_what_is_put_aside
     assert_eq!(world.deliver(batch).await, ["diverted", "executed", "executed"]);
     let batch = vec![without_sink(hopeless("d")).group("g"), ok("e").group("g")];
     assert_eq!(world.deliver(batch).await, ["failed", "returned"]);
+}
+
+/// It runs alone, and without a claim; so nothing must wait for it to be through.
+#[tokio::test]
+async fn a_quarantined_record_that_fails_in_an_outage_is_put_aside() {
+    let mut world = World::new();
+    let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
+    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.clock.advance(40 * SECOND);
+    world.policy.on_outage = OnOutage::RunUnprotected;
+    let claims = Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::InProgress);
+    world.store.inject(claims.always());
+    let batch = vec![hopeless("a").group("g").aside(), ok("b").group("g")];
+    assert_eq!(world.deliver(batch).await, ["diverted", "unprotected"]);
+    assert_eq!(world.clock.now(), START.plus(40 * SECOND), "nobody waited");
 }
 
 /// It runs alone, since it may have killed its worker; what waits for it goes on all the same.

@@ -155,6 +155,16 @@ impl Rec {
     }
 }
 
+/// What is stored of putting a record aside, whose payload is its label and whose failure was claimed at
+/// the start.
+pub(crate) fn aside(label: &str) -> String {
+    aside_of(label, label, Some(START.as_millis()))
+}
+
+fn aside_of(label: &str, payload: &str, fence: Option<u64>) -> String {
+    format!("aside/{label}/{payload}/{fence:?}")
+}
+
 pub(crate) fn key(label: &str) -> Key {
     Key::from_text(format!("op#{label}"))
 }
@@ -210,7 +220,7 @@ impl World {
 
     fn delivery<'d>(&self, record: Rec) -> Delivery<'d> {
         let world = self.clone();
-        let (handler, label) = (record.handler, record.label);
+        let (handler, label, payload) = (record.handler, record.label, record.payload);
         let returned = match record.declines {
             true => Returned::Declined,
             false => Returned::Value("true".into()),
@@ -221,22 +231,17 @@ impl World {
         });
         let aside = self.clone();
         let divert = record.sink.map(|sink| -> Divert<'d> {
-            Box::new(move |reason| {
+            Box::new(move |reason, fence| {
                 let job: Job<'d> = Box::new(move |_| {
                     let putting = sink(aside, reason.clone());
                     Box::pin(async move { putting.await.map(|()| Returned::Diverted(reason)) })
                 });
-                Aside { key: key(&format!("aside/{label}")), job }
+                Aside { key: key(&aside_of(label, payload, fence)), job }
             })
         });
         let work = match record.has_key {
             false => Work::Unprotected { job },
-            true => Work::Keyed {
-                key: record.key,
-                fingerprint: record.fingerprint,
-                payload: record.payload,
-                job,
-            },
+            true => Work::Keyed { key: record.key, fingerprint: record.fingerprint, payload, job },
         };
         Delivery {
             record: RecordId::new("test", record.label),

@@ -162,7 +162,7 @@ impl<P: Protocol> Step<'_, P> {
                 let found = found.expect("somebody has the key");
                 self.busy(worker, call, found, until, now);
             }
-            Admission::Mismatch => {
+            Admission::Mismatch { .. } => {
                 self.setup.witness.saw(Event::Mismatched);
                 self.end(worker, call, Ended::Returned, now);
             }

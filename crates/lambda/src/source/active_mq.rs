@@ -75,6 +75,7 @@ pub(super) fn read<'e>(raw: &'e RawValue, broker: &Cow<'e, str>) -> Record<'e> {
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("messageID")),
         attributes: Some(attribute),
+        body: text(message.data),
         ..Record::new(record, raw, base64::text(text(message.data), "data"))
     }
 }

@@ -174,6 +174,7 @@ pub(super) fn read<'e>(
         item: offset.map(|offset| Item::Offset { partition, offset }),
         group: group.map(Arc::from),
         attributes: Some(attribute),
+        body: text(delivered.value),
         ..Record::new(record, raw, payload)
     }
 }

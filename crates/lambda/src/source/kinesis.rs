@@ -96,6 +96,7 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
         identity: identity.ok_or(Rejection::NoIdentity("eventID")),
         item: sequence.map(|sequence| Item::Id(sequence.into_owned())),
         group: group.as_deref().map(Arc::from),
+        body: text(data.data),
         ..Record::new(record, raw, base64::text(text(data.data), "kinesis.data"))
     }
 }

@@ -135,10 +135,13 @@ pub(crate) const ALL: [&dyn Source; 13] = [
 #[derive(Clone)]
 pub(crate) struct Record<'e> {
     pub(crate) id: RecordId,
-    /// The record as AWS delivers it.
+    /// The record as AWS delivers it; of Kafka, as key expressions see it.
     pub(crate) raw: Cow<'e, str>,
     /// What the handler is called with.
     pub(crate) payload: Result<Cow<'e, str>, Rejection>,
+    /// What the payload is made of, where the payload cannot stand for it: base64, what an envelope was
+    /// looked for in, what the whole record was taken instead of.
+    pub(crate) body: Option<Cow<'e, str>>,
     /// What stays the same when the record is delivered again, and is no other's.
     pub(crate) identity: Result<Vec<Cow<'e, str>>, Rejection>,
     /// Its order group, where the source keeps an order.
@@ -159,12 +162,19 @@ impl<'e> Record<'e> {
             id,
             raw: Cow::Borrowed(raw.get()),
             payload,
+            body: None,
             identity: Err(Rejection::NoIdentity("id")),
             group: None,
             receives: None,
             attributes: None,
             item: None,
         }
+    }
+
+    /// What the record says, whether it can be read or not; the same at each delivery. The whole record
+    /// is not: receipt handles and counts differ.
+    pub(crate) fn content(&self) -> &str {
+        self.body.as_deref().or(self.payload.as_deref().ok()).unwrap_or_default()
     }
 }
 

@@ -97,6 +97,7 @@ pub(super) fn read<'e>(
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("basicProperties.messageId")),
         attributes: Some(attribute),
+        body: text(message.data),
         ..Record::new(record, raw, base64::text(text(message.data), "data"))
     }
 }

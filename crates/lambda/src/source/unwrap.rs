@@ -27,7 +27,8 @@ pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec
     if operation.whole_record {
         for record in &mut records {
             if matches!(&record.payload, Ok(_) | Err(Rejection::NotText(_))) {
-                record.payload = Ok(record.raw.clone());
+                let payload = std::mem::replace(&mut record.payload, Ok(record.raw.clone()));
+                record.body = record.body.take().or(payload.ok());
             }
         }
     }
@@ -55,11 +56,13 @@ fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
         Some(inner.into_iter().map(|inner| inside(&record, envelope, inner)).collect())
     });
     opened.unwrap_or_else(|| {
-        record.payload = Err(Rejection::Envelope(match envelope {
+        let rejection = Rejection::Envelope(match envelope {
             Envelope::Sns => "notification of SNS",
             Envelope::EventBridge => "event of EventBridge",
             Envelope::S3 => "notification of S3",
-        }));
+        });
+        let payload = std::mem::replace(&mut record.payload, Err(rejection));
+        record.body = record.body.take().or(payload.ok());
         vec![record]
     })
 }
@@ -72,6 +75,7 @@ fn inside<'e>(outer: &Record<'e>, envelope: Envelope, inner: Record<'_>) -> Reco
         id: outer.id.clone(),
         raw: outer.raw.clone(),
         payload: inner.payload.map(owned),
+        body: None,
         identity: inner.identity.map(|parts| parts.into_iter().map(owned).collect()),
         group: outer.group.clone(),
         receives: outer.receives,

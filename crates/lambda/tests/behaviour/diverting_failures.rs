@@ -1,16 +1,26 @@
 //! Permanent failures and mismatches can be put aside, so that nothing waits behind them.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use lambda_idempotency::{
     ConfigError, DivertReason, DivertedRecord, Failure, Function, OnBadRecord, Operation,
-    Remembered,
+    Remembered, TracingObserver,
 };
+use lambda_idempotency_core::{
+    clock::Clock as _,
+    record::Status,
+    store::{Guard, Seen, Store as _, StoreErrorKind, Write},
+};
+use lambda_idempotency_testkit::faults::Fault;
 use serde_json::{Value, json};
 
 use crate::{
-    support::{FIFO, World, batch, grouped, order, with_body},
-    support_streams::{CLUSTER, change, message, put, topic, with_data},
+    secrets_capture::Captured,
+    support::{FIFO, World, batch, bus_event, grouped, order, with_body},
+    support_streams::{CLUSTER, base64, change, message, put, topic, with_data},
 };
 
 /// A place for records, which refuses as many as it is told to.
@@ -205,4 +215,185 @@ async fn nothing_shows_what_is_in_a_diverted_record() {
     let event = batch([order("m-1", "s3cr3t", "give up")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert!(!format!("{:?}", aside.records()).contains("s3cr3t"));
+}
+
+/// Messages with an id of the producer's own choice, which is always this one.
+fn from_rabbit(data: impl AsRef<[u8]>) -> Value {
+    let message = json!({ "basicProperties": { "messageId": "order-1" }, "data": base64(data) });
+    json!({
+        "eventSource": "aws:rmq",
+        "eventSourceArn": "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1",
+        "rmqMessagesByQueue": { "orders::/": [message] },
+    })
+}
+
+fn from_active(data: impl AsRef<[u8]>) -> Value {
+    let message = json!({
+        "messageID": "order-1", "data": base64(data), "destination": { "physicalName": "orders" },
+    });
+    json!({
+        "eventSource": "aws:mq",
+        "eventSourceArn": "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1",
+        "messages": [message],
+    })
+}
+
+/// All of these are acknowledged, so all have to be put aside, and each once.
+async fn all_are_put_aside(operation: fn(&Aside) -> Operation, payloads: [Vec<u8>; 2]) {
+    for event in [from_rabbit, from_active] {
+        let (world, aside) = (World::new(), Aside::default());
+        let (idempotency, operation) = (world.idempotency(), operation(&aside));
+        let function = match event(&[])["eventSource"].as_str() {
+            Some("aws:rmq") => idempotency.rabbit_mq(operation, world.handler()),
+            _ => idempotency.active_mq(operation, world.handler()),
+        };
+        let function = function.unwrap();
+        for payload in payloads.iter().chain(&payloads) {
+            assert!(is_empty(world.invoke(&function, &event(payload)).await));
+        }
+        assert_eq!(aside.records().len(), 2, "{:?}", aside.records());
+    }
+}
+
+fn as_bytes(payloads: [Value; 2]) -> [Vec<u8>; 2] {
+    payloads.map(|payload| payload.to_string().into_bytes())
+}
+
+#[tokio::test]
+async fn permanent_failures_with_one_id_of_the_producers_are_all_put_aside() {
+    let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
+    all_are_put_aside(index, as_bytes([order(1), order(2)])).await;
+}
+
+#[tokio::test]
+async fn whole_records_with_one_id_of_the_producers_are_all_put_aside() {
+    let whole = |aside: &Aside| {
+        Operation::new("index")
+            .key(lambda_idempotency::record("length(data)"))
+            .whole_record()
+            .divert(aside.sink())
+    };
+    let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
+    all_are_put_aside(whole, as_bytes([order(1), order(2)])).await;
+}
+
+#[tokio::test]
+async fn mismatches_with_one_id_of_the_producers_are_all_put_aside() {
+    let (world, aside) = (World::new(), Aside::default());
+    let operation = index(&aside).fingerprint("amount");
+    let function = world.idempotency().rabbit_mq(operation, world.handler()).unwrap();
+    for amount in [1, 2, 3, 2, 3] {
+        let order = json!({ "id": "a", "do": "", "amount": amount });
+        assert!(is_empty(world.invoke(&function, &from_rabbit(order.to_string())).await));
+    }
+    world.ledger.assert_each_once(["a"]);
+    assert_eq!(aside.records().len(), 2);
+}
+
+#[tokio::test]
+async fn bad_records_with_one_id_of_the_producers_are_all_put_aside() {
+    let order = |amount: u32| json!({ "no id": "a", "amount": amount });
+    all_are_put_aside(index, as_bytes([order(1), order(2)])).await;
+    all_are_put_aside(index, [vec![0xff], vec![0xfe]]).await;
+}
+
+#[tokio::test]
+async fn bad_envelopes_with_one_id_of_the_producers_are_all_put_aside() {
+    let enveloped = |aside: &Aside| index(aside).envelope(lambda_idempotency::Envelope::Sns);
+    let order = |amount: u32| json!({ "id": "a", "amount": amount });
+    all_are_put_aside(enveloped, as_bytes([order(1), order(2)])).await;
+}
+
+/// An archive replays an event with its id.
+#[tokio::test]
+async fn what_is_replayed_after_its_item_was_deleted_and_fails_again_is_put_aside_again() {
+    let (world, aside) = (World::new(), Aside::default());
+    let operation = index(&aside);
+    let key = operation.producer().unwrap().key(r#"{"id":"a"}"#).unwrap();
+    let function = world.idempotency().event_bridge(operation, world.handler()).unwrap();
+    let event = bus_event("e-1", "t", &json!({ "id": "a", "do": "give up" }));
+    for put_aside in 1..=2 {
+        for _ in 0..2 {
+            world.invoke(&function, &event).await.unwrap();
+            assert_eq!(aside.records().len(), put_aside, "once for each failure");
+        }
+        world.clock.advance(Duration::from_secs(60));
+        let deadline = world.clock.now().plus(Duration::from_secs(5));
+        let found = world.store.read(&[key.clone()], deadline).await.remove(0).unwrap().unwrap();
+        let guard = Guard::Seen(Seen::of(&found));
+        let delete = Write { key: key.clone(), guard, record: None };
+        world.store.write(&[delete], deadline).await;
+    }
+}
+
+#[tokio::test]
+async fn orders_with_one_fingerprint_in_one_batch_are_all_put_aside() {
+    let (world, aside) = (World::new(), Aside::default());
+    let operation = index(&aside).fingerprint("amount");
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let order = |message, item| {
+        let order = json!({ "id": "a", "amount": 1, "do": "give up", "item": item });
+        with_body(message, &order.to_string())
+    };
+    let event = batch([order("m-1", "book"), order("m-2", "pen"), order("m-3", "book")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    assert_eq!(aside.records().len(), 2, "the third is a copy of the first");
+}
+
+/// What is logged of an order that fails permanently.
+async fn logged(world: &World, observer: TracingObserver, operation: Operation) -> String {
+    let captured = Captured::default();
+    let guard = captured.start();
+    let idempotency = world.idempotency().with_observer(observer);
+    let function = idempotency.sqs(operation, world.handler()).unwrap();
+    world.returned(&function, &batch([order("m-1", "a", "give up")])).await;
+    drop(guard);
+    captured.text()
+}
+
+#[tokio::test]
+async fn what_the_handler_said_is_logged_where_it_is_asked_for() {
+    let (world, aside) = (World::new(), Aside::default());
+    let log = logged(&world, TracingObserver::new(), index(&aside)).await;
+    assert!(!log.contains("never again"), "{log}");
+    let world = World::new();
+    let shown = TracingObserver::new().showing_error_messages();
+    let log = logged(&world, shown, index(&aside)).await;
+    assert!(log.contains(r#"error_message="never again""#), "{log}");
+    assert_eq!(aside.records().len(), 2);
+}
+
+/// A sink that fails, and the log says of which record and what that had said itself.
+#[tokio::test]
+async fn what_could_not_be_put_aside_is_logged_with_its_own_failure() {
+    let (world, aside) = (World::new(), Aside::default());
+    aside.refuse(1);
+    let shown = TracingObserver::new().showing_error_messages();
+    let log = logged(&world, shown, index(&aside)).await;
+    assert!(log.contains(r#"error_message="never again; out of reach""#), "{log}");
+    let why = "it was to be put aside: its handler failed permanently, with a message";
+    assert!(log.contains(why), "{log}");
+}
+
+#[tokio::test]
+async fn what_was_put_aside_but_not_recorded_is_not_logged_as_processed() {
+    let (world, aside) = (World::new(), Aside::default());
+    let refused = Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Completed);
+    world.store.inject(refused.always());
+    let log = logged(&world, TracingObserver::new(), index(&aside)).await;
+    assert_eq!(aside.records().len(), 1);
+    assert!(!log.contains(": processed"), "{log}");
+    assert!(log.contains("ERROR") && log.contains("put aside, but that is not recorded"), "{log}");
+    assert!(log.contains(r#"outcome="diverted""#), "{log}");
+}
+
+#[tokio::test]
+async fn a_panic_of_the_sink_is_not_told_of_the_handler() {
+    async fn sink(_: DivertedRecord) -> Result<(), Failure> {
+        panic!("no bucket")
+    }
+    let operation = Operation::new("index").key("id").divert(sink);
+    let log = logged(&World::new(), TracingObserver::new(), operation).await;
+    assert!(log.contains("putting the record aside failed with a panic"), "{log}");
+    assert!(!log.contains("the handler failed with a panic"), "{log}");
 }

@@ -185,7 +185,8 @@ pub async fn fingerprint_outlives_the_completion(store: &dyn Store) {
     let held = hold(&slot, &with("amount=1"), now()).await;
     settle(&slot, &held, &complete("1"), now()).await;
     let other = attempt(&slot, &with("amount=2"), now()).await;
-    assert_eq!(other, Admission::Mismatch, "the key was used with another payload");
+    let mismatch = Admission::Mismatch { fence: held.record.fence };
+    assert_eq!(other, mismatch, "the key was used with another payload");
     let same = attempt(&slot, &with("amount=1"), now()).await;
     assert_eq!(same, Admission::Replay(Some("1".into())), "the same payload has its answer");
 }
@@ -220,8 +221,11 @@ pub async fn remembered_failure_is_the_answer_until_it_expires(store: &dyn Store
     let remember = Settlement::Remember { outcome: Some("{}".into()), error: "Declined".into() };
     settle(&slot, &held, &remember, now()).await;
     let answer = attempt(&slot, &claim(token(), now()), now().plus(secs(300))).await;
-    let error = Some("Declined".into());
-    assert_eq!(answer, Admission::Remembered { outcome: Some("{}".into()), error, failures: 1 });
+    let (error, fence) = (Some("Declined".into()), held.record.fence);
+    assert_eq!(
+        answer,
+        Admission::Remembered { outcome: Some("{}".into()), error, failures: 1, fence }
+    );
     let later = now().plus(secs(7200));
     let anew = hold(&slot, &claim(token(), later), later).await;
     assert_eq!((anew.failures(), anew.vanished()), (0, 0), "what expired is no history");

@@ -162,9 +162,10 @@ pub async fn remembered_failure_is_final_for_its_own_owner(store: &dyn Store) {
     let failed = slot.read().await;
     for late in [complete("1"), release(), Settlement::PutBack] {
         let settled = settle(&slot, &held, &late, now()).await;
+        let (error, fence) = (Some("Declined".into()), held.record.fence);
         assert_eq!(
             settled,
-            Settled::Overtaken(Overtaken::Failed { error: Some("Declined".into()) }),
+            Settled::Overtaken(Overtaken::Failed { error, fence }),
             "{late:?} after the failure was remembered is refused"
         );
         slot.holds(failed.as_ref(), "a remembered failure is final").await;

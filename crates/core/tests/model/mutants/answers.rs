@@ -28,7 +28,7 @@ pub(crate) struct AnswersAnyPayload;
 impl Protocol for AnswersAnyPayload {
     fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
         match (admit(claim, found, now), found) {
-            (Admission::Mismatch, Some(found)) => Admission::Replay(found.outcome.clone()),
+            (Admission::Mismatch { .. }, Some(found)) => Admission::Replay(found.outcome.clone()),
             (other, _) => other,
         }
     }

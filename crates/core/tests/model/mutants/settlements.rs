@@ -125,6 +125,6 @@ fn stands(found: &Record) -> Overtaken {
     match found.status {
         Status::InProgress => Overtaken::InProgress { until: found.expires_at },
         Status::Completed => Overtaken::Completed(found.outcome.clone()),
-        Status::Failed => Overtaken::Failed { error: found.error.clone() },
+        Status::Failed => Overtaken::Failed { error: found.error.clone(), fence: found.fence },
     }
 }
