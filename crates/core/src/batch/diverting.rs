@@ -1,10 +1,10 @@
 //! Putting aside what will never be processed: permanent failures and mismatches.
 //!
 //! The permanent failure is recorded first; then the record gets a second entry, whose work is to put
-//! it aside and whose key is its own. That one is claimed, run and completed as any other, and gives its
-//! outcome to the record. Until then the record has none: its copies and its group wait. If there is no
-//! time left, or it cannot be put aside, the record is returned, and its next delivery, which finds the
-//! permanent failure recorded, puts it aside.
+//! it aside and whose key is its own. That one is claimed, run and completed as any other (without a
+//! claim, if the record ran without one), and gives its outcome to the record. Until then the record has
+//! none: its copies and its group wait. If there is no time left, or it cannot be put aside, the record
+//! is returned, and its next delivery, which finds the permanent failure recorded, puts it aside.
 
 use super::{
     Delivery, Work,

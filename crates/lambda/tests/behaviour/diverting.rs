@@ -101,6 +101,7 @@ struct Outcomes(Arc<Mutex<Vec<String>>>);
 impl Observer for Outcomes {
     fn settled(&self, report: &Report<'_>) {
         let why = match report.outcome {
+            Outcome::Diverted(_) if report.unrecorded.is_some() => ", not recorded".to_owned(),
             Outcome::Diverted(why) => format!(": {why}"),
             _ => String::new(),
         };
@@ -142,7 +143,7 @@ async fn one_that_was_put_aside_and_could_not_be_recorded_is_said_loudly() {
     world.store.inject(refused.that_writes(Status::Completed).always());
     let returned = world.returned(&function, &batch([with_body("m-1", "no JSON")])).await;
     assert!(returned.is_empty());
-    assert_eq!(*outcomes.0.lock().unwrap(), ["completion_lost"]);
+    assert_eq!(*outcomes.0.lock().unwrap(), ["diverted, not recorded"]);
 }
 
 /// Until it is safely put aside, it is not acknowledged, and nothing behind it is started.
