@@ -29,7 +29,7 @@ fn without_sink(record: Rec) -> Rec {
 
 /// Frees a key, as an operator does.
 async fn delete(world: &World, label: &str) {
-    let seen = world.stored(label).await.expect("there is an item");
+    let seen = world.stored(label).await.unwrap();
     let delete = Write { key: key(label), guard: Guard::Seen(Seen::of(&seen)), record: None };
     let verdicts = world.store.inner().write(&[delete], START.plus(3600 * SECOND)).await;
     assert!(matches!(verdicts[..], [Verdict::Written]), "{verdicts:?}");

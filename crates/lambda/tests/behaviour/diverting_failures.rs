@@ -326,7 +326,13 @@ async fn what_is_replayed_after_its_item_was_deleted_and_fails_again_is_put_asid
         }
         world.clock.advance(Duration::from_secs(60));
         let deadline = world.clock.now().plus(Duration::from_secs(5));
-        let found = world.store.read(&[key.clone()], deadline).await.remove(0).unwrap().unwrap();
+        let found = world
+            .store
+            .read(std::slice::from_ref(&key), deadline)
+            .await
+            .remove(0)
+            .unwrap()
+            .unwrap();
         let guard = Guard::Seen(Seen::of(&found));
         let delete = Write { key: key.clone(), guard, record: None };
         world.store.write(&[delete], deadline).await;
