@@ -132,12 +132,20 @@ impl fmt::Debug for RecordId {
 /// context.
 #[derive(Clone)]
 pub struct Call {
-    key: Option<Key>,
+    subject: Subject,
     record: RecordId,
     history: History,
     deadline: Option<Timestamp>,
     clock: Arc<dyn Clock>,
     delivered: Delivered,
+}
+
+/// What a call is for.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    pub(crate) key: Option<Key>,
+    /// What tells a record without a key from others.
+    pub(crate) identity: Option<Key>,
 }
 
 /// What happened to a key before, and the fence of this call.
@@ -161,13 +169,13 @@ impl History {
 
 impl Call {
     pub(crate) fn new(
-        key: Option<Key>,
+        subject: Subject,
         record: RecordId,
         history: History,
         deadline: Option<Timestamp>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { key, record, history, deadline, clock, delivered: Delivered::default() }
+        Self { subject, record, history, deadline, clock, delivered: Delivered::default() }
     }
 
     /// A call for the unit test of a handler: the first for a key made of `name`, no deadline.
@@ -175,7 +183,8 @@ impl Call {
     pub fn test(name: &str) -> Self {
         let key = Some(Key::from_text(format!("test#{name}")));
         let history = History::none(Timestamp::from_millis(1));
-        Self::new(key, RecordId::new("test", name), history, None, Arc::new(SystemClock))
+        let subject = Subject { key, identity: None };
+        Self::new(subject, RecordId::new("test", name), history, None, Arc::new(SystemClock))
     }
 
     /// As if the handler had failed this often before.
@@ -260,7 +269,7 @@ impl Call {
     /// run unprotected.
     #[must_use]
     pub fn key_hash(&self) -> Option<&str> {
-        self.key.as_ref().map(Key::hash)
+        self.subject.key.as_ref().map(Key::hash)
     }
 
     /// The record that is processed.
@@ -312,7 +321,9 @@ impl Call {
     /// digits, which say nothing of the payload.
     ///
     /// It closes the gap that no record can: a worker that dies between an effect and its completion.
-    /// Where the record has no idempotency key, it follows from the record's source and id.
+    /// Where the record has no idempotency key, it follows from the operation, the tenant, the record's
+    /// source and id, and the payload. Two records of equal payload that have no id are not told apart:
+    /// two calls of `run`, two messages of RabbitMQ.
     ///
     /// ```
     /// use lambda_idempotency_core::call::Call;
@@ -325,14 +336,8 @@ impl Call {
     #[must_use]
     pub fn subkey(&self, name: &str) -> String {
         let mut digest = Digest::new(b"lambda-idempotency subkey 1");
-        match &self.key {
-            Some(key) => digest.part(key.as_str().as_bytes()),
-            None => {
-                let RecordId { source, id, arn, .. } = &self.record;
-                for part in [*source, id, arn.as_deref().unwrap_or_default()] {
-                    digest.part(part.as_bytes());
-                }
-            }
+        if let Some(subject) = self.subject.key.as_ref().or(self.subject.identity.as_ref()) {
+            digest.part(subject.as_str().as_bytes());
         }
         digest.part(name.as_bytes());
         digest.hex()

@@ -7,6 +7,8 @@ use std::{
     sync::Arc,
 };
 
+use crate::contained::{Contained, caught};
+
 /// A boxed error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -35,7 +37,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// logs it too.
 #[derive(Clone)]
 pub struct Failure {
-    error: Arc<dyn Error + Send + Sync>,
+    error: Contained<Arc<dyn Error + Send + Sync>>,
     class: &'static str,
     fate: Fate,
     of_sink: bool,
@@ -59,7 +61,7 @@ impl Failure {
     #[must_use]
     pub fn retry<E: Into<BoxError>>(error: E) -> Self {
         Self {
-            error: Arc::from(error.into()),
+            error: Contained::new(Arc::from(error.into())),
             class: class::<E>(),
             fate: Fate::Retry,
             of_sink: false,
@@ -82,17 +84,22 @@ impl Failure {
         Self { class: "a panic", ..Self::from(message) }
     }
 
+    /// The error's message. May quote payloads.
+    pub(crate) fn message(&self) -> String {
+        said(self.error())
+    }
+
     /// The error's message and those of its sources, in one line. May quote payloads: not for a
     /// log, unless the user asked for it by name.
     pub(crate) fn messages(&self) -> String {
-        let mut text = self.error.to_string();
-        let mut next = self.error.source();
-        while let Some(source) = next
+        let mut text = self.message();
+        let mut next = source(self.error());
+        while let Some(error) = next
             && text.len() < LONGEST_MESSAGE
         {
             text.push_str(": ");
-            text.push_str(&source.to_string());
-            next = source.source();
+            text.push_str(&said(error));
+            next = source(error);
         }
         let end = text.char_indices().nth(LONGEST_MESSAGE).map(|(end, _)| end);
         if let Some(end) = end {
@@ -112,7 +119,8 @@ impl Failure {
     /// The error itself.
     #[must_use]
     pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
-        &*self.error
+        // It is taken out by its destructor only.
+        self.error.get().map_or(&fmt::Error, |error| &**error)
     }
 
     /// The type of the error.
@@ -132,6 +140,18 @@ impl Failure {
     pub(crate) const fn is_retry_asked_for(&self) -> bool {
         matches!(self.fate, Fate::Retry)
     }
+}
+
+/// What an error says. Its `Display` is the user's code, and may panic.
+fn said(error: &dyn Error) -> String {
+    caught(|| error.to_string()).unwrap_or_else(|| {
+        "the `Display` of the error panicked, so its message is not known".into()
+    })
+}
+
+/// What caused an error.
+fn source(error: &dyn Error) -> Option<&(dyn Error + 'static)> {
+    caught(|| error.source()).flatten()
 }
 
 /// The name of the type, or of what a type that can hold any error stands for.

@@ -18,6 +18,7 @@ pub mod admission;
 pub mod batch;
 pub mod call;
 pub mod clock;
+mod contained;
 pub mod delivered;
 pub mod failure;
 pub mod key;

@@ -10,7 +10,8 @@ use crate::{
     store::StoreError,
 };
 
-/// Is told of every record. Must return quickly, and must not panic.
+/// Is told of every record. Must return quickly. If it panics, that changes nothing about the record or
+/// the others.
 pub trait Observer: Send + Sync + 'static {
     /// A delivery has its outcome.
     fn settled(&self, report: &Report<'_>);

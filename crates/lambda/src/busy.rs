@@ -3,8 +3,10 @@
 use std::{
     fmt,
     future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
     sync::Arc,
-    task::Poll,
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -88,10 +90,10 @@ impl Hook {
         let Self(hook) = self;
         // A hook that panics is as one that does nothing.
         let hooks = join_all(busy.into_iter().map(|busy| {
-            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(busy)));
+            let told = catch_unwind(AssertUnwindSafe(|| hook(busy)));
             async {
                 if let Ok(told) = told {
-                    let _ = std::panic::AssertUnwindSafe(told).catch_unwind().await;
+                    let _ = AssertUnwindSafe(Telling(Some(told))).catch_unwind().await;
                 }
             }
         }));
@@ -102,6 +104,24 @@ impl Hook {
             Poll::Pending => timer.poll_unpin(context),
         })
         .await;
+    }
+}
+
+/// A hook on its way. One that takes too long is dropped, and its destructors may panic.
+struct Telling(Option<BoxFuture<'static, ()>>);
+
+impl Future for Telling {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().map_or(Poll::Ready(()), |told| told.poll_unpin(context))
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        let told = self.0.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(told)));
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::{
     batch::{Aside, Delivery, Job, Work},
+    call::RecordId,
     key::{Document, Key, Scope, Selection, SelectionError, View},
     outcome::Rejection,
     policy::MissingKey,
@@ -25,6 +26,7 @@ pub(crate) struct Extraction<'a> {
 
 /// What a key is looked for in.
 pub(crate) struct Texts<'w> {
+    pub(crate) id: &'w RecordId,
     pub(crate) payload: &'w str,
     pub(crate) record: &'w str,
     /// The record's own identity, or why it has none; what is no record is its whole payload.
@@ -126,12 +128,15 @@ impl<'a> Extraction<'a> {
         texts: Texts<'w>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Result<Work<'w>, Rejection> {
-        let payload = texts.payload;
+        let (id, payload) = (texts.id, texts.payload);
         let mut views = self.views(&texts);
         let (key, _) = match self.find(texts.identity, &mut views) {
             Ok(found) => found,
             Err(Missing::Reject(rejection)) => return Err(rejection),
-            Err(Missing::RunUnprotected) => return Ok(Work::Unprotected { job: job(payload)? }),
+            Err(Missing::RunUnprotected) => {
+                let identity = self.without_key(id, payload);
+                return Ok(Work::Unprotected { identity, job: job(payload)? });
+            }
             Err(Missing::Skip) => return Ok(Work::Skip),
         };
         let fingerprint = self.fingerprint(&mut views)?;
@@ -210,6 +215,13 @@ impl<'a> Extraction<'a> {
         }
     }
 
+    /// What tells a record without a key from others: its own id where it has one, and what it holds.
+    pub(crate) fn without_key(&self, id: &RecordId, content: &str) -> Key {
+        let RecordId { source, id, arn, .. } = id;
+        let parts = ["without a key", source, arn.as_deref().unwrap_or_default(), id, content];
+        self.operation.form.identity(&self.scope(), &parts)
+    }
+
     fn scope(&self) -> Scope<'_> {
         Scope { operation: &self.operation.name, tenant: self.tenant }
     }
@@ -235,7 +247,7 @@ impl Record<'_> {
             Ok(parts) => Ok(parts.iter().map(|part| &**part).collect()),
             Err(rejection) => Err(rejection.clone()),
         };
-        Texts { payload, record: &self.raw, identity: Some(identity) }
+        Texts { id: &self.id, payload, record: &self.raw, identity: Some(identity) }
     }
 }
 

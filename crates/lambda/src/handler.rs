@@ -165,7 +165,7 @@ where
 }
 
 /// The work is done: a `Serialize` that fails or panics must not have it done again.
-fn serialized<R: Serialize>(result: &R) -> Returned {
+pub(crate) fn serialized<R: Serialize>(result: &R) -> Returned {
     match catch_unwind(AssertUnwindSafe(|| serde_json::to_string(result))) {
         Ok(Ok(json)) => Returned::Value(json.into()),
         Ok(Err(_)) | Err(_) => Returned::Unserializable,
@@ -195,9 +195,7 @@ where
     T: DeserializeOwned + Send + 'static,
 {
     fn job<'j>(self: Arc<Self>, payload: &str, delivered: Delivered) -> Result<Job<'j>, Rejection> {
-        // The user's `Deserialize` may panic; the other records of the batch have no part in that.
-        let payload: T = catch_unwind(AssertUnwindSafe(|| decode(payload)))
-            .unwrap_or(Err(Rejection::DecodePanicked { expected: type_name::<T>() }))?;
+        let payload: T = decode(payload)?;
         Ok(Box::new(move |call| {
             let call = call.with_delivered(delivered);
             Box::pin(async move { self.handler.call(payload, call).await })
@@ -206,7 +204,14 @@ where
 }
 
 /// Decodes a payload; the error says where it went wrong, and not what stands there.
+///
+/// The user's `Deserialize` may panic; the other records of the batch have no part in that.
 pub(crate) fn decode<T: DeserializeOwned>(payload: &str) -> Result<T, Rejection> {
+    catch_unwind(AssertUnwindSafe(|| parse(payload)))
+        .unwrap_or(Err(Rejection::DecodePanicked { expected: type_name::<T>() }))
+}
+
+fn parse<T: DeserializeOwned>(payload: &str) -> Result<T, Rejection> {
     serde_json::from_str(payload).or_else(|error| {
         let text: Result<T, serde::de::value::Error> = if error.is_syntax() || error.is_eof() {
             T::deserialize(payload.into_deserializer())

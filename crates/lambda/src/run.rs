@@ -27,7 +27,7 @@ use crate::{
     delivery::{Extraction, Texts},
     error::{InvocationError, RunError},
     function::deadline,
-    handler::decode,
+    handler::{decode, serialized},
     nested,
     operation::{Operation, Place, Prepared},
     source::{Event, Shape},
@@ -79,19 +79,22 @@ where
         };
         Box::pin(async move {
             let value = function(call).await.map_err(Into::into)?;
-            let json = serde_json::to_string(&value).map(|json| match &operation.spoken {
-                Some(spoken) => spoken.result(json),
-                None => json,
-            });
+            let kept = match (serialized(&value), &operation.spoken) {
+                (Returned::Value(json), Some(spoken)) => {
+                    Returned::Value(spoken.result(json.to_string()).into())
+                }
+                (kept, _) => kept,
+            };
             *returned.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
-            Ok(json.map_or(Returned::Unserializable, |json| Returned::Value(json.into())))
+            Ok(kept)
         })
     });
     let mut policy = operation.policy.clone();
     policy.conflict = operation.conflict.unwrap_or(policy.conflict);
     let extraction = Extraction { operation, tenant: task.tenant };
     let identity = if operation.names_key() { None } else { not_a_key(task.payload).map(Err) };
-    let texts = Texts { payload: task.payload, record: task.payload, identity };
+    let id = &task.record;
+    let texts = Texts { id, payload: task.payload, record: task.payload, identity };
     let work = extraction.work(texts, |_| Ok(job));
     if let Work::Reject(rejection) = work {
         return Err(RunError::Rejected(rejection));
@@ -109,7 +112,7 @@ where
     let batch = Batch {
         operation: &operation.name,
         deliveries: vec![Delivery {
-            record: task.record,
+            record: task.record.clone(),
             group: None,
             priority: 0,
             work,

@@ -7,6 +7,7 @@ use crate::{
     admission::Held,
     call::RecordId,
     clock::Timestamp,
+    contained::Contained,
     failure::Failure,
     key::Key,
     outcome::{DivertReason, NotStarted, Outcome, Rejection},
@@ -19,12 +20,14 @@ use crate::{
 pub(super) struct Entry<'a> {
     pub(super) record: RecordId,
     pub(super) key: Option<Key>,
+    /// What stands for the key of a record that has none.
+    pub(super) identity: Option<Key>,
     pub(super) fingerprint: Option<Fingerprint>,
     pub(super) payload: &'a str,
     pub(super) priority: u32,
     pub(super) intake: Intake,
-    /// Until it starts.
-    pub(super) job: Option<Job<'a>>,
+    /// Until it starts. It holds the user's payload.
+    pub(super) job: Contained<Job<'a>>,
     /// How the record is put aside, until that begins.
     pub(super) divert: Option<Divert<'a>>,
     /// The fence of the final record of its key that stands in its way: a permanent failure, or the
@@ -92,11 +95,12 @@ impl<'a> Entry<'a> {
         let mut entry = Self {
             record: delivery.record,
             key: None,
+            identity: None,
             fingerprint: None,
             payload: "",
             priority: delivery.priority,
             intake: Intake::Keyed,
-            job: None,
+            job: Contained::none(),
             divert: delivery.divert,
             final_fence: None,
             why: None,
@@ -119,17 +123,18 @@ impl<'a> Entry<'a> {
                 entry.key = Some(key);
                 entry.fingerprint = fingerprint;
                 entry.payload = payload;
-                entry.job = Some(job);
+                entry.job = Contained::new(job);
             }
-            Work::Unprotected { job } => {
+            Work::Unprotected { identity, job } => {
+                entry.identity = Some(identity);
                 entry.intake = Intake::Unprotected;
-                entry.job = Some(job);
+                entry.job = Contained::new(job);
             }
             Work::Skip => entry.intake = Intake::Skip,
             Work::Divert { aside: Aside { key, job }, payload } => {
                 entry.key = Some(key);
                 entry.payload = payload;
-                entry.job = Some(job);
+                entry.job = Contained::new(job);
                 entry.is_aside = true;
             }
             Work::Reject(rejection) => entry.intake = Intake::Reject(rejection),
@@ -159,7 +164,7 @@ impl<'a> Entry<'a> {
 
     /// Whether its key is held for a handler that runs or will.
     pub(super) fn is_kept(&self) -> bool {
-        let runs = self.stage == Stage::Running || self.job.is_some();
+        let runs = self.stage == Stage::Running || self.job.get().is_some();
         self.outcome.is_none() && self.held.is_some() && runs
     }
 

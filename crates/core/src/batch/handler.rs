@@ -17,6 +17,7 @@ use super::{Job, Returned};
 use crate::{
     call::Call,
     clock::{BoxFuture, Clock, Timestamp},
+    contained::{Contained, discard},
     failure::Failure,
     outcome::NotStarted,
 };
@@ -69,7 +70,11 @@ pub(super) struct Handle {
 impl<'a> Handler<'a> {
     pub(super) fn new(at: usize, due: Due<'a>) -> (Self, Handle) {
         let begun = Arc::default();
-        let guarded = Guarded { due: Some(due), running: None, begun: Arc::clone(&begun) };
+        let guarded = Guarded {
+            due: Contained::new(due),
+            running: Contained::none(),
+            begun: Arc::clone(&begun),
+        };
         let (abort, registration) = AbortHandle::new_pair();
         (Self { at, guarded: Abortable::new(guarded, registration) }, Handle { abort, begun })
     }
@@ -95,9 +100,9 @@ impl Handle {
 /// Catches what a handler throws, also while it is dropped.
 struct Guarded<'a> {
     /// Until the first poll.
-    due: Option<Due<'a>>,
+    due: Contained<Due<'a>>,
     /// From then on.
-    running: Option<BoxFuture<'a, Result<Returned, Failure>>>,
+    running: Contained<BoxFuture<'a, Result<Returned, Failure>>>,
     begun: Arc<OnceLock<Timestamp>>,
 }
 
@@ -109,9 +114,9 @@ impl Guarded<'_> {
                 return Poll::Ready(Ended::NotBegun(why));
             }
             let _ = self.begun.set(now);
-            self.running = Some(job(call));
+            self.running = Contained::new(job(call));
         }
-        match &mut self.running {
+        match self.running.get_mut() {
             Some(running) => running.as_mut().poll(context).map(Ended::Through),
             None => Poll::Pending,
         }
@@ -122,15 +127,10 @@ impl Future for Guarded<'_> {
     type Output = Ended;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
-        catch_unwind(AssertUnwindSafe(|| self.advance(context)))
-            .unwrap_or_else(|said| Poll::Ready(Ended::Through(Err(Failure::panicked(&*said)))))
-    }
-}
-
-impl Drop for Guarded<'_> {
-    fn drop(&mut self) {
-        let (due, running) = (self.due.take(), self.running.take());
-        // A destructor in a handler may panic; the other records have no part in that.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop((due, running))));
+        catch_unwind(AssertUnwindSafe(|| self.advance(context))).unwrap_or_else(|thrown| {
+            let failure = Failure::panicked(&*thrown);
+            discard(thrown);
+            Poll::Ready(Ended::Through(Err(failure)))
+        })
     }
 }

@@ -12,7 +12,7 @@ use super::{
     sharing::Boarded,
 };
 use crate::{
-    call::{Call, History},
+    call::{Call, History, Subject},
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
     record::Owner,
@@ -153,8 +153,8 @@ impl Drive<'_> {
         let record = entry.held.as_ref().map(|held| &held.record);
         let history = record.map_or_else(|| History::none(clock.now()), History::of);
         let lease = record.and_then(|record| record.lease_until);
-        let (key, record) = (entry.key.clone(), entry.record.clone());
-        let call = Call::new(key, record, history, stop, Arc::clone(&clock));
+        let subject = Subject { key: entry.key.clone(), identity: entry.identity.clone() };
+        let call = Call::new(subject, entry.record.clone(), history, stop, Arc::clone(&clock));
         let due = Due { job, call, latest: Latest { lease, stop }, clock };
         let (handler, handle) = Handler::new(at, due);
         entry.handler = Some(handle);

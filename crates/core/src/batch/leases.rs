@@ -16,6 +16,7 @@ use super::{
 use crate::{
     admission::{Overtaken, Settled, Settlement},
     clock::Timestamp,
+    contained::Contained,
     outcome::{NotStarted, Outcome},
     policy::Lease,
     record::Record,
@@ -125,7 +126,7 @@ impl Drive<'_> {
         let now = self.now();
         let entry = self.entry(at);
         let running = entry.stop(now);
-        entry.job = None;
+        entry.job = Contained::none();
         self.ready.retain(|other| *other != at);
         let outcome = match by {
             Overtaken::Completed(outcome) if running => Outcome::Superseded { outcome },

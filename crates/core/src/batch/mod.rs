@@ -142,6 +142,8 @@ pub enum Work<'a> {
     },
     /// At every delivery: it has no key, and the user said to run it.
     Unprotected {
+        /// What tells it from other records, for the subkeys of its call. Nothing is claimed by it.
+        identity: Key,
         /// The handler.
         job: Job<'a>,
     },

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     admission::{Held, Overtaken, Settled, Settlement},
     clock::Timestamp,
+    contained::Contained,
     failure::Failure,
     outcome::{NotStarted, Outcome},
     policy::OnFailure,
@@ -112,7 +113,7 @@ impl Drive<'_> {
         if retried && !exhausted {
             return Settlement::Release { error };
         }
-        let message = serde_json::Value::String(failure.error().to_string());
+        let message = serde_json::Value::String(failure.message());
         Settlement::Remember { outcome: Some(message.to_string().into()), error }
     }
 
@@ -120,7 +121,7 @@ impl Drive<'_> {
     pub(super) fn not_started(&mut self, at: usize, why: NotStarted) {
         let outcome = Outcome::Returned(why);
         let entry = self.entry(at);
-        entry.job = None;
+        entry.job = Contained::none();
         match entry.held.clone() {
             Some(held) => self.settle(at, held, Settlement::PutBack, outcome),
             None => self.finish(at, outcome),

@@ -7,6 +7,7 @@ use super::{
     entry::{Entry, Intake, Stage},
 };
 use crate::{
+    contained::caught,
     observe::Report,
     outcome::{NotStarted, Outcome},
 };
@@ -112,7 +113,7 @@ impl Drive<'_> {
         copies
     }
 
-    /// Tells the observer.
+    /// Tells the observer. If that panics, the record has its outcome all the same.
     fn report(&self, entry: &Entry<'_>, outcome: &Outcome) {
         let mut report = Report::new(self.operation, &entry.record, entry.key.as_ref(), outcome);
         report.ran_for = entry.ran_for;
@@ -125,6 +126,6 @@ impl Drive<'_> {
             report.failures = held.failures();
             report.vanished = held.vanished();
         }
-        self.engine.observer.settled(&report);
+        caught(|| self.engine.observer.settled(&report));
     }
 }

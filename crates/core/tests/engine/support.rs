@@ -240,7 +240,7 @@ impl World {
             })
         });
         let work = match record.has_key {
-            false => Work::Unprotected { job },
+            false => Work::Unprotected { identity: key(record.label), job },
             true => Work::Keyed { key: record.key, fingerprint: record.fingerprint, payload, job },
         };
         Delivery {

@@ -4,7 +4,10 @@
 //! So a caller is what a front door has verified, or the credential that was sent; a request that shows
 //! neither is refused, unless the function says what else to go by.
 
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use lambda_http::{
     Request, RequestExt as _,
@@ -95,6 +98,8 @@ pub(super) enum Unknown {
     NotFromLoadBalancer(HeaderName),
     #[error("`.caller(..)` named nobody")]
     NotSaid,
+    #[error("`.caller(..)` panicked")]
+    Panicked,
 }
 
 impl Unknown {
@@ -102,7 +107,11 @@ impl Unknown {
     pub(super) const fn is_the_functions(&self) -> bool {
         matches!(
             self,
-            Self::CognitoIdentity | Self::Distribution | Self::SharedRole | Self::Authorizer
+            Self::CognitoIdentity
+                | Self::Distribution
+                | Self::SharedRole
+                | Self::Authorizer
+                | Self::Panicked
         )
     }
 }
@@ -114,9 +123,10 @@ impl Callers {
             Self::One => Ok(None),
             Self::Known => known(request).map(Some),
             Self::Header(name) => in_header(request, name).map(Some),
-            Self::Said(said) => match said(request) {
-                Some(name) if !name.is_empty() => Ok(Some(Caller { name, is_shared: false })),
-                _ => Err(Unknown::NotSaid),
+            Self::Said(said) => match catch_unwind(AssertUnwindSafe(|| said(request))) {
+                Ok(Some(name)) if !name.is_empty() => Ok(Some(Caller { name, is_shared: false })),
+                Ok(_) => Err(Unknown::NotSaid),
+                Err(_) => Err(Unknown::Panicked),
             },
         }
     }

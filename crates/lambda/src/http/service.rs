@@ -1,10 +1,12 @@
 //! One request on its way: key, claim, handler, response.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
 };
 
+use futures_util::FutureExt as _;
 use lambda_http::{
     Body, IntoResponse, Request, RequestExt as _,
     http::{HeaderMap, Response},
@@ -95,10 +97,7 @@ impl Settings {
         S::Error: Into<Failure> + Send,
         S::Future: Send,
     {
-        let context = request.lambda_context_ref();
-        let deadline = context.and_then(deadline);
-        let id = context.map_or("", |context| context.request_id.as_str());
-        let record = RecordId::new("http", id);
+        let deadline = request.lambda_context_ref().and_then(deadline);
         // The handler gets the request; what amends problems may need its headers then.
         let headers = self.amends.is_some().then(|| request.headers().clone());
         let problem = |problem| self.problem(problem, headers.as_ref());
@@ -112,6 +111,7 @@ impl Settings {
         let body = text(&body);
         let slot = Slot::default();
         let work = self.work(&asked, body, self.job(inner, request, &slot, asked.cookies));
+        let record = asked.id.clone();
         let mut policy = self.operation.policy.clone();
         policy.conflict = self.operation.conflict.unwrap_or(policy.conflict);
         let batch = Batch {
@@ -131,7 +131,10 @@ impl Settings {
     fn problem(&self, problem: Problem, headers: Option<&HeaderMap>) -> Response<Body> {
         let mut response = problem.into_response();
         if let (Some(amends), Some(headers)) = (&self.amends, headers) {
-            amends(headers, &mut response);
+            let whole = response.clone();
+            if catch_unwind(AssertUnwindSafe(|| amends(headers, &mut response))).is_err() {
+                return whole;
+            }
         }
         response
     }
@@ -160,8 +163,14 @@ impl Settings {
                 };
                 request.extensions_mut().insert(call);
                 let response = inner.call(request).await.map_err(Into::into)?;
-                let response = response.into_response().await;
-                let kept = keeps(response.status()).then(|| to_json(&response, cookies));
+                // The work is done. What is the user's code from here on may panic, and must not have
+                // it done again.
+                let response = async { response.into_response().await };
+                let Ok(response) = AssertUnwindSafe(response).catch_unwind().await else {
+                    return Ok(Returned::Unserializable);
+                };
+                let is_kept = catch_unwind(AssertUnwindSafe(|| keeps(response.status())));
+                let kept = is_kept.unwrap_or(true).then(|| to_json(&response, cookies));
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
                 match kept {
                     None => Ok(Returned::Declined),
@@ -188,7 +197,10 @@ impl Settings {
         };
         let cookies = self.cookies(caller.as_ref());
         let caller = caller.as_ref().map(|caller| &*caller.name);
-        Ok(Asked { key, scope: sameness::scope(request, caller), fingerprint, cookies })
+        let scope = sameness::scope(request, caller);
+        let context = request.lambda_context_ref();
+        let id = context.map_or("", |context| context.request_id.as_str());
+        Ok(Asked { id: RecordId::new("http", id), key, scope, fingerprint, cookies })
     }
 
     /// The key in the header. An operation that takes its key from the body does not look there.
@@ -231,8 +243,14 @@ impl Settings {
     }
 
     fn work<'w>(&self, asked: &'w Asked, body: &'w str, job: Job<'w>) -> Work<'w> {
-        let Some(texts) = self.texts(asked, body) else { return Work::Unprotected { job } };
         let extraction = Extraction { operation: &self.operation, tenant: Some(&asked.scope) };
+        let Some(texts) = self.texts(asked, body) else {
+            let asks = match &asked.fingerprint {
+                Compared::Whole(whole) => whole.as_str().to_owned(),
+                Compared::Selection { target } => format!("{target} {body}"),
+            };
+            return Work::Unprotected { identity: extraction.without_key(&asked.id, &asks), job };
+        };
         let mut work = extraction.work(texts, |_| Ok(job));
         if let Work::Keyed { fingerprint, .. } = &mut work {
             *fingerprint = Some(self.fingerprint(asked, fingerprint.take()));
@@ -257,6 +275,7 @@ impl Settings {
     pub(super) fn texts<'w>(&self, asked: &'w Asked, body: &'w str) -> Option<Texts<'w>> {
         let identity = asked.key.as_deref().map(|key| Ok(vec!["http", key]));
         (identity.is_some() || self.operation.names_key()).then_some(Texts {
+            id: &asked.id,
             payload: body,
             record: body,
             identity,
@@ -285,6 +304,8 @@ impl Settings {
             }
             (_, Some(response)) => Ok(response),
             (Outcome::Failed { failure, .. }, None) => Err(failed(failure)),
+            // It panicked while it was made.
+            (Outcome::Executed { .. }, None) => Ok(problem(Problem::lost())),
             (_, None) => Err(RunError::ResultLost("is not known").into()),
         }
     }
@@ -297,6 +318,8 @@ pub(super) fn text(body: &Body) -> &str {
 
 /// A request's key, and what it counts for.
 pub(super) struct Asked {
+    /// Which request.
+    id: RecordId,
     /// The key in its header, if it is taken from there.
     pub(super) key: Option<String>,
     pub(super) scope: String,

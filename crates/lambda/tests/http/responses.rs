@@ -1,7 +1,8 @@
 //! What clients get: the response, the same again, or a problem.
 
 use lambda_http::{
-    http::Method,
+    Body,
+    http::{Method, Response},
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
 use lambda_idempotency::{InvocationError, OnFailure, RunError, StoreErrorKind};
@@ -225,4 +226,54 @@ async fn methods_that_are_idempotent_by_themselves_pass_by() {
     world.answer(&layer, request(Method::PUT, "/charges", Some("k-1"), "")).await;
     let again = world.answer(&layer, request(Method::PUT, "/charges", Some("k-1"), "")).await;
     assert!(again.replayed);
+}
+
+/// The work is done by then: a retry must not do it again.
+#[tokio::test]
+async fn what_panics_after_the_handler_has_answered_does_not_have_it_called_again() {
+    let world = World::new();
+    let layer = world.layer(&charges()).keep(|_| panic!("rehearsed"));
+    let first = world.answer(&layer, post("k-1", "EUR 5.00")).await;
+    let again = world.answer(&layer, post("k-1", "EUR 5.00")).await;
+    assert_eq!((first.status, again.status, again.replayed), (201, 201, true));
+    assert_eq!(world.calls(), 1);
+}
+
+/// A response that panics when it is read.
+struct Broken;
+
+impl lambda_http::IntoResponse for Broken {
+    fn into_response(self) -> std::pin::Pin<Box<dyn Future<Output = Response<Body>> + Send>> {
+        panic!("rehearsed")
+    }
+}
+
+#[tokio::test]
+async fn a_response_that_panics_is_lost_and_its_work_done() {
+    let world = World::new();
+    let counted = world.clone();
+    let mut service = world.layer(&charges()).layer(service_fn(move |request| {
+        let world = counted.clone();
+        async move { world.handle(request).await.map(|_| Broken) }
+    }));
+    for _ in 0..2 {
+        let answer = service.ready().await.unwrap().call(post("k-1", "EUR 5.00")).await.unwrap();
+        assert_eq!(answer.status(), 409);
+    }
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
+async fn functions_of_the_layer_that_panic_are_answered_with_problems() {
+    let world = World::new();
+    let nobody = world.layer(&charges()).caller(|_| panic!("rehearsed"));
+    let refused = world.answer(&nobody, post("k-1", "")).await;
+    assert_eq!((refused.status, refused.kind()), (500, "caller"));
+    let unamended = world.layer(&charges()).amend_problems(|_, problem| {
+        *problem.status_mut() = lambda_http::http::StatusCode::OK;
+        panic!("rehearsed")
+    });
+    let refused = world.answer(&unamended, request(Method::POST, "/charges", None, "")).await;
+    assert_eq!((refused.status, refused.kind()), (400, "key"));
+    assert_eq!(world.calls(), 0);
 }

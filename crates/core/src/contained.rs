@@ -1,0 +1,54 @@
+//! User code that runs outside a handler's future: a panic there must not end the batch.
+
+use std::{
+    any::Any,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+/// Calls `code`. `None` if it panicked.
+pub(crate) fn caught<R>(code: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(discard).ok()
+}
+
+/// Drops what a panic threw. That is any value of the user's, whose destructor may panic as well.
+pub(crate) fn discard(thrown: Box<dyn Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(thrown))) {
+        mem::forget(again);
+    }
+}
+
+/// A value of the user's, whose destructor may panic.
+#[derive(Clone)]
+pub(crate) struct Contained<T>(Option<T>);
+
+impl<T> Contained<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+
+    pub(crate) const fn none() -> Self {
+        Self(None)
+    }
+
+    pub(crate) const fn get(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
+
+    pub(crate) const fn get_mut(&mut self) -> Option<&mut T> {
+        self.0.as_mut()
+    }
+
+    pub(crate) const fn take(&mut self) -> Option<T> {
+        self.0.take()
+    }
+}
+
+impl<T> Drop for Contained<T> {
+    fn drop(&mut self) {
+        let value = self.0.take();
+        if value.is_some() {
+            caught(|| drop(value));
+        }
+    }
+}
