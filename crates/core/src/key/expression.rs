@@ -11,7 +11,7 @@ use super::{
     jmespath::{
         Losses, Variant,
         ast::Node,
-        evaluate::{self, Absences, Evaluation},
+        evaluate::{self, Absences, Budget, Evaluation},
         functions::Sorted,
         parser, value,
     },
@@ -138,14 +138,16 @@ impl Expression {
         parts::names(&self.node)
     }
 
-    /// Whether it selects the same from every record: `'orderId'` is a text, `orderId` a field.
+    /// Whether it selects the same from every record that it selects anything from: `'orderId'` is a text,
+    /// `orderId` a field.
     #[must_use]
     pub fn is_constant(&self) -> bool {
-        !self.node.reads_data()
+        reach::is_constant(&self.node)
     }
 
-    /// The function or operator, for a message, because of which all that it selects is one of a few
-    /// values, which many records share: a length, the name of a type, `true` or `false`.
+    /// The function or operator, for a message, because of which all that it selects, or all that it
+    /// selects from records of some kind, is one of a few values, which many records share: a length, the
+    /// name of a type, `true` or `false`. `(paid == `true`) || id` is `true` for whatever is paid.
     ///
     /// ```
     /// # use lambda_idempotency_core::key::Expression;
@@ -227,6 +229,7 @@ impl Expression {
             losses: &Losses::default(),
             sorted: Sorted::default(),
             room: Cell::new(MOST_BYTES),
+            budget: Budget::default(),
             looks: Some(evaluate::Looks { calls: &self.looks.texts, shared: document.texts() }),
             absences: Some(Absences::but_of(parts::list(&self.node))),
         };

@@ -1,71 +1,316 @@
-//! What an expression selects whatever the data, as far as its syntax says: one of a few values, and
-//! the value of a member.
+//! What an expression selects whatever the data, as far as its syntax says: always the same, one of
+//! a few values, or the value of a member.
 
-use super::jmespath::ast::Node;
+use std::cell::Cell;
 
-/// Why all that is selected is one of a few values: the function or operator that makes it so.
+use super::{
+    document::MOST_BYTES,
+    jmespath::{
+        Losses, Variant,
+        ast::Node,
+        evaluate::{Budget, Evaluation},
+        functions::Sorted,
+        value::{Text, Value},
+    },
+};
+
+/// What is known of a value before there is a record.
+#[derive(Clone)]
+enum Known<'n> {
+    /// The same for every record.
+    Constant(Value),
+    /// One of a few, because of this function or operator.
+    Few(&'static str),
+    /// What is at this path of fields.
+    Path(Vec<&'n str>),
+    List(Vec<Self>),
+    Hash(Vec<(&'n Text, Self)>),
+    /// It has in it what is at these paths. Nothing is known if there are none.
+    Holding(Vec<Held<'n>>),
+}
+
+/// A path of fields whose value is part of another, but for these of its members.
+#[derive(Clone)]
+struct Held<'n> {
+    path: Vec<&'n str>,
+    except: Vec<&'n Text>,
+}
+
+/// How many values are followed.
+const LARGEST: usize = 1000;
+/// How many items an expression may make of what is always the same, to be followed.
+const MOST_ITEMS: usize = 1 << 16;
+const NOTHING: Known<'static> = Known::Holding(Vec::new());
+
+/// Whether the same is selected from every record.
+pub(super) fn is_constant(node: &Node) -> bool {
+    !node.reads_data() || known(node).is_constant()
+}
+
+/// Why all that is selected, or all that is selected from records of some kind, is one of a few
+/// values: the function or operator that makes it so.
 pub(super) fn few_values(node: &Node) -> Option<&'static str> {
-    let together = |nodes: &[&Node]| {
-        let all = nodes.iter().all(|node| few_values(node).is_some() || !node.reads_data());
-        nodes.iter().find_map(|node| few_values(node)).filter(|_| all)
-    };
-    match node {
-        Node::Compare { .. } => Some("a comparison"),
-        Node::Not(_) => Some("`!`"),
-        Node::Call { name: "length", .. } => Some("`length`"),
-        Node::Call { name: "type", .. } => Some("`type`"),
-        Node::Call { name: "contains", .. } => Some("`contains`"),
-        Node::Call { name: "starts_with", .. } => Some("`starts_with`"),
-        Node::Call { name: "ends_with", .. } => Some("`ends_with`"),
-        // What is not true and a value is nothing, or `false`.
-        Node::And(left, right) if !right.reads_data() && left.reads_data() => Some("`&&`"),
-        Node::And(_, right) => few_values(right),
-        Node::Then(first, last) if matches!(**last, Node::Current) => few_values(first),
-        Node::Then(_, last) => few_values(last),
-        Node::Or(..) | Node::List(_) | Node::Hash(_) | Node::Call { .. } => {
-            together(&node.children())
-        }
-        _ => None,
-    }
+    known(node).few()
 }
 
 /// Whether what is selected surely holds the member with this path, or something in it.
 pub(super) fn selects(node: &Node, member: &str) -> bool {
     let member: Vec<&str> = member.split('.').collect();
-    selected(node, &[]).iter().any(|path| path.iter().zip(&member).all(|(one, other)| one == other))
+    known(node).held().iter().any(|held| held.reaches(&member))
 }
 
-/// The paths of fields whose values are part of what is selected, applied to what is at `at`.
-fn selected<'n>(node: &'n Node, at: &[&'n str]) -> Vec<Vec<&'n str>> {
+fn known(node: &Node) -> Known<'_> {
+    follow(node, &Known::Path(Vec::new()))
+}
+
+impl Held<'_> {
+    fn reaches(&self, member: &[&str]) -> bool {
+        let next = member.get(self.path.len());
+        self.path.iter().zip(member).all(|(one, other)| one == other)
+            && !next.is_some_and(|next| self.except.iter().any(|name| name.is(next)))
+    }
+}
+
+impl<'n> Known<'n> {
+    fn is_constant(&self) -> bool {
+        match self {
+            Self::Constant(_) => true,
+            Self::List(items) => items.iter().all(Self::is_constant),
+            Self::Hash(members) => members.iter().all(|(_, member)| member.is_constant()),
+            Self::Few(_) | Self::Path(_) | Self::Holding(_) => false,
+        }
+    }
+
+    fn few(&self) -> Option<&'static str> {
+        match self {
+            Self::Few(by) => Some(by),
+            Self::List(items) => few_together(items.iter()),
+            Self::Hash(members) => few_together(members.iter().map(|(_, member)| member)),
+            Self::Constant(_) | Self::Path(_) | Self::Holding(_) => None,
+        }
+    }
+
+    /// The paths whose values are part of it.
+    fn held(&self) -> Vec<Held<'n>> {
+        match self {
+            Self::Path(path) => vec![Held { path: path.clone(), except: Vec::new() }],
+            Self::List(items) => items.iter().flat_map(Self::held).collect(),
+            Self::Hash(members) => members.iter().flat_map(|(_, member)| member.held()).collect(),
+            Self::Holding(held) => held.clone(),
+            Self::Constant(_) | Self::Few(_) => Vec::new(),
+        }
+    }
+
+    /// Nothing is known of what is too large: expressions can multiply.
+    fn bounded(self) -> Self {
+        if self.size() > LARGEST { NOTHING } else { self }
+    }
+
+    fn size(&self) -> usize {
+        1 + match self {
+            Self::List(items) => items.iter().map(Self::size).sum(),
+            Self::Hash(members) => members.iter().map(|(_, member)| member.size()).sum(),
+            Self::Holding(held) => held.len(),
+            Self::Constant(_) | Self::Few(_) | Self::Path(_) => 0,
+        }
+    }
+
+    /// Another value that has in it what this has.
+    fn kept(&self) -> Self {
+        Self::Holding(self.held())
+    }
+}
+
+fn few_together<'k, 'n: 'k>(
+    parts: impl Iterator<Item = &'k Known<'n>> + Clone,
+) -> Option<&'static str> {
+    let all = parts.clone().all(|part| part.few().is_some() || part.is_constant());
+    parts.into_iter().find_map(Known::few).filter(|_| all)
+}
+
+/// What a node selects from what is at `at`.
+fn follow<'n>(node: &'n Node, at: &Known<'n>) -> Known<'n> {
+    if let Known::Constant(value) = at {
+        return constant(node, value);
+    }
+    // A list of parts of nothing is nothing, so that not even what is always the same is sure.
+    let is_there = match at {
+        Known::Path(path) => path.is_empty(),
+        Known::List(_) | Known::Hash(_) => true,
+        Known::Constant(_) | Known::Few(_) | Known::Holding(_) => false,
+    };
+    let part = |node: &'n Node| match follow(node, at) {
+        Known::Constant(_) if !is_there => NOTHING,
+        part => part,
+    };
     match node {
-        Node::Current | Node::Field { .. } => path(node, at).into_iter().collect(),
-        Node::Then(first, last) => match path(first, at) {
-            Some(at) => selected(last, &at),
-            None if matches!(**last, Node::Current) => selected(first, at),
-            None => Vec::new(),
+        Node::Current => at.clone(),
+        Node::Literal(value) => Known::Constant(value.clone()),
+        Node::Field { name, .. } => field(name, at),
+        Node::Index(index) => match at {
+            Known::List(items) => item(items, *index),
+            _ => NOTHING,
         },
-        Node::List(_) | Node::Hash(_) => {
-            node.children().into_iter().flat_map(|part| selected(part, at)).collect()
+        Node::Then(first, second) => follow(second, &follow(first, at)),
+        Node::Indexed(nodes) => nodes.iter().fold(at.clone(), |at, node| follow(node, &at)),
+        Node::List(parts) => Known::List(parts.iter().map(part).collect()).bounded(),
+        Node::Hash(members) => {
+            Known::Hash(members.iter().map(|(name, node)| (name, part(node))).collect()).bounded()
         }
-        Node::And(_, right) => selected(right, at),
-        Node::Call { name: "to_string" | "to_array" | "values" | "reverse", arguments, .. } => {
-            arguments.iter().flat_map(|argument| selected(argument, at)).collect()
+        Node::Flatten { list, .. } => follow(list, at).kept(),
+        Node::Each(list, each) | Node::Values { object: list, each, .. }
+            if matches!(**each, Node::Current) =>
+        {
+            follow(list, at).kept()
         }
-        Node::Values { object, each, .. } if matches!(**each, Node::Current) => {
-            selected(object, at)
-        }
-        _ => Vec::new(),
+        Node::Each(list, each) => match follow(list, at) {
+            Known::List(items) => {
+                let held = items.iter().flat_map(|item| follow(each, item).held());
+                Known::Holding(held.collect()).bounded()
+            }
+            _ => NOTHING,
+        },
+        Node::Compare { .. } => Known::Few("a comparison"),
+        Node::Not(_) => Known::Few("`!`"),
+        Node::Or(left, right) => or(follow(left, at), || follow(right, at)),
+        Node::And(left, right) => match (follow(left, at), follow(right, at)) {
+            (Known::Constant(left), right) if left.is_truthy() => right,
+            (left @ Known::Constant(_), _) => left,
+            // What is not true and a value is nothing, or `false`.
+            (_, right) if right.is_constant() => Known::Few("`&&`"),
+            (_, right) => right.few().map_or_else(|| right.kept(), Known::Few),
+        },
+        Node::Call { name, arguments, .. } => call(name, arguments, at),
+        Node::Slice { .. }
+        | Node::Values { .. }
+        | Node::Filter { .. }
+        | Node::Own { .. }
+        | Node::Reference(_) => NOTHING,
     }
 }
 
-/// Where a path of fields leads.
-fn path<'n>(node: &'n Node, at: &[&'n str]) -> Option<Vec<&'n str>> {
-    match node {
-        Node::Current => Some(at.to_vec()),
-        Node::Field { name, .. } => Some([at, &[name.to_str()?]].concat()),
-        Node::Then(first, last) => path(last, &path(first, at)?),
-        _ => None,
+/// What is selected from what is always the same.
+fn constant<'n>(node: &Node, value: &Value) -> Known<'n> {
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        if matches!(node, Node::Own { .. }) {
+            return NOTHING;
+        }
+        open.extend(node.children());
     }
+    let evaluation = Evaluation {
+        variant: Variant::Standard,
+        losses: &Losses::default(),
+        sorted: Sorted::default(),
+        room: Cell::new(MOST_BYTES),
+        budget: Budget::of(MOST_ITEMS),
+        looks: None,
+        absences: None,
+    };
+    evaluation.run(node, value).map_or(NOTHING, Known::Constant)
+}
+
+fn field<'n>(name: &'n Text, at: &Known<'n>) -> Known<'n> {
+    match at {
+        Known::Path(path) => match name.to_str() {
+            Some(name) => Known::Path([path, &[name][..]].concat()),
+            None => NOTHING,
+        },
+        Known::Hash(members) => {
+            let last = members.iter().rfind(|(own, _)| *own == name);
+            last.map_or(Known::Constant(Value::Null), |(_, member)| member.clone())
+        }
+        Known::Holding(held) => match (&**held, name.to_str()) {
+            // One object: what is at its member is at a member of that path.
+            ([Held { path, except }], Some(own)) if !except.contains(&name) => {
+                Known::Path([path, &[own][..]].concat())
+            }
+            _ => NOTHING,
+        },
+        _ => NOTHING,
+    }
+}
+
+fn item<'n>(items: &[Known<'n>], index: i64) -> Known<'n> {
+    let back = usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX);
+    let at = if index < 0 { items.len().checked_sub(back) } else { Some(back) };
+    at.and_then(|at| items.get(at)).map_or(Known::Constant(Value::Null), Known::clone)
+}
+
+/// The first if that is true, else the other.
+fn or<'n>(left: Known<'n>, right: impl Fn() -> Known<'n>) -> Known<'n> {
+    match left {
+        Known::Constant(left) if left.is_truthy() => Known::Constant(left),
+        Known::Constant(_) => right(),
+        Known::Few(by) => Known::Few(by),
+        _ => NOTHING,
+    }
+}
+
+fn call<'n>(name: &str, arguments: &'n [Node], at: &Known<'n>) -> Known<'n> {
+    let by = match name {
+        "length" => Some("`length`"),
+        "type" => Some("`type`"),
+        "contains" => Some("`contains`"),
+        "starts_with" => Some("`starts_with`"),
+        "ends_with" => Some("`ends_with`"),
+        _ => None,
+    };
+    if let Some(by) = by {
+        return Known::Few(by);
+    }
+    if let ("map", [Node::Reference(each), list]) = (name, arguments) {
+        return match follow(list, at) {
+            Known::List(items) => {
+                Known::List(items.iter().map(|item| follow(each, item)).collect())
+            }
+            list if matches!(**each, Node::Current) => list.kept(),
+            _ => NOTHING,
+        };
+    }
+    let given: Vec<_> = arguments.iter().map(|argument| follow(argument, at)).collect();
+    if let Some(by) = few_together(given.iter()) {
+        return Known::Few(by);
+    }
+    match (name, &*given) {
+        ("not_null", given) => {
+            let mut given = given.iter().filter(|one| !matches!(one, Known::Constant(Value::Null)));
+            match (given.next(), given.next()) {
+                (Some(first @ (Known::Constant(_) | Known::Few(_))), _) | (Some(first), None) => {
+                    first.clone()
+                }
+                _ => NOTHING,
+            }
+        }
+        ("merge", given) => merged(given),
+        ("join", [_, list]) | ("sort_by", [list, ..]) => list.kept(),
+        ("to_string" | "to_array" | "values" | "reverse" | "sort", [one]) => one.kept(),
+        _ => NOTHING,
+    }
+}
+
+/// Members of later objects replace those of the same name before.
+fn merged<'n>(given: &[Known<'n>]) -> Known<'n> {
+    let mut held: Vec<Held<'n>> = Vec::new();
+    let mut named: Vec<(&Text, Known<'n>)> = Vec::new();
+    for one in given {
+        if let Known::Hash(members) = one {
+            for (name, member) in members {
+                held.iter_mut().for_each(|held| held.except.push(name));
+                named.retain(|(own, _)| own != name);
+                named.push((name, member.clone()));
+            }
+        } else {
+            // It may replace any of them.
+            named.clear();
+            held.extend(one.held());
+        }
+    }
+    if given.iter().all(|one| matches!(one, Known::Hash(_))) {
+        return Known::Hash(named);
+    }
+    held.extend(named.iter().flat_map(|(_, member)| member.held()));
+    Known::Holding(held).bounded()
 }
 
 #[cfg(test)]
@@ -89,6 +334,11 @@ mod tests {
             "[length(items), type(id)]",
             "{n: length(items), x: 'x'}",
             "paid && (a == b)",
+            "[a == b][0]",
+            "{x: a == b, y: id}.x",
+            "(paid == `true`) || id",
+            "length(items) || id",
+            "not_null(length(items), id)",
         ] {
             assert!(Expression::compile(few).unwrap().few_values().is_some(), "{few}");
         }
@@ -99,14 +349,55 @@ mod tests {
             "{id: id, large: amount > `100`}",
             "items[?paid == `true`].id",
             "(a == b) && id",
-            "length(items) || id",
-            "not_null(length(items), id)",
+            "id || (a == b)",
+            "not_null(id, length(items))",
+            "[id, a == b][0]",
             "items[*].type(id)",
             "to_string(id)",
             "sum(items)",
             "'constant'",
         ] {
             assert_eq!(Expression::compile(many).unwrap().few_values(), None, "{many}");
+        }
+    }
+
+    #[test]
+    fn what_is_always_the_same() {
+        for constant in [
+            "'x'",
+            "id | 'x'",
+            "'x' || id",
+            "not_null('x', id)",
+            "{a: 'x', b: id}.a",
+            "[id, 'x'][1]",
+            "['x', 'y']",
+            "[['x', id][0], `1`]",
+            "'x' && 'y'",
+            "not_null(`null`, 'x', id)",
+        ] {
+            assert!(Expression::compile(constant).unwrap().is_constant(), "{constant}");
+        }
+        for other in [
+            "id",
+            "id || 'x'",
+            "'' || id",
+            "[id, 'x']",
+            "not_null(id, 'x')",
+            "{a: 'x', b: id}.b",
+            "a.{k: 'x'}.k || id",
+            "merge({a: 'x'}, @).a",
+        ] {
+            assert!(!Expression::compile(other).unwrap().is_constant(), "{other}");
+        }
+    }
+
+    /// Each of these stands for millions of values.
+    #[test]
+    fn expressions_that_multiply_are_not_followed_for_ever() {
+        for (first, by) in [("@", " | [@,@]"), ("`1`", " | [@,@]"), ("[@]", " | [@,@,@][]")] {
+            let expression = format!("{first}{}", by.repeat(30));
+            let expression = Expression::compile(&expression).unwrap();
+            assert!(!expression.selects("a") && expression.few_values().is_none());
         }
     }
 
@@ -127,12 +418,37 @@ mod tests {
             "a.*",
             "*",
             "id && a.b",
+            "join('-', [id, a.b])",
+            "[a.b][0]",
+            "[id, a.b][-1]",
+            "[id, a.b] | @[1]",
+            "{x: a, y: id}.x.b",
+            "not_null(a.b)",
+            "merge(@, {x: 'y'})",
+            "merge({a: id}, {a: a.b})",
+            "sort([id, a.b])",
+            "map(&@, [id, a.b])",
+            "[a.b][]",
+            "[{x: a.b}][*].x",
         ] {
             assert!(selects(text, "a.b"), "{text}");
         }
-        for text in
-            ["id", "b", "a.c", "[id, a.c]", "id || a.b", "a.b == 'x'", "b.a", "x.a.b", "a.*.c"]
-        {
+        for text in [
+            "id",
+            "b",
+            "a.c",
+            "[id, a.c]",
+            "id || a.b",
+            "a.b == 'x'",
+            "b.a",
+            "x.a.b",
+            "a.*.c",
+            "[id, a.b][0]",
+            "{x: a.b, y: id}.y",
+            "merge(@, {a: id})",
+            "merge({a: a.b}, {a: id})",
+            "not_null(id, a.b)",
+        ] {
             assert!(!selects(text, "a.b"), "{text}");
         }
         let looks_at = |text| Expression::compile(text).unwrap().looks_at("a.b");

@@ -47,7 +47,8 @@ pub enum SelectionError {
     /// Each part of a list is missing or empty, though they are optional one by one.
     #[error("each of its parts is missing, null or empty; one must be there")]
     AllMissing,
-    /// More than 8 MiB; under a dialect, 64 MiB as that writes it.
+    /// More than 8 MiB; under a dialect, 64 MiB as that writes it. Or the expression puts together more
+    /// than 8 Mi items, or 64 MiB of text, on the way.
     #[error("it selects more than a key is made of; select less of the record")]
     TooLong,
     /// The document was [read](super::Document::read) for other expressions.

@@ -117,6 +117,49 @@ fn many_texts_that_swell_share_one_bound() {
     }
 }
 
+/// TypeScript takes what is broken for `undefined`, and has inflated it all the same.
+#[test]
+fn texts_that_swell_and_are_broken_share_that_bound() {
+    let mut broken = BASE64_STANDARD.decode(packed(&vec![b'a'; 5 * MIB])).unwrap();
+    let checksum = broken.len() - 8;
+    broken[checksum] ^= 1;
+    let broken = BASE64_STANDARD.encode(broken);
+    let typescript = Dialect::of(Library::TypeScript, "p").accept_lossy();
+    let expression = "[id, map(&powertools_base64_gzip(@), list)]";
+    let with = |times: usize| {
+        let list = vec![format!("\"{broken}\""); times].join(",");
+        select(&typescript, expression, &format!(r#"{{"id":1,"list":[{list}]}}"#))
+    };
+    assert!(with(1).is_ok());
+    let refused = with(2).unwrap_err();
+    assert!(refused.to_string().contains("8 MiB"), "{refused}");
+}
+
+/// A separator as long as the payload, between as many texts.
+#[test]
+fn a_joined_text_is_bounded_before_it_is_made() {
+    let json =
+        format!(r#"{{"by":"{}","list":[{}""]}}"#, "x".repeat(40_000), r#""","#.repeat(40_000));
+    for dialect in both() {
+        let refused = soon("join", || select(&dialect, "join(by, list)", &json));
+        assert_eq!(refused, Err(SelectionError::TooLong));
+    }
+}
+
+/// What an expression multiplies takes memory, whatever is selected in the end.
+#[test]
+fn an_expression_that_multiplies_items_is_bounded() {
+    let many = ["@"; 200].join(",");
+    let [python, _] = both();
+    for multiplied in [
+        format!("[@]{}| length(@)", " | [@,@][]".repeat(24)),
+        format!("[@]{}| length(@)", format!(" | [{many}][]").repeat(5)),
+    ] {
+        let refused = soon("multiplied", || select(&python, &multiplied, "1"));
+        assert_eq!(refused, Err(SelectionError::TooLong));
+    }
+}
+
 #[test]
 fn texts_beyond_eight_mebibytes() {
     let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));

@@ -35,6 +35,11 @@ fn a_key_or_fingerprint_that_differs_on_each_delivery_is_refused() {
         (SQS, place().key(record("[messageId, receiptHandle]")), "key", "receiptHandle"),
         (SQS, place().key(record("{a: attributes}")), "key", "attributes.ApproximateReceiveCount"),
         (SQS, place().key(record("to_string(@)")), "key", "receiptHandle"),
+        (SQS, place().key(record("join('-', [messageId, receiptHandle])")), "key", "receiptHandle"),
+        (SQS, place().key(record("[receiptHandle][0]")), "key", "receiptHandle"),
+        (SQS, place().key(record("not_null(receiptHandle)")), "key", "receiptHandle"),
+        (SQS, place().key(record("merge(@, {x: 'y'})")), "key", "receiptHandle"),
+        (SQS, place().key(record("sort([messageId, receiptHandle])")), "key", "receiptHandle"),
         (SQS, place().whole_record().key("@"), "key", "receiptHandle"),
         (SQS, place().whole_record().key("messageId").fingerprint("@"), "fingerprint", "receiptH"),
         (SQS, place().key("id").fingerprint(record("@")), "fingerprint", "receiptHandle"),
@@ -98,6 +103,8 @@ fn a_key_that_is_one_of_a_few_values_is_refused() {
         (place().key("!paid"), "`!`"),
         (place().key(record("contains(body, 'a')")), "`contains`"),
         (place().key("[starts_with(id, 'a')]"), "`starts_with`"),
+        (place().key("[a == b][0]"), "a comparison"),
+        (place().key("(paid == `true`) || id"), "a comparison"),
         (place().key("length(items)").dialect(python()), "`length`"),
     ] {
         let error = operation.check().unwrap_err().to_string();

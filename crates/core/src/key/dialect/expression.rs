@@ -8,7 +8,7 @@ use crate::key::{
     jmespath::{
         Losses, Variant,
         ast::Node,
-        evaluate::{self, Evaluation},
+        evaluate::{self, Budget, Evaluation},
         functions::Sorted,
         parser::parse,
         read::read,
@@ -50,7 +50,7 @@ impl DialectExpression {
     /// Whether it selects the same from every record: `'orderId'` is a text, `orderId` a field.
     #[must_use]
     pub fn is_constant(&self) -> bool {
-        !self.node.reads_data()
+        reach::is_constant(&self.node)
     }
 
     /// As [`Expression::few_values`](crate::key::Expression::few_values).
@@ -72,12 +72,20 @@ impl DialectExpression {
     ) -> Result<Value, SelectionError> {
         let room = Cell::new(MOST_BYTES);
         let sorted = Sorted::default();
-        let evaluation =
-            Evaluation { variant: self.variant, losses, sorted, room, looks: None, absences: None };
+        let evaluation = Evaluation {
+            variant: self.variant,
+            losses,
+            sorted,
+            room,
+            budget: Budget::default(),
+            looks: None,
+            absences: None,
+        };
         let mut selected = evaluation.run(&self.node, &document.0)?;
         if !evaluation.sorted.is_empty() {
             // TypeScript first looks whether there is a key, and so meets the event sorted.
             evaluation.room.set(MOST_BYTES);
+            evaluation.budget.renew();
             selected = evaluation.run(&self.node, &document.0)?;
         }
         Ok(selected)

@@ -25,8 +25,8 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// Why something is not decompressed.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::key) enum NotUnpacked {
-    /// The variant cannot, either.
-    Unreadable,
+    /// The variant cannot, either; after so many bytes.
+    Unreadable(usize),
     /// There is more than there is room for.
     TooLarge,
 }
@@ -86,7 +86,7 @@ pub(in crate::key) fn gunzip(
         if plain.len() > room {
             return Err(NotUnpacked::TooLarge);
         }
-        read.map_err(|_| NotUnpacked::Unreadable)?;
+        read.map_err(|_| NotUnpacked::Unreadable(plain.len()))?;
         bytes = member.into_inner();
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         if is_python {

@@ -14,7 +14,8 @@ use super::{
     value::{Members, Text, Value},
 };
 use crate::key::{
-    Document, DocumentError, SelectionError, functions as own, parts, reads, texts::Texts,
+    Document, DocumentError, SelectionError, document::MOST_BYTES, functions as own, parts, reads,
+    texts::Texts,
 };
 
 /// What every JavaScript object has without having been given it; there, a field of that name is a
@@ -47,6 +48,7 @@ pub(in crate::key) struct Evaluation<'e> {
     pub(in crate::key) sorted: functions::Sorted,
     /// How many bytes may still be decompressed.
     pub(in crate::key) room: Cell<usize>,
+    pub(in crate::key) budget: Budget,
     pub(in crate::key) looks: Option<Looks<'e>>,
     /// The first part found missing of lists that become values, where someone asks.
     pub(in crate::key) absences: Option<Absences<'e>>,
@@ -70,6 +72,50 @@ impl Looks<'_> {
             Some(document) => Ok(document.value.clone()),
             None => Document::reading(text, &call.wanted).map(|document| document.value),
         }
+    }
+}
+
+/// What an evaluation may still put together: an expression can multiply what a record holds.
+pub(in crate::key) struct Budget {
+    /// Items and members of lists and objects.
+    items: Cell<usize>,
+    /// Bytes of texts.
+    text: Cell<usize>,
+}
+
+/// A document has fewer.
+const MOST_ITEMS: usize = MOST_BYTES;
+/// A text that is written is at most as long.
+const MOST_TEXT: usize = 8 * MOST_BYTES;
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::of(MOST_ITEMS)
+    }
+}
+
+impl Budget {
+    pub(in crate::key) const fn of(items: usize) -> Self {
+        Self { items: Cell::new(items), text: Cell::new(MOST_TEXT) }
+    }
+
+    /// As at the beginning.
+    pub(in crate::key) fn renew(&self) {
+        self.items.set(MOST_ITEMS);
+        self.text.set(MOST_TEXT);
+    }
+
+    pub(in crate::key) fn spend_items(&self, count: usize) -> Result<(), SelectionError> {
+        Self::spend(&self.items, count)
+    }
+
+    pub(in crate::key) fn spend_text(&self, bytes: usize) -> Result<(), SelectionError> {
+        Self::spend(&self.text, bytes)
+    }
+
+    fn spend(left: &Cell<usize>, amount: usize) -> Result<(), SelectionError> {
+        left.set(left.get().checked_sub(amount).ok_or(SelectionError::TooLong)?);
+        Ok(())
     }
 }
 
@@ -103,7 +149,26 @@ type Evaluated = Result<Value, SelectionError>;
 
 impl Evaluation<'_> {
     pub(in crate::key) fn run(&self, node: &Node, value: &Value) -> Evaluated {
-        self.step(node, value).map(|selected| self.sorted.now(selected))
+        let selected = self.step(node, value)?;
+        match (node, &selected) {
+            // They put nothing together, or have been counted.
+            (
+                Node::Current
+                | Node::Field { .. }
+                | Node::Literal(_)
+                | Node::Index(_)
+                | Node::Indexed(_)
+                | Node::Then(..)
+                | Node::Or(..)
+                | Node::And(..)
+                | Node::Flatten { .. },
+                _,
+            ) => {}
+            (_, Value::Array(items)) => self.budget.spend_items(items.len())?,
+            (_, Value::Object(members)) => self.budget.spend_items(members.len())?,
+            _ => {}
+        }
+        Ok(self.sorted.now(selected))
     }
 
     fn step(&self, node: &Node, value: &Value) -> Evaluated {
@@ -141,7 +206,7 @@ impl Evaluation<'_> {
                 _ => Value::Null,
             },
             Node::Flatten { list, .. } => match self.run(list, value)? {
-                Value::Array(items) => flatten(&items),
+                Value::Array(items) => self.flatten(&items)?,
                 _ => Value::Null,
             },
             Node::Or(left, right) => {
@@ -227,6 +292,20 @@ impl Evaluation<'_> {
         Ok(Value::array(collected))
     }
 
+    fn flatten(&self, items: &[Value]) -> Evaluated {
+        let length = |item: &Value| if let Value::Array(inner) = item { inner.len() } else { 1 };
+        let count = items.iter().map(length).sum();
+        self.budget.spend_items(count)?;
+        let mut flat = Vec::with_capacity(count);
+        for item in items {
+            match item {
+                Value::Array(inner) => flat.extend(inner.iter().cloned()),
+                other => flat.push(other.clone()),
+            }
+        }
+        Ok(Value::array(flat))
+    }
+
     fn filter(&self, items: &[Value], keep: &Node, each: &Node) -> Evaluated {
         let mut kept = Vec::new();
         for item in items {
@@ -309,17 +388,6 @@ impl Evaluation<'_> {
 
 fn evaluation(reason: String, offset: usize) -> SelectionError {
     SelectionError::Evaluation { reason, offset }
-}
-
-fn flatten(items: &[Value]) -> Value {
-    let mut flat = Vec::new();
-    for item in items {
-        match item {
-            Value::Array(inner) => flat.extend(inner.iter().cloned()),
-            other => flat.push(other.clone()),
-        }
-    }
-    Value::array(flat)
 }
 
 fn at(value: &Value, index: i64) -> Value {

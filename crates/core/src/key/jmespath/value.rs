@@ -181,6 +181,14 @@ impl Text {
         plain.chars().map(u32::from).chain(codes.iter().copied())
     }
 
+    /// How much memory it takes.
+    pub(in crate::key) fn bytes(&self) -> usize {
+        match self {
+            Self::Plain(plain) => plain.len(),
+            Self::Codes(codes) => 4 * codes.len(),
+        }
+    }
+
     pub(in crate::key) fn is_empty(&self) -> bool {
         self.to_str() == Some("")
     }

@@ -112,6 +112,11 @@ impl Call<'_> {
         self.evaluation.run(node, item).map_err(Why::Error)
     }
 
+    /// Counts the bytes of a text that is put together.
+    fn spend_text(&self, bytes: usize) -> Result<(), Why> {
+        self.evaluation.budget.spend_text(bytes).map_err(Why::Error)
+    }
+
     /// The same, where that only decides the order.
     fn decide(&self, node: &Node, item: &Value) -> Answer {
         self.evaluation.decide(node, item).map_err(Why::Error)
@@ -182,6 +187,7 @@ impl Call<'_> {
                 if self.variant == Variant::Standard && losses.first().is_some() {
                     return Err(Why::Error(SelectionError::InexactNumber));
                 }
+                self.spend_text(text.as_ref().map_or(0, String::len))?;
                 Ok(text.map_or(Value::Undefined, |text| Value::text(&text)))
             }
             (_, value) => Err(self.type_error(value)),
@@ -273,6 +279,7 @@ impl Call<'_> {
             match (value, self.variant) {
                 (Value::Object(members), _) => {
                     self.evaluation.losses.see_members(members);
+                    self.evaluation.budget.spend_items(members.len()).map_err(Why::Error)?;
                     merged.extend(members.iter().cloned());
                 }
                 (other, Variant::Standard) => return Err(self.type_error(other)),

@@ -23,9 +23,21 @@ impl Call<'_> {
     }
 
     pub(super) fn join(&self, separator: &Text, items: &[Value]) -> Answer {
-        let mut joined = Vec::new();
-        for (at, item) in items.iter().enumerate() {
+        let mut texts = Vec::with_capacity(items.len());
+        for item in items {
             let Value::String(text) = item else { return Err(self.type_error(item)) };
+            texts.push(text);
+        }
+        let separators = separator.bytes().saturating_mul(items.len().saturating_sub(1));
+        let length = texts.iter().map(|text| text.bytes()).sum::<usize>();
+        let length = length.saturating_add(separators);
+        self.spend_text(length)?;
+        let plain: Option<Vec<&str>> = texts.iter().map(|text| text.to_str()).collect();
+        if let (Some(texts), Some(separator)) = (plain, separator.to_str()) {
+            return Ok(Value::text(&texts.join(separator)));
+        }
+        let mut joined = Vec::with_capacity(length);
+        for (at, text) in texts.into_iter().enumerate() {
             if at > 0 {
                 joined.extend(separator.codes());
             }
@@ -149,7 +161,10 @@ impl Call<'_> {
                 room.set(room.get().saturating_sub(plain.len()));
                 Ok(Some(plain))
             }
-            Err(NotUnpacked::Unreadable) => Ok(None),
+            Err(NotUnpacked::Unreadable(inflated)) => {
+                room.set(room.get().saturating_sub(inflated));
+                Ok(None)
+            }
             Err(NotUnpacked::TooLarge) => {
                 let bound = "the texts of a record hold more than 8 MiB when decompressed";
                 Err(format!("{}(): {bound}", self.name).into())
