@@ -147,7 +147,7 @@ impl Expression {
 
     /// The function or operator, for a message, because of which all that it selects, or all that it
     /// selects from records of some kind, is one of a few values, which many records share: a length, the
-    /// name of a type, `true` or `false`. `(paid == `true`) || id` is `true` for whatever is paid.
+    /// name of a type, `true` or `false`. ``(paid == `true`) || id`` is `true` for whatever is paid.
     ///
     /// ```
     /// # use lambda_idempotency_core::key::Expression;
