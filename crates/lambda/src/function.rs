@@ -28,7 +28,7 @@ use crate::{
     handler::{ErasedHandler, Handler, Typed},
     names::Names,
     operation::{Operation, Place, Prepared},
-    source::{Event, Record, Source, unwrap},
+    source::{Event, Record, Source, hidden_with, unwrap},
     sources::{Member, Sources},
 };
 
@@ -281,8 +281,12 @@ impl Inner {
         let running = shares.iter().map(|(route, share)| self.run(route, share, invoked));
         let mut done: Vec<_> = join_all(running).await.into_iter().flatten().collect();
         if let Some(rest) = &rest {
-            let records = source.records(rest, &first.operation).into_iter();
-            done.extend(records.map(|record| (record, Outcome::Rejected(Rejection::NoOperation))));
+            let records = self.unclaimed(source.records(rest, &first.operation), &**source);
+            done.extend(
+                records
+                    .into_iter()
+                    .map(|record| (record, Outcome::Rejected(Rejection::NoOperation))),
+            );
         }
         if shares.len() > 1 || rest.is_some() {
             // Each record of a list is a part of the event's text: its address tells its place.
@@ -290,6 +294,16 @@ impl Inner {
         }
         let (records, outcomes): (Vec<_>, Vec<_>) = done.into_iter().unzip();
         source.respond(event, &records, &outcomes)
+    }
+
+    /// Records that no operation takes. They have none whose secret hides their ids in the log, so another
+    /// operation of their source lends its own.
+    fn unclaimed<'e>(&self, records: Vec<Record<'e>>, source: &dyn Source) -> Vec<Record<'e>> {
+        let mut of_source = self.routes.iter().filter(|route| route.source.name() == source.name());
+        match of_source.find_map(|route| route.operation.secret()) {
+            Some(secret) => hidden_with(secret, records),
+            None => records,
+        }
     }
 
     /// Processes the records of an event, or of the route's share of it.

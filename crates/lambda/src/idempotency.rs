@@ -373,7 +373,7 @@ impl Idempotency {
         self.allow(&prepared, Place::Run)?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let record = RecordId::new("call", operation.name());
-        let task = Task { record, payload: &payload, tenant, deadline, invoked };
+        let task = Task { record, payload: &payload, tenant, deadline, invoked, keeps: None };
         run::run(&self.engine, &prepared, task, function).await
     }
 }

@@ -4,6 +4,7 @@ use std::{
     fmt,
     future::Future,
     marker::PhantomData,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
 };
@@ -18,7 +19,7 @@ use lambda_idempotency_core::{
 };
 use lambda_runtime::LambdaEvent;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -53,6 +54,18 @@ pub(crate) struct Task<'a> {
     pub(crate) deadline: Option<Timestamp>,
     /// The invocation around it, if it is known.
     pub(crate) invoked: Option<Arc<Invoked>>,
+    /// Which results answer later calls; `None` if all do.
+    pub(crate) keeps: Option<Arc<Keeps>>,
+}
+
+/// Whether a result, as JSON, answers later calls.
+pub(crate) type Keeps = dyn Fn(&Value) -> bool + Send + Sync;
+
+/// Whether a result is kept. If that cannot be told, it is: the work is done.
+fn is_kept(keeps: Option<&Keeps>, json: &str) -> bool {
+    let Some(keeps) = keeps else { return true };
+    let Ok(value) = serde_json::from_str(json) else { return true };
+    catch_unwind(AssertUnwindSafe(|| keeps(&value))).unwrap_or(true)
 }
 
 /// Runs `function` once per key of the payload.
@@ -71,7 +84,7 @@ where
     // The value goes straight to the caller; the store gets its JSON.
     let slot = Arc::new(Mutex::new(None));
     let returned = Arc::clone(&slot);
-    let invoked = task.invoked;
+    let (invoked, keeps) = (task.invoked, task.keeps);
     let job: Job<'_> = Box::new(move |call| {
         let call = match invoked {
             Some(invoked) => call.with_invocation(invoked),
@@ -80,6 +93,9 @@ where
         Box::pin(async move {
             let value = function(call).await.map_err(Into::into)?;
             let kept = match (serialized(&value), &operation.spoken) {
+                (Returned::Value(json), _) if !is_kept(keeps.as_deref(), &json) => {
+                    Returned::Declined
+                }
                 (Returned::Value(json), Some(spoken)) => {
                     Returned::Value(spoken.result(json.to_string()).into())
                 }
@@ -131,7 +147,7 @@ where
 /// Why the whole payload is not a key, if it is not: it is an event that differs on each delivery.
 fn not_a_key(payload: &str) -> Option<Rejection> {
     let raw: &RawValue = serde_json::from_str(payload).ok()?;
-    Shape::of(&Event::read(raw, "")).and_then(Shape::differs)
+    Shape::of(&Event::read(raw, "")).and_then(Shape::is_no_key)
 }
 
 fn answer<R: DeserializeOwned>(
@@ -142,7 +158,10 @@ fn answer<R: DeserializeOwned>(
     let recorded = matches!(outcome, Outcome::Executed { .. });
     match (outcome, value) {
         (
-            Outcome::Executed { .. } | Outcome::Unprotected { .. } | Outcome::CompletionLost { .. },
+            Outcome::Executed { .. }
+            | Outcome::Unprotected { .. }
+            | Outcome::CompletionLost { .. }
+            | Outcome::Declined,
             Some(value),
         ) => Ok(Run { value, replayed: false, recorded }),
         (
@@ -175,6 +194,7 @@ pub(crate) fn decoded<R: DeserializeOwned>(outcome: Option<Json>) -> Result<R, R
 pub struct EventLayer<T> {
     engine: Engine,
     operation: Arc<Prepared>,
+    keeps: Option<Arc<Keeps>>,
     event: PhantomData<fn() -> T>,
 }
 
@@ -183,6 +203,7 @@ pub struct EventService<S, T> {
     inner: S,
     engine: Engine,
     operation: Arc<Prepared>,
+    keeps: Option<Arc<Keeps>>,
     event: PhantomData<fn() -> T>,
 }
 
@@ -190,21 +211,47 @@ impl<T> EventLayer<T> {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, crate::ConfigError> {
         let prepared = operation.prepared()?;
         operation.fits(Place::Event)?;
-        Ok(Self { engine, operation: prepared, event: PhantomData })
+        Ok(Self { engine, operation: prepared, keeps: None, event: PhantomData })
+    }
+
+    /// Which answers are given to later events of the key; the others are given once, and release their key
+    /// without counting as a failure. Default: all are kept. Errors never are.
+    ///
+    /// For services that read in the answer that they have to try again, such as S3 Batch Operations:
+    ///
+    /// ```
+    /// # use lambda_idempotency::{ConfigError, EventLayer, Idempotency, MemoryStore, Operation};
+    /// # use serde_json::Value;
+    /// # fn main() -> Result<(), ConfigError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// let copy = Operation::new("copy").key("[job.id, tasks[0].taskId]");
+    /// let layer: EventLayer<Value> = idempotency
+    ///     .event(&copy)?
+    ///     .keep(|answer| answer["results"][0]["resultCode"] != "TemporaryFailure");
+    /// # let _ = layer;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// An answer for which `keeps` panics is kept, since its work is done.
+    #[must_use]
+    pub fn keep(self, keeps: impl Fn(&Value) -> bool + Send + Sync + 'static) -> Self {
+        Self { keeps: Some(Arc::new(keeps)), ..self }
     }
 }
 
 impl<T> Clone for EventLayer<T> {
     fn clone(&self) -> Self {
         let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        Self { engine, operation, event: PhantomData }
+        Self { engine, operation, keeps: self.keeps.clone(), event: PhantomData }
     }
 }
 
 impl<S: Clone, T> Clone for EventService<S, T> {
     fn clone(&self) -> Self {
         let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        Self { inner: self.inner.clone(), engine, operation, event: PhantomData }
+        let (inner, keeps) = (self.inner.clone(), self.keeps.clone());
+        Self { inner, engine, operation, keeps, event: PhantomData }
     }
 }
 
@@ -228,7 +275,7 @@ impl<S, T> Layer<S> for EventLayer<T> {
 
     fn layer(&self, inner: S) -> EventService<S, T> {
         let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        EventService { inner, engine, operation, event: PhantomData }
+        EventService { inner, engine, operation, keeps: self.keeps.clone(), event: PhantomData }
     }
 }
 
@@ -255,6 +302,7 @@ where
         let ready = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, ready);
         let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
+        let keeps = self.keeps.clone();
         Box::pin(async move {
             let LambdaEvent { payload, context } = event;
             let typed: T = decode(payload.get()).map_err(RunError::Rejected)?;
@@ -265,6 +313,7 @@ where
                 deadline: deadline(&context),
                 // The service has the event itself, and no `Call`.
                 invoked: None,
+                keeps,
             };
             let call_context = context.clone();
             let function = |_| inner.call(LambdaEvent::new(typed, call_context));

@@ -124,7 +124,11 @@ impl Filter {
 
     /// Whether it takes all that the other takes.
     fn covers(&self, other: &Self) -> bool {
-        self == other || (self.kind == other.kind && self.is_name_in(&other.name))
+        // The name of a bucket may be in the ARN of another partition.
+        let is_parent = self.kind != Kind::Bucket && is_arn(&self.name);
+        self == other
+            || (self.kind == other.kind
+                && (self.is_name_in(&other.name) || is_parent && self.is_parent_of(&other.name)))
     }
 
     /// Why nothing can ever match it.

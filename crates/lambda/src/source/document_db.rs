@@ -74,16 +74,21 @@ impl Source for DocumentDb {
     }
 
     /// Changes of one document are in one order group. What is no change of a document (a collection
-    /// is dropped or renamed) concerns all: then the whole batch is in order.
+    /// is dropped or renamed) concerns all: then the whole batch is in order, unless none was asked for.
     fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
         let cluster = text(event.outside.arn).unwrap_or_default();
         let events = list(event.outside.events).unwrap_or_default();
         let changes = events.into_iter().map(|raw| (raw, object::<Delivered<'_>>(Some(raw)).event));
         let changes: Vec<(_, _, Change<'_>)> =
             changes.map(|(raw, event)| (raw, event, object(event))).collect();
-        let by_document = operation.order != Some(Order::Shard)
-            && changes.iter().all(|(_, _, change)| change.key.is_some());
-        let read = |(raw, event, change)| read(raw, event, &change, &cluster, by_document);
+        let are_documents = changes.iter().all(|(_, _, change)| change.key.is_some());
+        let order = match operation.order {
+            Some(Order::None) => Order::None,
+            Some(Order::Shard) => Order::Shard,
+            Some(Order::Key) | None if are_documents => Order::Key,
+            Some(Order::Key) | None => Order::Shard,
+        };
+        let read = |(raw, event, change)| read(raw, event, &change, &cluster, order);
         changes.into_iter().map(read).collect()
     }
 }
@@ -93,15 +98,16 @@ fn read<'e>(
     event: Member<'e>,
     change: &Change<'e>,
     cluster: &Cow<'e, str>,
-    by_document: bool,
+    order: Order,
 ) -> Record<'e> {
     let token = id(object::<ResumeToken<'_>>(change.token).data);
     let namespace: Namespace<'_> = object(change.ns);
     let [db, collection] =
         [namespace.db, namespace.coll].map(|part| text(part).unwrap_or_default());
-    let group = match change.key.filter(|_| by_document) {
-        Some(key) => format!("{db}\0{collection}\0{}", without_spaces(key)),
-        None => String::new(),
+    let group = match (order, change.key) {
+        (Order::None, _) => None,
+        (Order::Key, Some(key)) => Some(format!("{db}\0{collection}\0{}", without_spaces(key))),
+        (Order::Key | Order::Shard, _) => Some(String::new()),
     };
     let payload = event.map(|event| Cow::Borrowed(event.get()));
     let record = record_id(NAME, token.as_deref(), cluster);
@@ -109,7 +115,7 @@ fn read<'e>(
         token.map(|token| vec![Cow::Borrowed(NAME), cluster.clone(), db, collection, token]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("event._id._data")),
-        group: Some(Arc::from(group)),
+        group: group.map(Arc::from),
         ..Record::new(record, raw, payload.ok_or(Rejection::NoPayload("event")))
     }
 }

@@ -46,7 +46,7 @@ pub(crate) use scheduler::Scheduler;
 pub(crate) use shape::Shape;
 pub(crate) use sns::Sns;
 pub(crate) use sqs::Sqs;
-pub(crate) use unwrap::{known_by, unwrap};
+pub(crate) use unwrap::{hidden_with, known_by, unwrap};
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 

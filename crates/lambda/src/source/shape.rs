@@ -3,7 +3,8 @@
 //! `.invoke(..)` knows an event by its request id. That stays the same only when Lambda tries an
 //! asynchronous invocation again. Who polls or waits for the answer (event source mappings, pipes,
 //! Firehose, API Gateway, ...) starts a new invocation for each retry. `.event(..)` and `.run(..)` know
-//! an event by its whole content, and some events have parts that differ on each delivery.
+//! an event by its whole content. Some events have parts that differ on each delivery, and some have nothing
+//! that tells another occasion from a retry.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/lambda-services.html>
 
@@ -16,9 +17,19 @@ use super::event::{Event, Member, list, object, text};
 /// A kind of event, known by its members.
 pub(crate) struct Shape {
     what: &'static str,
-    /// Whether two deliveries of the same event differ.
-    differs: bool,
+    whole: Whole,
     instead: &'static str,
+}
+
+/// What the whole event is worth as a key.
+#[derive(Clone, Copy)]
+enum Whole {
+    /// It is the same when it is delivered again, and no other is like it.
+    Key,
+    /// It differs when it is delivered again.
+    Differs,
+    /// It has no id and no time: two sign-ins of a user are the same JSON.
+    Repeats,
 }
 
 /// The members by which the services write their events.
@@ -59,6 +70,9 @@ struct RequestContext<'e> {
     time: Member<'e>,
     #[serde(borrow, default)]
     elb: Member<'e>,
+    /// Not HTTP, but the record of an invocation that Lambda gives to a destination.
+    #[serde(rename = "functionArn", borrow, default)]
+    function: Member<'e>,
 }
 
 impl Shape {
@@ -70,35 +84,41 @@ impl Shape {
     /// Batches of event source mappings and pipes.
     fn polled(event: &Event<'_>) -> Option<Self> {
         let is_piped = event.items.is_some();
-        let shape = |what, differs, instead| {
+        let shape = |what, whole, instead| {
             let instead = if is_piped { "give the operation to `.pipe(..)`" } else { instead };
-            Some(Self { what, differs, instead })
+            Some(Self { what, whole, instead })
         };
         match &*event.source_of_batch()? {
-            "aws:sqs" => shape("a batch of SQS", true, "give the operation to `.sqs(..)`"),
+            "aws:sqs" => {
+                shape("a batch of SQS", Whole::Differs, "give the operation to `.sqs(..)`")
+            }
             "aws:kinesis" => {
-                shape("a batch of Kinesis", false, "give the operation to `.kinesis(..)`")
+                shape("a batch of Kinesis", Whole::Key, "give the operation to `.kinesis(..)`")
             }
             "aws:dynamodb" => shape(
                 "a batch of a DynamoDB stream",
-                false,
+                Whole::Key,
                 "give the operation to `.dynamodb_stream(..)`",
             ),
             "aws:docdb" => shape(
                 "a batch of a DocumentDB change stream",
-                false,
+                Whole::Key,
                 "give the operation to `.document_db(..)`",
             ),
             "aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka" => {
-                shape("a batch of Kafka", false, "give the operation to `.kafka(..)`")
+                shape("a batch of Kafka", Whole::Key, "give the operation to `.kafka(..)`")
             }
             // Messages say whether they were delivered before.
-            "aws:amq" | "aws:mq" => {
-                shape("a batch of ActiveMQ", true, "give the operation to `.active_mq(..)`")
-            }
-            "aws:rmq" => {
-                shape("a batch of RabbitMQ", true, "give the operation to `.rabbit_mq(..)`")
-            }
+            "aws:amq" | "aws:mq" => shape(
+                "a batch of ActiveMQ",
+                Whole::Differs,
+                "give the operation to `.active_mq(..)`",
+            ),
+            "aws:rmq" => shape(
+                "a batch of RabbitMQ",
+                Whole::Differs,
+                "give the operation to `.rabbit_mq(..)`",
+            ),
             _ => None,
         }
     }
@@ -107,32 +127,43 @@ impl Shape {
     fn called(raw: &RawValue) -> Option<Self> {
         let signs: Signs<'_> = object(Some(raw));
         let request: RequestContext<'_> = object(signs.request);
-        let shape = |what, differs, instead| Some(Self { what, differs, instead });
-        if request.id.or(request.time).or(request.elb).is_some() {
+        let shape = |what, whole, instead| Some(Self { what, whole, instead });
+        if request.function.is_none() && request.id.or(request.time).or(request.elb).is_some() {
             let instead = "use `Idempotency::http` (feature `http`)";
-            return shape("an HTTP request", true, instead);
+            return shape("an HTTP request", Whole::Differs, instead);
         }
         if signs.invocation.is_some() && list(signs.records).is_some() {
-            let instead = "wrap the whole event, whose answer Firehose needs, by `.event(..)` with \
-                           `.key(\"records[].recordId\")`";
-            return shape("a transformation request of Firehose", true, instead);
+            let instead = "do what must be done once for a record by `Idempotency::run_in`, with \
+                           `.key(\"recordId\")`: the answer for the whole batch is often larger than \
+                           what a store keeps (400 KB in DynamoDB), and lost to a retry then";
+            return shape("a transformation request of Firehose", Whole::Differs, instead);
         }
         if signs.invocation.is_some() && list(signs.tasks).is_some() {
             let instead = "wrap the whole event, whose answer S3 needs, by `.event(..)` with \
-                           `.key(\"[job.id, tasks[0].taskId]\")`";
-            return shape("a task of S3 Batch Operations", true, instead);
+                           `.key(\"[job.id, tasks[0].taskId]\")`, and keep no \
+                           `TemporaryFailure` (`.keep(..)`)";
+            return shape("a task of S3 Batch Operations", Whole::Differs, instead);
         }
         if text(signs.trigger).is_some() && text(signs.pool).is_some() {
-            let instead = "wrap the whole event, whose answer Cognito needs, by `.event(..)`";
-            return shape("a trigger of a Cognito user pool", false, instead);
+            let instead = "wrap the whole event, whose answer Cognito needs, by `.event(..)` with a key \
+                           of what is to be done once (for once per user \
+                           `.key(\"[userPoolId, userName, triggerSource]\")`); for what is done at \
+                           each sign-in there is no key, since nothing tells a retry from another \
+                           sign-in: leave it unprotected";
+            return shape("a trigger of a Cognito user pool", Whole::Repeats, instead);
         }
         if signs.bot.is_some() && text(signs.dialog).is_some() {
-            let instead = "wrap the whole event, whose answer Lex needs, by `.event(..)`";
-            return shape("a request of Lex", false, instead);
+            let instead = "wrap the whole event, whose answer Lex needs, by `.event(..)` with a key of \
+                           what is to be done once, such as the id of an order in its slots; a key \
+                           that tells a retry from another turn that says the same does not exist";
+            return shape("a request of Lex", Whole::Repeats, instead);
         }
         if text(signs.name).as_deref() == Some("ContactFlowEvent") && signs.details.is_some() {
-            let instead = "wrap the whole event, whose answer Connect needs, by `.event(..)`";
-            return shape("a request of Amazon Connect", false, instead);
+            let instead = "wrap the whole event, whose answer Connect needs, by `.event(..)` with a key \
+                           of what is to be done once (for once per contact \
+                           `.key(\"Details.ContactData.ContactId\")`); a key that tells a retry from \
+                           another call in the same contact does not exist";
+            return shape("a request of Amazon Connect", Whole::Repeats, instead);
         }
         None
     }
@@ -145,9 +176,15 @@ impl Shape {
     }
 
     /// Why the whole event is not a key, if it is not.
-    pub(crate) fn differs(self) -> Option<Rejection> {
-        let Self { what, differs, instead } = self;
-        let why = "parts of which differ each time it is delivered again";
-        differs.then_some(Rejection::NoDefaultKey { what, why, instead })
+    pub(crate) fn is_no_key(self) -> Option<Rejection> {
+        let Self { what, whole, instead } = self;
+        let why = match whole {
+            Whole::Key => return None,
+            Whole::Differs => "parts of which differ each time it is delivered again",
+            Whole::Repeats => {
+                "which has neither an id nor a time: another one can be the same JSON"
+            }
+        };
+        Some(Rejection::NoDefaultKey { what, why, instead })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::outcome::Rejection;
+use lambda_idempotency_core::{key::Secret, outcome::Rejection};
 use serde_json::value::RawValue;
 
 use super::{EventBridge, Identity, Record, S3, Sns, Source, Sqs, event_bridge, s3, sns, sqs};
@@ -15,12 +15,10 @@ use crate::{operation::Operation, records::Envelope};
 /// outer record a new one. Several records within one go back with it: each keeps the outer one's
 /// name, order and place. One without any (S3's test event) leaves nothing to do.
 pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec<Record<'e>> {
-    let mut records = records;
-    if let Some(secret) = operation.secret() {
-        for record in &mut records {
-            record.id = record.id.clone().hashed_with(secret);
-        }
-    }
+    let mut records = match operation.secret() {
+        Some(secret) => hidden_with(secret, records),
+        None => records,
+    };
     for envelope in &operation.envelopes {
         records = records.into_iter().flat_map(|record| open(record, *envelope)).collect();
     }
@@ -31,6 +29,14 @@ pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec
                 record.body = record.body.take().or(payload.ok());
             }
         }
+    }
+    records
+}
+
+/// Hashes ids that are not shown with this secret.
+pub(crate) fn hidden_with<'e>(secret: &Secret, mut records: Vec<Record<'e>>) -> Vec<Record<'e>> {
+    for record in &mut records {
+        record.id = record.id.clone().hashed_with(secret);
     }
     records
 }

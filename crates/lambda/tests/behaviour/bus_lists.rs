@@ -138,6 +138,23 @@ async fn an_event_of_a_list_that_no_operation_takes_is_named_and_the_others_are_
     }
 }
 
+/// Its id may be anything that a transformer chose.
+#[tokio::test]
+async fn the_id_of_an_event_that_no_operation_takes_is_hashed_with_the_secret_of_another() {
+    let strange = bus_event("ann@example.com", "Strange", &json!({}));
+    let list = json!([strange, placed("1", "a", "")]);
+    let told = async |operation: Operation| {
+        let world = World::new();
+        let function = world.idempotency().event_bridge(operation, world.handler()).unwrap();
+        let (_, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
+        assert!(text.contains('#') && !text.contains("ann@"), "{text}");
+        text
+    };
+    let plain = told(of("place", "Placed")).await;
+    let secret = told(of("place", "Placed").key_secret([7; 32])).await;
+    assert_ne!(plain, secret);
+}
+
 /// A transformer may have made something else of one of them.
 #[tokio::test]
 async fn what_is_not_an_event_in_a_list_harms_none_of_the_others() {

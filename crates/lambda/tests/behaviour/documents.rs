@@ -95,6 +95,19 @@ fn changes_of_one_document_wait_for_each_other() {
 }
 
 #[tokio::test]
+async fn without_an_order_nothing_waits_behind_a_failure() {
+    let world = World::new();
+    let operation = Operation::new("a").order(Order::None);
+    let function = world.idempotency().document_db(operation, handler(&world)).unwrap();
+    let event =
+        collection([document(1, "d-1", "a", "fail once"), dropped(2), document(3, "d-1", "b", "")]);
+    world.invoke(&function, &event).await.unwrap_err();
+    world.ledger.assert_each_once(["nobody", "b"]);
+    assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
+    world.ledger.assert_each_once(["a", "nobody", "b"]);
+}
+
+#[tokio::test]
 async fn after_a_failure_nothing_passes_a_dropped_collection() {
     let world = World::new();
     let function = world.idempotency().document_db(Operation::new("a"), handler(&world)).unwrap();

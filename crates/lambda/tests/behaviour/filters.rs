@@ -218,3 +218,19 @@ fn a_name_and_its_arn_are_one_queue() {
     // The other way round the second gets the queue of that name elsewhere.
     build(named("a", arn), named("b", "orders")).unwrap();
 }
+
+#[test]
+fn a_stream_behind_its_table_is_out_of_reach() {
+    let world = World::new();
+    let named = |operation: &str, table: &str| Operation::new(operation).from_table(table);
+    let table = "arn:aws:dynamodb:eu-west-1:111122223333:table/orders";
+    let stream = format!("{table}/stream/2026-01-01T00:00:00.000");
+    let build = |one, two| {
+        let function = world.idempotency().function();
+        function.dynamodb_stream(one, world.handler()).dynamodb_stream(two, world.handler()).build()
+    };
+    let error = build(named("a", table), named("b", &stream)).unwrap_err();
+    assert!(matches!(error, ConfigError::OutOfReach { .. }), "{error}");
+    // The other way round the second gets the table's other streams.
+    build(named("a", &stream), named("b", table)).unwrap();
+}

@@ -1,5 +1,10 @@
 //! Events whose default key would never recognise a retry: they are refused until a key is named.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use lambda_idempotency::{Call, Failure, MissingKey, Operation, Rejection, RunError, inspect};
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde_json::{Value, json};
@@ -31,68 +36,68 @@ fn s3_batch(invocation: &str) -> Value {
     })
 }
 
-/// The event, what it is called, what the error advises, and whether its retry differs from it.
-fn events() -> Vec<(Value, &'static str, &'static str, bool)> {
+/// The event, what it is called, what the error advises, and why the whole event is no key, if it is none.
+fn events() -> Vec<(Value, &'static str, &'static str, &'static str)> {
     let sqs = order("m-1", "a", "");
     let gateway = |member: &str| json!({ "body": "{}", "requestContext": { member: "s3cr3t" } });
     vec![
-        (batch([sqs.clone()]), "a batch of SQS", "`.sqs(..)`", true),
-        (json!([sqs]), "a batch of SQS", "`.pipe(..)`", true),
-        (batch([put(1, "k", "a", "")]), "a batch of Kinesis", "`.kinesis(..)`", false),
+        (batch([sqs.clone()]), "a batch of SQS", "`.sqs(..)`", "differ"),
+        (json!([sqs]), "a batch of SQS", "`.pipe(..)`", "differ"),
+        (batch([put(1, "k", "a", "")]), "a batch of Kinesis", "`.kinesis(..)`", ""),
         (
             serde_json::from_str(&sample("dynamoStreamEvent")).unwrap(),
             "a batch of a DynamoDB stream",
             "`.dynamodb_stream(..)`",
-            false,
+            "",
         ),
         (
             serde_json::from_str(&sample("kafkaEventMsk")).unwrap(),
             "a batch of Kafka",
             "`.kafka(..)`",
-            false,
+            "",
         ),
         (
             collection([document(1, "d-1", "a", "")]),
             "a batch of a DocumentDB change stream",
             "`.document_db(..)`",
-            false,
+            "",
         ),
         (
             serde_json::from_str(&sample("activeMQEvent")).unwrap(),
             "a batch of ActiveMQ",
             "`.active_mq(..)`",
-            true,
+            "differ",
         ),
         (
             serde_json::from_str(&sample("rabbitMQEvent")).unwrap(),
             "a batch of RabbitMQ",
             "`.rabbit_mq(..)`",
-            true,
+            "differ",
         ),
-        (gateway("requestId"), "an HTTP request", "`Idempotency::http`", true),
-        (gateway("timeEpoch"), "an HTTP request", "`Idempotency::http`", true),
-        (gateway("elb"), "an HTTP request", "`Idempotency::http`", true),
-        (firehose("i-1"), "Firehose", "records[].recordId", true),
-        (s3_batch("i-1"), "S3 Batch Operations", "[job.id, tasks[0].taskId]", true),
+        (gateway("requestId"), "an HTTP request", "`Idempotency::http`", "differ"),
+        (gateway("timeEpoch"), "an HTTP request", "`Idempotency::http`", "differ"),
+        (gateway("elb"), "an HTTP request", "`Idempotency::http`", "differ"),
+        (firehose("i-1"), "Firehose", "`.key(\"recordId\")`", "differ"),
+        (s3_batch("i-1"), "S3 Batch Operations", "[job.id, tasks[0].taskId]", "differ"),
         (
             json!({ "triggerSource": "PostConfirmation_ConfirmSignUp", "userPoolId": "eu_1",
                     "userName": "s3cr3t", "request": {}, "response": {} }),
             "Cognito",
             "`.event(..)`",
-            false,
+            "neither an id",
         ),
         (
             json!({ "bot": { "name": "orders" }, "invocationSource": "FulfillmentCodeHook",
                     "sessionId": "s3cr3t" }),
             "Lex",
             "`.event(..)`",
-            false,
+            "neither an id",
         ),
         (
             json!({ "Name": "ContactFlowEvent", "Details": { "ContactData": {} } }),
             "Amazon Connect",
             "`.event(..)`",
-            false,
+            "neither an id",
         ),
     ]
 }
@@ -127,6 +132,21 @@ async fn a_request_id_that_is_new_on_each_retry_is_no_default_key() {
     }
 }
 
+/// The record of an invocation, as a function gets it that is the destination of another one.
+fn to_destination() -> Value {
+    json!({
+        "version": "1.0", "timestamp": "2026-01-01T00:00:00.000Z",
+        "requestContext": {
+            "requestId": "e4b46cbf-b738-4e1e-8880-a18cdf61200e",
+            "functionArn": "arn:aws:lambda:eu-west-1:111122223333:function:orders:$LATEST",
+            "condition": "RetriesExhausted", "approximateInvokeCount": 3,
+        },
+        "requestPayload": { "orderId": "o-1" },
+        "responseContext": { "statusCode": 200, "executedVersion": "$LATEST", "functionError": "Unhandled" },
+        "responsePayload": { "errorMessage": "timed out" },
+    })
+}
+
 /// The services that invoke asynchronously keep the request id, and so does everybody's own JSON.
 #[tokio::test]
 async fn other_events_keep_their_default_key() {
@@ -134,6 +154,7 @@ async fn other_events_keep_their_default_key() {
         json!({ "paymentId": "p-1" }),
         json!({ "records": [], "requestContext": {} }),
         json!({ "invocationId": "mine" }),
+        to_destination(),
         json!([1, 2]),
         json!({ "awslogs": { "data": "H4sIAAAA" } }),
         notification("n-1", "{}"),
@@ -150,10 +171,10 @@ async fn other_events_keep_their_default_key() {
 }
 
 /// A redelivery has another receipt handle, another trace id, another invocation id: all of it
-/// together never comes again.
+/// together never comes again. A sign-in says nothing that another one does not.
 #[tokio::test]
-async fn a_whole_event_that_differs_on_each_delivery_is_no_key() {
-    for (event, what, advice, differs) in events() {
+async fn a_whole_event_that_differs_or_repeats_is_no_key() {
+    for (event, what, advice, why) in events() {
         let world = World::new();
         let ledger = world.ledger.clone();
         let idempotency = world.idempotency();
@@ -174,7 +195,7 @@ async fn a_whole_event_that_differs_on_each_delivery_is_no_key() {
                 idempotency.run(&Operation::new("ran"), &payload, None, function).await
             }
         };
-        if !differs {
+        if why.is_empty() {
             answer.unwrap();
             run(event).await.unwrap();
             assert_eq!(world.ledger.total(), 1, "{what}");
@@ -182,7 +203,7 @@ async fn a_whole_event_that_differs_on_each_delivery_is_no_key() {
         }
         let (kind, text) = diagnostic(answer.unwrap_err());
         assert_eq!(kind, "Idempotency.Rejected", "{what}");
-        for part in [what, "differ", advice, ".key("] {
+        for part in [what, why, advice, ".key("] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("s3cr3t"), "{text}");
@@ -198,28 +219,62 @@ async fn a_whole_event_that_differs_on_each_delivery_is_no_key() {
     }
 }
 
-/// The keys that the errors advise.
-#[tokio::test]
-async fn a_retry_of_firehose_or_s3_batch_is_answered_from_the_first() {
-    for (key, event) in [
-        ("records[].recordId", firehose as fn(&str) -> Value),
-        ("[job.id, tasks[0].taskId]", s3_batch),
-    ] {
-        let world = World::new();
-        let ledger = world.ledger.clone();
-        let layer = world.idempotency().event::<Value>(&Operation::new("a").key(key)).unwrap();
-        let service =
-            ServiceBuilder::new().layer(layer).service(service_fn(move |_: LambdaEvent<Value>| {
-                ledger.record("event", "");
-                async { Ok::<_, Failure>(json!({ "records": ["transformed"] })) }
-            }));
-        for invocation in ["i-1", "i-2"] {
-            let event = event(invocation).to_string();
-            let answer = serve(service.clone(), &event, world.context()).await.unwrap();
-            assert_eq!(answer, json!({ "records": ["transformed"] }), "{key}");
-        }
-        world.ledger.assert_once("event");
+fn copying() -> Operation {
+    Operation::new("copy").key("[job.id, tasks[0].taskId]")
+}
+
+/// What two invocations for one task are answered, if the first attempt fails for a while.
+async fn answers_of_s3_batch(keep: fn(&Value) -> bool) -> [Value; 2] {
+    let world = World::new();
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let copy = service_fn(move |_: LambdaEvent<Value>| {
+        let is_first = attempts.fetch_add(1, Ordering::Relaxed) == 0;
+        let code = if is_first { "TemporaryFailure" } else { "Succeeded" };
+        async move { Ok::<_, Failure>(json!({ "results": [{ "resultCode": code }] })) }
+    });
+    let layer = world.idempotency().event::<Value>(&copying()).unwrap().keep(keep);
+    let service = ServiceBuilder::new().layer(layer).service(copy);
+    let mut answers = [Value::Null, Value::Null];
+    for (invocation, answer) in ["i-1", "i-2"].into_iter().zip(&mut answers) {
+        let event = s3_batch(invocation).to_string();
+        *answer = serve(service.clone(), &event, world.context()).await.unwrap();
+        *answer = answer["results"][0]["resultCode"].take();
     }
+    answers
+}
+
+#[tokio::test]
+async fn a_temporary_failure_of_s3_batch_is_tried_again_if_it_is_not_kept() {
+    let answers =
+        answers_of_s3_batch(|answer| answer["results"][0]["resultCode"] != "TemporaryFailure");
+    assert_eq!(answers.await, ["TemporaryFailure", "Succeeded"]);
+    let kept = answers_of_s3_batch(|_| true).await;
+    assert_eq!(kept, ["TemporaryFailure", "TemporaryFailure"]);
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_if_nobody_can_tell_whether_it_should_be() {
+    let answers = answers_of_s3_batch(|_| panic!("a bug of the user"));
+    assert_eq!(answers.await, ["TemporaryFailure", "TemporaryFailure"]);
+}
+
+/// The key that the error for Firehose advises: an effect per record, whatever size the answer has.
+#[tokio::test]
+async fn a_retry_of_firehose_does_the_work_of_no_record_again() {
+    let world = World::new();
+    let by_record = Operation::new("count").key("recordId");
+    for invocation in ["i-1", "i-2"] {
+        for record in firehose(invocation)["records"].as_array().unwrap() {
+            let (ledger, id) = (world.ledger.clone(), record["recordId"].as_str().unwrap());
+            let count = async |_: Call| {
+                ledger.record(id, "");
+                Ok::<_, Failure>(())
+            };
+            let context = world.context();
+            world.idempotency().run_in(&context, &by_record, record, count).await.unwrap();
+        }
+    }
+    world.ledger.assert_each_once(["r-1", "r-2"]);
 }
 
 /// What CloudWatch Logs sends is compressed; each line in it has an id.
