@@ -178,7 +178,9 @@ impl Idempotency {
 
     /// A layer around a service of whole events, which returns the first result to later events of
     /// the same key. The key expression sees the event; without one, the whole event is the key. Events
-    /// that differ on each delivery, such as those of SQS and HTTP, are refused without a key.
+    /// that differ on each delivery, such as those of SQS and HTTP, and events that other occasions repeat,
+    /// such as those of Cognito, are refused without a key. [`EventLayer::keep`] says which results later
+    /// events get.
     ///
     /// ```
     /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
