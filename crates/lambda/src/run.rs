@@ -147,7 +147,7 @@ where
 /// Why the whole payload is not a key, if it is not: it is an event that differs on each delivery.
 fn not_a_key(payload: &str) -> Option<Rejection> {
     let raw: &RawValue = serde_json::from_str(payload).ok()?;
-    Shape::of(&Event::read(raw, "")).and_then(Shape::is_no_key)
+    Shape::of(&Event::read(raw, "")).and_then(Shape::why_no_key)
 }
 
 fn answer<R: DeserializeOwned>(

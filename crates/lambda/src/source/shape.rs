@@ -176,7 +176,7 @@ impl Shape {
     }
 
     /// Why the whole event is not a key, if it is not.
-    pub(crate) fn is_no_key(self) -> Option<Rejection> {
+    pub(crate) fn why_no_key(self) -> Option<Rejection> {
         let Self { what, whole, instead } = self;
         let why = match whole {
             Whole::Key => return None,
