@@ -1,11 +1,15 @@
 //! Records that will never be processed are put aside, so that nothing waits behind them.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use lambda_idempotency_core::{
     batch::AfterFailure,
     clock::Clock as _,
     failure::Failure,
+    observe::{Observer, Report},
     outcome::{DivertReason, Outcome},
     policy::{Conflict, Lease, OnFailure, OnOutage, OnTimeout},
     record::Status,
@@ -33,6 +37,19 @@ async fn delete(world: &World, label: &str) {
     let delete = Write { key: key(label), guard: Guard::Seen(Seen::of(&seen)), record: None };
     let verdicts = world.store.inner().write(&[delete], START.plus(3600 * SECOND)).await;
     assert!(matches!(verdicts[..], [Verdict::Written]), "{verdicts:?}");
+}
+
+/// Why records were to be put aside, and what their handlers said.
+#[derive(Clone, Default)]
+struct Reasons(Arc<Mutex<Vec<Told>>>);
+
+type Told = (Option<DivertReason>, Option<String>);
+
+impl Observer for Reasons {
+    fn settled(&self, report: &Report<'_>) {
+        let said = report.failure.map(|failure| failure.error().to_string());
+        self.0.lock().unwrap().push((report.aside.cloned(), said));
+    }
 }
 
 fn permanent(error: &str, failures: u32) -> DivertReason {
@@ -135,7 +152,12 @@ async fn without_time_for_the_sink_the_next_delivery_puts_it_aside() {
         world.clock.advance(29_100 * SECOND / 1000);
         Err(Failure::remember("too late"))
     });
-    assert_eq!(world.deliver(vec![late.aside()]).await, ["returned"]);
+    let reasons = Reasons::default();
+    let engine = world.engine().with_observer(reasons.clone());
+    let outcomes = world.clock.drive(world.invoke_by(&engine, vec![late.aside()])).await;
+    assert_eq!(labels(&outcomes), ["returned"]);
+    let told = (Some(permanent("a message", 1)), Some("too late".to_owned()));
+    assert_eq!(*reasons.0.lock().unwrap(), [told], "the failure is not hidden");
     world.ledger.assert_never("aside: a");
     assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["diverted"]);
 }

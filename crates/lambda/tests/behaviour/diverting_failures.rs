@@ -7,28 +7,25 @@ use std::{
 
 use lambda_idempotency::{
     ConfigError, DivertReason, DivertedRecord, Failure, Function, OnBadRecord, Operation,
-    Remembered, TracingObserver,
+    Remembered,
 };
 use lambda_idempotency_core::{
     clock::Clock as _,
-    record::Status,
-    store::{Guard, Seen, Store as _, StoreErrorKind, Write},
+    store::{Guard, Seen, Store as _, Write},
 };
-use lambda_idempotency_testkit::faults::Fault;
 use serde_json::{Value, json};
 
 use crate::{
-    secrets_capture::Captured,
     support::{FIFO, World, batch, bus_event, grouped, order, with_body},
     support_streams::{CLUSTER, base64, change, message, put, topic, with_data},
 };
 
 /// A place for records, which refuses as many as it is told to.
 #[derive(Clone, Default)]
-struct Aside(Arc<Mutex<(Vec<DivertedRecord>, u32)>>);
+pub(crate) struct Aside(Arc<Mutex<(Vec<DivertedRecord>, u32)>>);
 
 impl Aside {
-    fn refuse(&self, times: u32) {
+    pub(crate) fn refuse(&self, times: u32) {
         self.0.lock().unwrap().1 = times;
     }
 
@@ -45,12 +42,12 @@ impl Aside {
         }
     }
 
-    fn records(&self) -> Vec<DivertedRecord> {
+    pub(crate) fn records(&self) -> Vec<DivertedRecord> {
         self.0.lock().unwrap().0.clone()
     }
 }
 
-fn index(aside: &Aside) -> Operation {
+pub(crate) fn index(aside: &Aside) -> Operation {
     Operation::new("index").key("id").max_failures(2).divert(aside.sink())
 }
 
@@ -221,7 +218,8 @@ async fn nothing_shows_what_is_in_a_diverted_record() {
 /// whole record gives up.
 fn from_rabbit(data: &[u8]) -> Value {
     let message = json!({
-        "basicProperties": { "messageId": "order-1" }, "data": base64(data), "do": "give up",
+        "basicProperties": { "messageId": "order-1" }, "data": base64(data), "orderId": "a",
+        "do": "give up",
     });
     json!({
         "eventSource": "aws:rmq",
@@ -232,7 +230,8 @@ fn from_rabbit(data: &[u8]) -> Value {
 
 fn from_active(data: &[u8]) -> Value {
     let message = json!({
-        "messageID": "order-1", "data": base64(data), "do": "give up",
+        "messageID": "order-1", "data": base64(data), "orderId": "a",
+        "do": "give up",
         "destination": { "physicalName": "orders" },
     });
     json!({
@@ -274,7 +273,7 @@ async fn permanent_failures_with_one_id_of_the_producers_are_all_put_aside() {
 async fn whole_records_with_one_id_of_the_producers_are_all_put_aside() {
     let whole = |aside: &Aside| {
         Operation::new("index")
-            .key(lambda_idempotency::record("length(data)"))
+            .key(lambda_idempotency::record("orderId"))
             .whole_record()
             .divert(aside.sink())
     };
@@ -351,62 +350,4 @@ async fn orders_with_one_fingerprint_in_one_batch_are_all_put_aside() {
     let event = batch([order("m-1", "book"), order("m-2", "pen"), order("m-3", "book")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(aside.records().len(), 2, "the third is a copy of the first");
-}
-
-/// What is logged of an order that fails permanently.
-async fn logged(world: &World, observer: TracingObserver, operation: Operation) -> String {
-    let captured = Captured::default();
-    let guard = captured.start();
-    let idempotency = world.idempotency().with_observer(observer);
-    let function = idempotency.sqs(operation, world.handler()).unwrap();
-    world.returned(&function, &batch([order("m-1", "a", "give up")])).await;
-    drop(guard);
-    captured.text()
-}
-
-#[tokio::test]
-async fn what_the_handler_said_is_logged_where_it_is_asked_for() {
-    let (world, aside) = (World::new(), Aside::default());
-    let log = logged(&world, TracingObserver::new(), index(&aside)).await;
-    assert!(!log.contains("never again"), "{log}");
-    let world = World::new();
-    let shown = TracingObserver::new().showing_error_messages();
-    let log = logged(&world, shown, index(&aside)).await;
-    assert!(log.contains(r#"error_message="never again""#), "{log}");
-    assert_eq!(aside.records().len(), 2);
-}
-
-/// A sink that fails, and the log says of which record and what that had said itself.
-#[tokio::test]
-async fn what_could_not_be_put_aside_is_logged_with_its_own_failure() {
-    let (world, aside) = (World::new(), Aside::default());
-    aside.refuse(1);
-    let shown = TracingObserver::new().showing_error_messages();
-    let log = logged(&world, shown, index(&aside)).await;
-    assert!(log.contains(r#"error_message="never again; out of reach""#), "{log}");
-    let why = "it was to be put aside: its handler failed permanently, with a message";
-    assert!(log.contains(why), "{log}");
-}
-
-#[tokio::test]
-async fn what_was_put_aside_but_not_recorded_is_not_logged_as_processed() {
-    let (world, aside) = (World::new(), Aside::default());
-    let refused = Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Completed);
-    world.store.inject(refused.always());
-    let log = logged(&world, TracingObserver::new(), index(&aside)).await;
-    assert_eq!(aside.records().len(), 1);
-    assert!(!log.contains(": processed"), "{log}");
-    assert!(log.contains("ERROR") && log.contains("put aside, but that is not recorded"), "{log}");
-    assert!(log.contains(r#"outcome="diverted""#), "{log}");
-}
-
-#[tokio::test]
-async fn a_panic_of_the_sink_is_not_told_of_the_handler() {
-    async fn sink(_: DivertedRecord) -> Result<(), Failure> {
-        panic!("no bucket")
-    }
-    let operation = Operation::new("index").key("id").divert(sink);
-    let log = logged(&World::new(), TracingObserver::new(), operation).await;
-    assert!(log.contains("putting the record aside failed with a panic"), "{log}");
-    assert!(!log.contains("the handler failed with a panic"), "{log}");
 }

@@ -13,6 +13,7 @@ mod dialects;
 mod direct;
 mod diverting;
 mod diverting_failures;
+mod diverting_logs;
 mod documents;
 mod envelopes;
 mod error_messages;
