@@ -38,6 +38,30 @@ pub enum ConfigError {
         /// What it is used for.
         places: [&'static str; 2],
     },
+    /// Operations of one name have different handlers in two functions of one process.
+    #[error(
+        "operation `{name}` has two handlers, `{}` and `{}`, which would answer each other's \
+         duplicates; give each piece of work its own name or, if it is the same for records of several \
+         sources, register one handler with `.sources(..)`", .handlers[0], .handlers[1]
+    )]
+    TwoHandlers {
+        /// The name.
+        name: Arc<str>,
+        /// The types of the handlers.
+        handlers: [&'static str; 2],
+    },
+    /// Operations of one name have handlers of one type, behind which can be different functions.
+    #[error(
+        "operation `{name}` has two handlers of type `{handler}`, which may be different functions, and \
+         would answer each other's duplicates; give the function itself as the handler, or each its own \
+         name"
+    )]
+    UnknownHandler {
+        /// The name.
+        name: Arc<str>,
+        /// The type of both.
+        handler: &'static str,
+    },
     /// The application has a name that records cannot bear.
     #[error("{name:?} (from {from}) cannot name an application: 1 to 128 visible ASCII characters")]
     Application {

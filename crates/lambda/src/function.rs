@@ -1,7 +1,7 @@
 //! A Lambda function made of sources, operations and handlers.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     fmt,
     future::Future,
     sync::Arc,
@@ -26,7 +26,7 @@ use crate::{
     delivery::Extraction,
     error::{ConfigError, InvocationError},
     handler::{ErasedHandler, Handler, Typed},
-    names::Names,
+    names::{Names, Worker},
     operation::{Operation, Place, Prepared},
     source::{Event, Record, Source, hidden_with, unwrap},
     sources::{Member, Sources},
@@ -82,6 +82,7 @@ struct Draft {
     source: Box<dyn Source>,
     operation: Operation,
     handler: Arc<dyn ErasedHandler>,
+    worker: Worker,
     /// The place of the first route that was registered together with this one.
     first: usize,
 }
@@ -138,8 +139,8 @@ impl FunctionBuilder {
         H: Handler<T>,
     {
         let handler = Arc::new(Typed::<H, T>::new(handler));
-        let first = self.routes.len();
-        self.routes.push(Draft { source, operation, handler, first });
+        let (worker, first) = (Worker::of::<H>(), self.routes.len());
+        self.routes.push(Draft { source, operation, handler, worker, first });
         self
     }
 
@@ -176,10 +177,10 @@ impl FunctionBuilder {
             self.mistake.get_or_insert(ConfigError::OperationWithoutSource { operation });
         }
         let handler: Arc<dyn ErasedHandler> = Arc::new(Typed::<H, T>::new(handler));
-        let first = self.routes.len();
+        let (worker, first) = (Worker::of::<H>(), self.routes.len());
         for Member { source, adjust } in sources.members {
             let (operation, handler) = (adjust(operation.clone()), Arc::clone(&handler));
-            self.routes.push(Draft { source, operation, handler, first });
+            self.routes.push(Draft { source, operation, handler, worker, first });
         }
         self
     }
@@ -196,14 +197,14 @@ impl FunctionBuilder {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
         }
-        let mut names = HashSet::new();
+        let mut workers = HashMap::new();
         let mut routes: Vec<Route> = Vec::with_capacity(self.routes.len());
-        for Draft { source, operation, handler, first } in self.routes {
+        for Draft { source, operation, handler, worker, first } in self.routes {
             let prepared = operation.prepared()?;
             if let Some(first) = routes.get(first) {
                 let pair = [(first.source.name(), &first.operation), (source.name(), &operation)];
                 Operation::agree(pair)?;
-            } else if !names.insert(Arc::clone(&prepared.name)) {
+            } else if workers.insert(Arc::clone(&prepared.name), worker).is_some() {
                 return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
             }
             operation.fits(Place::Source(source.name()))?;
@@ -225,8 +226,8 @@ impl FunctionBuilder {
                 });
             }
         }
-        for route in &routes {
-            self.names.take(&route.prepared.name, Place::Source(route.source.name()))?;
+        for (name, worker) in &workers {
+            self.names.take_records(name, *worker)?;
         }
         // What takes anything is asked last.
         routes.sort_by_key(|route| route.source.takes_anything());

@@ -26,7 +26,7 @@ use crate::{
     run::{self, EventLayer, Run, Task},
 };
 
-/// Set to `1`, it makes the log show what handlers' errors say.
+/// Set to `1` or `true`, it makes the log show what handlers' errors say.
 const SHOW_ERROR_MESSAGES: &str = "IDEMPOTENCY_LOG_ERROR_MESSAGES";
 
 /// Makes handlers safe to call twice, with a store that remembers what was done.
@@ -75,7 +75,8 @@ impl Idempotency {
     /// ([`Outcome::Foreign`](crate::Outcome::Foreign)), rather than have them acknowledged for work
     /// that was not its own.
     ///
-    /// Within an application, operations of one name are the same work.
+    /// Within an application, operations of one name are the same work: one `Idempotency` refuses two
+    /// handlers, or two layers, of one name. Two that are made apart know nothing of each other.
     ///
     /// **Set it where functions of different names do the same work**: one that was renamed, two stacks
     /// of a blue/green deployment, two that hand over from one to the other. Give both the name that
@@ -124,7 +125,7 @@ impl Idempotency {
     /// type alone.
     ///
     /// What errors say is logged as well if the environment variable `IDEMPOTENCY_LOG_ERROR_MESSAGES` is
-    /// `1` when this is made, or with the observer below. `lambda-idempotency invoke` sets the variable
+    /// `1` or `true` when this is made, or with the observer below. `lambda-idempotency invoke` sets the variable
     /// for the function that it runs. **Messages quote payloads**: do not set it where the log may be
     /// read by people who may not read those.
     ///
@@ -389,9 +390,17 @@ impl fmt::Debug for Idempotency {
 /// The log, with the messages of errors if the environment asks for them.
 fn observer() -> TracingObserver {
     let observer = TracingObserver::new();
-    match std::env::var(SHOW_ERROR_MESSAGES) {
-        Ok(value) if value == "1" => observer.showing_error_messages(),
-        _ => observer,
+    let value = std::env::var(SHOW_ERROR_MESSAGES).unwrap_or_default();
+    match value.to_ascii_lowercase().as_str() {
+        "1" | "true" => observer.showing_error_messages(),
+        "" | "0" | "false" => observer,
+        _ => {
+            tracing::warn!(
+                "the environment variable {SHOW_ERROR_MESSAGES} has no effect: set it to 1 or true to log \
+                 what errors say, to 0 or false not to"
+            );
+            observer
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the operations of a process are used for, by name: one name is one piece of work.
 
 use std::{
+    any::{TypeId, type_name},
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -9,39 +10,94 @@ use crate::{error::ConfigError, operation::Place};
 
 /// The names that are in use. Clones share them.
 ///
-/// A name may be used for the same thing several times: for functions that are built again, and for
-/// each call of `run`. Two things that have it would answer each other's duplicates.
+/// A name may be used for the same thing several times: for a function that is built again with the
+/// same handler, and for each call of `run`. Two things that have it would answer each other's
+/// duplicates.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names(Arc<Mutex<HashMap<Arc<str>, &'static str>>>);
+pub(crate) struct Names(Arc<Mutex<HashMap<Arc<str>, Use>>>);
+
+/// How many names calls of `run` may take: a program may make them of its data.
+const MOST: usize = 1000;
+
+/// What does the work of a function's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Worker {
+    id: TypeId,
+    name: &'static str,
+}
+
+impl Worker {
+    pub(crate) fn of<H: 'static>() -> Self {
+        Self { id: TypeId::of::<H>(), name: type_name::<H>() }
+    }
+
+    /// Whether two different functions can be behind the type: pointers to functions, boxed ones.
+    fn is_pointer(&self) -> bool {
+        self.name.contains("fn(") || self.name.contains("dyn ")
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    Records(Worker),
+    /// Of the kind that is described.
+    Layer(&'static str),
+    Run,
+}
 
 impl Names {
-    /// Takes a name for a place, if nothing else has it.
+    /// Takes a name for the handler of a function's records.
+    pub(crate) fn take_records(&self, name: &Arc<str>, worker: Worker) -> Result<(), ConfigError> {
+        self.add(name, Use::Records(worker))
+    }
+
+    /// Takes a name for a place that is no source.
     pub(crate) fn take(&self, name: &Arc<str>, place: Place) -> Result<(), ConfigError> {
-        let place = describe(place);
+        let used = match place {
+            Place::Run => Use::Run,
+            place => Use::Layer(place.name()),
+        };
+        self.add(name, used)
+    }
+
+    fn add(&self, name: &Arc<str>, now: Use) -> Result<(), ConfigError> {
         // A panic cannot leave the map half-changed.
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match names.get(name) {
-            Some(before) if *before != place => {
-                let name = Arc::clone(name);
-                Err(ConfigError::NameInUse { name, places: [*before, place] })
-            }
-            Some(_) => Ok(()),
-            None => {
-                names.insert(Arc::clone(name), place);
-                Ok(())
-            }
+        if let Some(before) = names.get(name) {
+            return agree(name, *before, now);
+        }
+        if !matches!(now, Use::Run) || names.len() < MOST {
+            names.insert(Arc::clone(name), now);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a name may be used again.
+fn agree(name: &Arc<str>, before: Use, now: Use) -> Result<(), ConfigError> {
+    let name = Arc::clone(name);
+    match (before, now) {
+        // Each place that calls `run` has a closure of a type of its own, also for the same work.
+        (Use::Run, Use::Run) => Ok(()),
+        (Use::Records(before), Use::Records(now)) if before != now => {
+            Err(ConfigError::TwoHandlers { name, handlers: [before.name, now.name] })
+        }
+        (Use::Records(_), Use::Records(now)) if now.is_pointer() => {
+            Err(ConfigError::UnknownHandler { name, handler: now.name })
+        }
+        (Use::Records(_), Use::Records(_)) => Ok(()),
+        (before, now) => {
+            Err(ConfigError::NameInUse { name, places: [before.describe(), now.describe()] })
         }
     }
 }
 
-/// All records of a function are one thing: the function itself refuses a name that two of its handlers
-/// have.
-const fn describe(place: Place) -> &'static str {
-    match place {
-        Place::Source(_) => "a function's records",
-        Place::Event => "`.event(..)`",
-        #[cfg(feature = "http")]
-        Place::Http => "`.http(..)`",
-        Place::Run => "`.run(..)`",
+impl Use {
+    const fn describe(self) -> &'static str {
+        match self {
+            Self::Records(_) => "a function's records",
+            Self::Layer(layer) => layer,
+            Self::Run => "`.run(..)`",
+        }
     }
 }

@@ -83,7 +83,7 @@ const ROWS: [Row; 20] = [
 ];
 
 impl Place {
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Source(name) => name,
             Self::Event => "`.event(..)`",

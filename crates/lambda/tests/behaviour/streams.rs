@@ -23,11 +23,10 @@ type MakeRecord = fn(u32, &str, &str, &str) -> Value;
 fn streams(world: &World, operation: &Operation) -> [(Function, MakeRecord); 2] {
     let handler = world.handler();
     let image = move |change: Value, call| handler(change["newImage"].clone(), call);
-    let idempotency = world.idempotency();
-    [
-        (idempotency.kinesis(operation.clone(), world.handler()).unwrap(), put),
-        (idempotency.dynamodb_stream(operation.clone(), image).unwrap(), change),
-    ]
+    // Two handlers of one name are of two processes.
+    let kinesis = world.idempotency().kinesis(operation.clone(), world.handler());
+    let dynamodb = world.idempotency().dynamodb_stream(operation.clone(), image);
+    [(kinesis.unwrap(), put), (dynamodb.unwrap(), change)]
 }
 
 #[tokio::test]

@@ -200,6 +200,58 @@ async fn a_name_is_used_for_one_thing_in_a_process() {
     idempotency.event::<Value>(&Operation::new("another").key("id")).unwrap();
 }
 
+/// One of two handlers would be answered from the other's work, and never run.
+#[tokio::test]
+async fn a_name_has_one_handler_in_a_process() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let one = async |_: Value, _: Call| Ok::<_, Failure>(());
+    let another = async |_: Value, _: Call| Ok::<_, Failure>(());
+    for _ in 0..2 {
+        idempotency.sqs(process(), one).unwrap();
+    }
+    for refused in [idempotency.sns(process(), another), idempotency.sqs(process(), another)] {
+        let error = refused.err().unwrap();
+        assert!(matches!(error, ConfigError::TwoHandlers { .. }), "{error}");
+        assert!(error.to_string().contains("`process`"), "{error}");
+    }
+    idempotency.sqs(Operation::new("another").key("id"), another).unwrap();
+}
+
+/// Two functions can have one type of pointer.
+#[tokio::test]
+async fn a_handler_behind_a_pointer_is_not_taken_for_another_of_its_type() {
+    type Pointer = fn(Value, Call) -> std::future::Ready<Result<(), Failure>>;
+    let idempotency = World::new().idempotency();
+    let one: Pointer = |_, _| std::future::ready(Ok(()));
+    let another: Pointer = |_, _| std::future::ready(Err("not mine".into()));
+    idempotency.sqs(process(), one).unwrap();
+    let error = idempotency.sns(process(), another).err().unwrap();
+    assert!(matches!(error, ConfigError::UnknownHandler { .. }), "{error}");
+}
+
+/// A layer is cloned, and not made twice: the second may be put around another service.
+#[tokio::test]
+async fn a_name_has_one_layer_in_a_process() {
+    let idempotency = World::new().idempotency();
+    idempotency.event::<Value>(&process()).unwrap();
+    let error = idempotency.event::<Value>(&process()).err().unwrap();
+    assert!(matches!(error, ConfigError::NameInUse { .. }), "{error}");
+}
+
+/// Names that are made of data neither fill the memory nor are refused.
+#[tokio::test]
+async fn calls_may_have_any_number_of_names() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    for number in 0..1100 {
+        let operation = Operation::new(format!("process-{number}")).key("id");
+        let one = async |_: Call| Ok::<_, Failure>(1);
+        idempotency.run(&operation, &json!({ "id": 1 }), None, one).await.unwrap();
+    }
+    idempotency.sqs(process(), world.handler()).unwrap();
+}
+
 /// It would wait for itself, each time until its deadline, and end in the dead-letter queue.
 #[tokio::test]
 async fn a_call_inside_itself_fails_at_once() {
