@@ -170,8 +170,13 @@ fn numbers_with_an_exponent_beyond_64_bits_are_refused_where_they_are_read() {
 fn what_follows_a_hash_in_a_projection_is_not_projected() {
     let json = r#"{"a":[{"b":1},{"b":2}]}"#;
     assert_eq!(selected("a[*].{x: b}", json).unwrap(), r#"[{"x":1},{"x":2}]"#);
-    assert_eq!(selected("a[*].{x: b}.x", json), Err(SelectionError::Missing));
-    assert_eq!(selected("a[*].[b].x", json), Err(SelectionError::Missing));
+    for nothing in ["a[*].{x: b}.x", "a[*].[b].x", "a[].{x: b}.x", "a[?b].{x: b}.x", "(a[*].c).x"] {
+        let error = Expression::compile(nothing).unwrap_err();
+        assert_eq!(nothing.get(error.offset()..), Some(".x"), "{error}");
+        assert!(error.reason().contains("write `| [*].x`"), "{error}");
+    }
+    assert!(Expression::compile("a[*].c.x").is_ok());
+    assert!(Expression::compile("*.c.x").is_ok());
     assert_eq!(selected("a[*].{x: b} | [*].x", json).unwrap(), "[1,2]");
 }
 

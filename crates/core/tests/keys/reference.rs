@@ -36,13 +36,15 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 /// What we refuse when a function starts, and the reference where it is met, or not at all.
-const AT_START: [&str; 9] = [
+const AT_START: [&str; 10] = [
     "the step of a slice cannot be 0",
     "argument(s), not",
     "there is no function",
     "takes an expression reference",
     "is no value",
     "two parts are named",
+    // A member of a list is nothing to it, whatever the data.
+    "is a list, which has no member",
     "a number that a double cannot hold",
     // It reads literals that are no JSON as text.
     "not valid JSON",

@@ -43,6 +43,11 @@ const OWN: &str = "one of your own is added with `.functions(..)`";
 const NO_VALUE: &str = "an expression reference (`&name`) is no value; \
                         `map`, `sort_by`, `max_by` and `min_by` take one";
 
+/// Whether it is a list whatever the data, if it is anything.
+const fn is_projection(node: &Node) -> bool {
+    matches!(node, Node::Each(..) | Node::Values { .. } | Node::Filter { .. })
+}
+
 fn boxed(node: Node) -> Box<Node> {
     Box::new(node)
 }
@@ -145,6 +150,13 @@ impl Parser<'_> {
             }
             Token::Sign('.') => {
                 let right = self.after_dot(power)?;
+                if let (true, true, Node::Field { name, .. }) =
+                    (self.is_standard(), is_projection(&left), &right)
+                {
+                    let name = name.shown();
+                    let reason = "what stands before it is a list, which has no member";
+                    return Err((offset, format!("{reason} `{name}`; write `| [*].{name}`")));
+                }
                 Node::Then(boxed(left), boxed(right))
             }
             Token::Sign('|') => Node::Then(boxed(left), boxed(self.expression(power)?)),
