@@ -236,6 +236,20 @@ pub enum ConfigError {
         /// Which of its expressions.
         what: &'static str,
     },
+    /// A setting of the layer for HTTP requests that changes nothing, or switches the layer off.
+    #[error(
+        "the HTTP layer of operation `{operation}` has `.{setting}(..)` without effect: {why}; {remedy}"
+    )]
+    HttpLayer {
+        /// The operation.
+        operation: Arc<str>,
+        /// The setting of the layer.
+        setting: &'static str,
+        /// Why it has no effect.
+        why: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// Functions for expressions that nothing calls.
     #[error(
         "operation `{operation}` has `.functions(..)` without effect: {why}; \

@@ -104,7 +104,8 @@ impl<'a> Inspection<'a> {
     /// The HTTP request that an event holds, if it does.
     fn request(&self, event: &str, operation: &Operation) -> Result<Option<Record>, InspectError> {
         let layer = Idempotency::new(MemoryStore::new()).http(operation)?;
-        let layer = layer.header(self.arguments.header.clone());
+        // An operation that takes its key from the body looks at no header.
+        let layer = layer.clone().header(self.arguments.header.clone()).unwrap_or(layer);
         let shared = self.arguments.all_callers_are_one;
         let layer = if shared { layer.all_callers_are_one() } else { layer };
         // Where `lambda_http` panics, that is told as what it is, and not in its words.

@@ -104,13 +104,29 @@ impl HttpLayer {
     }
 
     /// Takes the key from another header.
-    pub fn header(self, name: HeaderName) -> Self {
-        self.with(|settings| settings.header = name)
+    ///
+    /// # Errors
+    /// The operation takes its key from the body, by `Operation::key(..)` or a dialect: no header is looked
+    /// at.
+    pub fn header(self, name: HeaderName) -> Result<Self, ConfigError> {
+        if self.0.operation.names_key() {
+            let why = "the operation takes its key from the body";
+            return Err(self.useless("header", why, "remove it, or the operation's `.key(..)`"));
+        }
+        Ok(self.with(|settings| settings.header = name))
     }
 
     /// The methods that are deduplicated. Default: `POST` and `PATCH`.
-    pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        self.with(|settings| settings.methods = methods.into_iter().collect())
+    ///
+    /// # Errors
+    /// There are none, so that every request would pass by.
+    pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Result<Self, ConfigError> {
+        let methods: Vec<Method> = methods.into_iter().collect();
+        if methods.is_empty() {
+            let why = "it names no method, and every request would pass by";
+            return Err(self.useless("methods", why, "name one, or leave the layer out"));
+        }
+        Ok(self.with(|settings| settings.methods = methods))
     }
 
     /// Which responses answer later requests; the others release their key. Default: all but those
@@ -212,6 +228,16 @@ impl HttpLayer {
         amends: impl Fn(&HeaderMap, &mut Response<Body>) + Send + Sync + 'static,
     ) -> Self {
         self.with(|settings| settings.amends = Some(Arc::new(amends)))
+    }
+
+    fn useless(
+        &self,
+        setting: &'static str,
+        why: &'static str,
+        remedy: &'static str,
+    ) -> ConfigError {
+        let operation = Arc::clone(&self.0.operation.name);
+        ConfigError::HttpLayer { operation, setting, why, remedy }
     }
 
     fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {

@@ -106,7 +106,7 @@ fn a_request_whose_caller_is_not_known_says_what_to_do() {
 
 #[test]
 fn the_layer_is_asked_with_its_own_settings() {
-    let layer = World::new().layer(&charges()).header(HeaderName::from_static("x-key"));
+    let layer = World::new().layer(&charges()).header(HeaderName::from_static("x-key")).unwrap();
     let mut asked = event("POST", None, "");
     asked["headers"]["x-key"] = "k-1".into();
     let record = layer.inspect(&asked.to_string(), &Context::default()).unwrap().unwrap();

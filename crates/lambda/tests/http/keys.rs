@@ -108,7 +108,7 @@ async fn a_key_can_be_left_out_where_the_user_says_so() {
 #[tokio::test]
 async fn the_key_can_be_in_another_header() {
     let world = World::new();
-    let layer = world.layer(&charges()).header(HeaderName::from_static("x-request-id"));
+    let layer = world.layer(&charges()).header(HeaderName::from_static("x-request-id")).unwrap();
     let asked = || {
         let mut request = request(Method::POST, "/charges", None, "");
         request.headers_mut().insert("x-request-id", "r-1".parse().unwrap());
@@ -117,6 +117,16 @@ async fn the_key_can_be_in_another_header() {
     world.answer(&layer, asked()).await;
     assert!(world.answer(&layer, asked()).await.replayed);
     assert_eq!(world.answer(&layer, post("k-1", "")).await.status, 400);
+}
+
+#[test]
+fn settings_of_the_layer_that_have_no_effect_are_refused() {
+    let world = World::new();
+    let in_body = world.layer(&charges().key("payment.id"));
+    let error = in_body.header(HeaderName::from_static("x-request-id")).unwrap_err();
+    assert!(error.to_string().contains("`.header(..)`"), "{error}");
+    let error = world.layer(&charges()).methods([]).unwrap_err();
+    assert!(error.to_string().contains("`.methods(..)`"), "{error}");
 }
 
 #[tokio::test]

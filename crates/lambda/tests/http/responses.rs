@@ -222,7 +222,7 @@ async fn methods_that_are_idempotent_by_themselves_pass_by() {
         }
     }
     assert_eq!((world.calls(), world.store.write_calls()), (8, 0));
-    let layer = layer.methods([Method::PUT]);
+    let layer = layer.methods([Method::PUT]).unwrap();
     world.answer(&layer, request(Method::PUT, "/charges", Some("k-1"), "")).await;
     let again = world.answer(&layer, request(Method::PUT, "/charges", Some("k-1"), "")).await;
     assert!(again.replayed);
