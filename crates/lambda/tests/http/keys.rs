@@ -63,7 +63,7 @@ fn a_setting_without_an_effect_is_refused() {
         charges().retain(Duration::from_hours(1)).on_conflict(Conflict::Skip),
         charges().fingerprint("amount").max_failures(2).on_missing_key(MissingKey::RunUnprotected),
     ] {
-        let _ = idempotency.http(&operation).unwrap();
+        let _ = Idempotency::new(MemoryStore::new()).http(&operation).unwrap();
     }
 }
 

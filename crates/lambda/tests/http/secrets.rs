@@ -1,7 +1,7 @@
 //! No log line holds anything of a request, its key or its response.
 
 use lambda_http::http::Method;
-use lambda_idempotency::{Idempotency, StoreErrorKind, TracingObserver};
+use lambda_idempotency::{StoreErrorKind, TracingObserver};
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
 use crate::{
@@ -14,12 +14,10 @@ const SECRET: &str = "s3cr3t";
 #[tokio::test]
 async fn requests_in_every_state() {
     let (world, captured) = (World::new(), Captured::default());
-    let idempotency = Idempotency::new(world.store.clone())
-        .with_clock(world.clock.clone())
-        .with_observer(TracingObserver::new());
     let guard = captured.start();
     let bodies = ["", "422 ", "500 ", "burn ", "huge ", "sleep "];
     for operation in [charges(), charges().fingerprint("body")] {
+        let idempotency = world.idempotency().with_observer(TracingObserver::new());
         let layer = idempotency.http(&operation).unwrap();
         let send = async |request| {
             if let Err(error) = world.send(&layer, request).await {
