@@ -107,7 +107,8 @@ pub enum ConfigError {
     /// Two sources of an operation make their keys in different ways, so that they never agree.
     #[error(
         "operation `{operation}` makes other keys for {source_name} than for its first source: they \
-         differ in `.{setting}(..)`; set it on the operation itself, for all of its sources"
+         differ in `.{setting}(..)`; give both the same (of keys: as many parts, put together alike), or \
+         set it on the operation itself, for all of its sources"
     )]
     SourceKeys {
         /// The operation.

@@ -15,7 +15,7 @@ use super::{
         functions::Sorted,
         parser, value,
     },
-    parts::{self, Optional},
+    parts::{self, Optional, Shape},
     reach,
     reads::Looks,
     signs, warning,
@@ -136,6 +136,20 @@ impl Expression {
     #[must_use]
     pub fn parts(&self) -> Vec<String> {
         parts::names(&self.node)
+    }
+
+    /// How its parts are put together. The keys of two expressions agree only if their shapes do; one
+    /// that selects a list which stands in the data counts as [`Shape::Value`].
+    ///
+    /// ```
+    /// # use lambda_idempotency_core::key::{Expression, Shape};
+    /// let shape = |text: &str| Expression::compile(text).unwrap().shape();
+    /// assert_eq!(shape("[tenant, order.id]"), Shape::List(2));
+    /// assert_eq!(shape("order.id"), Shape::Value);
+    /// ```
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        Shape::of(&self.node)
     }
 
     /// Whether it selects the same from every record that it selects anything from: `'orderId'` is a text,

@@ -52,6 +52,7 @@ pub use functions::Functions;
 pub use hash::{Digest, Form, Scope, is_operation_name};
 pub use invalid::ExpressionError;
 
+pub use parts::Shape;
 pub use path::{KeyPath, View, payload, record};
 pub use reads::Reads;
 pub use secret::{Secret, SecretError};

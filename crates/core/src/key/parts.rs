@@ -61,6 +61,30 @@ pub(super) fn names(node: &Node) -> Vec<String> {
     }
 }
 
+/// How the parts of a key are put together. Keys of two shapes are never the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shape {
+    /// One value, as it is selected: `order.id`.
+    Value,
+    /// A list of so many parts: `[tenant, order.id]`.
+    List(usize),
+    /// Parts by their names: `{tenant: account, id: order.id}`.
+    Named(BTreeSet<String>),
+}
+
+impl Shape {
+    pub(super) fn of(node: &Node) -> Self {
+        match list(node) {
+            Some(Node::Hash(parts)) => {
+                Self::Named(parts.iter().map(|(name, _)| name.shown()).collect())
+            }
+            Some(Node::List(parts)) => Self::List(parts.len()),
+            _ => Self::Value,
+        }
+    }
+}
+
 /// The list of parts that an expression's value is, if it is one whatever the data.
 pub(super) fn list(node: &Node) -> Option<&Node> {
     match node {

@@ -7,12 +7,13 @@ use lambda_idempotency_core::key::{
     dialect::{Dialect, Library},
 };
 
-use super::Operation;
+use super::{Operation, Prepared};
 use crate::error::ConfigError;
 
 impl Operation {
     /// Refuses an operation as two of its sources have it, if their keys can never agree. *Where*
-    /// a key is may differ from source to source; what it is made of may not.
+    /// a key is may differ from source to source; what it is made of, and how its parts are put
+    /// together (`id`, `[id]`, `{order: id}`), may not.
     pub(crate) fn agree(pair: [(&'static str, &Self); 2]) -> Result<(), ConfigError> {
         let [(_, first), (source_name, second)] = pair;
         let operation = || Arc::clone(&first.name);
@@ -39,6 +40,7 @@ impl Operation {
         // The paths of optional parts may differ as the expressions do.
         let optional = |one: &Self| one.keys.optional.iter().collect::<BTreeSet<_>>().len();
         let spoken = |one: &Self| one.dialect.as_ref().map(probe_dialect);
+        let shape = |one: &Prepared| one.key.as_ref().map(|path| path.expression.shape());
         Ok(if spoken(self) != spoken(other) {
             Some("dialect")
         } else if discriminant(&mine.form) != discriminant(&theirs.form) {
@@ -46,6 +48,8 @@ impl Operation {
             Some(if secret { "key_secret" } else { "readable_keys" })
         } else if probe(&mine.form) != probe(&theirs.form) {
             Some("key_secret")
+        } else if shape(&mine) != shape(&theirs) {
+            Some("key")
         } else if optional(self) != optional(other) {
             Some("optional")
         } else {

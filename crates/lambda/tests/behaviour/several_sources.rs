@@ -109,6 +109,9 @@ fn sources_whose_keys_never_agree_are_refused() {
             "key_secret",
         ),
         (refused(parts(), Sources::new().sqs(|p| p).sns(|p| p.optional(["coupon"]))), "optional"),
+        (refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key("[id]"))), "key"),
+        (refused(parts(), Sources::new().sqs(|p| p).sns(|p| p.key("[id]"))), "key"),
+        (refused(parts(), Sources::new().sqs(|p| p).sns(|p| p.key("{id: id, c: coupon}"))), "key"),
         (
             refused(
                 place(),
