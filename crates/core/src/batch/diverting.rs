@@ -52,7 +52,7 @@ impl Drive<'_> {
         let fence = entry.final_fence.or(entry.held.as_ref().map(|held| held.record.fence));
         let outage = entry.outage.clone();
         let aside = divert(why.reason.clone(), fence);
-        entry.why = Some(why);
+        entry.why = Some(Box::new(why));
         let mut aside = Entry::new(Delivery {
             record: entry.record.clone(),
             group: None,

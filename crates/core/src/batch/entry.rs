@@ -33,10 +33,11 @@ pub(super) struct Entry<'a> {
     /// The fence of the final record of its key that stands in its way: a permanent failure, or the
     /// outcome of another payload. `None` if its own claim failed permanently, or it had none.
     pub(super) final_fence: Option<u64>,
-    /// Why it is put aside, from when that begins.
-    pub(super) why: Option<Why>,
+    /// Why it is put aside, from when that begins. In a box, as what follows, since few records have it
+    /// and an event can hold very many.
+    pub(super) why: Option<Box<Why>>,
     /// Why the store does not know that it was put aside.
-    pub(super) unrecorded: Option<StoreError>,
+    pub(super) unrecorded: Option<Box<StoreError>>,
     /// Whether its job puts a record aside.
     pub(super) is_aside: bool,
     /// The record that this entry puts aside, if that one has an entry of its own.
@@ -48,9 +49,9 @@ pub(super) struct Entry<'a> {
     pub(super) lead: Option<Lead>,
     pub(super) held: Option<Arc<Held>>,
     /// Why it runs without a claim.
-    pub(super) outage: Option<StoreError>,
+    pub(super) outage: Option<Box<StoreError>>,
     /// Known, but its turn in the group has not come.
-    pub(super) preset: Option<Outcome>,
+    pub(super) preset: Option<Box<Outcome>>,
     pub(super) outcome: Option<Outcome>,
     pub(super) ran_for: Option<Duration>,
     pub(super) busy_since: Option<Timestamp>,

@@ -57,7 +57,7 @@ impl Drive<'_> {
             Claimed::Unavailable(error) if self.runs_without(&error) => {
                 let entry = self.entry(at);
                 entry.intake = Intake::Unprotected;
-                entry.outage = Some(error);
+                entry.outage = Some(Box::new(error));
                 self.ready.push_back(at);
             }
             Claimed::Unavailable(error) => self.finish(at, Outcome::Unavailable(error)),

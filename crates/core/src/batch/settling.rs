@@ -57,7 +57,10 @@ impl Drive<'_> {
                             self.entry(at).unrecorded = outage;
                             diverted
                         }
-                        done => Outcome::Unprotected { outcome: done.value().cloned(), outage },
+                        done => {
+                            let outcome = done.value().cloned();
+                            Outcome::Unprotected { outcome, outage: outage.map(|error| *error) }
+                        }
                     };
                     self.finish(at, outcome);
                 }
@@ -204,7 +207,7 @@ impl Drive<'_> {
             Outcome::Executed { outcome, .. } => Outcome::CompletionLost { outcome, error },
             // The sink has it: to return it would only put it aside again.
             diverted @ Outcome::Diverted(_) => {
-                self.entry(settle.at).unrecorded = Some(error);
+                self.entry(settle.at).unrecorded = Some(Box::new(error));
                 diverted
             }
             Outcome::Failed { failure, failures, .. } => {

@@ -30,7 +30,7 @@ impl Drive<'_> {
             return None;
         }
         if let Some(known) = entry.preset.take() {
-            return Some(known);
+            return Some(*known);
         }
         match &entry.intake {
             Intake::Skip => return Some(Outcome::Skipped),
@@ -108,7 +108,7 @@ impl Drive<'_> {
         }
         for copy in &copies {
             self.plan.leave_key(*copy);
-            self.entry(*copy).preset = Some(shared.clone());
+            self.entry(*copy).preset = Some(Box::new(shared.clone()));
         }
         copies
     }
@@ -117,7 +117,7 @@ impl Drive<'_> {
     fn report(&self, entry: &Entry<'_>, outcome: &Outcome) {
         let mut report = Report::new(self.operation, &entry.record, entry.key.as_ref(), outcome);
         report.ran_for = entry.ran_for;
-        report.unrecorded = entry.unrecorded.as_ref();
+        report.unrecorded = entry.unrecorded.as_deref();
         if let Some(why) = &entry.why {
             report.aside = Some(&why.reason);
             report.failure = why.failure.as_ref();
