@@ -67,7 +67,8 @@ impl Operation {
     /// is done, possibly twice. Another record with the key of a permanent failure, or the same record
     /// with another payload, is put aside as well; a copy with the same payload in the same batch is not.
     /// What failed without a claim (it has no key, or the store was out of reach, and you said to run it
-    /// all the same) is put aside at each delivery that fails.
+    /// all the same) is put aside at each delivery that fails permanently. Its failures are not counted:
+    /// more than one allowed failure, or a timeout, never makes them permanent.
     ///
     /// The outcome is [`Outcome::Diverted`](crate::Outcome::Diverted), and its line in the log a
     /// warning that says why, or an error if it could not be recorded. The permanent failure stays

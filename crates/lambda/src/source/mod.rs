@@ -172,9 +172,10 @@ impl<'e> Record<'e> {
     }
 
     /// What the record says, whether it can be read or not; the same at each delivery. The whole record
-    /// is not: receipt handles and counts differ.
+    /// is not: receipt handles and counts differ. It is taken only where there is nothing else, since to
+    /// put a record aside twice is better than to take it for another.
     pub(crate) fn content(&self) -> &str {
-        self.body.as_deref().or(self.payload.as_deref().ok()).unwrap_or_default()
+        self.body.as_deref().or(self.payload.as_deref().ok()).unwrap_or(&self.raw)
     }
 }
 

@@ -77,11 +77,14 @@ fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
 /// payload holds all that are inside, and would be copied for each of them.
 fn inside<'e>(outer: &Record<'e>, envelope: Envelope, inner: Record<'_>) -> Record<'e> {
     let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+    // Where there is no payload, what is inside stands for it: without the outer record, which differs
+    // from delivery to delivery.
+    let body = inner.payload.is_err().then(|| owned(inner.raw));
     Record {
         id: outer.id.clone(),
         raw: outer.raw.clone(),
         payload: inner.payload.map(owned),
-        body: None,
+        body,
         identity: inner.identity.map(|parts| parts.into_iter().map(owned).collect()),
         group: outer.group.clone(),
         receives: outer.receives,

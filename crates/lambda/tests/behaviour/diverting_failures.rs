@@ -310,6 +310,23 @@ async fn bad_envelopes_with_one_id_of_the_producers_are_all_put_aside() {
     all_are_put_aside(enveloped, as_bytes([order(1), order(2)])).await;
 }
 
+/// Whoever passes notifications on may give one id to two, and write a message that is not a text.
+#[tokio::test]
+async fn notifications_without_a_payload_that_share_an_id_are_all_put_aside() {
+    let (world, aside) = (World::new(), Aside::default());
+    let operation = index(&aside).envelope(lambda_idempotency::Envelope::Sns);
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let passed_on = |amount: u32| {
+        let message = json!({ "id": "a", "amount": amount });
+        json!({ "TopicArn": "t", "MessageId": "n-1", "Message": message }).to_string()
+    };
+    for (message, amount) in [("m-1", 1), ("m-2", 2), ("m-1", 1)] {
+        let event = batch([with_body(message, &passed_on(amount))]);
+        assert!(world.returned(&function, &event).await.is_empty());
+    }
+    assert_eq!(aside.records().len(), 2, "{:?}", aside.records());
+}
+
 /// An archive replays an event with its id.
 #[tokio::test]
 async fn what_is_replayed_after_its_item_was_deleted_and_fails_again_is_put_aside_again() {
