@@ -136,7 +136,7 @@ impl Callers {
 /// if anyone: two credentials are two callers.
 fn known(request: &Request) -> Result<Caller, Unknown> {
     let vouched = match request.request_context_ref() {
-        Some(RequestContext::ApiGatewayV1(v1)) => rest(v1)?,
+        Some(RequestContext::ApiGatewayV1(v1)) => older(v1, request)?,
         Some(RequestContext::ApiGatewayV2(v2)) => match &v2.authorizer {
             Some(authorizer) => http(authorizer, request)?,
             None => Vouched::ForNothing,
@@ -161,7 +161,7 @@ enum Vouched {
 }
 
 /// A REST API, or an HTTP API that sends the older form.
-fn rest(context: &ApiGatewayProxyRequestContext) -> Result<Vouched, Unknown> {
+fn older(context: &ApiGatewayProxyRequestContext, request: &Request) -> Result<Vouched, Unknown> {
     let identity = &context.identity;
     if let Some(id) = filled(identity.cognito_identity_id.as_deref()) {
         return Ok(Vouched::For(named("cognito", id)));
@@ -173,11 +173,23 @@ fn rest(context: &ApiGatewayProxyRequestContext) -> Result<Vouched, Unknown> {
         return Ok(Vouched::For(caller));
     }
     if let Some(arn) = filled(identity.user_arn.as_deref()) {
+        // Edge-optimized REST APIs have a distribution of AWS's own in front, which adds the header and
+        // passes the client's signature on.
+        if !is_rest(context) {
+            not_for_viewers(request)?;
+        }
         return iam(arn).map(Vouched::For);
     }
     // A context in which everything is `null` is what an API without an authorizer sends.
     let vouched = fields.values().any(|field| !field.is_null());
     Ok(if vouched { Vouched::ForSomebody } else { Vouched::ForNothing })
+}
+
+/// Whether it is a REST API, whose resources have ids of letters and digits. In their place HTTP APIs put
+/// the key of the route (`POST /charges`, `$default`) or nothing.
+fn is_rest(context: &ApiGatewayProxyRequestContext) -> bool {
+    let id = filled(context.resource_id.as_deref());
+    id.is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 /// An HTTP API or a function URL.
@@ -209,13 +221,14 @@ fn signed(
     if let Some(id) = cognito.and_then(|cognito| filled(cognito.identity_id.as_deref())) {
         return Ok(named("cognito", id));
     }
-    // Behind a distribution the signature is that of the distribution or of a function at its edge, as
-    // good as always. REST APIs are not asked: those that are edge-optimized have a distribution of AWS's
-    // own in front, which passes the client's signature on.
-    if request.headers().contains_key(CLOUDFRONT) {
-        return Err(Unknown::Distribution);
-    }
+    not_for_viewers(request)?;
     self::iam(iam.user_arn.as_deref().unwrap_or_default())
+}
+
+/// Refuses what came through a distribution: the signature is that of the distribution or of a function at
+/// its edge, as good as always.
+fn not_for_viewers(request: &Request) -> Result<(), Unknown> {
+    if request.headers().contains_key(CLOUDFRONT) { Err(Unknown::Distribution) } else { Ok(()) }
 }
 
 /// The session name that every user of an identity pool has.

@@ -79,6 +79,8 @@ struct Settings {
     methods: Vec<Method>,
     keeps: Arc<Keeps>,
     callers: Callers,
+    /// Whether each path has keys of its own.
+    by_path: bool,
     amends: Option<Arc<Amends>>,
 }
 
@@ -99,6 +101,7 @@ impl HttpLayer {
             methods: vec![Method::POST, Method::PATCH],
             keeps: Arc::new(kept::comes_of_the_work),
             callers: Callers::Known,
+            by_path: false,
             amends: None,
         })))
     }
@@ -114,6 +117,43 @@ impl HttpLayer {
             return Err(self.useless("header", why, "remove it, or the operation's `.key(..)`"));
         }
         Ok(self.with(|settings| settings.header = name))
+    }
+
+    /// Gives each path keys of its own, for keys from the body that mean something in their path only: the
+    /// `sku` in `POST /carts/1/items` and in `POST /carts/2/items`. Default: a key that comes with another
+    /// path is answered with a 422.
+    ///
+    /// The path is that which the client sent, with the stage or the base path of a custom domain if it had
+    /// one; which route it takes does not count. **A client that sends its second attempt by another path
+    /// to the same work has it done again**, as by a custom domain's base path after the API's own stage.
+    /// Say it from the start: keys of before are not found afterwards.
+    ///
+    /// ```
+    /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
+    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// let items = Operation::new("items").key("sku");
+    /// let items = idempotency.http(&items)?.one_key_for_each_path()?;
+    /// # let _ = items;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The operation does not take its key from the body by `Operation::key(..)`: a client that chooses its
+    /// keys chooses another for another path, and keys of a dialect have no place for one.
+    pub fn one_key_for_each_path(self) -> Result<Self, ConfigError> {
+        let (why, remedy) = if self.0.operation.spoken.is_some() {
+            ("keys of a dialect have no place for a path", "remove it, or the dialect")
+        } else if !self.0.operation.names_key() {
+            (
+                "clients choose the keys in the header, and choose another for another path",
+                "remove it, or take the key from the body with the operation's `.key(..)`",
+            )
+        } else {
+            return Ok(self.with(|settings| settings.by_path = true));
+        };
+        Err(self.useless("one_key_for_each_path", why, remedy))
     }
 
     /// The methods that are deduplicated. Default: `POST` and `PATCH`.

@@ -10,15 +10,27 @@ use super::multipart;
 
 /// For whom a key counts: tenant and caller. Not for which route: what a front door calls a route changes
 /// with its configuration, and a second attempt by another way would be another payment. A key that comes
-/// with another path is refused, since [`target`] differs.
-pub(super) fn scope(request: &Request, caller: Option<&str>) -> String {
+/// with another path is refused, since [`target`] differs; unless the function says that each path has
+/// keys of its own.
+pub(super) fn scope(request: &Request, caller: Option<&str>, by_path: bool) -> String {
     let mut scope = Digest::new(b"lambda-idempotency http scope 2");
     let tenant = request.lambda_context_ref().and_then(|context| context.tenant_id.as_deref());
     for part in [tenant, caller] {
         scope.part(if part.is_some() { b"1" } else { b"0" });
         scope.part(part.unwrap_or_default().as_bytes());
     }
+    if by_path {
+        scope.part(path(request).as_bytes());
+    }
     scope.hex()
+}
+
+/// The path that the client sent. Where the event does not have it, without the stage: keys that are the
+/// same then, and should not be, are refused for their [`target`].
+fn path(request: &Request) -> &str {
+    let (sent, _) = sent(request);
+    let raw = Some(request.raw_http_path()).filter(|path| !path.is_empty());
+    sent.or(raw).unwrap_or_else(|| request.uri().path())
 }
 
 /// What a request asks for. It is compared whatever else is.
@@ -41,12 +53,18 @@ pub(super) fn target(request: &Request, form: &Form) -> String {
 /// domain. Where the event does not have it, the stage, which may have been cut off. A custom domain that
 /// is switched to another stage is the same place to the client.
 fn place(request: &Request) -> &str {
+    let (path, stage) = sent(request);
+    path.or(stage).unwrap_or_default()
+}
+
+/// Path and stage, as an event of API Gateway has them.
+fn sent(request: &Request) -> (Option<&str>, Option<&str>) {
     let (path, stage) = match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV1(v1)) => (v1.path.as_deref(), v1.stage.as_deref()),
         Some(RequestContext::ApiGatewayV2(v2)) => (v2.http.path.as_deref(), v2.stage.as_deref()),
         _ => (None, None),
     };
-    path.filter(|path| !path.is_empty()).or(stage).unwrap_or_default()
+    (path.filter(|path| !path.is_empty()), stage)
 }
 
 /// The fingerprint of a request whose whole body counts.

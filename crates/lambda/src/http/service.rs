@@ -197,7 +197,7 @@ impl Settings {
         };
         let cookies = self.cookies(caller.as_ref());
         let caller = caller.as_ref().map(|caller| &*caller.name);
-        let scope = sameness::scope(request, caller);
+        let scope = sameness::scope(request, caller, self.by_path);
         let context = request.lambda_context_ref();
         let id = context.map_or("", |context| context.request_id.as_str());
         Ok(Asked { id: RecordId::new("http", id), key, scope, fingerprint, cookies })

@@ -144,6 +144,25 @@ async fn viewers_behind_cloudfront_are_refused_until_the_function_tells_them_apa
     assert!(!shares_by(&layer, &world, ann, bob).await);
 }
 
+/// HTTP APIs put a route where REST APIs have the id of a resource. An edge-optimized REST API has a
+/// distribution of AWS's own in front, which leaves the client's signature as it is.
+#[tokio::test]
+async fn viewers_of_an_http_api_in_format_1_0_are_refused_and_clients_of_rest_apis_are_not() {
+    let by = |resource: Option<&str>, session: &str| {
+        let role = "arn:aws:sts::111122223333:assumed-role/edge";
+        let mut context = ApiGatewayProxyRequestContext::default();
+        context.resource_id = resource.map(str::to_owned);
+        context.identity.user_arn = Some(format!("{role}/{session}"));
+        let mut request = bare().with_request_context(RequestContext::ApiGatewayV1(context));
+        request.headers_mut().insert("x-amz-cf-id", "a==".parse().unwrap());
+        request
+    };
+    for resource in [None, Some(""), Some("$default"), Some("POST /charges"), Some("ANY /{a+}")] {
+        assert_eq!(refused(by(resource, "sign")).await, 500, "{resource:?}");
+    }
+    assert!(shares(by(Some("roq9wj"), "task-1"), by(Some("roq9wj"), "task-2")).await);
+}
+
 #[tokio::test]
 async fn sessions_of_a_role_that_are_named_after_people_are_refused() {
     let person = "arn:aws:sts::111122223333:assumed-role/AppUsers/ann@example.com";

@@ -8,6 +8,7 @@ use lambda_http::{
     request::LambdaRequest,
     tower::{Layer as _, ServiceExt as _, service_fn},
 };
+use lambda_idempotency::http::HttpLayer;
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
 
@@ -15,12 +16,16 @@ use crate::support::{World, charges};
 
 /// Sends an event the way Lambda does, and returns what Lambda would get.
 async fn invoke(world: &World, event: &Value) -> Value {
+    invoke_by(&world.layer(&charges()), world, event).await
+}
+
+async fn invoke_by(layer: &HttpLayer, world: &World, event: &Value) -> Value {
     let request: LambdaRequest = serde_json::from_value(event.clone()).unwrap();
     let handler = {
         let world = world.clone();
         service_fn(move |request| world.handle(request))
     };
-    let service = world.layer(&charges()).layer(handler);
+    let service = layer.layer(handler);
     let event = LambdaEvent::new(request, Context::default());
     serde_json::to_value(Adapter::from(service).oneshot(event).await.unwrap()).unwrap()
 }
@@ -240,23 +245,88 @@ async fn a_route_that_is_added_between_attempts_does_not_make_another_request() 
     assert_eq!(second_by(&by("POST /charges"), &by("POST /{any+}")).await, 201);
 }
 
-#[tokio::test]
-async fn another_payload_format_does_not_make_another_request() {
-    let newer = with_key(version_2("api.example.com", "POST /charges"));
-    let headers = newer["headers"].clone();
-    let older = json!({
+/// The same request in the older format.
+fn version_1(newer: &Value) -> Value {
+    json!({
         "version": "1.0", "resource": "/charges", "path": "/charges", "httpMethod": "POST",
-        "headers": headers, "multiValueHeaders": {}, "queryStringParameters": null,
+        "headers": newer["headers"], "multiValueHeaders": {}, "queryStringParameters": null,
         "multiValueQueryStringParameters": null, "pathParameters": null, "stageVariables": null,
         "requestContext": {
             "accountId": "111122223333", "apiId": "api", "domainName": "api.example.com",
             "requestId": "r-1", "stage": "$default", "path": "/charges", "httpMethod": "POST",
             "resourcePath": "/charges", "resourceId": "POST /charges", "identity": {},
         },
-        "body": "RVVSIDUuMDA=", "isBase64Encoded": true,
-    });
+        "body": newer["body"], "isBase64Encoded": newer["isBase64Encoded"],
+    })
+}
+
+#[tokio::test]
+async fn another_payload_format_does_not_make_another_request() {
+    let newer = with_key(version_2("api.example.com", "POST /charges"));
+    let older = version_1(&newer);
     assert_eq!(second_by(&older, &newer).await, 201);
     assert_eq!(second_by(&newer, &older).await, 201);
+}
+
+#[tokio::test]
+async fn a_path_with_keys_of_its_own_is_the_same_by_another_route_or_payload_format() {
+    let by = |route| {
+        let mut event = version_2("api.example.com", route);
+        event["headers"]["authorization"] = json!("Bearer ann");
+        event["body"] = json!(r#"{"id":"p-1"}"#);
+        event["isBase64Encoded"] = json!(false);
+        event
+    };
+    let first = by("$default");
+    for second in [by("POST /charges"), by("POST /{any+}"), version_1(&first)] {
+        let world = World::new();
+        let layer = world.layer(&charges().key("id")).one_key_for_each_path().unwrap();
+        invoke_by(&layer, &world, &first).await;
+        let again = invoke_by(&layer, &world, &second).await;
+        assert_eq!((&again["statusCode"], world.calls()), (&json!(201), 1), "{second}");
+    }
+}
+
+/// No API Gateway is in front, whose routes could be operations of their own.
+#[tokio::test]
+async fn each_path_of_a_load_balancer_or_a_function_url_can_have_keys_of_its_own() {
+    let balanced = |path: &str| {
+        json!({
+            "path": path, "httpMethod": "POST", "isBase64Encoded": false, "body": r#"{"sku":"s-1"}"#,
+            "requestContext": { "elb": { "targetGroupArn": "arn:aws:elasticloadbalancing:a" } },
+            "headers": { "host": "lb.example.com", "authorization": "Bearer ann" },
+            "queryStringParameters": {},
+        })
+    };
+    let called = |path: &str| {
+        let mut event = version_2("abc.lambda-url.eu-west-1.on.aws", "$default");
+        event["headers"]["authorization"] = json!("Bearer ann");
+        event["body"] = json!(r#"{"sku":"s-1"}"#);
+        event["isBase64Encoded"] = json!(false);
+        event["rawPath"] = json!(path);
+        event["requestContext"]["http"]["path"] = json!(path);
+        event
+    };
+    let ways: [&dyn Fn(&str) -> Value; 2] = [&balanced, &called];
+    for send in ways {
+        let carts = ["/carts/1/items", "/carts/2/items"];
+        let world = World::new();
+        let one_for_all = world.layer(&charges().key("sku"));
+        let told = [
+            invoke_by(&one_for_all, &world, &send(carts[0])).await,
+            invoke_by(&one_for_all, &world, &send(carts[1])).await,
+        ];
+        assert_eq!(told.map(|answer| answer["statusCode"].clone()), [201, 422]);
+        let world = World::new();
+        let layer = world.layer(&charges().key("sku")).one_key_for_each_path().unwrap();
+        for attempt in 0..2 {
+            for (cart, charge) in carts.iter().zip(["charge 1", "charge 2"]) {
+                let answer = invoke_by(&layer, &world, &send(cart)).await;
+                assert_eq!(answer["body"], charge, "{cart}, attempt {attempt}");
+            }
+        }
+        assert_eq!(world.calls(), 2);
+    }
 }
 
 #[tokio::test]

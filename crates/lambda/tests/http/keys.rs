@@ -125,6 +125,11 @@ fn settings_of_the_layer_that_have_no_effect_are_refused() {
     let in_body = world.layer(&charges().key("payment.id"));
     let error = in_body.header(HeaderName::from_static("x-request-id")).unwrap_err();
     assert!(error.to_string().contains("`.header(..)`"), "{error}");
+    let error = world.layer(&charges()).one_key_for_each_path().unwrap_err();
+    assert!(error.to_string().contains("`.one_key_for_each_path(..)`"), "{error}");
+    let dialect = charges().key("id").dialect(Dialect::powertools_python("charge").accept_lossy());
+    let error = world.layer(&dialect).one_key_for_each_path().unwrap_err();
+    assert!(error.to_string().contains("keys of a dialect"), "{error}");
     let error = world.layer(&charges()).methods([]).unwrap_err();
     assert!(error.to_string().contains("`.methods(..)`"), "{error}");
 }

@@ -97,6 +97,33 @@ async fn a_key_that_comes_with_another_method_or_path_is_refused() {
 }
 
 #[tokio::test]
+async fn a_path_with_keys_of_its_own_is_the_same_by_another_stage_and_refuses_other_requests() {
+    let at = |stage: &str, url: &str, body: &str| {
+        let mut context = ApiGatewayProxyRequestContext::default();
+        context.path = Some("/v1/carts/1/items".to_owned());
+        context.stage = Some(stage.to_owned());
+        request(Method::POST, url, None, body)
+            .with_raw_http_path("/v1/carts/1/items")
+            .with_request_context(RequestContext::ApiGatewayV1(context))
+    };
+    let world = World::new();
+    let layer = world.layer(&charges().key("sku")).one_key_for_each_path().unwrap();
+    let [blue, green, elsewhere] = [
+        "https://api.example.com/blue/v1/carts/1/items",
+        "https://api.example.com/green/v1/carts/1/items",
+        "https://other.example.com/blue/v1/carts/1/items",
+    ];
+    let item = r#"{"sku":"s-1"}"#;
+    world.answer(&layer, at("blue", blue, item)).await;
+    assert!(world.answer(&layer, at("green", green, item)).await.replayed);
+    let more = r#"{"sku":"s-1","count":2}"#;
+    for other in [at("blue", blue, more), at("blue", elsewhere, item)] {
+        assert_eq!(world.answer(&layer, other).await.kind(), "mismatch");
+    }
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
 async fn of_the_body_only_what_the_fingerprint_names_is_compared() {
     let amount =
         |amount: u8, sent: u8| post("k-1", &format!(r#"{{"amount":{amount},"sent":{sent}}}"#));
