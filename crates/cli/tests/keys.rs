@@ -341,6 +341,23 @@ fn requests_of_nobody_have_a_key_only_if_all_callers_are_one() {
 }
 
 #[test]
+fn each_path_of_requests_has_a_key_of_its_own_where_the_layer_says_so() {
+    let item = |path: &str| {
+        let mut event = request("k-1", r#"{"sku":"s-1"}"#);
+        event["path"] = json!(path);
+        event
+    };
+    let carts = [item("/carts/1/items"), item("/carts/2/items")];
+    for (more, distinct) in [(&[][..], false), (&["--one-key-for-each-path"][..], true)] {
+        let arguments = [&["{0}", "{1}", "--json", "--key", "sku"][..], more].concat();
+        let told = keys_of("http-paths", &carts, &arguments);
+        let report = told.json();
+        let keys = [0, 1].map(|at| report["records"][at]["key"].as_str().unwrap());
+        assert_eq!(keys[0] != keys[1], distinct, "{more:?}: {}", told.err);
+    }
+}
+
+#[test]
 fn the_invocation_is_given_where_a_key_is_made_of_it() {
     let told = keys(["events/unknown.json"]);
     assert_eq!(told.code, Some(1));

@@ -94,6 +94,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) all_callers_are_one: bool,
 
+    /// Each path of HTTP requests has keys of its own, as with `HttpLayer::one_key_for_each_path`
+    #[arg(long, conflicts_with = "dialect")]
+    pub(crate) one_key_for_each_path: bool,
+
     /// The invocation's request id, which no event holds: the identity of a direct invocation
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     pub(crate) request_id: String,

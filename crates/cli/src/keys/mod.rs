@@ -108,6 +108,10 @@ impl<'a> Inspection<'a> {
         let layer = layer.clone().header(self.arguments.header.clone()).unwrap_or(layer);
         let shared = self.arguments.all_callers_are_one;
         let layer = if shared { layer.all_callers_are_one() } else { layer };
+        let by_path = self.arguments.one_key_for_each_path;
+        // Nor does one whose keys are in the header have others for another path.
+        let each = by_path.then(|| layer.clone().one_key_for_each_path().ok()).flatten();
+        let layer = each.unwrap_or(layer);
         // Where `lambda_http` panics, that is told as what it is, and not in its words.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| ()));
