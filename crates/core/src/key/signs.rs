@@ -57,6 +57,8 @@ mod tests {
     fn compile_and_select(text: String) -> Result<(), String> {
         let work = move || {
             let expression = Expression::compile(&text).map_err(|e| e.to_string())?;
+            let _: (bool, Option<_>) = (expression.is_constant(), expression.few_values());
+            let _: bool = expression.selects("a");
             let list = "[".repeat(120) + "1" + &"]".repeat(120);
             for json in [r#"{"a":{"a":[1]}}"#, &list] {
                 let _: Result<_, SelectionError> =

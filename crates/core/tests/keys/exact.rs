@@ -114,6 +114,11 @@ fn sums_and_averages_are_exact_or_refused() {
     }
     let far = selected("sum(@)", "[1,1e-999999999]").unwrap_err().to_string();
     assert!(far.contains("too far apart"), "{far}");
+    let lists: Vec<_> = [3, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59]
+        .map(|length: usize| format!("[1{}]", ",0".repeat(length - 1)))
+        .into();
+    let fine = selected("sum([*].avg(@))", &format!("[{}]", lists.join(","))).unwrap_err();
+    assert!(fine.to_string().contains("averages"), "{fine}");
 }
 
 /// Averages that do not end as decimals are fractions: equal ones are equal, whatever they are of.

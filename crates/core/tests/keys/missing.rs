@@ -78,6 +78,65 @@ fn parts_may_be_missing_in_conditions_comparisons_and_orders() {
     }
 }
 
+/// `not_null` falls back honestly: lists in arguments that it passes over are not in the key.
+#[test]
+fn parts_may_be_missing_in_arguments_that_not_null_passes_over() {
+    let json = r#"{"orderId":1,"seq":7}"#;
+    for (expression, expected) in [
+        ("not_null(orderId, [tenant, seq])", "1"),
+        ("not_null([tenant, seq] | [0], orderId)", "1"),
+        ("[not_null(orderId, [tenant, seq]), seq]", "[1,7]"),
+        ("not_null(none, orderId, [tenant, seq])", "1"),
+    ] {
+        assert_eq!(selected(expression, json).as_deref(), Ok(expected), "{expression}");
+    }
+    for expression in [
+        "not_null([tenant, seq], orderId)",
+        "not_null(none, [tenant, seq], orderId)",
+        "not_null([tenant, seq] | [1], orderId)",
+        "not_null([tenant, seq] | [0], [tenant, seq] | [1])",
+        "to_string(not_null([tenant, seq] | [0], none))",
+        "[[tenant] | to_string(@), not_null(orderId, [tenant, seq])] | [1]",
+    ] {
+        assert!(is_refused(&selected(expression, json)), "{expression}");
+    }
+}
+
+/// A default is not of the record.
+#[test]
+fn a_default_may_be_empty_where_the_record_has_the_part() {
+    let expression = "merge({note: ''}, @).[id, note]";
+    assert_eq!(selected(expression, r#"{"id":1,"note":"n"}"#).as_deref(), Ok(r#"[1,"n"]"#));
+    assert!(is_refused(&selected(expression, r#"{"id":1}"#)), "the default is selected");
+    for expression in ["[id, '']", "{id: id, note: ''}", "[id, [id, `null`]]"] {
+        assert!(is_refused(&selected(expression, r#"{"id":1}"#)), "{expression}");
+    }
+}
+
+#[test]
+fn a_list_that_is_put_behind_others_may_be_empty() {
+    let json = r#"{"items":[{"id":1}],"extras":[],"none":"","o":{"a":[{"id":2}],"b":[]}}"#;
+    for (expression, expected) in [
+        ("[items, extras][].id", "[1]"),
+        ("[extras, items][] | [0].id", "1"),
+        ("o.[a, b][].id", "[2]"),
+        ("[items, [extras, extras][]][].id", "[1]"),
+    ] {
+        assert_eq!(selected(expression, json).as_deref(), Ok(expected), "{expression}");
+    }
+    for expression in [
+        "[extras, extras][]",
+        "[items, missing][].id",
+        "[items, none][]",
+        "[items, [extras]][]",
+        "[items, extras] | [0]",
+        "[items, extras][0].id",
+        "[[items, extras][], extras] | [0]",
+    ] {
+        assert!(is_refused(&selected(expression, json)), "{expression}");
+    }
+}
+
 fn is_refused(result: &Result<String, SelectionError>) -> bool {
     matches!(
         result,

@@ -24,6 +24,15 @@ pub(in crate::key) struct Decimal {
     divisor: u64,
 }
 
+/// Why there is no exact sum.
+#[derive(Debug)]
+pub(in crate::key) enum NoSum {
+    /// It would have too many places.
+    Places,
+    /// Its divisor would be too large.
+    Divisor,
+}
+
 impl Decimal {
     /// The number that a JSON numeral stands for. An exponent beyond 64 bits counts as the largest:
     /// [it is not exact](Self::has_exact_exponent).
@@ -148,19 +157,20 @@ impl Decimal {
             return Some(towards_zero);
         }
         let one = Self { negative: self.negative, digits: "1".into(), power: 0, divisor: 1 };
-        Self::sum(&[towards_zero, one])
+        Self::sum(&[towards_zero, one]).ok()
     }
 
-    /// The sum; `None` if that would have too many places, or too large a divisor.
-    pub(in crate::key) fn sum(terms: &[Self]) -> Option<Self> {
+    /// The sum.
+    pub(in crate::key) fn sum(terms: &[Self]) -> Result<Self, NoSum> {
         let divisor = terms.iter().try_fold(1_u64, |all, term| {
             (all / common_divisor(all, term.divisor)).checked_mul(term.divisor)
-        })?;
+        });
+        let divisor = divisor.ok_or(NoSum::Divisor)?;
         if divisor == 1 {
-            return Self::sum_of_decimals(terms);
+            return Self::sum_of_decimals(terms).ok_or(NoSum::Places);
         }
         let terms: Vec<_> = terms.iter().map(|term| term.times(divisor / term.divisor)).collect();
-        Some(Self::sum_of_decimals(&terms)?.divided_by(divisor))
+        Ok(Self::sum_of_decimals(&terms).ok_or(NoSum::Places)?.divided_by(divisor))
     }
 
     /// The sum of numbers without a divisor.
@@ -356,7 +366,7 @@ mod tests {
     fn arithmetic_is_exact() {
         let sum = |terms: &[&str]| {
             let terms: Vec<_> = terms.iter().map(|term| Decimal::of(term)).collect();
-            Decimal::sum(&terms).map(|sum| shown(&sum))
+            Decimal::sum(&terms).ok().map(|sum| shown(&sum))
         };
         for (terms, expected) in [
             (&["9007199254740993", "-9007199254740992"][..], "1e0"),

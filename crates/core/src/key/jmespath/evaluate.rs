@@ -126,11 +126,18 @@ pub(in crate::key) struct Absences<'e> {
     is_deciding: Cell<bool>,
     /// The list whose parts are judged when it has been selected.
     except: Option<&'e Node>,
+    /// The list that is being flattened, to be compared with: lists in it may be empty.
+    flattened: Cell<*const Node>,
 }
 
 impl<'e> Absences<'e> {
     pub(in crate::key) const fn but_of(except: Option<&'e Node>) -> Self {
-        Self { first: RefCell::new(None), is_deciding: Cell::new(false), except }
+        Self {
+            first: RefCell::new(None),
+            is_deciding: Cell::new(false),
+            except,
+            flattened: Cell::new(ptr::null()),
+        }
     }
 
     pub(in crate::key) fn first(self) -> Option<SelectionError> {
@@ -205,7 +212,7 @@ impl Evaluation<'_> {
                 Value::Array(items) => self.filter(&items, keep, each)?,
                 _ => Value::Null,
             },
-            Node::Flatten { list, .. } => match self.run(list, value)? {
+            Node::Flatten { list, .. } => match self.flattened(list, value)? {
                 Value::Array(items) => self.flatten(&items)?,
                 _ => Value::Null,
             },
@@ -227,20 +234,20 @@ impl Evaluation<'_> {
                 let mut items = Vec::with_capacity(parts.len());
                 for part in parts {
                     let item = self.run(part, value)?;
-                    self.expect(node, &item, || (items.len() + 1).to_string());
+                    self.expect(node, part, &item, || (items.len() + 1).to_string());
                     items.push(item);
                 }
                 Value::array(items)
             }
             Node::Hash(members) => self.hash(node, members, value)?,
             Node::Call { name, arguments, offset } => {
-                let mut given = Vec::with_capacity(arguments.len());
-                for argument in arguments {
-                    given.push(match argument {
-                        Node::Reference(node) => Argument::Expression(node),
-                        node => Argument::Value(self.run(node, value)?),
-                    });
-                }
+                let given = match *name {
+                    "not_null" => self.alternatives(arguments, value)?,
+                    _ => arguments
+                        .iter()
+                        .map(|argument| self.argument(argument, value))
+                        .collect::<Result<_, _>>()?,
+                };
                 functions::call(self, name, *offset, given).map_err(|why| why.at(*offset))?
             }
             Node::Own { name, function, arguments, offset } => {
@@ -267,15 +274,68 @@ impl Evaluation<'_> {
         decided
     }
 
-    /// Notes if a part of a list that becomes a value is missing.
-    fn expect(&self, list: &Node, part: &Value, label: impl Fn() -> String) {
+    fn argument<'a>(
+        &self,
+        argument: &'a Node,
+        value: &Value,
+    ) -> Result<Argument<'a>, SelectionError> {
+        Ok(match argument {
+            Node::Reference(node) => Argument::Expression(node),
+            node => Argument::Value(self.run(node, value)?),
+        })
+    }
+
+    /// The arguments of `not_null`: parts may be missing in those that it passes over, unless it finds
+    /// none.
+    fn alternatives<'a>(
+        &self,
+        arguments: &'a [Node],
+        value: &Value,
+    ) -> Result<Vec<Argument<'a>>, SelectionError> {
+        let take = || self.absences.as_ref().and_then(|absences| absences.first.take());
+        let before = take();
+        let (mut chosen, mut passed_over) = (None, None);
+        let mut given = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let argument = self.argument(argument, value)?;
+            let absent = take();
+            let is_null = matches!(&argument, Argument::Value(value) if value.is_null());
+            if chosen.is_none() && is_null {
+                passed_over = passed_over.or(absent);
+            } else if chosen.is_none() {
+                chosen = Some(absent);
+            }
+            given.push(argument);
+        }
+        if let Some(absences) = &self.absences {
+            absences.first.replace(before.or(chosen.unwrap_or(passed_over)));
+        }
+        Ok(given)
+    }
+
+    /// Evaluates what is flattened.
+    fn flattened(&self, list: &Node, value: &Value) -> Evaluated {
+        let Some(absences) = &self.absences else { return self.run(list, value) };
+        let outside =
+            absences.flattened.replace(parts::list(list).map_or(ptr::null(), ptr::from_ref));
+        let flattened = self.run(list, value);
+        absences.flattened.set(outside);
+        flattened
+    }
+
+    /// Notes if a part of a list that becomes a value is missing. A part that does not read the record
+    /// is a default: it is as the expression has it.
+    fn expect(&self, list: &Node, node: &Node, part: &Value, label: impl Fn() -> String) {
         let Some(absences) = &self.absences else { return };
         let is_elsewhere =
             absences.is_deciding.get() || absences.except.is_some_and(|one| ptr::eq(one, list));
         if is_elsewhere || absences.first.borrow().is_some() {
             return;
         }
-        if let Some(error) = parts::absence(part, label) {
+        let Some(error) = parts::absence(part, label) else { return };
+        let adds_nothing =
+            matches!(part, Value::Array(_)) && ptr::eq(absences.flattened.get(), list);
+        if !adds_nothing && node.reads_data() {
             *absences.first.borrow_mut() = Some(error);
         }
     }
@@ -374,12 +434,12 @@ impl Evaluation<'_> {
     fn hash(&self, node: &Node, parts: &[(Text, Node)], value: &Value) -> Evaluated {
         let mut members = Vec::with_capacity(parts.len());
         for (name, part) in parts {
-            let part = self.run(part, value)?;
-            self.expect(node, &part, || format!("`{}`", name.shown()));
+            let member = self.run(part, value)?;
+            self.expect(node, part, &member, || format!("`{}`", name.shown()));
             if self.variant == Variant::TypeScript && name.is("__proto__") {
                 self.losses.note(super::Loss::Prototype);
             } else {
-                members.push((name.clone(), part));
+                members.push((name.clone(), member));
             }
         }
         Ok(Value::Object(Arc::new(Members::new(self.variant, members))))

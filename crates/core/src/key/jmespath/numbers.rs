@@ -2,14 +2,14 @@
 
 use super::{
     Loss, Losses, Variant, compare,
-    decimal::Decimal,
+    decimal::{Decimal, NoSum},
     read::{MOST_DIGITS, read},
     value::{Kind, Number, Text, Value},
 };
 
 const TOO_LARGE: &str = "it meets integers beyond 128 bits";
 const TOO_FAR: &str = "it meets numbers too far apart to be added exactly";
-const TOO_FINE: &str = "it meets averages of averages that cannot be computed exactly";
+const TOO_FINE: &str = "it meets averages that cannot be computed with exactly";
 
 pub(in crate::key) fn double(number: &Number) -> f64 {
     match &number.kind {
@@ -71,7 +71,10 @@ pub(in crate::key) fn round(
 
 fn exact_sum(numbers: &[&Number]) -> Result<Decimal, &'static str> {
     let terms: Vec<_> = numbers.iter().map(|number| compare::decimal(number)).collect();
-    Decimal::sum(&terms).ok_or(TOO_FAR)
+    Decimal::sum(&terms).map_err(|why| match why {
+        NoSum::Places => TOO_FAR,
+        NoSum::Divisor => TOO_FINE,
+    })
 }
 
 /// Python adds integers exactly until it meets a double; JavaScript has doubles only.
