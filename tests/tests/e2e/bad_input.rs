@@ -119,8 +119,7 @@ async fn sns_and_eventbridge_hear_of_source_record_and_remedy() {
 /// The handler could do without it; but without it nothing tells these orders from each other.
 #[tokio::test]
 async fn a_key_that_lacks_a_part_is_refused_with_its_expression() {
-    let function = crate::support::orders().env("ORDERS_SQS_KEY", "[customer, coupon]");
-    let world = World::of(function).await;
+    let world = World::of(crate::support::orders_by("[customer, coupon]")).await;
     let with = |id: &str, coupon: Value| message(id, &order_with(id, json!({ "coupon": coupon })));
     let ids = ["missing", "null", "blank", "list", "object", "blank inside"];
     let event = batch([

@@ -6,7 +6,7 @@ use lambda_idempotency_tests::events::{
 };
 use serde_json::json;
 
-use crate::support::{World, orders, outcomes};
+use crate::support::{World, orders, orders_by, outcomes};
 
 #[tokio::test]
 async fn by_customer_two_orders_of_one_customer_are_duplicates() {
@@ -21,7 +21,7 @@ async fn by_customer_two_orders_of_one_customer_are_duplicates() {
 
 #[tokio::test]
 async fn by_several_parts_all_of_them_count() {
-    let world = World::of(orders().env("ORDERS_SQS_KEY", "[customer, sku]")).await;
+    let world = World::of(orders_by("[customer, sku]")).await;
     let other_sku = order_with("o-3", json!({ "sku": "kettle-1l" }));
     for (order, outcome) in
         [(order("o-1"), "executed"), (order("o-2"), "replayed"), (other_sku, "executed")]

@@ -21,6 +21,13 @@ pub(crate) fn orders() -> FunctionConfig {
     }
 }
 
+/// The orders function with this key for all of its sources, which have to have keys of one shape.
+pub(crate) fn orders_by(key: &str) -> FunctionConfig {
+    ["SQS", "SNS", "EVENTBRIDGE", "KINESIS"]
+        .iter()
+        .fold(orders(), |function, source| function.env(format!("ORDERS_{source}_KEY"), key))
+}
+
 /// The function of `src/bin/idle.rs`.
 pub(crate) fn idle() -> FunctionConfig {
     function(env!("CARGO_BIN_EXE_idle"))
