@@ -389,8 +389,8 @@ impl Call {
     /// ```
     ///
     /// # Errors
-    /// There is no record, or it does not fit the type. The error says where, and not what stands
-    /// there.
+    /// There is no record, or it does not fit the type. The error says where, and holds
+    /// none of its content.
     pub fn record_as<'c, T: Deserialize<'c>>(&'c self) -> Result<T, RecordError> {
         self.delivered.decode()
     }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A permanent failure at the head, whose sink fails so often; another payload under a used key; and
-/// what stands behind them.
+/// the records behind them.
 fn records(sink_fails: u32) -> [Message; 6] {
     [
         message("a").fails_for_good().aside("a aside", sink_fails).group("g"),

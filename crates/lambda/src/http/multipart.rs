@@ -62,8 +62,8 @@ fn unquoted(quoted: &str) -> Option<(String, &str)> {
     }
 }
 
-/// What stands before, between and behind the delimiters (RFC 2046, section 5.1.1); `None` if the body
-/// is not what that says, so that it is compared as it is.
+/// The bytes before, between and after the delimiters (RFC 2046, section 5.1.1); `None` if the body
+/// does not have that form, so that it is compared as it is.
 fn sections<'b>(body: &'b [u8], boundary: &[u8]) -> Option<Vec<&'b [u8]>> {
     let mut sections = Vec::new();
     let (mut section, mut line) = (0, 0);

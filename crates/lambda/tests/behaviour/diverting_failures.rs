@@ -51,8 +51,8 @@ pub(crate) fn index(aside: &Aside) -> Operation {
     Operation::new("index").key("id").max_failures(2).divert(aside.sink())
 }
 
-/// What stands first in its order fails permanently at its second delivery; what stands behind it is
-/// done in the same invocation.
+/// The first record of the group fails permanently at its second delivery; the record behind it is
+/// processed in the same invocation.
 async fn stands_in_nobodys_way(function: impl FnOnce(&World, Operation) -> Function, event: Value) {
     let (world, aside) = (World::new(), Aside::default());
     let function = function(&world, index(&aside));

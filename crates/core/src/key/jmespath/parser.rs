@@ -154,7 +154,7 @@ impl Parser<'_> {
                     (self.is_standard(), is_projection(&left), &right)
                 {
                     let name = name.shown();
-                    let reason = "what stands before it is a list, which has no member";
+                    let reason = "the expression before it is a list, which has no member";
                     return Err((offset, format!("{reason} `{name}`; write `| [*].{name}`")));
                 }
                 Node::Then(boxed(left), boxed(right))
