@@ -53,10 +53,8 @@ const EVENTS: [&str; 4] = [
 /// Any bytes as an event.
 pub(crate) fn event_bytes(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    // JSON to us is JSON to `serde_json`, and the other way round but for what is refused by name.
-    let value: Result<serde_json::Value, _> = serde_json::from_str(&text);
     let document = Document::parse(&text);
-    assert!(document.is_err() || value.is_ok(), "it is no JSON");
+    assert!(document.is_err() || is_json(&text), "a text that is not JSON was accepted: {text}");
     if let Err(error) = &document {
         assert!(!error.to_string().is_empty());
     }
@@ -76,6 +74,18 @@ pub(crate) fn event_bytes(bytes: &[u8]) {
         } else if let Ok(sparse) = sparse {
             keys(expression, &sparse);
         }
+    }
+}
+
+/// Whether `serde_json` accepts the text as JSON.
+///
+/// With its feature `arbitrary_precision`, which other crates of a build may turn on, its `Value`
+/// takes an object with a private field name for a number. Only the syntax of such texts is checked.
+fn is_json(text: &str) -> bool {
+    if text.contains("serde_json::private") {
+        serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+    } else {
+        serde_json::from_str::<serde_json::Value>(text).is_ok()
     }
 }
 
