@@ -55,6 +55,11 @@
 //! log that in the handler, or ask for it by name
 //! ([`TracingObserver::showing_error_messages`]). Local runs (`lambda-idempotency invoke`) show it.
 //!
+//! # Words
+//!
+//! Each thing has one word here, in names, messages and logs: see the
+//! [glossary](https://github.com/lambda-idempotency/lambda-idempotency/blob/main/docs/glossary.md).
+//!
 //! # Cargo features
 //!
 //! * `dynamodb` (default): [`DynamoDbStore`], with `from_env()` and the SDK's HTTPS client.
