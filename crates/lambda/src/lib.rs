@@ -36,6 +36,7 @@
 //! | the record around the payload, attributes, headers, Lambda's context | [`Call::record_as`], [`Call::attribute`], [`CallExt::context`] |
 //! | to put aside what will never be processed | [`Operation::divert`] |
 //! | to keep the results of records | [`keep_result`], [`Idempotency::kept_result`] |
+//! | how to do all that | [`guide`] |
 //! | to test a handler, or a whole function | [`Call::test`], [`testing`] |
 //! | a store of your own | [`store`] |
 //!
@@ -86,6 +87,7 @@ mod delivery;
 mod divert;
 mod error;
 mod function;
+pub mod guide;
 mod handler;
 #[cfg(feature = "http")]
 pub mod http;
@@ -142,19 +144,3 @@ pub use lambda_idempotency_dynamodb::{self as dynamodb, DynamoDbStore};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/producers.md")]
-mod producers_page {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/migrations.md")]
-mod migrations_page {}
-
-#[cfg(all(doctest, feature = "dynamodb"))]
-#[doc = include_str!("../../../docs/powertools.md")]
-mod powertools_page {}
-
-#[cfg(all(doctest, feature = "http"))]
-#[doc = include_str!("../../../docs/sources/http.md")]
-mod http_page {}

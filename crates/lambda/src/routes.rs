@@ -18,8 +18,8 @@ use crate::{
 
 macro_rules! sources {
     ($($(#[$doc:meta])* $name:ident => $source:expr;)*) => {
-        /// The sources. What each means for identity, order and failure is in its page under
-        /// `docs/sources`.
+        /// The sources. What each means for identity, order and failure is in its page of
+        /// [the guide](crate::guide::sources).
         impl FunctionBuilder {
             $(
                 $(#[$doc])*

@@ -67,7 +67,7 @@ impl Apis {
             let path = entry.expect("a file").path();
             if path.is_dir() {
                 self.folder(&path);
-            } else {
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
                 self.source(&fs::read_to_string(&path).expect("a source"));
             }
         }
@@ -191,7 +191,7 @@ fn members(code: &str) -> Vec<(&str, &str)> {
     pairs.collect()
 }
 
-/// Every page: at the root, below `docs`, and of the crates.
+/// Every page: at the root, below `docs`, of the guide, and of the crates.
 fn pages() -> Vec<PathBuf> {
     fn below(folder: &Path, pages: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("a folder") {
@@ -205,6 +205,7 @@ fn pages() -> Vec<PathBuf> {
     }
     let mut pages = vec![root().join("README.md"), root().join("CHANGELOG.md")];
     below(&root().join("docs"), &mut pages);
+    below(&root().join("crates/lambda/src/guide"), &mut pages);
     let crates = fs::read_dir(root().join("crates")).expect("crates");
     let readmes = crates.map(|package| package.expect("a crate").path().join("README.md"));
     pages.extend(readmes.filter(|page| page.exists()));

@@ -1,4 +1,4 @@
-//! Every link between files of the repository leads somewhere.
+//! Every link between files of the repository leads somewhere, and those of the guide do so on docs.rs too.
 
 use std::{
     fs,
@@ -52,17 +52,38 @@ fn anchors(page: &str) -> Vec<String> {
         .collect()
 }
 
+/// The guide, which is read on docs.rs: there, no path leads to another file.
+const GUIDE: &str = "crates/lambda/src/guide";
+/// How the guide and the READMEs of crates name a file of the repository.
+const REPOSITORY: [&str; 2] = [
+    "https://github.com/lambda-idempotency/lambda-idempotency/blob/main/",
+    "https://github.com/lambda-idempotency/lambda-idempotency/tree/main/",
+];
+
+/// The file that a link leads to; `None` for what is not in this repository, or is for rustdoc to check.
+fn file_of(page: &Path, path: &str) -> Option<PathBuf> {
+    if path.is_empty() {
+        return Some(page.to_owned());
+    }
+    if let Some(file) = REPOSITORY.iter().find_map(|start| path.strip_prefix(start)) {
+        return Some(root().join(file));
+    }
+    if let Some(module) = path.strip_prefix("crate::guide::") {
+        return Some(root().join(GUIDE).join(module.replace("::", "/")).with_extension("md"));
+    }
+    let elsewhere = path.contains("://") || path.starts_with("mailto:") || path.contains("::");
+    (!elsewhere).then(|| page.parent().unwrap_or(page).join(path))
+}
+
 /// What is wrong with a link from `page`, if anything is.
 pub(crate) fn wrong(page: &Path, target: &str) -> Option<String> {
-    if target.contains("://") || target.starts_with("mailto:") {
-        return None;
-    }
     let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
-    let file = match path {
-        "" => page.to_owned(),
-        path => page.parent().unwrap_or(page).join(path),
-    };
     let lost = || Some(format!("{}: {target}", page.display()));
+    let absolute = path.is_empty() || path.contains("::") || path.contains("://");
+    if page.starts_with(root().join(GUIDE)) && !absolute {
+        return lost();
+    }
+    let file = file_of(page, path)?;
     if !file.exists() {
         return lost();
     }
@@ -93,4 +114,19 @@ fn a_link_that_leads_nowhere_is_found_out() {
     assert_eq!(anchors("# What is `it`, then?\n"), ["what-is-it-then"]);
     assert!(wrong(&page, "nowhere.md").is_some() && wrong(&page, "#nothing").is_some());
     assert!(wrong(&page, "#the-mutants").is_none() && wrong(&page, "../README.md").is_none());
+    let [blob, _] = REPOSITORY;
+    for (target, leads) in [
+        ("crate::guide::sources#default-keys", true),
+        ("crate::guide::sources::sqs", true),
+        ("crate::guide::sources#nothing", false),
+        ("crate::guide::nowhere", false),
+        (&format!("{blob}docs/model.md#the-mutants"), true),
+        (&format!("{blob}docs/nowhere.md"), false),
+        ("https://docs.rs/lambda_http", true),
+    ] {
+        assert_eq!(wrong(&page, target).is_none(), leads, "{target}");
+        assert_eq!(wrong(&root().join(GUIDE).join("a.md"), target).is_none(), leads, "{target}");
+    }
+    let guide = root().join(GUIDE).join("sources.md");
+    assert!(wrong(&guide, "migrations.md").is_some() && wrong(&guide, "#default-keys").is_none());
 }

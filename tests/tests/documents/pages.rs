@@ -14,11 +14,11 @@ use crate::{read, root};
 
 /// The pages, and what has to be set in their templates: without it records are lost, or block others.
 const PAGES: [(&str, &[&str]); 15] = [
-    ("active-mq", &["SourceAccessConfigurations"]),
-    ("document-db", &["SourceAccessConfigurations", "FullDocument"]),
-    ("dynamodb-streams", STREAM),
+    ("active_mq", &["SourceAccessConfigurations"]),
+    ("document_db", &["SourceAccessConfigurations", "FullDocument"]),
+    ("dynamodb_streams", STREAM),
     ("envelopes", &["RawMessageDelivery"]),
-    ("event-bridge", &["RetryPolicy", "DeadLetterConfig", "OnFailure"]),
+    ("event_bridge", &["RetryPolicy", "DeadLetterConfig", "OnFailure"]),
     ("http", &["Timeout"]),
     ("invoke", &["MaximumEventAgeInSeconds", "OnFailure"]),
     (
@@ -43,7 +43,7 @@ const PAGES: [(&str, &[&str]); 15] = [
             "DeadLetterConfig",
         ],
     ),
-    ("rabbit-mq", &["SourceAccessConfigurations"]),
+    ("rabbit_mq", &["SourceAccessConfigurations"]),
     ("s3", &["OnFailure"]),
     ("scheduler", &["RetryPolicy", "DeadLetterConfig", "OnFailure", "Input"]),
     ("sns", &["RedrivePolicy", "OnFailure"]),
@@ -57,10 +57,12 @@ const STREAM: &[&str] = &[
     "MaximumRecordAgeInSeconds",
     "OnFailure",
 ];
+/// Where the pages are.
+const SOURCES: &str = "crates/lambda/src/guide/sources";
 const SECTIONS: [&str; 5] = ["Identity", "Order", "Failure", "Template", "Example"];
 
 fn page(name: &str) -> String {
-    read(&format!("docs/sources/{name}.md"))
+    read(&format!("{SOURCES}/{name}.md"))
 }
 
 /// The blocks of code in this language.
@@ -138,17 +140,16 @@ fn every_page_is_whole() {
 #[test]
 fn no_page_is_forgotten() {
     let known: BTreeSet<String> = PAGES.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let files = fs::read_dir(root().join("docs/sources")).unwrap();
+    let files = fs::read_dir(root().join(SOURCES)).unwrap();
     let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let present: BTreeSet<_> = files
-        .filter_map(|file| file.strip_suffix(".md").map(str::to_owned))
-        .filter(|name| name != "README")
-        .collect();
+    let present: BTreeSet<_> =
+        files.filter_map(|file| file.strip_suffix(".md").map(str::to_owned)).collect();
     assert_eq!(known, present);
-    let readme = page("README");
-    let rows = readme.lines().filter(|line| line.starts_with("| ") && line.ends_with(".md) |"));
-    let listed: BTreeSet<_> = rows
-        .map(|row| row.rsplit_once('(').unwrap().1.split('.').next().unwrap().to_owned())
+    let list = read(&format!("{SOURCES}.md"));
+    let ends = list.lines().filter(|line| line.starts_with("| "));
+    let listed: BTreeSet<_> = ends
+        .filter_map(|row| row.strip_suffix(") |")?.rsplit_once("(crate::guide::sources::"))
+        .map(|(_, name)| name.to_owned())
         .collect();
     assert_eq!(known, listed);
 }

@@ -16,7 +16,7 @@ use super::caller::Unknown;
 
 /// Where the problems are explained.
 const TYPES: &str =
-    "https://github.com/lambda-idempotency/lambda-idempotency/blob/main/docs/sources/http.md";
+    "https://docs.rs/lambda-idempotency/latest/lambda_idempotency/guide/sources/http/index.html";
 
 /// The most seconds that a client is asked to wait for a request that is being processed: most are done
 /// long before their lease ends.

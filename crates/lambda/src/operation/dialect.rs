@@ -34,8 +34,8 @@ struct Place {
 
 impl Operation {
     /// Makes its keys, fingerprints and results those of Powertools for AWS Lambda, so that a table
-    /// can be shared with, or taken over from, a Python or TypeScript function. See
-    /// `docs/powertools.md` before two fleets share a table.
+    /// can be shared with, or taken over from, a Python or TypeScript function. Read
+    /// [the page about it](crate::guide::powertools) before two fleets share a table.
     ///
     /// [`key`](Self::key) is then Powertools' `event_key_jmespath`, `@` standing for none of it, and
     /// [`fingerprint`](Self::fingerprint) its `payload_validation_jmespath`. The operation's name and

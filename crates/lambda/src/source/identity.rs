@@ -1,7 +1,7 @@
 //! What the default keys are good for, in words.
 
 /// What a source's default key is made of. Shown by [`inspect`](crate::inspect) and documented in
-/// `docs/sources`.
+/// [the guide](crate::guide::sources#default-keys).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Which members of the record.
@@ -19,12 +19,12 @@ mod tests {
     /// The table that users read is this data.
     #[test]
     fn the_documented_defaults_are_these() {
-        let page = include_str!("../../../../docs/sources/README.md");
+        let page = include_str!("../guide/sources.md");
         for source in ALL {
             let note = source.identity();
             let [parts, catches, misses] = [note.parts, note.catches, note.misses];
             let row = format!("| `{}` | {parts} | {catches} | {misses} |", source.name());
-            assert!(page.contains(&row), "docs/sources/README.md lacks this row:\n{row}");
+            assert!(page.contains(&row), "guide/sources.md lacks this row:\n{row}");
         }
     }
 }

@@ -183,33 +183,3 @@ impl<'e> Record<'e> {
 fn record_id(source: &'static str, id: Option<&str>, arn: &str) -> RecordId {
     RecordId::new(source, id.unwrap_or_default()).from_arn(Some(Arc::from(arn)))
 }
-
-/// The pages of the sources, whose examples are tested.
-#[cfg(doctest)]
-mod pages {
-    macro_rules! pages {
-        ($($name:ident $file:literal)*) => {
-            $(
-                #[doc = include_str!(concat!("../../../../docs/sources/", $file, ".md"))]
-                mod $name {}
-            )*
-        };
-    }
-
-    pages! {
-        active_mq "active-mq"
-        document_db "document-db"
-        dynamodb_streams "dynamodb-streams"
-        envelopes "envelopes"
-        event_bridge "event-bridge"
-        invoke "invoke"
-        kafka "kafka"
-        kinesis "kinesis"
-        pipes "pipes"
-        rabbit_mq "rabbit-mq"
-        s3 "s3"
-        scheduler "scheduler"
-        sns "sns"
-        sqs "sqs"
-    }
-}
