@@ -12,10 +12,7 @@ use lambda_idempotency_core::{
     record::Fingerprint,
 };
 
-use crate::{
-    operation::{Operation, Prepared},
-    source::Record,
-};
+use crate::{operation::Prepared, source::Record};
 
 /// A record that was not processed and never will be: what a sink is given.
 #[derive(Clone)]
@@ -42,63 +39,6 @@ pub struct DivertedRecord {
 pub struct Sink(Arc<Put>);
 
 type Put = dyn Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync;
-
-impl Operation {
-    /// Puts aside, by calling `sink`, the records that will never be processed, so that nothing waits
-    /// behind them in a stream or a FIFO queue. Default: they are returned to their source until it
-    /// gives them up.
-    ///
-    /// These are:
-    ///
-    /// * permanent failures: [`Failure::remember`](crate::Failure::remember), the last failure that
-    ///   [`max_failures`](Self::max_failures) allows, what
-    ///   [`OnFailure::Remember`](crate::OnFailure::Remember) and
-    ///   [`OnTimeout::Park`](crate::OnTimeout::Park) make permanent. **Without one of these a record
-    ///   that fails is tried again for ever**, and never put aside;
-    /// * mismatches: records whose key was used before with another
-    ///   [`fingerprint`](Self::fingerprint);
-    /// * records that cannot be processed as they are, unless [`on_bad_record`](Self::on_bad_record)
-    ///   says something else about them.
-    ///
-    /// A record is acknowledged only if `sink` returned `Ok`; otherwise it is returned, and its next
-    /// delivery calls `sink` again. What waits for the record in its order group then goes on in the same
-    /// invocation. A record is put aside once for each permanent failure, however often it is delivered
-    /// within the operation's retention; if a worker dies in `sink`, or the store does not record that it
-    /// is done, possibly twice. Another record with the key of a permanent failure, or the same record
-    /// with another payload, is put aside as well; a copy with the same payload in the same batch is not.
-    /// What failed without a claim (it has no key, or the store was out of reach, and you said to run it
-    /// all the same) is put aside at each delivery that fails permanently. Its failures are not counted:
-    /// more than one allowed failure, or a timeout, never makes them permanent.
-    ///
-    /// The outcome is [`Outcome::Diverted`](crate::Outcome::Diverted), and its line in the log a
-    /// warning that says why, or an error if it could not be recorded. The permanent failure stays
-    /// recorded: to process the record after all, delete its item from the table before sending it
-    /// again. If its handler then fails permanently again, it is put aside again.
-    ///
-    /// ```
-    /// use lambda_idempotency::{DivertedRecord, Failure, Operation};
-    ///
-    /// async fn send_to_queue(diverted: DivertedRecord) -> Result<(), Failure> {
-    ///     // sqs.send_message().queue_url(..).message_body(diverted.raw).send().await?;
-    ///     Ok(())
-    /// }
-    /// let index = Operation::new("index").max_failures(3).divert(send_to_queue);
-    /// # index.check().unwrap();
-    /// ```
-    ///
-    /// It is for event sources: [`run`](crate::Idempotency::run),
-    /// [`event`](crate::Idempotency::event) and HTTP requests have callers, who are told.
-    #[must_use]
-    pub fn divert<F, Fut, E>(mut self, sink: F) -> Self
-    where
-        F: Fn(DivertedRecord) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), E>> + Send + 'static,
-        E: Into<Failure>,
-    {
-        self.sink = Some(Sink::new(sink));
-        self.changed()
-    }
-}
 
 impl Sink {
     pub(crate) fn new<F, Fut, E>(sink: F) -> Self

@@ -16,10 +16,9 @@ fn settings(source: &str) -> BTreeSet<String> {
 }
 
 fn every_setting() -> BTreeSet<String> {
-    let mut files = vec![root().join("crates/lambda/src/records.rs")];
     let folder = fs::read_dir(root().join("crates/lambda/src/operation")).expect("a folder");
-    files.extend(folder.map(|file| file.expect("a file").path()));
-    files.iter().flat_map(|file| settings(&fs::read_to_string(file).expect("a file"))).collect()
+    let files = folder.map(|file| fs::read_to_string(file.expect("a file").path()));
+    files.flat_map(|file| settings(&file.expect("a file"))).collect()
 }
 
 /// What the first column of the README's tables names: `` `on_busy(hook)` ``, without its arguments.

@@ -22,68 +22,6 @@ pub(super) struct Keys {
 }
 
 impl Operation {
-    /// Allows these parts of the [`key`](Self::key) to be missing, `null` or empty: a part of
-    /// `{id: order.id, by: user}` by its name, one of `[order.id, user]` by its path. One part at
-    /// least must be there. Default: all parts must be.
-    ///
-    /// A missing part is hashed as missing, so that it is never taken for a value, and keys of
-    /// records that have all parts stay what they were.
-    ///
-    /// ```
-    /// # use lambda_idempotency::Operation;
-    /// let place = Operation::new("place-order").key("[order.id, coupon]").optional(["coupon"]);
-    /// # place.check().unwrap();
-    /// ```
-    #[must_use]
-    pub fn optional<'n>(mut self, parts: impl IntoIterator<Item = &'n str>) -> Self {
-        self.keys.optional.extend(parts.into_iter().map(str::to_owned));
-        self.changed()
-    }
-
-    /// Stores keys that can be read, such as `place-order#~/acme/+42`, where their parts are short
-    /// and safe; all others hashed. **Whoever can read the table's keys can then read these parts.**
-    /// Logs show a hash of them all the same. Default: all keys are hashed.
-    ///
-    /// Those that are hashed all the same are the keys that they would be without this setting. To
-    /// switch it on or off in a running function gives all others another key: their duplicates are
-    /// not recognised until the retention is over.
-    #[must_use]
-    pub fn readable_keys(mut self) -> Self {
-        self.keys.readable = true;
-        self.changed()
-    }
-
-    /// Makes keys and fingerprints with HMAC-SHA256 and this secret, for keys that are personal data:
-    /// who has the table, but not the secret, cannot find out by trying whose they are.
-    ///
-    /// 16 bytes at least, 32 random ones at best, the same in all functions that share the
-    /// operation. Another secret makes other keys: what was done under the old one is then not known.
-    #[must_use]
-    pub fn key_secret(mut self, secret: impl AsRef<[u8]>) -> Self {
-        self.keys.secret = Some(Secret::new(secret));
-        self.changed()
-    }
-
-    /// Functions of your own, for the expressions of [`key`](Self::key) and
-    /// [`fingerprint`](Self::fingerprint).
-    ///
-    /// ```
-    /// use lambda_idempotency::{Functions, Operation};
-    ///
-    /// let functions = Functions::standard().with("lower", 1, |arguments| match arguments {
-    ///     [text] => text.as_str().map(|text| text.to_lowercase().into()).ok_or("it is no text"),
-    ///     _ => Err("one text is needed"),
-    /// });
-    /// let invite = Operation::new("invite").key("lower(email)").functions(functions);
-    /// # invite.check().unwrap();
-    /// ```
-    #[must_use]
-    pub fn functions(mut self, functions: Functions) -> Self {
-        self.keys.functions = functions;
-        self.keys.own_functions = true;
-        self.changed()
-    }
-
     pub(super) fn form(&self) -> Result<Form, ConfigError> {
         let operation = || Arc::clone(&self.name);
         let Keys { optional, readable, secret, .. } = &self.keys;

@@ -1,11 +1,23 @@
 //! What is done once: a name, a key, and how it is treated.
+//!
+//! The setters are in four files, one for each heading of the documentation, which shows them in the order
+//! of these lines: `identity`, `selection`, `policies`, `limits`; `dialect` has one of its own.
+
+// Blank lines keep `rustfmt` from sorting them.
+mod identity;
+
+mod selection;
+
+mod policies;
+
+mod limits;
+
+mod dialect;
 
 mod agreement;
-mod dialect;
 mod filters;
 mod keys;
 mod misplaced;
-mod policies;
 mod recipe;
 mod volatile;
 
@@ -36,10 +48,21 @@ use crate::{
 
 /// A piece of work that is done once per idempotency key.
 ///
-/// The name stands for the work: it goes into every key, so two operations never share one. The name of
-/// the function in AWS is not in it, but records bear that, too: see
+/// The name stands for the work: it is part of every key, so that two operations never share one. The name
+/// of the Lambda function is not part of it, but records carry that, too: see
 /// [`Idempotency::application`](crate::Idempotency::application) before you rename a function.
-/// Everything else has a default.
+///
+/// Only the name is required. The settings, by what they are about:
+///
+/// | about | settings |
+/// |---|---|
+/// | the key | [`key`](Self::key), [`key_from_env`](Self::key_from_env), [`optional`](Self::optional), [`functions`](Self::functions), [`readable_keys`](Self::readable_keys), [`key_secret`](Self::key_secret), [`fingerprint`](Self::fingerprint) |
+/// | which records | [`from_queue`](Self::from_queue) and other filters, [`envelope`](Self::envelope), [`whole_record`](Self::whole_record), [`on_missing_key`](Self::on_missing_key), [`on_bad_record`](Self::on_bad_record), [`order`](Self::order) |
+/// | policies | [`on_conflict`](Self::on_conflict), [`on_busy`](Self::on_busy), [`on_failure`](Self::on_failure), [`on_timeout`](Self::on_timeout), [`on_remembered`](Self::on_remembered), [`on_outage`](Self::on_outage), [`after_failure`](Self::after_failure), [`divert`](Self::divert) |
+/// | limits | [`retain`](Self::retain), [`lease`](Self::lease), [`skew`](Self::skew), [`grace`](Self::grace), [`concurrency`](Self::concurrency), [`max_failures`](Self::max_failures) |
+///
+/// A setting that has no effect where the operation is used is refused when the function is built; so is
+/// every other mistake, with what to do about it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,7 +70,7 @@ use crate::{
 ///
 /// // By a field of the payload:
 /// let place = Operation::new("place-order").key("orderId");
-/// // By several, compared to what was ordered before, remembered for three days:
+/// // By two fields; the amount has to agree between deliveries; duplicates are known for three days:
 /// let charge = Operation::new("charge")
 ///     .key("[tenant, order.id]")
 ///     .fingerprint("amount")
@@ -68,7 +91,6 @@ pub struct Operation {
     conflict: Option<Conflict>,
     bad_record: Option<OnBadRecord>,
     pub(crate) sink: Option<Sink>,
-    // Which records, and how they are taken from the event: see `records.rs`.
     filters: Vec<Filter>,
     pub(crate) envelopes: Vec<Envelope>,
     pub(crate) whole_record: bool,
@@ -139,81 +161,6 @@ pub(crate) struct Path {
 }
 
 impl Operation {
-    /// The operation with this name: 1 to 128 characters, none of them `#` or a control character.
-    ///
-    /// Without [`key`](Self::key) a record's own identity is its key, which catches redeliveries
-    /// but not a producer that publishes twice.
-    #[must_use]
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self {
-            name: name.into(),
-            key: None,
-            key_variable: None,
-            keys: keys::Keys::default(),
-            fingerprint: None,
-            dialect: None,
-            policy: Policy::default(),
-            conflict: None,
-            bad_record: None,
-            sink: None,
-            filters: Vec::new(),
-            envelopes: Vec::new(),
-            whole_record: false,
-            order: None,
-            after_failure: AfterFailure::Group,
-            on_busy: None,
-            prepared: Arc::default(),
-        }
-    }
-
-    /// Where the idempotency key is: a JMESPath expression on the payload, or, with
-    /// [`record`](crate::record), on the raw record. `[a, b]` makes a key of several parts, each of
-    /// which must be there, unless it is [`optional`](Self::optional).
-    ///
-    /// Values count as they are written in JSON: `"42"` and `42` are two keys, and so are `1` and `1.0`, which
-    /// producers in other languages tell apart. (`1.0`, `1.00` and `1e0` are one.) What an expression looks at may
-    /// be nested 127 levels deep; a record that is deeper there is rejected.
-    #[must_use]
-    pub fn key(mut self, path: impl Into<KeyPath>) -> Self {
-        self.key = Some(path.into());
-        self.changed()
-    }
-
-    /// Takes the key expression from an environment variable, if that is set; else what
-    /// [`key`](Self::key) says. A value that begins with `record:` is applied to the raw record. One
-    /// that is set and empty is a mistake, not the same as unset. Read once, when the function starts.
-    #[must_use]
-    pub fn key_from_env(mut self, variable: impl Into<String>) -> Self {
-        self.key_variable = Some(variable.into());
-        self.changed()
-    }
-
-    /// What else must agree between two deliveries of a key. Where it differs, the later one is a
-    /// [`Mismatch`](crate::Outcome::Mismatch) and goes back, instead of being answered with
-    /// another's result.
-    #[must_use]
-    pub fn fingerprint(mut self, path: impl Into<KeyPath>) -> Self {
-        self.fingerprint = Some(path.into());
-        self.changed()
-    }
-
-    /// The operation's name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Checks the operation, as wrapping a handler with it does: for
-    /// [`run`](crate::Idempotency::run), which otherwise finds a mistake when it is first called.
-    ///
-    /// # Errors
-    /// A name that cannot be used; an expression with a mistake, its place marked; a retention of
-    /// zero; an environment variable that is neither set nor has a [`key`](Self::key) to fall back
-    /// on; a secret that is too short; settings that exclude one another.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        self.prepared().map(|_| ())
-    }
-
     pub(crate) fn prepared(&self) -> Result<Arc<Prepared>, ConfigError> {
         let prepare = || self.prepare().map(Arc::new).map_err(|error| self.with_variable(error));
         self.prepared.get_or_init(prepare).clone()

@@ -1,139 +1,211 @@
-//! How an operation's records are treated: the setters of its [`Policy`].
-//!
-//! [`Policy`]: lambda_idempotency_core::policy::Policy
+//! What happens to a delivery whose key is busy, whose handler fails, or whose store does not answer.
 
-use std::time::Duration;
+use std::future::Future;
 
-use lambda_idempotency_core::policy::{
-    Conflict, Lease, MissingKey, OnFailure, OnOutage, OnTimeout, Remembered,
+use lambda_idempotency_core::{
+    batch::AfterFailure,
+    failure::Failure,
+    policy::{Conflict, OnFailure, OnOutage, OnTimeout, Remembered},
 };
 
 use super::Operation;
-use crate::bad_record::OnBadRecord;
+use crate::{
+    busy::{BusyRecord, Hook},
+    divert::{DivertedRecord, Sink},
+};
 
+/// # Policies
+///
+/// Each policy has a default with which no record is lost: what is not done is returned to its source, which
+/// delivers it again.
 impl Operation {
-    /// How long a completed record, or a remembered failure, answers later deliveries; the end is
-    /// rounded up to a whole second. Default: 24 hours.
-    ///
-    /// **A duplicate that arrives later is new work.** Choose the longest time between two deliveries of
-    /// the same thing: 24 hours cover Lambda's own retries of an asynchronous event, for 6 hours at most. A queue
-    /// keeps messages for 4 days by default and for 14 at most, its dead-letter queue for as long, and a
-    /// redrive starts anew with both: whoever redrives needs as long a retention, and a
-    /// [`key`](Self::key) from the payload, since a redriven message has another id. What a longer
-    /// retention costs is storage: an item for each key.
+    /// What happens to a delivery while another worker holds its key. Default: what suits the source.
+    /// [`Conflict::Retry`] for SQS, whose queue delivers again, and for HTTP requests, whole events and
+    /// [`run`](crate::Idempotency::run), whose callers are told; [`Conflict::Wait`] for all other sources,
+    /// which have few retries or stand still meanwhile.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lambda_idempotency::Operation;
-    /// // A queue and a dead-letter queue that each keep messages for 14 days.
-    /// let place = Operation::new("place-order").key("orderId").retain(Duration::from_hours(24 * 28));
-    /// # place.check().unwrap();
+    /// use lambda_idempotency::{Conflict, Operation};
+    ///
+    /// let up_to = Duration::from_secs(5);
+    /// let charge = Operation::new("charge").key("paymentId").on_conflict(Conflict::Wait { up_to });
+    /// assert_eq!(charge.check(), Ok(()));
     /// ```
-    #[must_use]
-    pub fn retain(mut self, retention: Duration) -> Self {
-        self.policy.retention = retention;
-        self.changed()
-    }
-
-    /// What becomes of a delivery whose key is held elsewhere. Default: what suits the source.
-    /// [`Conflict::Retry`] for SQS, whose queue delivers again, and for HTTP requests, whole events
-    /// and [`run`](crate::Idempotency::run), whose callers are told; [`Conflict::Wait`] for all other
-    /// sources, which have few retries or stand still meanwhile.
     #[must_use]
     pub fn on_conflict(mut self, conflict: Conflict) -> Self {
         self.conflict = Some(conflict);
         self.changed()
     }
 
-    /// What becomes of a record without a key. Default: it fails.
-    #[must_use]
-    pub fn on_missing_key(mut self, missing_key: MissingKey) -> Self {
-        self.policy.missing_key = missing_key;
-        self.changed()
-    }
-
-    /// What becomes of a record that cannot be processed as it is: it cannot be read, has no key, or
-    /// does not fit the handler's type. Default: it is put aside where [`divert`](Self::divert) says, or
-    /// else returned to its source.
-    #[must_use]
-    pub fn on_bad_record(mut self, bad_record: OnBadRecord) -> Self {
-        self.bad_record = Some(bad_record);
-        self.changed()
-    }
-
-    /// What becomes of a delivery whose failure is remembered. Default: it is put aside where
-    /// [`divert`](Self::divert) says, or else returned to its source. To acknowledge it *and* divert it
-    /// is refused.
-    #[must_use]
-    pub fn on_remembered(mut self, remembered: Remembered) -> Self {
-        self.policy.remembered = remembered;
-        self.changed()
-    }
-
-    /// After how many failures a key is not tried again, but remembered as failed; 0 is as 1, after the
-    /// first. Default: never.
-    #[must_use]
-    pub fn max_failures(mut self, most: u32) -> Self {
-        self.policy.max_failures = Some(most);
-        self.changed()
-    }
-
-    /// How many handlers of one batch run at once; 0 is as 1. Default: 16.
-    #[must_use]
-    pub fn concurrency(mut self, handlers: usize) -> Self {
-        self.policy.concurrency = handlers;
-        self.changed()
-    }
-
-    /// By how much the clocks of two workers may differ. Default: 1 second.
-    #[must_use]
-    pub fn skew(mut self, allowance: Duration) -> Self {
-        self.policy.skew = allowance;
-        self.changed()
-    }
-
-    /// How long after the deadline of an invocation its lease ends. Default: 1 second.
-    #[must_use]
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.policy.grace = grace;
-        self.changed()
-    }
-
-    /// How long a claim holds its key, which is what others wait for if its worker dies. Default:
-    /// until the invocation ends. For functions with timeouts of many minutes:
+    /// Calls `hook` with each record that is returned because another worker holds its key, before the
+    /// source is told. Default: no hook.
+    ///
+    /// On SQS the hook can set the message's visibility timeout to the end of the lease, so that the
+    /// message does not come again, and is not counted as received again, before it can be processed.
+    ///
+    /// All hooks of an invocation run side by side. They are dropped after two seconds, or after half of
+    /// the time that is left if that is shorter. A hook that fails or panics changes nothing.
     ///
     /// ```
-    /// use std::time::Duration;
-    /// use lambda_idempotency::{Lease, Operation};
-    /// let export = Operation::new("export").lease(Lease::Renewed { length: Duration::from_secs(30) });
-    /// # export.check().unwrap();
+    /// use lambda_idempotency::{BusyRecord, Operation};
+    ///
+    /// async fn hide(busy: BusyRecord) {
+    ///     let seconds = busy.wait.as_secs() + 1;
+    ///     // sqs.change_message_visibility().receipt_handle(..).visibility_timeout(seconds)
+    /// }
+    /// let place = Operation::new("place-order").key("orderId").on_busy(hide);
+    /// assert_eq!(place.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn lease(mut self, lease: Lease) -> Self {
-        self.policy.lease = lease;
-        self.changed()
+    pub fn on_busy<F, Fut>(mut self, hook: F) -> Self
+    where
+        F: Fn(BusyRecord) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.on_busy = Some(Hook::new(hook));
+        self
     }
 
-    /// What becomes of an error that does not say so itself, as [`Failure`](crate::Failure) can.
-    /// Default: the key is released and tried again.
+    /// What happens to a key whose handler returned an error that does not say itself, as a
+    /// [`Failure`](crate::Failure) can. Default: [`OnFailure::Release`], the key is free and a later
+    /// delivery calls the handler again.
+    ///
+    /// ```
+    /// use lambda_idempotency::{OnFailure, Operation};
+    ///
+    /// // An error of the handler is its answer; it is not called again for the key.
+    /// let charge = Operation::new("charge").key("paymentId").on_failure(OnFailure::Remember);
+    /// assert_eq!(charge.check(), Ok(()));
+    /// ```
     #[must_use]
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.policy.on_failure = on_failure;
         self.changed()
     }
 
-    /// What becomes of a key whose handler was stopped at the end of its invocation. Default: it is
-    /// tried again when its lease has ended.
+    /// What happens to a key whose handler was stopped shortly before the invocation's deadline. Its
+    /// effect may be on its way all the same. Default: [`OnTimeout::Retry`], a later delivery calls the
+    /// handler again once the lease has ended.
+    ///
+    /// ```
+    /// use lambda_idempotency::{OnTimeout, Operation};
+    ///
+    /// // Whether the payment went out is for a person to find out.
+    /// let pay = Operation::new("pay-out").key("payoutId").on_timeout(OnTimeout::Park);
+    /// assert_eq!(pay.check(), Ok(()));
+    /// ```
     #[must_use]
     pub fn on_timeout(mut self, on_timeout: OnTimeout) -> Self {
         self.policy.on_timeout = on_timeout;
         self.changed()
     }
 
-    /// What becomes of records while the store is out of reach. Default: they go back.
+    /// What happens to a delivery whose key has failed permanently before. Default: it is given to the sink
+    /// of [`divert`](Self::divert), or returned to its source if there is none
+    /// ([`Remembered::Return`]), whose dead-letter queue then gets it.
+    ///
+    /// # Errors
+    /// Refused by [`check`](Self::check) and when a function is built: to acknowledge such deliveries and
+    /// to [`divert`](Self::divert) them.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Operation, Remembered};
+    ///
+    /// let notify = Operation::new("notify").key("id").on_remembered(Remembered::Acknowledge);
+    /// assert_eq!(notify.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn on_remembered(mut self, remembered: Remembered) -> Self {
+        self.policy.remembered = remembered;
+        self.changed()
+    }
+
+    /// What happens to a record while the store does not answer, so that its key cannot be claimed.
+    /// Default: [`OnOutage::Return`], it is returned to its source.
+    ///
+    /// ```
+    /// use lambda_idempotency::{OnOutage, Operation};
+    ///
+    /// // A second notification is better than none.
+    /// let notify = Operation::new("notify").key("id").on_outage(OnOutage::RunUnprotected);
+    /// assert_eq!(notify.check(), Ok(()));
+    /// ```
     #[must_use]
     pub fn on_outage(mut self, on_outage: OnOutage) -> Self {
         self.policy.on_outage = on_outage;
+        self.changed()
+    }
+
+    /// What is not started any more after a record that is returned to its source. Default:
+    /// [`AfterFailure::Group`], the rest of its order group.
+    ///
+    /// ```
+    /// use lambda_idempotency::{AfterFailure, Operation};
+    ///
+    /// // After a failure no record of the batch is started, not even of other message groups.
+    /// let place = Operation::new("place-order").key("orderId").after_failure(AfterFailure::Batch);
+    /// assert_eq!(place.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn after_failure(mut self, after: AfterFailure) -> Self {
+        self.after_failure = after;
+        self
+    }
+
+    /// Gives the records that will never be processed to `sink`, so that nothing waits behind them in a
+    /// stream or a FIFO queue. Default: they are returned to their source until it gives them up.
+    ///
+    /// These records are:
+    ///
+    /// * permanent failures: [`Failure::remember`](crate::Failure::remember), the last failure that
+    ///   [`max_failures`](Self::max_failures) allows, and what
+    ///   [`OnFailure::Remember`](crate::OnFailure::Remember) and
+    ///   [`OnTimeout::Park`](crate::OnTimeout::Park) make permanent. **Without one of these a record that
+    ///   fails is tried again for ever** and never given to the sink;
+    /// * mismatches: records whose key was used before with another
+    ///   [`fingerprint`](Self::fingerprint);
+    /// * bad records, unless [`on_bad_record`](Self::on_bad_record) says something else about them.
+    ///
+    /// A record is acknowledged only if `sink` returned `Ok`. Otherwise it is returned, and its next
+    /// delivery calls `sink` again. After an `Ok`, what waits for the record in its order group goes on in
+    /// the same invocation.
+    ///
+    /// `sink` is called once for each permanent failure, however often the record is delivered within the
+    /// operation's retention; twice if a worker dies in `sink`, or if the store does not record that it is
+    /// done. It is also called for another record with the key of a permanent failure, and for the same
+    /// record with another payload, but not for a copy with the same payload in the same batch.
+    ///
+    /// A record that ran without a claim (it has no key, or the store was out of reach, and a policy says to
+    /// run it all the same) is given to `sink` at each delivery that fails permanently. Its failures are not
+    /// counted, so neither [`max_failures`](Self::max_failures) above 1 nor a timeout makes them permanent.
+    ///
+    /// The outcome is [`Outcome::Diverted`](crate::Outcome::Diverted). Its line in the log is a warning that
+    /// says why, or an error if it could not be recorded. The permanent failure stays recorded: to process
+    /// the record after all, delete its item from the table before you send it again. If its handler then
+    /// fails permanently again, `sink` is called again.
+    ///
+    /// It is for event sources: [`run`](crate::Idempotency::run), [`event`](crate::Idempotency::event) and
+    /// HTTP requests have callers, who are told.
+    ///
+    /// ```
+    /// use lambda_idempotency::{DivertedRecord, Failure, Operation};
+    ///
+    /// async fn send_to_queue(diverted: DivertedRecord) -> Result<(), Failure> {
+    ///     // sqs.send_message().queue_url(..).message_body(diverted.raw).send().await?;
+    ///     Ok(())
+    /// }
+    /// let index = Operation::new("index").max_failures(3).divert(send_to_queue);
+    /// assert_eq!(index.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn divert<F, Fut, E>(mut self, sink: F) -> Self
+    where
+        F: Fn(DivertedRecord) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<Failure>,
+    {
+        self.sink = Some(Sink::new(sink));
         self.changed()
     }
 }

@@ -1,0 +1,316 @@
+//! What an operation is called, and what its keys are made of.
+
+use std::sync::Arc;
+
+use lambda_idempotency_core::{
+    batch::AfterFailure,
+    key::{Functions, KeyPath, Secret, View},
+    policy::Policy,
+    producer::{Producer, Recipe},
+};
+
+use super::{Operation, keys};
+use crate::error::ConfigError;
+
+/// # Name and key
+///
+/// Two deliveries are the same work if they have the same idempotency key. The key is made of the
+/// operation's name, the tenant of the invocation (where Lambda names one), and the parts of the record
+/// that [`key`](Operation::key) selects.
+impl Operation {
+    /// An operation with this name and every setting at its default.
+    ///
+    /// The name has 1 to 128 characters, none of them `#` or a control character. It is part of every
+    /// key: if you rename an operation, its earlier completions are not found any more.
+    ///
+    /// Without [`key`](Self::key) the record's own id is the key. That recognises a record that its
+    /// source delivers again, but not one that its producer sent twice.
+    ///
+    /// # Errors
+    /// None here. A name that cannot be used is refused by [`check`](Self::check), and when a function is
+    /// built with the operation.
+    ///
+    /// ```
+    /// use lambda_idempotency::Operation;
+    ///
+    /// assert_eq!(Operation::new("place-order").check(), Ok(()));
+    /// assert!(Operation::new("place#order").check().is_err());
+    /// ```
+    #[must_use]
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            key: None,
+            key_variable: None,
+            keys: keys::Keys::default(),
+            fingerprint: None,
+            dialect: None,
+            policy: Policy::default(),
+            conflict: None,
+            bad_record: None,
+            sink: None,
+            filters: Vec::new(),
+            envelopes: Vec::new(),
+            whole_record: false,
+            order: None,
+            after_failure: AfterFailure::Group,
+            on_busy: None,
+            prepared: Arc::default(),
+        }
+    }
+
+    /// The operation's name.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// assert_eq!(Operation::new("place-order").name(), "place-order");
+    /// ```
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where the idempotency key is: a JMESPath expression on the payload or, with
+    /// [`record`](crate::record), on the record around it. Default: the record's own id.
+    ///
+    /// `[a, b]` makes a key of several parts. Each part must be present and neither `null` nor empty,
+    /// unless it is [`optional`](Self::optional). What happens to a record without a key is up to
+    /// [`on_missing_key`](Self::on_missing_key).
+    ///
+    /// Values count as they are written in JSON: `"42"` and `42` are two keys, and so are `1` and `1.0`,
+    /// which producers in other languages tell apart (`1.0`, `1.00` and `1e0` are one key). What an
+    /// expression reads may be nested 127 levels deep; a record that is deeper there is rejected.
+    ///
+    /// # Errors
+    /// Refused by [`check`](Self::check) and when a function is built: an expression with a mistake, an
+    /// expression that selects the same, or one of a few values, from every record, and an expression that
+    /// selects what differs on each delivery.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Operation, record};
+    ///
+    /// let by_field = Operation::new("place-order").key("orderId");
+    /// let by_two = Operation::new("place-order").key("[tenant, order.id]");
+    /// let by_record = Operation::new("place-order").key(record("Sns.MessageId"));
+    /// # for operation in [by_field, by_two, by_record] { operation.check().unwrap(); }
+    /// // A text in single quotes is a constant of JMESPath, the same for every record.
+    /// assert!(Operation::new("place-order").key("'orderId'").check().is_err());
+    /// ```
+    #[must_use]
+    pub fn key(mut self, path: impl Into<KeyPath>) -> Self {
+        self.key = Some(path.into());
+        self.changed()
+    }
+
+    /// Takes the key expression from an environment variable, if it is set; otherwise
+    /// [`key`](Self::key) applies. Default: no variable.
+    ///
+    /// A value that begins with `record:` is applied to the record around the payload. The variable is
+    /// read once, when the function starts.
+    ///
+    /// # Errors
+    /// Refused by [`check`](Self::check) and when a function is built: a variable that is not set where
+    /// there is no [`key`](Self::key) either, and an expression in it that has a mistake. A variable that
+    /// is set and empty is a mistake; it does not count as unset.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// // `orderId`, unless the environment says otherwise.
+    /// let place = Operation::new("place-order").key("orderId").key_from_env("ORDER_KEY");
+    /// assert_eq!(place.check(), Ok(()));
+    /// // Without `key` the variable has to be set.
+    /// assert!(Operation::new("place-order").key_from_env("ORDER_KEY").check().is_err());
+    /// ```
+    #[must_use]
+    pub fn key_from_env(mut self, variable: impl Into<String>) -> Self {
+        self.key_variable = Some(variable.into());
+        self.changed()
+    }
+
+    /// Allows these parts of the [`key`](Self::key) to be missing, `null` or empty: a part of
+    /// `{id: order.id, by: user}` by its name, a part of `[order.id, user]` by its path. At least one part
+    /// must be present all the same. Default: every part must be present.
+    ///
+    /// A missing part is hashed as missing, so that it is never taken for a value. The keys of records that
+    /// have all parts do not change.
+    ///
+    /// # Errors
+    /// Refused by [`check`](Self::check) and when a function is built: a name that is not a part of the
+    /// key, and an optional part without a [`key`](Self::key).
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let place = Operation::new("place-order").key("[order.id, coupon]").optional(["coupon"]);
+    /// let keys = place.producer()?;
+    /// let without = keys.key(r#"{ "order": { "id": 7 } }"#)?;
+    /// let with = keys.key(r#"{ "order": { "id": 7 }, "coupon": "SPRING" }"#)?;
+    /// assert_ne!(without, with);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn optional<'n>(mut self, parts: impl IntoIterator<Item = &'n str>) -> Self {
+        self.keys.optional.extend(parts.into_iter().map(str::to_owned));
+        self.changed()
+    }
+
+    /// Functions of your own, for the expressions of [`key`](Self::key) and
+    /// [`fingerprint`](Self::fingerprint). Default: [`Functions::standard`], those of JMESPath.
+    ///
+    /// A function has to return the same for the same arguments, now and after an upgrade: if its result
+    /// changes, so does the key, and earlier completions are not found.
+    ///
+    /// # Errors
+    /// Refused by [`check`](Self::check) and when a function is built, if no expression could call them.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Functions, Operation};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let functions = Functions::standard().with("lower", 1, |arguments| match arguments {
+    ///     [text] => text.as_str().map(|text| text.to_lowercase().into()).ok_or("it is not a text"),
+    ///     _ => Err("it takes one text"),
+    /// });
+    /// let invite = Operation::new("invite").key("lower(email)").functions(functions);
+    /// let keys = invite.producer()?;
+    /// assert_eq!(keys.key(r#"{ "email": "A@b.c" }"#)?, keys.key(r#"{ "email": "a@B.C" }"#)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn functions(mut self, functions: Functions) -> Self {
+        self.keys.functions = functions;
+        self.keys.own_functions = true;
+        self.changed()
+    }
+
+    /// Stores keys that can be read, such as `place-order#~/acme/+42`, where their parts are short and have
+    /// only safe characters; all others are hashed. **Whoever can read the table's keys can then read these
+    /// parts.** Logs show a hash all the same. Default: all keys are hashed.
+    ///
+    /// Do not switch it on or off in a running function: the keys change, and duplicates of what was done
+    /// before are not recognised until the retention is over.
+    ///
+    /// # Errors
+    /// Refused by [`check`](Self::check) and when a function is built, if there is a
+    /// [`key_secret`](Self::key_secret) as well.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let place = Operation::new("place-order").key("[tenant, id]").readable_keys();
+    /// let key = place.producer()?.key(r#"{ "tenant": "acme", "id": 42 }"#)?;
+    /// assert!(key.as_str().starts_with("place-order#~/"), "{}", key.as_str());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn readable_keys(mut self) -> Self {
+        self.keys.readable = true;
+        self.changed()
+    }
+
+    /// Makes keys and fingerprints with HMAC-SHA256 and this secret, for keys that are personal data:
+    /// whoever has the table, but not the secret, cannot find out whose they are by hashing guesses.
+    /// Default: no secret.
+    ///
+    /// At least 16 bytes, best 32 random ones, the same in all functions that share the operation. Another
+    /// secret makes other keys: what was done under the old one is then not known.
+    ///
+    /// # Errors
+    /// Refused by [`check`](Self::check) and when a function is built: a secret of fewer than 16 bytes, and
+    /// a secret with [`readable_keys`](Self::readable_keys).
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// # let secret = [7; 32];
+    /// // From AWS Secrets Manager, for example.
+    /// let invite = Operation::new("invite").key("email").key_secret(secret);
+    /// assert_eq!(invite.check(), Ok(()));
+    /// assert!(Operation::new("invite").key("email").key_secret("too short").check().is_err());
+    /// ```
+    #[must_use]
+    pub fn key_secret(mut self, secret: impl AsRef<[u8]>) -> Self {
+        self.keys.secret = Some(Secret::new(secret));
+        self.changed()
+    }
+
+    /// What else must agree between two deliveries with the same key: a JMESPath expression, as for
+    /// [`key`](Self::key). Default: nothing else.
+    ///
+    /// Where it differs, the later delivery is a [`Mismatch`](crate::Outcome::Mismatch): it is returned to
+    /// its source (or given to the sink of [`divert`](Self::divert)) instead of being answered with the
+    /// result of other work.
+    ///
+    /// # Errors
+    /// Refused by [`check`](Self::check) and when a function is built: an expression with a mistake, and one
+    /// that selects the same from every record or what differs on each delivery.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// // A second charge for one payment with another amount is not taken for a duplicate.
+    /// let charge = Operation::new("charge").key("paymentId").fingerprint("[amount, currency]");
+    /// assert_eq!(charge.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn fingerprint(mut self, path: impl Into<KeyPath>) -> Self {
+        self.fingerprint = Some(path.into());
+        self.changed()
+    }
+
+    /// Checks the operation, as building a function with it does. Call it where the operation is for
+    /// [`run`](crate::Idempotency::run), which otherwise finds a mistake only at its first call.
+    ///
+    /// # Errors
+    /// A mistake in the settings, with what to do about it: see [`ConfigError`].
+    ///
+    /// ```
+    /// use lambda_idempotency::{ConfigError, Operation};
+    ///
+    /// let mistaken = Operation::new("charge").key("payment.").check();
+    /// assert!(matches!(mistaken, Err(ConfigError::Expression { .. })));
+    /// ```
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.prepared().map(|_| ())
+    }
+
+    /// Computes the keys of payloads that are still to be sent; see [`producer`](crate::producer). This is
+    /// for programs that have the operation anyway: a [`Recipe`](crate::producer::Recipe) needs no
+    /// Lambda.
+    ///
+    /// # Errors
+    /// A mistake in the operation; a key that a producer cannot know, because it is taken from the record
+    /// that AWS makes around the payload.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let place = Operation::new("place-order").key("orderId");
+    /// let message = place.producer()?.message(&serde_json::json!({ "orderId": 7 }))?;
+    /// assert_eq!(message.body(), r#"{"orderId":7}"#);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn producer(&self) -> Result<Producer, ConfigError> {
+        let prepared = self.prepared()?;
+        let unknown =
+            |why| ConfigError::UnknownToProducers { operation: Arc::clone(&self.name), why };
+        let path = self.key_path()?.ok_or_else(|| {
+            unknown("it names no key, so that a record is known by what its source calls it")
+        })?;
+        if path.view == View::Record || self.whole_record {
+            return Err(unknown("its key is taken from the record around the payload"));
+        }
+        let optional = self.keys.optional.iter().map(String::as_str);
+        let recipe = Recipe::new(Arc::clone(&self.name), path.expression)
+            .optional(optional)
+            .form(prepared.form.clone())
+            .functions(self.keys.functions.clone());
+        let recipe = match &self.dialect {
+            Some(dialect) => recipe.dialect(dialect.clone()),
+            None => recipe,
+        };
+        Ok(recipe.producer()?)
+    }
+}

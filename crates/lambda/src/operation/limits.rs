@@ -1,0 +1,124 @@
+//! How long, how often and how many at once.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::policy::Lease;
+
+use super::Operation;
+
+/// # Limits
+impl Operation {
+    /// How long a completion, or a permanent failure, answers later deliveries of its key. Rounded up to a
+    /// whole second. Default: 24 hours.
+    ///
+    /// **A duplicate that arrives later is processed again.** Choose the longest time between two
+    /// deliveries of the same work. 24 hours cover Lambda's own retries of an asynchronous event, which end
+    /// after 6 hours. A queue keeps messages for 4 days by default and for 14 at most, its dead-letter queue
+    /// for as long, and a redrive starts anew with both: if you redrive, you need as long a retention, and a
+    /// [`key`](Self::key) from the payload, since a redriven message has another id. A longer retention
+    /// costs storage, one item for each key.
+    ///
+    /// # Errors
+    /// Zero is refused by [`check`](Self::check) and when a function is built.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lambda_idempotency::Operation;
+    ///
+    /// // A queue and a dead-letter queue that each keep messages for 14 days.
+    /// let place = Operation::new("place-order").key("orderId").retain(Duration::from_hours(24 * 28));
+    /// assert_eq!(place.check(), Ok(()));
+    /// assert!(Operation::new("place-order").retain(Duration::ZERO).check().is_err());
+    /// ```
+    #[must_use]
+    pub fn retain(mut self, retention: Duration) -> Self {
+        self.policy.retention = retention;
+        self.changed()
+    }
+
+    /// How long a claim holds its key, which is how long others wait if its worker dies. Default:
+    /// [`Lease::Invocation`], until the invocation ends.
+    ///
+    /// [`Lease::Renewed`] is for functions with timeouts of many minutes. It costs a write of the store each
+    /// third of the length, and nothing for handlers that are faster than that.
+    ///
+    /// # Errors
+    /// A renewed lease of less than 1 second is refused by [`check`](Self::check) and when a function is
+    /// built.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lambda_idempotency::{Lease, Operation};
+    ///
+    /// let length = Duration::from_secs(30);
+    /// let export = Operation::new("export").key("exportId").lease(Lease::Renewed { length });
+    /// assert_eq!(export.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn lease(mut self, lease: Lease) -> Self {
+        self.policy.lease = lease;
+        self.changed()
+    }
+
+    /// By how much the clocks of two workers may differ: nobody takes over a key before this much time has
+    /// passed since its lease ended. Default: 1 second.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lambda_idempotency::Operation;
+    ///
+    /// // Workers beside Lambda, on machines whose clocks are set once a day.
+    /// let export = Operation::new("export").key("exportId").skew(Duration::from_secs(5));
+    /// assert_eq!(export.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn skew(mut self, allowance: Duration) -> Self {
+        self.policy.skew = allowance;
+        self.changed()
+    }
+
+    /// How long after the invocation's deadline its leases end. Default: 1 second, because Lambda may stop a
+    /// function some tenths of a second late.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lambda_idempotency::Operation;
+    ///
+    /// let export = Operation::new("export").key("exportId").grace(Duration::from_secs(2));
+    /// assert_eq!(export.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.policy.grace = grace;
+        self.changed()
+    }
+
+    /// How many handlers run at once for the records of one batch; 0 counts as 1. Default: 16. Records of
+    /// one order group run one after another in any case.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// // One after another: each handler needs most of the function's memory.
+    /// let resize = Operation::new("resize").concurrency(1);
+    /// assert_eq!(resize.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn concurrency(mut self, handlers: usize) -> Self {
+        self.policy.concurrency = handlers;
+        self.changed()
+    }
+
+    /// After how many failed attempts a key fails permanently, so that its handler is not called again; 0
+    /// counts as 1, the first failure. Default: no limit, the source decides how often it delivers.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let charge = Operation::new("charge").key("paymentId").max_failures(3);
+    /// assert_eq!(charge.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn max_failures(mut self, most: u32) -> Self {
+        self.policy.max_failures = Some(most);
+        self.changed()
+    }
+}

@@ -1,0 +1,243 @@
+//! Which records an operation takes, and what of them its handler gets.
+
+use super::{Operation, filters::Kind};
+use crate::{
+    bad_record::OnBadRecord,
+    records::{Envelope, Order},
+};
+use lambda_idempotency_core::policy::MissingKey;
+
+/// # Which records
+///
+/// An operation takes all records of the sources that it is given to, unless a filter says otherwise.
+/// Filters are for functions with several operations: a record goes to the first operation that takes it.
+///
+/// A filter with a name that no resource can have, two filters that no record can pass together, and a
+/// setting that has no effect for a source are refused when the function is built.
+impl Operation {
+    /// Takes only records of this SQS queue, by its name or ARN. The name of a FIFO queue ends in `.fifo`.
+    /// Default: all queues. Queues of ActiveMQ and RabbitMQ are selected by their broker:
+    /// [`from_broker`](Self::from_broker).
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let place = Operation::new("place-order").key("orderId").from_queue("orders.fifo");
+    /// assert_eq!(place.check(), Ok(()));
+    /// // The URL of a queue is not in its records.
+    /// let url = "https://sqs.eu-west-1.amazonaws.com/111122223333/orders";
+    /// assert!(Operation::new("place-order").from_queue(url).check().is_err());
+    /// ```
+    #[must_use]
+    pub fn from_queue(self, queue: impl Into<String>) -> Self {
+        self.only_from(Kind::Queue, queue.into())
+    }
+
+    /// Takes only records of this topic: of SNS by its name or ARN, of Kafka by its name. Default: all
+    /// topics. Where two Kafka clusters have topics of one name, add [`from_broker`](Self::from_broker).
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let topic = "arn:aws:sns:eu-west-1:111122223333:orders";
+    /// assert_eq!(Operation::new("place-order").from_topic(topic).check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn from_topic(self, topic: impl Into<String>) -> Self {
+        self.only_from(Kind::Topic, topic.into())
+    }
+
+    /// Takes only records of this Kinesis stream, by its name or ARN. Default: all streams.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let count = Operation::new("count-clicks").key("clickId").from_stream("clicks");
+    /// assert_eq!(count.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn from_stream(self, stream: impl Into<String>) -> Self {
+        self.only_from(Kind::Stream, stream.into())
+    }
+
+    /// Takes only changes of this DynamoDB table, by its name or ARN, or by the ARN of its stream.
+    /// Default: all tables.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let index = Operation::new("index-orders").from_table("orders");
+    /// assert_eq!(index.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn from_table(self, table: impl Into<String>) -> Self {
+        self.only_from(Kind::Table, table.into())
+    }
+
+    /// Takes only notifications of this S3 bucket, by its name or ARN. Default: all buckets.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let resize = Operation::new("resize").from_bucket("uploads");
+    /// assert_eq!(resize.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn from_bucket(self, bucket: impl Into<String>) -> Self {
+        self.only_from(Kind::Bucket, bucket.into())
+    }
+
+    /// Takes only messages of this ActiveMQ or RabbitMQ broker or Kafka cluster, by its name or ARN.
+    /// Default: all brokers and clusters.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let place = Operation::new("place-order").from_broker("shop").from_topic("orders");
+    /// assert_eq!(place.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn from_broker(self, broker: impl Into<String>) -> Self {
+        self.only_from(Kind::Broker, broker.into())
+    }
+
+    /// Takes only changes of this DocumentDB cluster, by its name or ARN. Default: all clusters.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let index = Operation::new("index-orders").from_cluster("shop");
+    /// assert_eq!(index.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn from_cluster(self, cluster: impl Into<String>) -> Self {
+        self.only_from(Kind::Cluster, cluster.into())
+    }
+
+    /// Takes only invocations by this schedule of EventBridge Scheduler, by its name or ARN. Default: all
+    /// schedules.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let bill = Operation::new("bill").from_schedule("monthly");
+    /// assert_eq!(bill.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn from_schedule(self, schedule: impl Into<String>) -> Self {
+        self.only_from(Kind::Schedule, schedule.into())
+    }
+
+    /// Takes only EventBridge events with this `source`; together with
+    /// [`detail_type`](Self::detail_type), only events with both. Default: all events.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let place = Operation::new("place-order").from_source("shop.checkout").detail_type("Placed");
+    /// assert_eq!(place.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn from_source(self, source: impl Into<String>) -> Self {
+        self.only_from(Kind::EventSource, source.into())
+    }
+
+    /// Takes only EventBridge events with this `detail-type`. Default: all events.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let cancel = Operation::new("cancel-order").key("orderId").detail_type("OrderCancelled");
+    /// assert_eq!(cancel.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn detail_type(self, detail_type: impl Into<String>) -> Self {
+        self.only_from(Kind::DetailType, detail_type.into())
+    }
+
+    /// Takes an envelope off the payload, such as the SNS notification in the body of an SQS message. Call
+    /// it once for each envelope, from the outside to the inside. Default: none. See [`Envelope`].
+    ///
+    /// A record that is not in the envelope is a bad record: see [`on_bad_record`](Self::on_bad_record).
+    ///
+    /// ```
+    /// use lambda_idempotency::{Envelope, Operation};
+    ///
+    /// // The queue is subscribed to a topic, without raw message delivery.
+    /// let place = Operation::new("place-order").key("orderId").envelope(Envelope::Sns);
+    /// assert_eq!(place.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn envelope(mut self, envelope: Envelope) -> Self {
+        self.envelopes.push(envelope);
+        self
+    }
+
+    /// Calls the handler with the whole record as AWS delivers it, instead of its payload: for payloads
+    /// that are bytes. **Key expressions then see the record too**, and no longer what is in its payload.
+    /// Default: the payload.
+    ///
+    /// A handler that needs the record *beside* its payload has it in its [`Call`](crate::Call):
+    /// `call.attribute(..)`, `call.record_as()`. The types of the `aws_lambda_events` crate fit, such as
+    /// its `SqsMessage`.
+    ///
+    /// Kafka's records have their key, value and headers as text:
+    /// `{"topic":"orders",..,"key":"k","value":"v","headers":{"name":"text"}}`.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let store = Operation::new("store-images").key("kinesis.sequenceNumber").whole_record();
+    /// assert_eq!(store.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn whole_record(mut self) -> Self {
+        self.whole_record = true;
+        self
+    }
+
+    /// What happens to a record in which the [`key`](Self::key) expression finds nothing. Default:
+    /// [`MissingKey::Fail`], it is a bad record and treated as [`on_bad_record`](Self::on_bad_record)
+    /// says.
+    ///
+    /// ```
+    /// use lambda_idempotency::{MissingKey, Operation};
+    ///
+    /// // Messages without an order id are processed each time that they are delivered.
+    /// let place = Operation::new("place-order")
+    ///     .key("orderId")
+    ///     .on_missing_key(MissingKey::RunUnprotected);
+    /// assert_eq!(place.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn on_missing_key(mut self, missing_key: MissingKey) -> Self {
+        self.policy.missing_key = missing_key;
+        self.changed()
+    }
+
+    /// What happens to a record that cannot be processed as it is: it cannot be read, has no key, or does
+    /// not fit the handler's type. Default: it is given to the sink of [`divert`](Self::divert), or
+    /// returned to its source if there is none.
+    ///
+    /// ```
+    /// use lambda_idempotency::{BadRecord, Failure, OnBadRecord, Operation};
+    ///
+    /// async fn keep_for_later(bad: BadRecord) -> Result<(), Failure> {
+    ///     // s3.put_object().bucket(..).key(..).body(bad.raw.into_bytes().into()).send().await?;
+    ///     Ok(())
+    /// }
+    /// let place = Operation::new("place-order").on_bad_record(OnBadRecord::divert(keep_for_later));
+    /// assert_eq!(place.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn on_bad_record(mut self, bad_record: OnBadRecord) -> Self {
+        self.bad_record = Some(bad_record);
+        self.changed()
+    }
+
+    /// Which records of a stream or topic wait for each other. Default: [`Order::Key`] for Kinesis,
+    /// DynamoDB and DocumentDB, [`Order::Shard`] for Kafka. SQS FIFO queues have message groups instead,
+    /// which always keep their order.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Operation, Order};
+    ///
+    /// // Records of one Kafka partition that have different keys are processed side by side.
+    /// let place = Operation::new("place-order").key("orderId").order(Order::Key);
+    /// assert_eq!(place.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = Some(order);
+        self
+    }
+}
