@@ -11,20 +11,10 @@ use lambda_idempotency_local::Outcome;
 use serde_json::Value;
 
 use crate::{
+    findings::{Cause, Findings},
     history::{Attempt, End, History, Offence, OrderHistory},
-    report::{Cause, Violation},
     schedule::{self, Schedule},
 };
-
-/// What the audit found.
-#[derive(Debug, Default)]
-pub(crate) struct Findings {
-    pub(crate) effects: u64,
-    pub(crate) doubled: BTreeMap<Cause, u64>,
-    /// Effects that came after one with a higher fence.
-    pub(crate) stale: u64,
-    pub(crate) violations: Vec<Violation>,
-}
 
 /// Judges what happened, given the store's records in the end and the messages that are left.
 pub(crate) fn audit(
@@ -198,16 +188,6 @@ fn trace(history: &History, order: &OrderHistory) -> Vec<String> {
         )
     };
     attempts.map(line).collect()
-}
-
-impl Findings {
-    fn violate(&mut self, offence: Offence, what: String, trace: Vec<String>) {
-        self.violate_times(offence, 1, what, trace);
-    }
-
-    fn violate_times(&mut self, offence: Offence, times: u64, what: String, trace: Vec<String>) {
-        self.violations.push(Violation { offence, times, what, trace });
-    }
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@
 mod audit;
 mod drive;
 mod fault;
+mod findings;
 mod history;
 mod ledger;
 mod plan;
@@ -49,8 +50,9 @@ mod weather;
 
 pub use drive::{Progress, run};
 pub use fault::FaultKind;
+pub use findings::{Cause, Violation};
 pub use history::Offence;
-pub use report::{Cause, Report, Violation};
+pub use report::Report;
 pub use settings::Settings;
 
 use std::{io, path::PathBuf};

@@ -5,50 +5,12 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use lambda_idempotency_local::{Fate, Outcome, Usage};
 use serde::Serialize;
 
-use crate::{FaultKind, Offence, Settings, audit::Findings, history::History, schedule::Schedule};
-
-/// A cause for a second effect that the documentation admits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Cause {
-    /// Its process was killed between the effect and the completion.
-    Killed,
-    /// Its process was stopped past its lease, and went on.
-    Stopped,
-    /// The handler was dropped at the deadline, between the effect and the completion.
-    Cancelled,
-    /// The invocation missed its deadline: its process was killed between the effect and the
-    /// completion, or ran on beside its own retry.
-    Overran,
-    /// The completion could not be recorded until the deadline; the function said so.
-    CompletionLost,
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Killed => "killed between effect and completion",
-            Self::Stopped => "stopped past the lease",
-            Self::Cancelled => "dropped at the deadline after the effect",
-            Self::Overran => "missed the deadline after the effect",
-            Self::CompletionLost => "completion lost, and told",
-        })
-    }
-}
-
-/// Something that no run may show.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Violation {
-    /// What kind of thing.
-    pub offence: Offence,
-    /// How often it shows here.
-    pub times: u64,
-    /// Where, in words.
-    pub what: String,
-    /// The executions of the order, if it is about one.
-    pub trace: Vec<String>,
-}
+use crate::{
+    FaultKind, Offence, Settings,
+    findings::{Cause, Findings, Violation},
+    history::History,
+    schedule::Schedule,
+};
 
 /// The ledger of a run.
 #[derive(Clone, Debug, Serialize)]

@@ -7,7 +7,6 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
-use lambda_idempotency_local::Apply;
 use serde_json::{Value, json};
 
 use crate::{FaultKind, Settings, plan::Plan, random::Random, weather::Episode};
@@ -162,11 +161,6 @@ fn distance(random: &mut Random) -> u64 {
         3 | 4 => random.between(7, 60),
         _ => random.between(61, 2000),
     }
-}
-
-/// Before or after the write is applied.
-pub(crate) fn apply(after: bool) -> Apply {
-    if after { Apply::After } else { Apply::Before }
 }
 
 #[cfg(test)]

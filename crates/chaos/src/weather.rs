@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_local::Fault;
+use lambda_idempotency_local::{Apply, Fault};
 
-use crate::{FaultKind, Settings, random::Random, schedule::apply};
+use crate::{FaultKind, Settings, random::Random};
 
 /// How many messages are sent between two episodes, on the average.
 const PERIOD: u64 = 60;
@@ -106,4 +106,9 @@ impl Trouble {
 const fn concerns_store(kind: FaultKind) -> bool {
     use FaultKind::{Drop, Error, Outage, Slow, Throttle};
     matches!(kind, Throttle | Error | Drop | Slow | Outage)
+}
+
+/// Before or after the write is applied.
+fn apply(after: bool) -> Apply {
+    if after { Apply::After } else { Apply::Before }
 }

@@ -13,13 +13,14 @@ use aws_sdk_dynamodb::types::{
 use lambda_idempotency_core::store::{Guard, StoreErrorKind};
 
 use crate::{
-    DynamoDbStore,
-    config::{Attributes, Config},
+    attributes::Attributes,
+    config::Config,
     error::{Doing, Failure, sdk_failure, service_failure},
     guard::{predicate, tests},
     item::{fields, key_fields},
+    member::{Answer, Lost, Member},
     retry::Budget,
-    write::{Answer, Lost, Member},
+    store::DynamoDbStore,
 };
 
 /// The most statements in a batch.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::value::RawValue;
 
-use crate::config::DataForm;
+use crate::attributes::DataForm;
 
 /// How deep lists and maps nest.
 const DEEPEST: usize = 31;

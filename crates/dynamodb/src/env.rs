@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_config::{BehaviorVersion, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::Client;
 
-use crate::{Builder, ConfigError, DynamoDbStore};
+use crate::{builder::Builder, config_error::ConfigError, store::DynamoDbStore};
 
 /// The environment variable that names the table.
 const TABLE: &str = "IDEMPOTENCY_TABLE";

@@ -4,14 +4,14 @@ use aws_sdk_dynamodb::{
 };
 
 use super::*;
-use crate::config::Builder;
+use crate::store::DynamoDbStore;
 
 fn config() -> std::sync::Arc<Config> {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new("eu-west-1"))
         .build();
-    Builder::new(Client::from_conf(config), "orders".into()).build().unwrap().config
+    DynamoDbStore::builder(Client::from_conf(config), "orders").build().unwrap().config
 }
 
 fn failure(code: &str, message: &str) -> Failure {

@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_idempotency_core::{record::Status, store::Guard};
 
 use crate::{
-    config::Attributes,
+    attributes::Attributes,
     item::{Item, millis, seconds, status, token},
 };
 

@@ -12,39 +12,15 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
     record::{Fingerprint, Owner, Record, Status},
-    store::StoreErrorKind,
 };
 
 use crate::{
-    config::{Attributes, Config, SortKey},
+    attributes::{Attributes, SortKey},
     data,
-    error::Failure,
 };
 
 /// An item as the SDK has it.
 pub(crate) type Item = HashMap<String, AttributeValue>;
-
-/// The largest item DynamoDB holds, names included.
-pub(crate) const LARGEST: usize = 400 * 1024;
-
-/// The longest partition key, and the longest sort key.
-const LONGEST_KEYS: [usize; 2] = [2048, 1024];
-
-/// Refuses a key that DynamoDB would refuse, and the whole batch with it.
-pub(crate) fn fit_key(config: &Config, key: &Key) -> Result<(), Failure> {
-    let [partition, sort] = LONGEST_KEYS;
-    let longest = if config.attributes.sort_key.is_some() { sort } else { partition };
-    match key.as_str().len() {
-        length if (1..=longest).contains(&length) => Ok(()),
-        length => {
-            let context = format!(
-                "a key of {length} bytes for DynamoDB table {}, which takes 1 to {longest}",
-                config.table
-            );
-            Err(Failure::new(StoreErrorKind::Refused, context))
-        }
-    }
-}
 
 /// The primary key of an item: each attribute of it, the partition key first.
 pub(crate) fn key_fields<'n>(names: &'n Attributes, key: &Key) -> Vec<(&'n str, AttributeValue)> {

@@ -97,22 +97,25 @@
 //!
 //! [powertools]: https://docs.aws.amazon.com/powertools/python/latest/utilities/idempotency/
 
+mod attributes;
 mod batch;
+mod builder;
 mod config;
+mod config_error;
 mod data;
 #[cfg(feature = "from-env")]
 mod env;
 mod error;
 mod guard;
 mod item;
+mod limits;
+mod member;
 mod read;
 mod retry;
 mod single;
+mod store;
 mod write;
 
-use std::{fmt, sync::Arc};
-
-use aws_sdk_dynamodb::Client;
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
@@ -120,30 +123,13 @@ use lambda_idempotency_core::{
     store::{Store, StoreError, Verdict, Write},
 };
 
-pub use crate::config::{Attributes, Builder, ConfigError, DataForm, SortKey};
-use crate::{config::Config, error::Failure, retry::Budget};
-
-/// A [`Store`] in a DynamoDB table. Cheap to clone; clones share the client.
-#[derive(Clone)]
-pub struct DynamoDbStore {
-    client: Client,
-    config: Arc<Config>,
-}
-
-impl DynamoDbStore {
-    /// The store in `table`, with every setting at its default.
-    ///
-    /// Nothing is sent: a table that is missing shows in the first write.
-    #[must_use]
-    pub fn new(client: Client, table: impl Into<String>) -> Self {
-        Self::builder(client, table).build_unchecked()
-    }
-
-    /// The store in `table`, to be set up.
-    pub fn builder(client: Client, table: impl Into<String>) -> Builder {
-        Builder::new(client, table.into())
-    }
-}
+pub use crate::{
+    attributes::{Attributes, DataForm, SortKey},
+    builder::Builder,
+    config_error::ConfigError,
+    store::DynamoDbStore,
+};
+use crate::{error::Failure, retry::Budget};
 
 impl Store for DynamoDbStore {
     fn write<'a>(
@@ -166,11 +152,5 @@ impl Store for DynamoDbStore {
             let answer = |key| answers.get(key).cloned().unwrap_or_else(missing);
             keys.iter().map(|key| answer(key).map_err(|f| f.report(false))).collect()
         })
-    }
-}
-
-impl fmt::Debug for DynamoDbStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.config.fmt(f)
     }
 }

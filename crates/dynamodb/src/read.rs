@@ -6,11 +6,11 @@ use aws_sdk_dynamodb::types::KeysAndAttributes;
 use lambda_idempotency_core::{clock::BoxFuture, key::Key, record::Record};
 
 use crate::{
-    DynamoDbStore,
     error::{Doing, Failure, sdk_failure},
-    item::{Item, decode, fit_key, key_text, primary_key},
-    retry::{Backoff, Budget},
-    write::bounded,
+    item::{Item, decode, key_text, primary_key},
+    limits::fit_key,
+    retry::{Backoff, Budget, bounded},
+    store::DynamoDbStore,
 };
 
 /// The most keys in a `BatchGetItem`.

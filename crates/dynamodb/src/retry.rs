@@ -1,4 +1,4 @@
-//! How long, and how often.
+//! How long, how often, and how many at once.
 //!
 //! Two limits hold: a request may take an attempt's time, and all of them together may take until
 //! the deadline of the call. The time is the [`Clock`]'s, so a test decides when it passes.
@@ -10,8 +10,11 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::{Either, select};
-use lambda_idempotency_core::clock::{Clock, Timestamp};
+use futures_util::{
+    future::{Either, select},
+    stream::{self, StreamExt},
+};
+use lambda_idempotency_core::clock::{BoxFuture, Clock, Timestamp};
 use tracing::{Dispatch, dispatcher::get_default, instrument::WithSubscriber};
 
 use crate::config::Config;
@@ -19,6 +22,10 @@ use crate::config::Config;
 /// What an attempt needs at least. One that begins later would most likely be cut off, and leave in
 /// doubt what is known: that the last one was refused.
 const SHORTEST: Duration = Duration::from_millis(20);
+
+/// How many requests of one call are under way at once: the usual batch of a queue takes one round
+/// trip even without PartiQL.
+const CONCURRENCY: usize = 10;
 
 /// The time that a call of the store has.
 pub(crate) struct Budget<'a> {
@@ -91,6 +98,12 @@ impl Backoff {
 /// Between 0 and 1. Without randomness the pause is only less well spread.
 fn random_share() -> f64 {
     f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
+}
+
+/// Waits for all requests, a few at a time, and puts their answers together in any order.
+pub(crate) async fn bounded<T>(requests: Vec<BoxFuture<'_, Vec<T>>>) -> Vec<T> {
+    let answers = stream::iter(requests).buffer_unordered(CONCURRENCY);
+    answers.collect::<Vec<_>>().await.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

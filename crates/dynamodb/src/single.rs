@@ -10,12 +10,12 @@ use aws_sdk_dynamodb::{
 use lambda_idempotency_core::store::Guard;
 
 use crate::{
-    DynamoDbStore,
     error::{Doing, Failure, sdk_failure},
     guard::{Condition, condition, tests},
     item::{Item, primary_key},
+    member::{Answer, Lost, Member},
     retry::Budget,
-    write::{Answer, Lost, Member},
+    store::DynamoDbStore,
 };
 
 impl DynamoDbStore {

@@ -1,127 +1,26 @@
 //! The rounds of a call: send what is pending, read what was lost, try again what may be.
 
-use futures_util::stream::{self, StreamExt};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
-    record::Record,
-    store::{Guard, StoreErrorKind, Verdict, Write},
+    store::{Guard, Verdict, Write},
 };
 
 use crate::{
-    DynamoDbStore, batch,
-    config::{Config, DataForm},
-    data,
+    batch,
+    config::Config,
     error::Failure,
-    item::{Item, LARGEST, decode, encode, fit_key, size},
-    retry::{Backoff, Budget},
+    item::decode,
+    member::{Answer, Lost, Member},
+    retry::{Backoff, Budget, bounded},
+    store::DynamoDbStore,
 };
 
 /// From how many writes in a call they go as a batch. Measured (`examples/forms.rs`): two claims
 /// cost 146 us of processor in a batch and 231 us by themselves, ten 206 us and 871 us, at the same
 /// latency. Only claims that lose are faster alone, by one round trip, and they are the rare ones.
 const BATCH_FROM: usize = 2;
-/// How many requests of one call are under way at once: the usual batch of a queue takes one round
-/// trip even without PartiQL.
-const CONCURRENCY: usize = 10;
 /// How often a key is tried whose record is gone each time one looks.
 const ROUNDS: u8 = 3;
-
-/// One write of a call, from the first attempt to its verdict.
-pub(crate) struct Member<'w> {
-    index: usize,
-    pub(crate) write: &'w Write,
-    /// The item to be there; `None` deletes.
-    pub(crate) item: Option<Item>,
-    size: usize,
-    /// An attempt had no answer, and may have been applied.
-    in_doubt: bool,
-    /// It was in a batch that was refused as a whole.
-    alone: bool,
-    /// How often it lost to a record that was gone when one looked.
-    vanished: u8,
-}
-
-/// What one attempt said.
-#[derive(Clone)]
-pub(crate) enum Answer {
-    /// It was applied.
-    Written,
-    /// Its guard did not hold.
-    Lost(Lost),
-    /// It was not applied, or that is not known.
-    Failed(Failure),
-    /// The batch it was in was refused as a whole; it has to go by itself.
-    Alone,
-}
-
-/// What a write whose guard did not hold met.
-#[derive(Clone)]
-pub(crate) enum Lost {
-    /// This item.
-    To(Item),
-    /// No item.
-    ToNothing,
-    /// The answer does not say.
-    Unread,
-}
-
-impl<'w> Member<'w> {
-    fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, Failure> {
-        fit_key(config, &write.key)?;
-        let form = config.attributes.data_form;
-        let outcome = write.record.as_ref().and_then(|record| record.outcome.as_deref());
-        if !outcome.is_none_or(|json| data::fits(form, json)) {
-            let context = format!(
-                "a result that DynamoDB table {} cannot keep as a value of its own (too deep, or \
-                 with numbers too large): return another, or keep results as JSON text",
-                config.table
-            );
-            return Err(Failure::new(StoreErrorKind::TooLarge, context));
-        }
-        let encode = |record: &Record| encode(&config.attributes, &write.key, record);
-        let item = write.record.as_ref().map(encode);
-        let size = item.as_ref().map_or(0, size);
-        if size > LARGEST {
-            let context = format!(
-                "a record of {size} bytes for DynamoDB table {}, which holds {LARGEST}: return \
-                 less from the handler, or keep the result elsewhere and return a reference",
-                config.table
-            );
-            return Err(Failure::new(StoreErrorKind::TooLarge, context));
-        }
-        Ok(Self { index, write, item, size, in_doubt: false, alone: false, vanished: 0 })
-    }
-
-    fn unknown(&self, failure: Failure) -> Verdict {
-        Verdict::Unknown(failure.report(self.in_doubt))
-    }
-
-    /// Whether `found` is what this very write puts there: an earlier attempt was applied, and
-    /// only its answer was lost. The token makes it ours: nobody else writes it.
-    fn is_own_work(&self, config: &Config, found: &Record) -> bool {
-        let has_token = found.owner.is_some() || found.last_owner.is_some();
-        let wish = || decode(&config.attributes, self.item.as_ref()?).ok();
-        // DynamoDB writes the numbers of a native value in its own way.
-        let plain = |record: &Record| match config.attributes.data_form {
-            DataForm::Json => record.clone(),
-            DataForm::Native => {
-                let mut plain = record.clone();
-                plain.outcome = None;
-                plain
-            }
-        };
-        self.in_doubt && has_token && wish().as_ref().map(plain) == Some(plain(found))
-    }
-
-    /// The verdict of a write that met `found`.
-    fn met(&self, config: &Config, found: Record) -> Verdict {
-        if self.is_own_work(config, &found) {
-            Verdict::Written
-        } else {
-            Verdict::Found(Some(found))
-        }
-    }
-}
 
 /// The state of a call.
 struct Rounds<'w> {
@@ -279,12 +178,6 @@ impl<'w> Rounds<'w> {
             self.settle(&member, verdict);
         }
     }
-}
-
-/// Waits for all requests, a few at a time, and puts their answers together in any order.
-pub(crate) async fn bounded<T>(requests: Vec<BoxFuture<'_, Vec<T>>>) -> Vec<T> {
-    let answers = stream::iter(requests).buffer_unordered(CONCURRENCY);
-    answers.collect::<Vec<_>>().await.into_iter().flatten().collect()
 }
 
 /// Puts writes together that go in one request.

@@ -3,7 +3,7 @@
 use lambda_idempotency_local::{DeliveryReport, InvocationReport, InvocationResult, RecordReport};
 use serde_json::{Map, Value, json};
 
-use super::{Rows, table::Totals};
+use super::totals::{Rows, Totals};
 
 /// The whole report as one document.
 pub(crate) fn document(report: &DeliveryReport, tables: &[Rows]) -> Value {

@@ -5,6 +5,7 @@ mod json;
 mod output;
 mod progress;
 mod table;
+mod totals;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,15 +13,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lambda_idempotency_local::{
-    AsyncConfig, Build, DeliveryReport, Event, FunctionConfig, Local, SqsConfig, Table, parse_event,
+    AsyncConfig, Build, DeliveryReport, Event, FunctionConfig, Local, SqsConfig, parse_event,
 };
 
 pub(crate) use arguments::Arguments;
-use serde_json::Value;
 
 use crate::failure::Failure;
 use output::Output;
 use progress::Progress;
+use totals::Rows;
 
 /// Runs the command: 0 if every record was delivered in the end, 1 if not.
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -76,12 +77,6 @@ const SILENT: &str = "
 note: the function wrote no line about any record, so that nobody can tell which of them ran. Has it a
       subscriber? `lambda_runtime::tracing::init_default_subscriber();` at the beginning of `main` is one.
       An observer of its own takes the lines' place, and what no operation is for has none.";
-
-/// What is in a table in the end.
-struct Rows {
-    table: Table,
-    items: Vec<Value>,
-}
 
 /// Prints to stdout, where nobody may be listening any more (`| head`).
 fn print(text: &str) {

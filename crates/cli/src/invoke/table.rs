@@ -1,6 +1,5 @@
 //! The report, for people.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use comfy_table::{
@@ -11,7 +10,7 @@ use lambda_idempotency_local::{
 };
 use serde_json::Value;
 
-use super::Rows;
+use super::totals::{Rows, Totals};
 
 /// One row per delivery of a record.
 pub(crate) fn records(report: &DeliveryReport) -> Table {
@@ -161,44 +160,6 @@ fn contents(Rows { table, items }: &Rows) -> String {
 pub(crate) fn is_silent(report: &DeliveryReport) -> bool {
     report.records().all(|record| record.told.is_none())
         && report.records().any(|record| record.outcome == Outcome::Acknowledged)
-}
-
-/// The numbers of the summary.
-pub(crate) struct Totals {
-    pub(crate) deliveries: usize,
-    pub(crate) executed: usize,
-    pub(crate) answered: usize,
-    pub(crate) returned: usize,
-    pub(crate) dead_lettered: usize,
-    pub(crate) lost: usize,
-    /// Those that are done otherwise, by the word for it: `diverted`, `skipped`, ...
-    pub(crate) other: BTreeMap<String, usize>,
-}
-
-impl Totals {
-    pub(crate) fn of(report: &DeliveryReport) -> Self {
-        let count = |counts: fn(&Outcome) -> bool| {
-            report.records().filter(|record| counts(&record.outcome)).count()
-        };
-        let executed: fn(&Outcome) -> bool = |outcome| {
-            matches!(outcome, Outcome::Executed | Outcome::Unprotected | Outcome::CompletionLost)
-        };
-        let mut other = BTreeMap::new();
-        for record in report.records().filter(|record| record.fate == Fate::Done) {
-            if !executed(&record.outcome) && !record.outcome.answered_without_running() {
-                *other.entry(record.outcome.to_string()).or_default() += 1;
-            }
-        }
-        Self {
-            deliveries: report.records().count(),
-            executed: count(executed),
-            other,
-            answered: count(Outcome::answered_without_running),
-            returned: report.fates(Fate::Returned),
-            dead_lettered: report.dead_letters.len(),
-            lost: report.fates(Fate::Lost),
-        }
-    }
 }
 
 fn table(header: &[&str]) -> Table {

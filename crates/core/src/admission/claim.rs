@@ -1,12 +1,10 @@
-//! Who may have the key.
+//! One attempt to get a key.
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Held, held_until};
 use crate::{
     clock::Timestamp,
-    record::{Fingerprint, Json, Owner, Record, Status},
-    store::{Guard, Seen},
+    record::{Fingerprint, Owner, Record, Status},
 };
 
 /// One attempt to get a key.
@@ -26,54 +24,9 @@ pub struct Claim {
     pub application: Option<Arc<str>>,
 }
 
-/// What [`admit`] decides.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Admission {
-    /// The key looks free. Write `held.record` under `guard`: if it is written, the key is held;
-    /// if something was found, ask again.
-    Try {
-        /// The condition, which names everything that was seen.
-        guard: Guard,
-        /// The claim as it will be if the write succeeds.
-        held: Held,
-    },
-    /// The record carries our own token: an earlier try of this claim was applied.
-    Won(Held),
-    /// The work was done; this is what it returned.
-    Replay(Option<Json>),
-    /// The work failed for good; this is the remembered failure.
-    Remembered {
-        /// The failure, as it was recorded.
-        outcome: Option<Json>,
-        /// The type of the error.
-        error: Option<Arc<str>>,
-        /// How often a handler failed for this key.
-        failures: u32,
-        /// Which failure of the key it is: see [`Mismatch`](Self::Mismatch).
-        fence: u64,
-    },
-    /// The key was used with another payload.
-    Mismatch {
-        /// The fence of the record that says so: what is settled after that one is deleted or has
-        /// expired has another.
-        fence: u64,
-    },
-    /// Someone holds the key, up to and including this instant.
-    Busy {
-        /// A takeover can be tried after this instant.
-        until: Timestamp,
-    },
-    /// The key belongs to another application: its record says nothing about this one's work, and
-    /// is left alone.
-    Foreign {
-        /// The other application.
-        application: Arc<str>,
-    },
-}
-
 impl Claim {
     /// The record this claim writes over what it found, with no history carried on.
-    fn record(&self, found: Option<&Record>, now: Timestamp) -> Record {
+    pub(super) fn record(&self, found: Option<&Record>, now: Timestamp) -> Record {
         // A sweep is made by a clock of its own: the allowance covers that one too.
         let expires_at = now.plus(self.retention).max(self.lease_until.plus(self.skew));
         let mut record = Record::new(Status::InProgress, expires_at);
@@ -87,10 +40,6 @@ impl Claim {
         record
     }
 
-    fn held(&self, record: Record) -> Held {
-        Held { claim: self.clone(), record }
-    }
-
     /// The application of the record, if that is another than the one that claims.
     ///
     /// A record that names none is anybody's: those of earlier versions and of other libraries do
@@ -102,237 +51,5 @@ impl Claim {
     /// Whether both name a payload, and not the same one.
     pub(super) fn disagrees_with(&self, record: &Record) -> bool {
         matches!((&self.fingerprint, &record.fingerprint), (Some(mine), Some(theirs)) if mine != theirs)
-    }
-}
-
-/// Decides about `claim`, given what is stored under its key.
-#[must_use]
-pub fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
-    let Some(found) = found else {
-        return Admission::Try { guard: Guard::Absent, held: claim.held(claim.record(None, now)) };
-    };
-    if found.status == Status::InProgress && found.owner == Some(claim.owner) {
-        return Admission::Won(claim.held(found.clone()));
-    }
-    let until = held_until(found, claim.skew);
-    let over = now > until;
-    // Also one whose lease has ended: its failures are not ours to carry on.
-    if let Some(theirs) = claim.stranger_of(found)
-        && now <= until.max(found.expires_at.plus(claim.skew))
-    {
-        return Admission::Foreign { application: Arc::clone(theirs) };
-    }
-    match found.status {
-        Status::InProgress if !over => Admission::Busy { until },
-        // Expired. What another application met with is no history of ours.
-        Status::InProgress if claim.stranger_of(found).is_some() => {
-            take_over(claim, found, claim.record(Some(found), now))
-        }
-        Status::InProgress => {
-            // Released means that its owner said so; otherwise it disappeared with the key.
-            let vanished = if found.is_released() { 0 } else { 1 };
-            let mut record = claim.record(Some(found), now);
-            record.failures = found.failures;
-            record.vanished = found.vanished.saturating_add(vanished);
-            record.error.clone_from(&found.error);
-            take_over(claim, found, record)
-        }
-        Status::Completed | Status::Failed if over => {
-            take_over(claim, found, claim.record(Some(found), now))
-        }
-        Status::Completed | Status::Failed if claim.disagrees_with(found) => {
-            Admission::Mismatch { fence: final_fence(found) }
-        }
-        Status::Completed => Admission::Replay(found.outcome.clone()),
-        Status::Failed => Admission::Remembered {
-            outcome: found.outcome.clone(),
-            error: found.error.clone(),
-            failures: found.failures,
-            fence: final_fence(found),
-        },
-    }
-}
-
-/// What tells this final record of a key from a later one. Records of other libraries have no fence.
-pub(super) const fn final_fence(found: &Record) -> u64 {
-    if found.fence > 0 { found.fence } else { found.expires_at.as_millis() }
-}
-
-fn take_over(claim: &Claim, found: &Record, record: Record) -> Admission {
-    Admission::Try { guard: Guard::Seen(Seen::of(found)), held: claim.held(record) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SKEW: Duration = Duration::from_secs(1);
-
-    fn claim() -> Claim {
-        Claim {
-            owner: Owner::from_bits(1),
-            lease_until: Timestamp::from_secs(130),
-            retention: Duration::from_secs(3600),
-            skew: SKEW,
-            fingerprint: Some(Fingerprint::new("f")),
-            application: Some("billing".into()),
-        }
-    }
-
-    fn at(secs: u64) -> Timestamp {
-        Timestamp::from_secs(secs)
-    }
-
-    fn in_progress(lease_until: Option<u64>) -> Record {
-        let mut record = Record::new(Status::InProgress, at(4000));
-        record.owner = Some(Owner::from_bits(2));
-        record.lease_until = lease_until.map(at);
-        record
-    }
-
-    fn tried(admission: Admission) -> (Guard, Record) {
-        match admission {
-            Admission::Try { guard, held } => (guard, held.record),
-            other => panic!("not a try: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn nothing_there_is_claimed_under_absent() {
-        let (guard, record) = tried(admit(&claim(), None, at(100)));
-        assert_eq!(guard, Guard::Absent);
-        assert_eq!(record.owner, Some(Owner::from_bits(1)));
-        assert_eq!(record.expires_at, at(3700));
-        assert_eq!((record.failures, record.vanished), (0, 0));
-    }
-
-    #[test]
-    fn a_record_in_progress_outlives_its_lease_whatever_the_retention() {
-        let mut claim = claim();
-        claim.retention = Duration::from_secs(1);
-        let (_, record) = tried(admit(&claim, None, at(100)));
-        assert!(record.expires_at >= claim.lease_until.plus(SKEW));
-    }
-
-    #[test]
-    fn at_the_end_of_the_lease_and_for_the_allowance_it_is_still_owned() {
-        let found = in_progress(Some(120));
-        for now in [at(120), at(121)] {
-            assert_eq!(admit(&claim(), Some(&found), now), Admission::Busy { until: at(121) });
-        }
-        let (guard, record) = tried(admit(&claim(), Some(&found), Timestamp::from_millis(121_001)));
-        assert_eq!(guard, Guard::Seen(Seen::of(&found)));
-        assert_eq!(record.vanished, 1);
-    }
-
-    #[test]
-    fn in_progress_without_a_lease_is_locked_until_it_expires() {
-        let found = in_progress(None);
-        assert_eq!(admit(&claim(), Some(&found), at(3999)), Admission::Busy { until: at(4001) });
-        tried(admit(&claim(), Some(&found), at(4002)));
-    }
-
-    #[test]
-    fn a_released_record_is_taken_at_once_and_its_owner_did_not_vanish() {
-        let mut found = in_progress(Some(0));
-        found.last_owner = found.owner.take();
-        found.failures = 3;
-        found.vanished = 1;
-        let (_, record) = tried(admit(&claim(), Some(&found), at(100)));
-        assert_eq!((record.failures, record.vanished), (3, 1));
-    }
-
-    #[test]
-    fn each_claim_has_a_higher_fence_even_if_the_clock_steps_back() {
-        let (_, first) = tried(admit(&claim(), None, at(100)));
-        assert_eq!(first.fence, at(100).as_millis());
-        let mut lapsed = first.clone();
-        lapsed.owner = Some(Owner::from_bits(2));
-        lapsed.lease_until = Some(at(10));
-        let (_, second) = tried(admit(&claim(), Some(&lapsed), at(50)));
-        assert_eq!(second.fence, first.fence + 1);
-        let mut expired = Record::new(Status::Completed, at(40));
-        expired.fence = second.fence;
-        let (_, third) = tried(admit(&claim(), Some(&expired), at(50)));
-        assert_eq!(third.fence, second.fence + 1);
-    }
-
-    #[test]
-    fn our_own_token_means_that_we_won() {
-        let mut found = in_progress(Some(120));
-        found.owner = Some(Owner::from_bits(1));
-        assert!(matches!(admit(&claim(), Some(&found), at(500)), Admission::Won(_)));
-    }
-
-    #[test]
-    fn completed_is_answered_until_it_expires_and_then_begins_anew() {
-        let mut found = Record::new(Status::Completed, at(200));
-        found.outcome = Some("1".into());
-        found.failures = 2;
-        for now in [at(100), at(200), at(201)] {
-            assert_eq!(admit(&claim(), Some(&found), now), Admission::Replay(Some("1".into())));
-        }
-        let (_, record) = tried(admit(&claim(), Some(&found), at(202)));
-        assert_eq!((record.failures, record.outcome), (0, None));
-    }
-
-    #[test]
-    fn another_payload_is_a_mismatch_only_if_both_are_known() {
-        let mut found = Record::new(Status::Completed, at(200));
-        found.fingerprint = Some(Fingerprint::new("g"));
-        found.fence = 7;
-        assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Mismatch { fence: 7 });
-        found.fingerprint = None;
-        assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
-    }
-
-    #[test]
-    fn another_applications_record_is_left_alone_until_it_expires() {
-        let foreign = Admission::Foreign { application: "shipping".into() };
-        let released = {
-            let mut record = in_progress(Some(0));
-            record.last_owner = record.owner.take();
-            record
-        };
-        let settled = [Status::Completed, Status::Failed].map(|s| Record::new(s, at(4000)));
-        for mut found in settled.into_iter().chain([in_progress(Some(120)), released]) {
-            found.application = Some("shipping".into());
-            for now in [at(100), at(122), at(4001)] {
-                assert_eq!(admit(&claim(), Some(&found), now), foreign, "{found:?}");
-            }
-            found.failures = 3;
-            let (_, record) = tried(admit(&claim(), Some(&found), at(4002)));
-            assert_eq!(record.application, claim().application);
-            assert_eq!((record.failures, record.vanished), (0, 0), "nor is its history carried on");
-            // Who does not say whose work it is cannot show that it is the same.
-            let nameless = Claim { application: None, ..claim() };
-            assert_eq!(admit(&nameless, Some(&found), at(100)), foreign);
-        }
-    }
-
-    #[test]
-    fn a_record_of_no_application_is_anybodys() {
-        let mut found = Record::new(Status::Completed, at(200));
-        assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
-        found.application = claim().application;
-        assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
-        let lapsed = in_progress(Some(20));
-        let (_, record) = tried(admit(&claim(), Some(&lapsed), at(100)));
-        assert_eq!(record.application, claim().application, "the new claim says whose it is");
-    }
-
-    #[test]
-    fn a_remembered_failure_is_the_answer() {
-        let mut found = Record::new(Status::Failed, at(200));
-        found.error = Some("Declined".into());
-        found.failures = 3;
-        let remembered = |fence| {
-            let error = Some("Declined".into());
-            Admission::Remembered { outcome: None, error, failures: 3, fence }
-        };
-        let of_another_library = remembered(at(200).as_millis());
-        assert_eq!(admit(&claim(), Some(&found), at(100)), of_another_library);
-        found.fence = 7;
-        assert_eq!(admit(&claim(), Some(&found), at(100)), remembered(7));
     }
 }

@@ -35,11 +35,13 @@
 //! * While a record is in progress it expires no earlier than its lease, so that a server-side
 //!   sweep never frees a key that is held.
 
+mod admit;
 mod claim;
 mod held;
 mod settled;
 
-pub use claim::{Admission, Claim, admit};
+pub use admit::{Admission, admit};
+pub use claim::Claim;
 pub use held::{Held, Settlement};
 pub use settled::{Overtaken, Settled};
 

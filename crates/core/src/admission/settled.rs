@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Held, Settlement, claim::final_fence, held_until};
+use super::{Held, Settlement, admit::final_fence, held_until};
 use crate::{
     clock::Timestamp,
     record::{Json, Record, Status},

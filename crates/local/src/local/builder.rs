@@ -9,6 +9,13 @@ use crate::{
     SqsConfig, StreamConfig, Table,
 };
 
+impl Local {
+    /// Prepares to run this function.
+    pub fn builder(function: FunctionConfig) -> LocalBuilder {
+        LocalBuilder::new(function)
+    }
+}
+
 /// Prepares a [`Local`].
 pub struct LocalBuilder {
     function: FunctionConfig,
@@ -24,7 +31,7 @@ pub struct LocalBuilder {
 }
 
 impl LocalBuilder {
-    pub(super) fn new(function: FunctionConfig) -> Self {
+    fn new(function: FunctionConfig) -> Self {
         Self {
             function,
             dynamodb: None,

@@ -12,8 +12,8 @@ pub use builder::LocalBuilder;
 
 use crate::function::{Pool, new_id};
 use crate::{
-    AsyncConfig, AtOnce, DynamoDb, Error, FunctionConfig, HttpConfig, InFlight, Invocation,
-    InvocationReport, Signal, SqsConfig, StreamConfig,
+    AsyncConfig, AtOnce, DynamoDb, Error, HttpConfig, InFlight, Invocation, InvocationReport,
+    Signal, SqsConfig, StreamConfig,
 };
 
 type OnInvocation = Arc<dyn Fn(&InvocationReport) + Send + Sync>;
@@ -30,11 +30,6 @@ pub struct Local {
 }
 
 impl Local {
-    /// Prepares to run this function.
-    pub fn builder(function: FunctionConfig) -> LocalBuilder {
-        LocalBuilder::new(function)
-    }
-
     /// Starts a process of the function and waits until it asks for its first event, which the next invocation gives it.
     /// A mistake that keeps the function from starting then shows once, and not in every delivery.
     ///

@@ -1,0 +1,76 @@
+//! What an audit finds: effects, the causes of second ones, and violations.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::Serialize;
+
+use crate::Offence;
+
+/// A cause for a second effect that the documentation admits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// Its process was killed between the effect and the completion.
+    Killed,
+    /// Its process was stopped past its lease, and went on.
+    Stopped,
+    /// The handler was dropped at the deadline, between the effect and the completion.
+    Cancelled,
+    /// The invocation missed its deadline: its process was killed between the effect and the
+    /// completion, or ran on beside its own retry.
+    Overran,
+    /// The completion could not be recorded until the deadline; the function said so.
+    CompletionLost,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Killed => "killed between effect and completion",
+            Self::Stopped => "stopped past the lease",
+            Self::Cancelled => "dropped at the deadline after the effect",
+            Self::Overran => "missed the deadline after the effect",
+            Self::CompletionLost => "completion lost, and told",
+        })
+    }
+}
+
+/// Something that no run may show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// What kind of thing.
+    pub offence: Offence,
+    /// How often it shows here.
+    pub times: u64,
+    /// Where, in words.
+    pub what: String,
+    /// The executions of the order, if it is about one.
+    pub trace: Vec<String>,
+}
+
+/// What the audit found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) effects: u64,
+    pub(crate) doubled: BTreeMap<Cause, u64>,
+    /// Effects that came after one with a higher fence.
+    pub(crate) stale: u64,
+    pub(crate) violations: Vec<Violation>,
+}
+
+impl Findings {
+    pub(crate) fn violate(&mut self, offence: Offence, what: String, trace: Vec<String>) {
+        self.violate_times(offence, 1, what, trace);
+    }
+
+    pub(crate) fn violate_times(
+        &mut self,
+        offence: Offence,
+        times: u64,
+        what: String,
+        trace: Vec<String>,
+    ) {
+        self.violations.push(Violation { offence, times, what, trace });
+    }
+}

@@ -1,0 +1,50 @@
+//! What a run comes to: how many records ended how, and what is in the tables.
+
+use std::collections::BTreeMap;
+
+use lambda_idempotency_local::{DeliveryReport, Fate, Outcome, Table};
+use serde_json::Value;
+
+/// What is in a table in the end.
+pub(crate) struct Rows {
+    pub(crate) table: Table,
+    pub(crate) items: Vec<Value>,
+}
+
+/// The numbers of the summary.
+pub(crate) struct Totals {
+    pub(crate) deliveries: usize,
+    pub(crate) executed: usize,
+    pub(crate) answered: usize,
+    pub(crate) returned: usize,
+    pub(crate) dead_lettered: usize,
+    pub(crate) lost: usize,
+    /// Those that are done otherwise, by the word for it: `diverted`, `skipped`, ...
+    pub(crate) other: BTreeMap<String, usize>,
+}
+
+impl Totals {
+    pub(crate) fn of(report: &DeliveryReport) -> Self {
+        let count = |counts: fn(&Outcome) -> bool| {
+            report.records().filter(|record| counts(&record.outcome)).count()
+        };
+        let executed: fn(&Outcome) -> bool = |outcome| {
+            matches!(outcome, Outcome::Executed | Outcome::Unprotected | Outcome::CompletionLost)
+        };
+        let mut other = BTreeMap::new();
+        for record in report.records().filter(|record| record.fate == Fate::Done) {
+            if !executed(&record.outcome) && !record.outcome.answered_without_running() {
+                *other.entry(record.outcome.to_string()).or_default() += 1;
+            }
+        }
+        Self {
+            deliveries: report.records().count(),
+            executed: count(executed),
+            other,
+            answered: count(Outcome::answered_without_running),
+            returned: report.fates(Fate::Returned),
+            dead_lettered: report.dead_letters.len(),
+            lost: report.fates(Fate::Lost),
+        }
+    }
+}

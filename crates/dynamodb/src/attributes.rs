@@ -1,0 +1,188 @@
+//! The names of an item's attributes.
+
+use std::borrow::Cow;
+
+use crate::config_error::ConfigError;
+
+/// Far below what DynamoDB allows, so that all names fit in a statement of 8192 characters.
+const LONGEST_NAME: usize = 255;
+/// DynamoDB's limit for a partition key.
+const LONGEST_PARTITION: usize = 2048;
+
+/// The names of the attributes of an item.
+///
+/// The first six are those of [Powertools for AWS Lambda][powertools], so that a Rust function can
+/// share a table with a Python or TypeScript one. The table's time-to-live attribute should be the
+/// one named by `expiration`.
+///
+/// ```
+/// use lambda_idempotency_dynamodb::Attributes;
+///
+/// let mut names = Attributes::default();
+/// assert_eq!(names.id, "id");
+/// names.id = "pk".into();
+/// names.expiration = "ttl".into();
+/// ```
+///
+/// [powertools]: https://docs.aws.amazon.com/powertools/python/latest/utilities/idempotency/
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attributes {
+    /// S: the idempotency key; the table's partition key. Default `id`.
+    pub id: Cow<'static, str>,
+    /// S: `INPROGRESS`, `COMPLETED` or `FAILED`. Default `status`.
+    pub status: Cow<'static, str>,
+    /// N: when the record expires, in seconds since the epoch. Default `expiration`.
+    pub expiration: Cow<'static, str>,
+    /// N: when the lease ends, in milliseconds since the epoch. Default `in_progress_expiration`.
+    pub in_progress_expiration: Cow<'static, str>,
+    /// S: the outcome as JSON text. Default `data`.
+    pub data: Cow<'static, str>,
+    /// S: the fingerprint of the payload. Default `validation`.
+    pub validation: Cow<'static, str>,
+    /// S: the token of the claim that holds the key. Default `owner`.
+    pub owner: Cow<'static, str>,
+    /// S: the token of the claim that gave the key up. Default `last_owner`.
+    pub last_owner: Cow<'static, str>,
+    /// N: how often a handler failed; not written while it is zero. Default `failures`.
+    pub failures: Cow<'static, str>,
+    /// N: how often an owner disappeared; not written while it is zero. Default `vanished`.
+    pub vanished: Cow<'static, str>,
+    /// N: the fence of the last claim. Default `fence`.
+    pub fence: Cow<'static, str>,
+    /// S: the type of the last failure. Default `error`.
+    pub error: Cow<'static, str>,
+    /// S: the application that claimed the key, if it has a name. Default `application`.
+    pub application: Cow<'static, str>,
+    /// For a table with a sort key. Default none.
+    pub sort_key: Option<SortKey>,
+    /// In which form `data` is written. Default JSON text.
+    pub data_form: DataForm,
+}
+
+/// The sort key of a table that keeps idempotency records beside other items, or a tenant's in a
+/// partition of its own; Powertools' `sort_key_attr` and `static_pk_value`.
+///
+/// All records of one partition share its throughput: DynamoDB allows 1000 writes a second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    /// S: the attribute that holds the idempotency key, in place of [`Attributes::id`].
+    pub name: Cow<'static, str>,
+    /// What `id` holds, the same for every record. Powertools: `idempotency#` and the name of the
+    /// function, unless told otherwise.
+    pub partition: Cow<'static, str>,
+}
+
+/// How an outcome is kept in `data`. Either is read; only where a text could be both does it matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DataForm {
+    /// S: JSON text, as Powertools for Python, Java and .NET keeps it.
+    #[default]
+    Json,
+    /// Any type: the value itself, as Powertools for TypeScript keeps it. `null` in a result is
+    /// kept; a number of more than 38 digits, beyond 10^125, or a nesting of more than 31 levels is
+    /// not, and then only that the work was done.
+    Native,
+}
+
+impl Default for Attributes {
+    fn default() -> Self {
+        Self {
+            id: "id".into(),
+            status: "status".into(),
+            expiration: "expiration".into(),
+            in_progress_expiration: "in_progress_expiration".into(),
+            data: "data".into(),
+            validation: "validation".into(),
+            owner: "owner".into(),
+            last_owner: "last_owner".into(),
+            failures: "failures".into(),
+            vanished: "vanished".into(),
+            fence: "fence".into(),
+            error: "error".into(),
+            application: "application".into(),
+            sort_key: None,
+            data_form: DataForm::Json,
+        }
+    }
+}
+
+impl Attributes {
+    fn all(&self) -> [&str; 13] {
+        [
+            &self.id,
+            &self.status,
+            &self.expiration,
+            &self.in_progress_expiration,
+            &self.data,
+            &self.validation,
+            &self.owner,
+            &self.last_owner,
+            &self.failures,
+            &self.vanished,
+            &self.fence,
+            &self.error,
+            &self.application,
+        ]
+    }
+
+    /// What the table's key has to be.
+    pub(crate) fn needed_key(&self) -> String {
+        let sort = match &self.sort_key {
+            None => "no sort key".to_owned(),
+            Some(SortKey { name, .. }) => format!("a sort key `{name}` of type S"),
+        };
+        format!(
+            "the table needs a partition key `{}` of type S and {sort}; make it so, or name the keys \
+             that it has in the store's `Attributes`",
+            self.id
+        )
+    }
+
+    /// Refuses names that cannot be quoted in a PartiQL statement, and one name used twice.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let mut seen = Vec::new();
+        let sort_key = self.sort_key.as_ref();
+        if let Some(SortKey { partition, .. }) = sort_key
+            && !(1..=LONGEST_PARTITION).contains(&partition.len())
+        {
+            return Err(ConfigError::UnfitPartition);
+        }
+        for name in self.all().into_iter().chain(sort_key.map(|sort_key| &*sort_key.name)) {
+            let unfit = |c: char| c.is_control() || matches!(c, '"' | '\'' | '\\');
+            if name.is_empty() || name.len() > LONGEST_NAME || name.contains(unfit) {
+                return Err(ConfigError::UnfitName(name.into()));
+            }
+            if seen.contains(&name) {
+                return Err(ConfigError::NameUsedTwice(name.into()));
+            }
+            seen.push(name);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_names_are_fit() {
+        assert_eq!(Attributes::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn a_name_that_could_leave_its_quotes_is_refused() {
+        for name in ["", "a\"b", "a'b", "a\\", "a\n", &"x".repeat(256)] {
+            let names = Attributes { data: name.to_owned().into(), ..Attributes::default() };
+            assert_eq!(names.check(), Err(ConfigError::UnfitName(name.into())));
+        }
+    }
+
+    #[test]
+    fn a_name_is_used_once() {
+        let names = Attributes { data: "status".into(), ..Attributes::default() };
+        assert_eq!(names.check(), Err(ConfigError::NameUsedTwice("status".into())));
+    }
+}

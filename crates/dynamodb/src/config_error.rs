@@ -1,0 +1,35 @@
+//! Why a store cannot be built.
+
+use std::fmt;
+
+/// Why there is no store.
+///
+/// Its `Debug` is its message, since that is what a `main` shows that returns it.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The environment names no table.
+    #[error("the environment variable {0} is not set: it names the DynamoDB table to use")]
+    NoTable(&'static str),
+    /// The environment names no region.
+    #[error("no AWS region is configured: set AWS_REGION (Lambda does)")]
+    NoRegion,
+    /// An attribute name that is empty, too long, or holds quotes or control characters.
+    #[error(
+        "{0:?} cannot be an attribute name: 1 to 255 bytes, without quotes, backslashes or \
+         control characters"
+    )]
+    UnfitName(String),
+    /// The partition of a [`SortKey`](crate::SortKey) that is empty or too long.
+    #[error("the partition of a sort key needs 1 to 2048 bytes")]
+    UnfitPartition,
+    /// Two attributes have the same name.
+    #[error("two attributes are named {0:?}")]
+    NameUsedTwice(String),
+}
+
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

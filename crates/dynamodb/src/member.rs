@@ -1,0 +1,112 @@
+//! One write of a call: what is sent for it, and what an answer means for it.
+
+use lambda_idempotency_core::{
+    record::Record,
+    store::{StoreErrorKind, Verdict, Write},
+};
+
+use crate::{
+    attributes::DataForm,
+    config::Config,
+    data,
+    error::Failure,
+    item::{Item, decode, encode, size},
+    limits::{LARGEST, fit_key},
+};
+
+/// One write of a call, from the first attempt to its verdict.
+pub(crate) struct Member<'w> {
+    pub(crate) index: usize,
+    pub(crate) write: &'w Write,
+    /// The item to be there; `None` deletes.
+    pub(crate) item: Option<Item>,
+    pub(crate) size: usize,
+    /// An attempt had no answer, and may have been applied.
+    pub(crate) in_doubt: bool,
+    /// It was in a batch that was refused as a whole.
+    pub(crate) alone: bool,
+    /// How often it lost to a record that was gone when one looked.
+    pub(crate) vanished: u8,
+}
+
+/// What one attempt said.
+#[derive(Clone)]
+pub(crate) enum Answer {
+    /// It was applied.
+    Written,
+    /// Its guard did not hold.
+    Lost(Lost),
+    /// It was not applied, or that is not known.
+    Failed(Failure),
+    /// The batch it was in was refused as a whole; it has to go by itself.
+    Alone,
+}
+
+/// What a write whose guard did not hold met.
+#[derive(Clone)]
+pub(crate) enum Lost {
+    /// This item.
+    To(Item),
+    /// No item.
+    ToNothing,
+    /// The answer does not say.
+    Unread,
+}
+
+impl<'w> Member<'w> {
+    pub(crate) fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, Failure> {
+        fit_key(config, &write.key)?;
+        let form = config.attributes.data_form;
+        let outcome = write.record.as_ref().and_then(|record| record.outcome.as_deref());
+        if !outcome.is_none_or(|json| data::fits(form, json)) {
+            let context = format!(
+                "a result that DynamoDB table {} cannot keep as a value of its own (too deep, or \
+                 with numbers too large): return another, or keep results as JSON text",
+                config.table
+            );
+            return Err(Failure::new(StoreErrorKind::TooLarge, context));
+        }
+        let encode = |record: &Record| encode(&config.attributes, &write.key, record);
+        let item = write.record.as_ref().map(encode);
+        let size = item.as_ref().map_or(0, size);
+        if size > LARGEST {
+            let context = format!(
+                "a record of {size} bytes for DynamoDB table {}, which holds {LARGEST}: return \
+                 less from the handler, or keep the result elsewhere and return a reference",
+                config.table
+            );
+            return Err(Failure::new(StoreErrorKind::TooLarge, context));
+        }
+        Ok(Self { index, write, item, size, in_doubt: false, alone: false, vanished: 0 })
+    }
+
+    pub(crate) fn unknown(&self, failure: Failure) -> Verdict {
+        Verdict::Unknown(failure.report(self.in_doubt))
+    }
+
+    /// Whether `found` is what this very write puts there: an earlier attempt was applied, and
+    /// only its answer was lost. The token makes it ours: nobody else writes it.
+    fn is_own_work(&self, config: &Config, found: &Record) -> bool {
+        let has_token = found.owner.is_some() || found.last_owner.is_some();
+        let wish = || decode(&config.attributes, self.item.as_ref()?).ok();
+        // DynamoDB writes the numbers of a native value in its own way.
+        let plain = |record: &Record| match config.attributes.data_form {
+            DataForm::Json => record.clone(),
+            DataForm::Native => {
+                let mut plain = record.clone();
+                plain.outcome = None;
+                plain
+            }
+        };
+        self.in_doubt && has_token && wish().as_ref().map(plain) == Some(plain(found))
+    }
+
+    /// The verdict of a write that met `found`.
+    pub(crate) fn met(&self, config: &Config, found: Record) -> Verdict {
+        if self.is_own_work(config, &found) {
+            Verdict::Written
+        } else {
+            Verdict::Found(Some(found))
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The store itself: a client, and what it was told. What it does is in the files that use it.
+
+use std::{fmt, sync::Arc};
+
+use aws_sdk_dynamodb::Client;
+
+use crate::config::Config;
+
+/// A [`Store`](lambda_idempotency_core::store::Store) in a DynamoDB table. Cheap to clone; clones
+/// share the client.
+#[derive(Clone)]
+pub struct DynamoDbStore {
+    pub(crate) client: Client,
+    pub(crate) config: Arc<Config>,
+}
+
+impl fmt::Debug for DynamoDbStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.config.fmt(f)
+    }
+}
