@@ -7,8 +7,9 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::{
-    HttpLayer, Settings,
+    HttpLayer,
     service::{Asked, text},
+    settings::Settings,
 };
 use crate::{
     delivery::Extraction,

@@ -47,6 +47,7 @@ mod multipart;
 mod problem;
 mod sameness;
 mod service;
+mod settings;
 
 pub use body::{StreamingIsNotSupported, WholeBody};
 pub use service::HttpService;
@@ -60,32 +61,16 @@ use lambda_http::{
 use lambda_idempotency_core::batch::Engine;
 use tower_layer::Layer;
 
-use self::caller::Callers;
+use self::{caller::Callers, settings::Settings};
 use crate::{
     error::ConfigError,
-    operation::{Operation, Place, Prepared},
+    operation::{Operation, Place},
 };
 
 /// A layer around an HTTP service; see [`Idempotency::http`](crate::Idempotency::http).
 #[derive(Clone)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct HttpLayer(Arc<Settings>);
-
-#[derive(Clone)]
-struct Settings {
-    engine: Engine,
-    operation: Arc<Prepared>,
-    header: HeaderName,
-    methods: Vec<Method>,
-    keeps: Arc<Keeps>,
-    callers: Callers,
-    /// Whether each path has keys of its own.
-    by_path: bool,
-    amends: Option<Arc<Amends>>,
-}
-
-type Keeps = dyn Fn(StatusCode) -> bool + Send + Sync;
-type Amends = dyn Fn(&HeaderMap, &mut Response<Body>) + Send + Sync;
 
 impl HttpLayer {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, ConfigError> {

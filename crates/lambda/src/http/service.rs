@@ -23,13 +23,13 @@ use lambda_idempotency_core::{
 use tower_service::Service;
 
 use super::{
-    Settings,
     body::WholeBody,
     caller::Caller,
     header,
     kept::{Cookies, replay, to_json},
     problem::Problem,
     sameness,
+    settings::Settings,
 };
 use crate::{
     call::Invoked,

@@ -1,0 +1,28 @@
+//! What a layer was told, as its services need it.
+
+use std::sync::Arc;
+
+use lambda_http::{
+    Body,
+    http::{HeaderMap, HeaderName, Method, Response, StatusCode},
+};
+use lambda_idempotency_core::batch::Engine;
+
+use super::caller::Callers;
+use crate::operation::Prepared;
+
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub(super) engine: Engine,
+    pub(super) operation: Arc<Prepared>,
+    pub(super) header: HeaderName,
+    pub(super) methods: Vec<Method>,
+    pub(super) keeps: Arc<Keeps>,
+    pub(super) callers: Callers,
+    /// Whether each path has keys of its own.
+    pub(super) by_path: bool,
+    pub(super) amends: Option<Arc<Amends>>,
+}
+
+pub(super) type Keeps = dyn Fn(StatusCode) -> bool + Send + Sync;
+pub(super) type Amends = dyn Fn(&HeaderMap, &mut Response<Body>) + Send + Sync;
