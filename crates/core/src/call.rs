@@ -124,8 +124,8 @@ impl fmt::Debug for RecordId {
 /// | of Kafka, RabbitMQ | yes | | yes | headers |
 /// | of ActiveMQ | yes | | yes | properties |
 /// | of all other sources | yes | | yes | |
-/// | `run_in`, HTTP requests | yes | | | |
-/// | `run` | | | | |
+/// | `run` with a context, HTTP requests | yes | | | |
+/// | `run` without a context | | | | |
 ///
 /// A copy in the same batch is answered by the call for the first of them, which knows nothing of the
 /// others. A service in the layer of `Idempotency::event` gets no `Call`: it has the event and its

@@ -6,24 +6,23 @@ use lambda_idempotency_core::{
     admission::Admission,
     batch::Engine,
     call::{Call, RecordId},
-    clock::{Clock, Timestamp},
+    clock::Clock,
     failure::Failure,
     observe::{Observer, TracingObserver},
     process::Cache,
     producer::ProducerError,
     store::Store,
 };
-use lambda_runtime::Context;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     application,
-    call::Invoked,
     error::{ConfigError, RunError},
-    function::{FunctionBuilder, deadline},
+    event::EventLayer,
+    function::FunctionBuilder,
     names::Names,
     operation::{Operation, Place, Prepared},
-    run::{self, EventLayer, Run, Task},
+    run::{self, Run, RunContext, Task},
 };
 
 /// Set to `1` or `true`, it makes the log show what handlers' errors say.
@@ -227,13 +226,36 @@ impl Idempotency {
 
     /// Calls `function` once per key of `payload`; later calls with that key get its result.
     ///
-    /// `deadline` is when the caller stops waiting, if that is known. Without one a claim holds its key
-    /// for 15 minutes, which is what others wait for if this process dies; where they should not,
-    /// [`Lease::Renewed`](crate::Lease::Renewed) makes that seconds. Inside an invocation, use
-    /// [`run_in`](Self::run_in), which also keeps tenants apart.
+    /// `context` says until when the call has to be done and for which tenant: the context of the
+    /// invocation or, outside Lambda, a deadline or none. See [`RunContext`].
     ///
     /// ```
-    /// # use lambda_idempotency::{Failure, Idempotency, MemoryStore, Operation};
+    /// use lambda_idempotency::{Call, Failure, Idempotency, Operation, RunError};
+    /// use lambda_runtime::LambdaEvent;
+    /// use serde_json::Value;
+    ///
+    /// async fn handler(event: LambdaEvent<Value>, idempotency: Idempotency) -> Result<u32, RunError> {
+    ///     let charge = Operation::new("charge").key("paymentId");
+    ///     let charged = async |_: Call| Ok::<_, Failure>(42);
+    ///     let run = idempotency.run(&charge, &event.payload, &event.context, charged).await?;
+    ///     Ok(run.value)
+    /// }
+    /// # use lambda_idempotency::MemoryStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), RunError> {
+    /// # let event = || LambdaEvent::new(serde_json::json!({ "paymentId": "p-1" }), Default::default());
+    /// # let store = Idempotency::new(MemoryStore::new());
+    /// # assert_eq!(handler(event(), store.clone()).await?, 42);
+    /// # assert_eq!(handler(event(), store).await?, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Outside Lambda:
+    ///
+    /// ```
+    /// use lambda_idempotency::{Failure, Idempotency, MemoryStore, Operation, RunContext};
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), lambda_idempotency::RunError> {
     /// let idempotency = Idempotency::new(MemoryStore::new());
@@ -241,8 +263,9 @@ impl Idempotency {
     /// let payment = serde_json::json!({ "paymentId": "p-1", "amount": 5 });
     ///
     /// for expected_replay in [false, true] {
+    ///     let context = RunContext::without_deadline();
     ///     let run = idempotency
-    ///         .run(&charge, &payment, None, |call| async move { Ok::<_, Failure>(42) })
+    ///         .run(&charge, &payment, context, async |_| Ok::<_, Failure>(42))
     ///         .await?;
     ///     assert_eq!((run.value, run.replayed), (42, expected_replay));
     /// }
@@ -252,11 +275,11 @@ impl Idempotency {
     ///
     /// # Errors
     /// The function's own failure, or why it was not called; see [`RunError`].
-    pub async fn run<P, R, F, Fut, E>(
+    pub async fn run<'c, P, R, F, Fut, E>(
         &self,
         operation: &Operation,
         payload: &P,
-        deadline: Option<Timestamp>,
+        context: impl Into<RunContext<'c>>,
         function: F,
     ) -> Result<Run<R>, RunError>
     where
@@ -266,50 +289,20 @@ impl Idempotency {
         Fut: Future<Output = Result<R, E>> + Send,
         E: Into<Failure>,
     {
-        let within = Within { tenant: None, deadline, invoked: None };
-        self.run_within(within, operation, payload, function).await
-    }
-
-    /// The same as [`run`](Self::run) within an invocation: until its deadline, and for its tenant,
-    /// where Lambda's [tenant isolation] names one. Two tenants with equal payloads then have two
-    /// keys.
-    ///
-    /// ```
-    /// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation};
-    /// use lambda_runtime::LambdaEvent;
-    /// use serde_json::Value;
-    ///
-    /// async fn handler(event: LambdaEvent<Value>, idempotency: Idempotency)
-    ///     -> Result<u32, lambda_runtime::Error>
-    /// {
-    ///     let charge = Operation::new("charge").key("paymentId");
-    ///     let charged = async |_: Call| Ok::<_, Failure>(42);
-    ///     let run = idempotency.run_in(&event.context, &charge, &event.payload, charged).await?;
-    ///     Ok(run.value)
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    ///
-    /// [tenant isolation]: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
-    pub async fn run_in<P, R, F, Fut, E>(
-        &self,
-        context: &Context,
-        operation: &Operation,
-        payload: &P,
-        function: F,
-    ) -> Result<Run<R>, RunError>
-    where
-        P: Serialize + ?Sized,
-        R: Serialize + DeserializeOwned + Send,
-        F: FnOnce(Call) -> Fut + Send,
-        Fut: Future<Output = Result<R, E>> + Send,
-        E: Into<Failure>,
-    {
-        let (tenant, deadline) = (context.tenant_id.as_deref(), deadline(context));
-        let invoked = Some(Invoked::without_event(context.clone()));
-        self.run_within(Within { tenant, deadline, invoked }, operation, payload, function).await
+        let context = context.into();
+        let prepared = operation.prepared()?;
+        operation.fits(Place::Run)?;
+        self.allow(&prepared, Place::Run)?;
+        let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
+        let task = Task {
+            record: RecordId::new("call", operation.name()),
+            payload: &payload,
+            tenant: context.tenant(),
+            deadline: context.deadline(),
+            invoked: context.invoked(),
+            keeps: None,
+        };
+        run::run(&self.engine, &prepared, task, function).await
     }
 
     /// What the handler or function of `operation` returned for the key of `payload`, if it was kept:
@@ -356,29 +349,6 @@ impl Idempotency {
             Admission::Try { .. } | Admission::Won(_) => Ok(None),
         }
     }
-
-    async fn run_within<P, R, F, Fut, E>(
-        &self,
-        Within { tenant, deadline, invoked }: Within<'_>,
-        operation: &Operation,
-        payload: &P,
-        function: F,
-    ) -> Result<Run<R>, RunError>
-    where
-        P: Serialize + ?Sized,
-        R: Serialize + DeserializeOwned + Send,
-        F: FnOnce(Call) -> Fut + Send,
-        Fut: Future<Output = Result<R, E>> + Send,
-        E: Into<Failure>,
-    {
-        let prepared = operation.prepared()?;
-        operation.fits(Place::Run)?;
-        self.allow(&prepared, Place::Run)?;
-        let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
-        let record = RecordId::new("call", operation.name());
-        let task = Task { record, payload: &payload, tenant, deadline, invoked, keeps: None };
-        run::run(&self.engine, &prepared, task, function).await
-    }
 }
 
 impl fmt::Debug for Idempotency {
@@ -402,11 +372,4 @@ fn observer() -> TracingObserver {
             observer
         }
     }
-}
-
-/// What a call has of the invocation around it.
-struct Within<'a> {
-    tenant: Option<&'a str>,
-    deadline: Option<Timestamp>,
-    invoked: Option<Arc<Invoked>>,
 }

@@ -86,6 +86,7 @@ mod call;
 mod delivery;
 mod divert;
 mod error;
+mod event;
 mod function;
 pub mod guide;
 mod handler;
@@ -111,12 +112,13 @@ pub use crate::{
     call::CallExt,
     divert::{DivertedRecord, Sink},
     error::{ConfigError, InvocationError, RunError},
+    event::{EventLayer, EventService},
     function::{Function, FunctionBuilder},
     handler::{Handler, HandlerResult, KeepResult, keep_result},
     idempotency::Idempotency,
     operation::Operation,
     records::{Envelope, Order},
-    run::{EventLayer, EventService, Run},
+    run::{Run, RunContext},
     sources::Sources,
 };
 pub use lambda_idempotency_core::{

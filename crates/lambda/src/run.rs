@@ -1,36 +1,32 @@
-//! Any function, and any event as a whole.
+//! Any function, once per key of a payload.
 
 use std::{
     fmt,
     future::Future,
-    marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll},
 };
 
 use lambda_idempotency_core::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Returned, Work},
     call::{Call, RecordId},
-    clock::{BoxFuture, Timestamp},
+    clock::Timestamp,
     failure::Failure,
     outcome::{Outcome, Rejection},
     record::Json,
 };
-use lambda_runtime::LambdaEvent;
+use lambda_runtime::Context;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
-use tower_layer::Layer;
-use tower_service::Service;
 
 use crate::{
     call::Invoked,
     delivery::{Extraction, Texts},
-    error::{InvocationError, RunError},
+    error::RunError,
     function::deadline,
     handler::{decode, serialized},
     nested,
-    operation::{Operation, Place, Prepared},
+    operation::Prepared,
     source::{Event, Shape},
 };
 
@@ -44,6 +40,87 @@ pub struct Run<R> {
     pub replayed: bool,
     /// Whether the store knows that the work is done. If not, a later call does it again.
     pub recorded: bool,
+}
+
+/// What a call of [`Idempotency::run`](crate::Idempotency::run) is part of, which says until when it has to be
+/// done and for which tenant.
+///
+/// Inside a Lambda function that is the invocation: give its context, `&event.context`. Elsewhere it is a
+/// deadline, or [`without_deadline`](Self::without_deadline).
+///
+/// | from | deadline | tenant |
+/// |---|---|---|
+/// | `&lambda_runtime::Context` | that of the invocation | the one that Lambda's [tenant isolation] names |
+/// | [`Timestamp`](crate::Timestamp) | this one | none |
+/// | [`without_deadline`](Self::without_deadline) | none | none |
+///
+/// [tenant isolation]: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
+#[derive(Clone, Copy)]
+pub struct RunContext<'a>(Part<'a>);
+
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    Invocation(&'a Context),
+    Until(Timestamp),
+    Alone,
+}
+
+impl RunContext<'_> {
+    /// Neither an invocation nor a deadline: for programs outside Lambda, and for tests.
+    ///
+    /// A claim then holds its key for 15 minutes, which is how long others wait if this process dies. Give
+    /// the operation a [`Lease::Renewed`](crate::Lease::Renewed) to make that seconds.
+    ///
+    /// Do not use it inside an invocation: the function would not be stopped before Lambda ends the
+    /// invocation, and two tenants with equal payloads would share a key.
+    #[must_use]
+    pub const fn without_deadline() -> Self {
+        Self(Part::Alone)
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Timestamp> {
+        match self.0 {
+            Part::Invocation(context) => deadline(context),
+            Part::Until(deadline) => Some(deadline),
+            Part::Alone => None,
+        }
+    }
+
+    pub(crate) fn invoked(&self) -> Option<Arc<Invoked>> {
+        match self.0 {
+            Part::Invocation(context) => Some(Invoked::without_event(context.clone())),
+            Part::Until(_) | Part::Alone => None,
+        }
+    }
+}
+
+impl<'a> RunContext<'a> {
+    pub(crate) fn tenant(&self) -> Option<&'a str> {
+        match self.0 {
+            Part::Invocation(context) => context.tenant_id.as_deref(),
+            Part::Until(_) | Part::Alone => None,
+        }
+    }
+}
+
+impl<'a> From<&'a Context> for RunContext<'a> {
+    fn from(context: &'a Context) -> Self {
+        Self(Part::Invocation(context))
+    }
+}
+
+/// The deadline of the call: until then it has to be done, and its claim holds the key.
+impl From<Timestamp> for RunContext<'_> {
+    fn from(deadline: Timestamp) -> Self {
+        Self(Part::Until(deadline))
+    }
+}
+
+/// Without the invocation's context, which names its caller.
+impl fmt::Debug for RunContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunContext").field("deadline", &self.deadline()).finish_non_exhaustive()
+    }
 }
 
 /// What `run` is asked to do, without its types.
@@ -188,137 +265,4 @@ fn answer<R: DeserializeOwned>(
 pub(crate) fn decoded<R: DeserializeOwned>(outcome: Option<Json>) -> Result<R, RunError> {
     let json = outcome.ok_or(RunError::ResultLost("was not kept"))?;
     decode(&json).map_err(|_| RunError::ResultLost("has another type"))
-}
-
-/// Wraps a whole event; see [`Idempotency::event`](crate::Idempotency::event).
-pub struct EventLayer<T> {
-    engine: Engine,
-    operation: Arc<Prepared>,
-    keeps: Option<Arc<Keeps>>,
-    event: PhantomData<fn() -> T>,
-}
-
-/// A service that handles each event once per key, and answers later ones with the first result.
-pub struct EventService<S, T> {
-    inner: S,
-    engine: Engine,
-    operation: Arc<Prepared>,
-    keeps: Option<Arc<Keeps>>,
-    event: PhantomData<fn() -> T>,
-}
-
-impl<T> EventLayer<T> {
-    pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, crate::ConfigError> {
-        let prepared = operation.prepared()?;
-        operation.fits(Place::Event)?;
-        Ok(Self { engine, operation: prepared, keeps: None, event: PhantomData })
-    }
-
-    /// Which answers are given to later events of the key; the others are given once, and release their key
-    /// without counting as a failure. Default: all are kept. Errors never are.
-    ///
-    /// For services that read in the answer that they have to try again, such as S3 Batch Operations:
-    ///
-    /// ```
-    /// # use lambda_idempotency::{ConfigError, EventLayer, Idempotency, MemoryStore, Operation};
-    /// # use serde_json::Value;
-    /// # fn main() -> Result<(), ConfigError> {
-    /// # let idempotency = Idempotency::new(MemoryStore::new());
-    /// let copy = Operation::new("copy").key("[job.id, tasks[0].taskId]");
-    /// let layer: EventLayer<Value> = idempotency
-    ///     .event(&copy)?
-    ///     .keep(|answer| answer["results"][0]["resultCode"] != "TemporaryFailure");
-    /// # let _ = layer;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// An answer for which `keeps` panics is kept, since its work is done.
-    #[must_use]
-    pub fn keep(self, keeps: impl Fn(&Value) -> bool + Send + Sync + 'static) -> Self {
-        Self { keeps: Some(Arc::new(keeps)), ..self }
-    }
-}
-
-impl<T> Clone for EventLayer<T> {
-    fn clone(&self) -> Self {
-        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        Self { engine, operation, keeps: self.keeps.clone(), event: PhantomData }
-    }
-}
-
-impl<S: Clone, T> Clone for EventService<S, T> {
-    fn clone(&self) -> Self {
-        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        let (inner, keeps) = (self.inner.clone(), self.keeps.clone());
-        Self { inner, engine, operation, keeps, event: PhantomData }
-    }
-}
-
-impl<T> fmt::Debug for EventLayer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventLayer")
-            .field("operation", &self.operation.name)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<S, T> fmt::Debug for EventService<S, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let operation = &self.operation.name;
-        f.debug_struct("EventService").field("operation", operation).finish_non_exhaustive()
-    }
-}
-
-impl<S, T> Layer<S> for EventLayer<T> {
-    type Service = EventService<S, T>;
-
-    fn layer(&self, inner: S) -> EventService<S, T> {
-        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        EventService { inner, engine, operation, keeps: self.keeps.clone(), event: PhantomData }
-    }
-}
-
-impl<S, T> Service<LambdaEvent<Box<RawValue>>> for EventService<S, T>
-where
-    S: Service<LambdaEvent<T>> + Clone + Send + 'static,
-    S::Response: Serialize + DeserializeOwned + Send,
-    S::Error: Into<Failure>,
-    S::Future: Send,
-    T: DeserializeOwned + Send + 'static,
-{
-    type Response = S::Response;
-    type Error = InvocationError;
-    type Future = BoxFuture<'static, Result<S::Response, InvocationError>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), InvocationError>> {
-        self.inner
-            .poll_ready(context)
-            .map_err(|error| InvocationError::Run(RunError::Failed(error.into())))
-    }
-
-    fn call(&mut self, event: LambdaEvent<Box<RawValue>>) -> Self::Future {
-        // The one that was polled ready is the one to call.
-        let ready = self.inner.clone();
-        let mut inner = std::mem::replace(&mut self.inner, ready);
-        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        let keeps = self.keeps.clone();
-        Box::pin(async move {
-            let LambdaEvent { payload, context } = event;
-            let typed: T = decode(payload.get()).map_err(RunError::Rejected)?;
-            let task = Task {
-                record: RecordId::new("event", context.request_id.as_str()),
-                payload: payload.get(),
-                tenant: context.tenant_id.as_deref(),
-                deadline: deadline(&context),
-                // The service has the event itself, and no `Call`.
-                invoked: None,
-                keeps,
-            };
-            let call_context = context.clone();
-            let function = |_| inner.call(LambdaEvent::new(typed, call_context));
-            let run = run(&engine, &operation, task, function).await?;
-            Ok(run.value)
-        })
-    }
 }

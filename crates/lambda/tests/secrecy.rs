@@ -15,7 +15,8 @@ use std::{
 
 use lambda_idempotency::{
     BadRecord, Call, Dialect, Failure, Idempotency, MemoryStore, MissingKey, OnBadRecord,
-    Operation, Outcome, RunError, StoreError, StoreErrorKind, Timestamp, inspect, record, testing,
+    Operation, Outcome, RunContext, RunError, StoreError, StoreErrorKind, Timestamp, inspect,
+    record, testing,
 };
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Settlement, admit},
@@ -348,7 +349,9 @@ async fn what_a_caller_of_run_is_told() {
     let by_id = Operation::new("op").key("id").fingerprint("note");
     let payload = |id: &str, note: &str| json!({ "id": format!("{SECRET}-{id}"), "note": note });
     let fails = async |payload: &Value, failure: Failure| -> RunError {
-        let run = idempotency.run(&by_id, payload, None, |_| async { Err::<(), _>(failure) });
+        let run = idempotency.run(&by_id, payload, RunContext::without_deadline(), |_| async {
+            Err::<(), _>(failure)
+        });
         run.await.unwrap_err()
     };
     shown.error(&fails(&payload("a", SECRET), Failure::retry(SECRET)).await);
@@ -356,12 +359,16 @@ async fn what_a_caller_of_run_is_told() {
     shown.error(&fails(&payload("b", SECRET), Failure::remember(SECRET)).await);
     shown.error(&fails(&json!({ "note": SECRET }), Failure::retry(SECRET)).await);
     let done = payload("c", SECRET);
-    let run = idempotency.run(&by_id, &done, None, |_| async { Ok::<_, Failure>(1) });
+    let run = idempotency
+        .run(&by_id, &done, RunContext::without_deadline(), |_| async { Ok::<_, Failure>(1) });
     assert!(!run.await.unwrap().replayed);
     let other = payload("c", "another");
-    let run = idempotency.run(&by_id, &other, None, |_| async { Ok::<_, Failure>(1) });
+    let run = idempotency
+        .run(&by_id, &other, RunContext::without_deadline(), |_| async { Ok::<_, Failure>(1) });
     shown.error(&run.await.unwrap_err());
-    let run = idempotency.run(&by_id, &done, None, |_| async { Ok::<String, Failure>("".into()) });
+    let run = idempotency.run(&by_id, &done, RunContext::without_deadline(), |_| async {
+        Ok::<String, Failure>("".into())
+    });
     shown.error(&run.await.unwrap_err());
     shown.assert_silent(&["handler failed", "for good", "another payload", "another type"]);
 }

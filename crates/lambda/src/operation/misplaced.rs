@@ -20,7 +20,7 @@ pub(crate) enum Place {
     /// `Idempotency::http`.
     #[cfg(feature = "http")]
     Http,
-    /// [`Idempotency::run`](crate::Idempotency::run) and `run_in`.
+    /// [`Idempotency::run`](crate::Idempotency::run).
     Run,
 }
 

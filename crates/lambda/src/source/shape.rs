@@ -133,7 +133,7 @@ impl Shape {
             return shape("an HTTP request", Whole::Differs, instead);
         }
         if signs.invocation.is_some() && list(signs.records).is_some() {
-            let instead = "do what must be done once for a record by `Idempotency::run_in`, with \
+            let instead = "do what must be done once for a record by `Idempotency::run`, with \
                            `.key(\"recordId\")`: the answer for the whole batch is often larger than \
                            what a store keeps (400 KB in DynamoDB), and lost to a retry then";
             return shape("a transformation request of Firehose", Whole::Differs, instead);

@@ -2,7 +2,7 @@
 
 use lambda_idempotency::{
     Call, EventLayer, EventService, Failure, Function, Idempotency, InvocationError, Operation,
-    RunError,
+    RunContext, RunError,
 };
 use lambda_runtime::{Diagnostic, LambdaEvent, Service, service_fn};
 use serde_json::{Value, value::RawValue};
@@ -65,5 +65,7 @@ fn run_is_send() {
     fn send<T: Send>(_: T) {}
     let idempotency = World::new().idempotency();
     let operation = Operation::new("a");
-    send(idempotency.run(&operation, "payload", None, |_| async { Ok::<_, Failure>(1) }));
+    send(idempotency.run(&operation, "payload", RunContext::without_deadline(), |_| async {
+        Ok::<_, Failure>(1)
+    }));
 }

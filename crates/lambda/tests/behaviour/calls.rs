@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
     Call, CallExt as _, Envelope, Failure, Function, Idempotency, Operation, RecordError,
+    RunContext,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -175,7 +176,7 @@ async fn sources_that_do_not_count_receives_say_so() {
 }
 
 #[tokio::test]
-async fn run_in_knows_the_invocation_and_run_knows_none() {
+async fn run_knows_the_invocation_whose_context_it_is_given() {
     let world = World::new();
     let idempotency = world.idempotency();
     let operation = Operation::new("a").key("id");
@@ -186,10 +187,10 @@ async fn run_in_knows_the_invocation_and_run_knows_none() {
     };
     let (a, b) = (json!({ "id": "a" }), json!({ "id": "b" }));
     let context = world.context();
-    let running = idempotency.run_in(&context, &operation, &a, told);
+    let running = idempotency.run(&operation, &a, &context, told);
     let within = world.clock.drive(running).await.unwrap();
     assert_eq!(within.value, r#"Some("request-1") true"#);
-    let running = idempotency.run(&operation, &b, None, told);
+    let running = idempotency.run(&operation, &b, RunContext::without_deadline(), told);
     assert_eq!(world.clock.drive(running).await.unwrap().value, "None false");
 }
 

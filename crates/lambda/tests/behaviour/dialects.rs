@@ -3,8 +3,8 @@
 use std::{future::ready, time::Duration};
 
 use lambda_idempotency::{
-    ConfigError, Dialect, Failure, HashFunction, MissingKey, Operation, Rejection, Run, RunError,
-    Store, Timestamp, record,
+    ConfigError, Dialect, Failure, HashFunction, MissingKey, Operation, Rejection, Run, RunContext,
+    RunError, Store, Timestamp, record,
 };
 use lambda_idempotency_core::{
     key::{Key, SelectionError, dialect::Loss},
@@ -83,7 +83,8 @@ impl Recorded {
         let (operation, payload) = (self.operation(), self.payload());
         let function = |_| async { Ok::<_, Failure>(result) };
         let idempotency = world.idempotency();
-        let running = idempotency.run(&operation, &payload, None, function);
+        let running =
+            idempotency.run(&operation, &payload, RunContext::without_deadline(), function);
         world.clock.drive(running).await.unwrap()
     }
 }
@@ -144,7 +145,9 @@ async fn what_powertools_has_done_is_not_done_again() {
 async fn refusal(operation: &Operation, payload: &str) -> Rejection {
     let payload = RawValue::from_string(payload.to_owned()).unwrap();
     let idempotency = World::new().idempotency();
-    let run = idempotency.run(operation, &payload, None, |_| async { Ok::<_, Failure>(1) });
+    let run = idempotency.run(operation, &payload, RunContext::without_deadline(), |_| async {
+        Ok::<_, Failure>(1)
+    });
     match run.await {
         Err(RunError::Rejected(rejection)) => rejection,
         other => panic!("{other:?}"),

@@ -64,7 +64,7 @@ async fn calls_within_an_invocation_are_its_tenants() {
         let (idempotency, payload) = (world.idempotency(), json!({ "id": "a" }));
         let fresh = seen + 1;
         let deadline = Timestamp::from_millis(context.deadline);
-        let running = idempotency.run_in(&context, operation, &payload, |call| async move {
+        let running = idempotency.run(operation, &payload, &context, |call| async move {
             assert!(call.deadline().is_some_and(|stop| stop <= deadline));
             Ok::<_, Failure>(fresh)
         });

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use lambda_idempotency::{
     AfterFailure, Call, ConfigError, Conflict, Dialect, Envelope, Failure, Functions, Lease,
     MissingKey, OnBadRecord, OnFailure, OnOutage, OnTimeout, Operation, Order, Remembered,
-    RunError,
+    RunContext, RunError,
 };
 use serde_json::{Value, json};
 
@@ -108,9 +108,10 @@ async fn given(operation: Operation, place: &str) -> Result<(), ConfigError> {
             let payload = json!({ "id": "a", "by": "b", "amount": 1 });
             let function = async |_: Call| Ok::<_, Failure>(());
             let context = world.context();
-            let first = idempotency.run(&operation, &payload, None, function);
+            let first =
+                idempotency.run(&operation, &payload, RunContext::without_deadline(), function);
             let first = world.clock.drive(first).await;
-            let second = idempotency.run_in(&context, &operation, &payload, function);
+            let second = idempotency.run(&operation, &payload, &context, function);
             let second = world.clock.drive(second).await;
             assert_eq!(first.is_ok(), second.is_ok());
             return match second {

@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use lambda_idempotency::{Call, Failure, MissingKey, Operation, Rejection, RunError, inspect};
+use lambda_idempotency::{
+    Call, Failure, MissingKey, Operation, Rejection, RunContext, RunError, inspect,
+};
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde_json::{Value, json};
 
@@ -192,7 +194,9 @@ async fn a_whole_event_that_differs_or_repeats_is_no_key() {
             let idempotency = world.idempotency();
             async move {
                 let function = async |_: Call| Ok::<_, Failure>(());
-                idempotency.run(&Operation::new("ran"), &payload, None, function).await
+                idempotency
+                    .run(&Operation::new("ran"), &payload, RunContext::without_deadline(), function)
+                    .await
             }
         };
         if why.is_empty() {
@@ -271,7 +275,7 @@ async fn a_retry_of_firehose_does_the_work_of_no_record_again() {
                 Ok::<_, Failure>(())
             };
             let context = world.context();
-            world.idempotency().run_in(&context, &by_record, record, count).await.unwrap();
+            world.idempotency().run(&by_record, record, &context, count).await.unwrap();
         }
     }
     world.ledger.assert_each_once(["r-1", "r-2"]);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Dialect, Functions, Operation, RunError, producer::RecipeError, record,
+    Call, ConfigError, Dialect, Functions, Operation, RunContext, RunError, producer::RecipeError,
+    record,
 };
 use serde_json::Value;
 
@@ -75,7 +76,9 @@ async fn every_entrance_checks() {
     assert!(is_expression(&idempotency.event_bridge(bad(), nothing).err().unwrap()));
     assert!(is_expression(&idempotency.event::<Value>(&bad()).err().unwrap()));
     let operation = bad();
-    let run = idempotency.run(&operation, "x", None, |_| async { Ok::<_, std::io::Error>(1) });
+    let run = idempotency.run(&operation, "x", RunContext::without_deadline(), |_| async {
+        Ok::<_, std::io::Error>(1)
+    });
     assert!(matches!(run.await, Err(RunError::Config(error)) if is_expression(&error)));
 }
 

@@ -9,7 +9,9 @@ use std::{
     },
 };
 
-use lambda_idempotency::{Call, Failure, Observer, Operation, Report, RunError, TracingObserver};
+use lambda_idempotency::{
+    Call, Failure, Observer, Operation, Report, RunContext, RunError, TracingObserver,
+};
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -154,9 +156,12 @@ async fn a_result_that_panics_when_it_is_written_leaves_the_work_done() {
         }
     };
     let payload = json!({ "id": "a" });
-    let first = idempotency.run(&by_id(), &payload, None, charge()).await.unwrap();
+    let first = idempotency
+        .run(&by_id(), &payload, RunContext::without_deadline(), charge())
+        .await
+        .unwrap();
     assert!(first.recorded && !first.replayed);
-    let again = idempotency.run(&by_id(), &payload, None, charge()).await;
+    let again = idempotency.run(&by_id(), &payload, RunContext::without_deadline(), charge()).await;
     assert!(matches!(again, Err(RunError::ResultLost(_))), "{again:?}");
     assert_eq!(ran.load(Ordering::Relaxed), 1);
 }

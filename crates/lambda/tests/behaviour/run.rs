@@ -6,8 +6,8 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Conflict, Failure, Idempotency, MissingKey, Operation, Rejection, Run, RunError, Store,
-    StoreErrorKind, Timestamp,
+    Conflict, Failure, Idempotency, MissingKey, Operation, Rejection, Run, RunContext, RunError,
+    Store, StoreErrorKind, Timestamp,
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
@@ -26,7 +26,8 @@ async fn run(
     result: Result<u32, Failure>,
 ) -> Result<Run<u32>, RunError> {
     let idempotency = world.idempotency();
-    let running = idempotency.run(operation, payload, None, |_| async { result });
+    let running =
+        idempotency.run(operation, payload, RunContext::without_deadline(), |_| async { result });
     world.clock.drive(running).await
 }
 
@@ -102,7 +103,9 @@ async fn a_panic_is_a_failure() {
     let payload = json!({ "id": "a" });
     let operation = charge();
     let panics = async |_| -> Result<u32, Failure> { panic!("oh") };
-    let error = idempotency.run(&operation, &payload, None, |c| Box::pin(panics(c))).await;
+    let error = idempotency
+        .run(&operation, &payload, RunContext::without_deadline(), |c| Box::pin(panics(c)))
+        .await;
     assert!(matches!(error, Err(RunError::Failed(_))));
     assert_eq!(run(&world, &charge(), &payload, Ok(2)).await.unwrap().value, 2);
 }
@@ -111,7 +114,7 @@ async fn a_panic_is_a_failure() {
 async fn dies(world: &World, operation: &Operation, payload: &Value, deadline: Timestamp) {
     let idempotency = world.idempotency();
     let forever = |_| std::future::pending::<Result<u32, Failure>>();
-    let run = idempotency.run(operation, payload, Some(deadline), forever);
+    let run = idempotency.run(operation, payload, deadline, forever);
     assert!(drop_after(1, run).await.is_none());
 }
 
@@ -127,10 +130,11 @@ async fn a_key_that_is_held_elsewhere_is_busy_until_its_lease_ends() {
     assert!(until >= deadline && until <= deadline.plus(Duration::from_secs(3)));
     let patient = charge().on_conflict(Conflict::Wait { up_to: Duration::MAX });
     let idempotency = world.idempotency();
-    let waiting = idempotency.run(&patient, &payload, None, |call| async move {
-        assert_eq!((call.failures(), call.vanished()), (0, 1), "it is told of the other");
-        Ok::<_, Failure>(5)
-    });
+    let waiting =
+        idempotency.run(&patient, &payload, RunContext::without_deadline(), |call| async move {
+            assert_eq!((call.failures(), call.vanished()), (0, 1), "it is told of the other");
+            Ok::<_, Failure>(5)
+        });
     assert_eq!(world.clock.drive(waiting).await.unwrap().value, 5);
     assert!(world.clock.now() > until);
 }
@@ -142,7 +146,7 @@ async fn a_function_is_stopped_at_the_deadline() {
     let deadline = world.clock.now().plus(Duration::from_secs(10));
     let operation = charge();
     let payload = json!({ "id": "a" });
-    let slow = idempotency.run(&operation, &payload, Some(deadline), |call| {
+    let slow = idempotency.run(&operation, &payload, deadline, |call| {
         assert!(call.remaining().unwrap() < Duration::from_secs(10));
         let clock = world.clock.clone();
         async move {
@@ -153,7 +157,7 @@ async fn a_function_is_stopped_at_the_deadline() {
     let error = world.clock.drive(slow).await.unwrap_err();
     assert!(matches!(error, RunError::OutOfTime) && error.is_transient());
     assert!(world.clock.now() < deadline);
-    let past = Some(Timestamp::from_secs(1));
+    let past = Timestamp::from_secs(1);
     let late = idempotency.run(&operation, &payload, past, |_| async { Ok::<_, Failure>(1) });
     assert!(world.clock.drive(late).await.is_err());
 }
@@ -163,7 +167,7 @@ async fn a_completion_that_cannot_be_recorded_still_has_its_result() {
     let world = World::new();
     let idempotency = world.idempotency();
     let (operation, payload) = (charge(), json!({ "id": "a" }));
-    let run = idempotency.run(&operation, &payload, None, |_| {
+    let run = idempotency.run(&operation, &payload, RunContext::without_deadline(), |_| {
         world.store.outage();
         async { Ok::<_, Failure>(1) }
     });
@@ -193,13 +197,15 @@ async fn operations_inside_operations_complete_their_own_keys() {
         let (outer, inner, payload, calls) = (&outer, &inner, &payload, &calls);
         async move {
             let nested = idempotency.clone();
-            let run = idempotency.run(outer, payload, None, |_| async move {
-                let mail = nested.run(inner, payload, None, |_| async {
-                    Ok::<_, Failure>(calls.fetch_add(1, Ordering::Relaxed))
+            let run =
+                idempotency.run(outer, payload, RunContext::without_deadline(), |_| async move {
+                    let mail =
+                        nested.run(inner, payload, RunContext::without_deadline(), |_| async {
+                            Ok::<_, Failure>(calls.fetch_add(1, Ordering::Relaxed))
+                        });
+                    let mail = mail.await?.value;
+                    if fails { Err(Failure::retry("after the mail")) } else { Ok(mail + 10) }
                 });
-                let mail = mail.await?.value;
-                if fails { Err(Failure::retry("after the mail")) } else { Ok(mail + 10) }
-            });
             run.await
         }
     };
@@ -220,7 +226,7 @@ async fn operations_of_different_names_do_not_wait_for_each_other() {
     let (idempotency, payload) = (&idempotency, &payload);
     let runs = operations.iter().map(|operation| {
         let (name, clock) = (operation.name().to_owned(), world.clock.clone());
-        idempotency.run(operation, payload, None, |_| async move {
+        idempotency.run(operation, payload, RunContext::without_deadline(), |_| async move {
             clock.sleep(Duration::from_secs(5)).await;
             Ok::<_, Failure>(name)
         })
@@ -240,7 +246,7 @@ async fn what_the_function_does_to_its_payload_does_not_matter() {
     let payload = std::sync::Mutex::new(json!({ "id": "a", "amount": 1 }));
     for replayed in [false, true] {
         let before = payload.lock().unwrap().clone();
-        let run = idempotency.run(&operation, &before, None, |_| {
+        let run = idempotency.run(&operation, &before, RunContext::without_deadline(), |_| {
             *payload.lock().unwrap() = json!({ "id": "b" });
             async { Ok::<_, Failure>(1) }
         });

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Debug};
 
-use lambda_idempotency::{Failure, Operation, Run, RunError};
+use lambda_idempotency::{Failure, Operation, Run, RunContext, RunError};
 use lambda_runtime::Diagnostic;
 use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -19,7 +19,11 @@ async fn run<R: Serialize + DeserializeOwned + Send>(
 ) -> Result<Run<R>, RunError> {
     let idempotency = world.idempotency();
     let (operation, payload) = (charge(), json!({ "id": "a" }));
-    idempotency.run(&operation, &payload, None, |_| async { Ok::<_, Failure>(value) }).await
+    idempotency
+        .run(&operation, &payload, RunContext::without_deadline(), |_| async {
+            Ok::<_, Failure>(value)
+        })
+        .await
 }
 
 /// Runs twice, in a world of its own; the second result must be the first.
@@ -115,7 +119,9 @@ async fn a_result_that_is_no_json_is_returned_now_and_lost_later() {
 async fn a_payload_that_is_no_json_is_refused() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let error = idempotency.run(&charge(), &Odd, None, |_| async { Ok::<_, Failure>(1) }).await;
+    let error = idempotency
+        .run(&charge(), &Odd, RunContext::without_deadline(), |_| async { Ok::<_, Failure>(1) })
+        .await;
     assert!(matches!(error, Err(RunError::Unserializable)));
     assert!(!error.unwrap_err().to_string().contains("s3cr3t"));
 }
@@ -125,7 +131,11 @@ async fn an_error_that_a_handler_returns_has_a_type_to_alarm_on() {
     let world = World::new();
     let none = json!({ "amount": 5 });
     let charged = |_| async { Ok::<_, Failure>(1) };
-    let error = world.idempotency().run(&charge(), &none, None, charged).await.unwrap_err();
+    let error = world
+        .idempotency()
+        .run(&charge(), &none, RunContext::without_deadline(), charged)
+        .await
+        .unwrap_err();
     let said = error.to_string();
     let Diagnostic { error_type, error_message } = error.into();
     assert_eq!((error_type.as_str(), error_message), ("Idempotency.Rejected", said));

@@ -1,8 +1,8 @@
 //! No log line and no error holds anything of a payload, a key or a result.
 
 use lambda_idempotency::{
-    Call, Dialect, Failure, Function, Idempotency, MissingKey, Operation, StoreErrorKind,
-    TracingObserver, record,
+    Call, Dialect, Failure, Function, Idempotency, MissingKey, Operation, RunContext,
+    StoreErrorKind, TracingObserver, record,
 };
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde::{Deserialize, Serialize};
@@ -323,10 +323,11 @@ async fn results_of_any_size() {
         for (round, note) in [SECRET, SECRET, "another s3cr3t"].into_iter().enumerate() {
             let payload = json!({ "id": format!("{SECRET}-{id}"), "note": note });
             let result = SECRET.repeat(size);
-            let run = idempotency.run(&operation, &payload, None, |call| {
-                captured.add(&format!("{call:?}"));
-                async { Ok::<_, Failure>(result) }
-            });
+            let run =
+                idempotency.run(&operation, &payload, RunContext::without_deadline(), |call| {
+                    captured.add(&format!("{call:?}"));
+                    async { Ok::<_, Failure>(result) }
+                });
             match run.await {
                 Ok(run) => assert_eq!(run.replayed, round > 0),
                 Err(error) => captured.error(&error),
@@ -334,7 +335,9 @@ async fn results_of_any_size() {
         }
     }
     let payload = json!({ "id": format!("{SECRET}-small"), "note": SECRET });
-    let typed = idempotency.run(&operation, &payload, None, |_| async { Ok::<u32, Failure>(1) });
+    let typed = idempotency.run(&operation, &payload, RunContext::without_deadline(), |_| async {
+        Ok::<u32, Failure>(1)
+    });
     captured.error(&typed.await.unwrap_err());
     drop(guard);
     check(&captured, &["TooLarge", "replayed", "not kept", "another type", "another payload"]);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use lambda_idempotency::{Call, Failure, Idempotency, MissingKey, Operation};
+use lambda_idempotency::{Call, Failure, Idempotency, MissingKey, Operation, RunContext};
 use lambda_runtime::Context;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ async fn ran(
     let mut context = Context::default();
     context.tenant_id = tenant.map(str::to_owned);
     let subkey = async |call: Call| Ok::<_, Failure>(call.subkey("charge"));
-    idempotency.run_in(&context, &charge(name), payload, subkey).await.unwrap().value
+    idempotency.run(&charge(name), payload, &context, subkey).await.unwrap().value
 }
 
 #[tokio::test]
@@ -38,8 +38,10 @@ async fn calls_without_a_key_have_a_subkey_for_each_payload_tenant_and_operation
     assert_ne!(ran(&idempotency, Some("acme"), "charge", &ann).await, first);
     assert_ne!(ran(&idempotency, None, "refund", &ann).await, first);
     let operation = charge("charge");
-    let run = idempotency
-        .run(&operation, &ann, None, async |call: Call| Ok::<_, Failure>(call.subkey("charge")));
+    let run =
+        idempotency.run(&operation, &ann, RunContext::without_deadline(), async |call: Call| {
+            Ok::<_, Failure>(call.subkey("charge"))
+        });
     assert_eq!(run.await.unwrap().value, first);
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Conflict, Failure, Foreign, Idempotency, Operation, Remembered, RunError,
+    Call, ConfigError, Conflict, Failure, Foreign, Idempotency, Operation, Remembered, RunContext,
+    RunError,
 };
 use serde_json::{Value, json};
 
@@ -69,11 +70,14 @@ async fn the_refusal_names_both_and_what_to_do() {
     let charge = async |_: Call| Ok::<_, Failure>(1);
     let payment = json!({ "id": "s3cr3t" });
     let billing = world.application("billing");
-    billing.run(&process(), &payment, None, charge).await.unwrap();
+    billing.run(&process(), &payment, RunContext::without_deadline(), charge).await.unwrap();
     for (other, ours) in
         [(world.application("shipping"), Some("shipping")), (world.idempotency(), None)]
     {
-        let refused = other.run(&process(), &payment, None, charge).await.unwrap_err();
+        let refused = other
+            .run(&process(), &payment, RunContext::without_deadline(), charge)
+            .await
+            .unwrap_err();
         assert!(matches!(&refused, RunError::Foreign(it) if foreign(ours)(it)), "{refused}");
         assert!(!refused.is_transient());
         let (kind, text) = diagnostic(refused.into());
@@ -110,8 +114,16 @@ async fn records_without_a_name_are_anybodys() {
     let world = World::new();
     let charge = async |_: Call| Ok::<_, Failure>(1);
     let payment = json!({ "id": "a" });
-    world.idempotency().run(&process(), &payment, None, charge).await.unwrap();
-    let run = world.application("billing").run(&process(), &payment, None, charge).await.unwrap();
+    world
+        .idempotency()
+        .run(&process(), &payment, RunContext::without_deadline(), charge)
+        .await
+        .unwrap();
+    let run = world
+        .application("billing")
+        .run(&process(), &payment, RunContext::without_deadline(), charge)
+        .await
+        .unwrap();
     assert!(run.replayed);
 }
 
@@ -122,7 +134,11 @@ async fn a_name_that_records_cannot_bear_does_not_start() {
     let refused = |error: &ConfigError| matches!(error, ConfigError::Application { .. });
     assert!(refused(&bad().sqs(process(), world.handler()).err().unwrap()));
     assert!(refused(&bad().event::<Value>(&process()).err().unwrap()));
-    let run = bad().run(&process(), &json!({ "id": 1 }), None, async |_| Ok::<_, Failure>(1)).await;
+    let run = bad()
+        .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), async |_| {
+            Ok::<_, Failure>(1)
+        })
+        .await;
     assert!(matches!(run, Err(RunError::Config(error)) if refused(&error)));
     assert!(bad().application("shop").sqs(process(), world.handler()).is_ok(), "put right");
 }
@@ -152,7 +168,10 @@ fn the_function_names_the_application_unless_a_variable_does() {
 async fn child() {
     let world = World::new();
     let charge = async |_: Call| Ok::<_, Failure>(1);
-    let run = world.idempotency().run(&process(), &json!({ "id": 1 }), None, charge).await;
+    let run = world
+        .idempotency()
+        .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), charge)
+        .await;
     let expected = std::env::var("BEHAVIOUR_EXPECTED").unwrap();
     if expected == "refused" {
         let text = run.unwrap_err().to_string();
@@ -162,8 +181,10 @@ async fn child() {
     run.unwrap();
     // Another application is told what name the record bears.
     let charge = async |_: Call| Ok::<_, Failure>(1);
-    let run =
-        world.application("somebody-else").run(&process(), &json!({ "id": 1 }), None, charge).await;
+    let run = world
+        .application("somebody-else")
+        .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), charge)
+        .await;
     match run {
         Err(RunError::Foreign(foreign)) => assert_eq!(&*foreign.theirs, expected),
         other => assert!(expected.is_empty() && other.unwrap().replayed),
@@ -177,7 +198,11 @@ async fn a_name_is_used_for_one_thing_in_a_process() {
     let idempotency = world.idempotency();
     let run = |idempotency: Idempotency, id: u32| async move {
         let payload = json!({ "id": id });
-        idempotency.run(&process(), &payload, None, async |_| Ok::<_, Failure>(1)).await
+        idempotency
+            .run(&process(), &payload, RunContext::without_deadline(), async |_| {
+                Ok::<_, Failure>(1)
+            })
+            .await
     };
     let used = |error: &ConfigError| matches!(error, ConfigError::NameInUse { .. });
 
@@ -247,7 +272,10 @@ async fn calls_may_have_any_number_of_names() {
     for number in 0..1100 {
         let operation = Operation::new(format!("process-{number}")).key("id");
         let one = async |_: Call| Ok::<_, Failure>(1);
-        idempotency.run(&operation, &json!({ "id": 1 }), None, one).await.unwrap();
+        idempotency
+            .run(&operation, &json!({ "id": 1 }), RunContext::without_deadline(), one)
+            .await
+            .unwrap();
     }
     idempotency.sqs(process(), world.handler()).unwrap();
 }
@@ -260,7 +288,7 @@ async fn a_call_inside_itself_fails_at_once() {
     let inner = idempotency.clone();
     let charge = async |id: u32| {
         let one = async |_: Call| Ok::<_, Failure>(id);
-        inner.run(&process(), &json!({ "id": id }), None, one).await
+        inner.run(&process(), &json!({ "id": id }), RunContext::without_deadline(), one).await
     };
     let nested = async |_: Call| {
         tokio::task::yield_now().await;
@@ -269,7 +297,10 @@ async fn a_call_inside_itself_fails_at_once() {
         assert!(!refused.is_transient());
         Ok::<_, Failure>(charge(2).await?.value)
     };
-    let run = idempotency.run(&process(), &json!({ "id": 1 }), None, nested).await.unwrap();
+    let run = idempotency
+        .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), nested)
+        .await
+        .unwrap();
     assert_eq!(run.value, 2, "another key is other work");
     assert_eq!(world.store.write_calls(), 4, "two keys, each claimed and completed");
     // Once the outer call has ended, it is a duplicate like any other.
@@ -283,16 +314,25 @@ async fn only_the_very_call_is_inside() {
     let payload = json!({ "id": 1 });
     let elsewhere = other.idempotency();
     let across = async |_: Call| {
-        let run = elsewhere.run(&process(), &payload, None, async |_| Ok::<_, Failure>(1)).await;
+        let run = elsewhere
+            .run(&process(), &payload, RunContext::without_deadline(), async |_| {
+                Ok::<_, Failure>(1)
+            })
+            .await;
         Ok::<_, Failure>(run?.value)
     };
     let idempotency = world.idempotency();
-    idempotency.run(&process(), &payload, None, across).await.unwrap();
+    idempotency.run(&process(), &payload, RunContext::without_deadline(), across).await.unwrap();
 
     let payload = json!({ "id": 2 });
     let panics = async |_: Call| -> Result<u32, Failure> { panic!("no luck") };
-    idempotency.run(&process(), &payload, None, panics).await.unwrap_err();
-    let run = idempotency.run(&process(), &payload, None, async |_| Ok::<_, Failure>(1)).await;
+    idempotency
+        .run(&process(), &payload, RunContext::without_deadline(), panics)
+        .await
+        .unwrap_err();
+    let run = idempotency
+        .run(&process(), &payload, RunContext::without_deadline(), async |_| Ok::<_, Failure>(1))
+        .await;
     assert_eq!(run.unwrap().value, 1);
 }
 

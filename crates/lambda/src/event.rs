@@ -1,0 +1,156 @@
+//! Any event as a whole: a layer around a service that answers it.
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use lambda_idempotency_core::{batch::Engine, call::RecordId, clock::BoxFuture, failure::Failure};
+use lambda_runtime::LambdaEvent;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::{
+    error::{InvocationError, RunError},
+    function::deadline,
+    handler::decode,
+    operation::{Operation, Place, Prepared},
+    run::{Keeps, Task, run},
+};
+
+/// Wraps a whole event; see [`Idempotency::event`](crate::Idempotency::event).
+pub struct EventLayer<T> {
+    engine: Engine,
+    operation: Arc<Prepared>,
+    keeps: Option<Arc<Keeps>>,
+    event: PhantomData<fn() -> T>,
+}
+
+/// A service that handles each event once per key, and answers later ones with the first result.
+pub struct EventService<S, T> {
+    inner: S,
+    engine: Engine,
+    operation: Arc<Prepared>,
+    keeps: Option<Arc<Keeps>>,
+    event: PhantomData<fn() -> T>,
+}
+
+impl<T> EventLayer<T> {
+    pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, crate::ConfigError> {
+        let prepared = operation.prepared()?;
+        operation.fits(Place::Event)?;
+        Ok(Self { engine, operation: prepared, keeps: None, event: PhantomData })
+    }
+
+    /// Which answers are given to later events of the key; the others are given once, and release their key
+    /// without counting as a failure. Default: all are kept. Errors never are.
+    ///
+    /// For services that read in the answer that they have to try again, such as S3 Batch Operations:
+    ///
+    /// ```
+    /// # use lambda_idempotency::{ConfigError, EventLayer, Idempotency, MemoryStore, Operation};
+    /// # use serde_json::Value;
+    /// # fn main() -> Result<(), ConfigError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// let copy = Operation::new("copy").key("[job.id, tasks[0].taskId]");
+    /// let layer: EventLayer<Value> = idempotency
+    ///     .event(&copy)?
+    ///     .keep(|answer| answer["results"][0]["resultCode"] != "TemporaryFailure");
+    /// # let _ = layer;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// An answer for which `keeps` panics is kept, since its work is done.
+    #[must_use]
+    pub fn keep(self, keeps: impl Fn(&Value) -> bool + Send + Sync + 'static) -> Self {
+        Self { keeps: Some(Arc::new(keeps)), ..self }
+    }
+}
+
+impl<T> Clone for EventLayer<T> {
+    fn clone(&self) -> Self {
+        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
+        Self { engine, operation, keeps: self.keeps.clone(), event: PhantomData }
+    }
+}
+
+impl<S: Clone, T> Clone for EventService<S, T> {
+    fn clone(&self) -> Self {
+        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
+        let (inner, keeps) = (self.inner.clone(), self.keeps.clone());
+        Self { inner, engine, operation, keeps, event: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for EventLayer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventLayer")
+            .field("operation", &self.operation.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, T> fmt::Debug for EventService<S, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operation = &self.operation.name;
+        f.debug_struct("EventService").field("operation", operation).finish_non_exhaustive()
+    }
+}
+
+impl<S, T> Layer<S> for EventLayer<T> {
+    type Service = EventService<S, T>;
+
+    fn layer(&self, inner: S) -> EventService<S, T> {
+        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
+        EventService { inner, engine, operation, keeps: self.keeps.clone(), event: PhantomData }
+    }
+}
+
+impl<S, T> Service<LambdaEvent<Box<RawValue>>> for EventService<S, T>
+where
+    S: Service<LambdaEvent<T>> + Clone + Send + 'static,
+    S::Response: Serialize + DeserializeOwned + Send,
+    S::Error: Into<Failure>,
+    S::Future: Send,
+    T: DeserializeOwned + Send + 'static,
+{
+    type Response = S::Response;
+    type Error = InvocationError;
+    type Future = BoxFuture<'static, Result<S::Response, InvocationError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), InvocationError>> {
+        self.inner
+            .poll_ready(context)
+            .map_err(|error| InvocationError::Run(RunError::Failed(error.into())))
+    }
+
+    fn call(&mut self, event: LambdaEvent<Box<RawValue>>) -> Self::Future {
+        // The one that was polled ready is the one to call.
+        let ready = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, ready);
+        let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
+        let keeps = self.keeps.clone();
+        Box::pin(async move {
+            let LambdaEvent { payload, context } = event;
+            let typed: T = decode(payload.get()).map_err(RunError::Rejected)?;
+            let task = Task {
+                record: RecordId::new("event", context.request_id.as_str()),
+                payload: payload.get(),
+                tenant: context.tenant_id.as_deref(),
+                deadline: deadline(&context),
+                // The service has the event itself, and no `Call`.
+                invoked: None,
+                keeps,
+            };
+            let call_context = context.clone();
+            let function = |_| inner.call(LambdaEvent::new(typed, call_context));
+            let run = run(&engine, &operation, task, function).await?;
+            Ok(run.value)
+        })
+    }
+}
