@@ -1,7 +1,7 @@
 #![no_main]
 
 #[allow(dead_code, reason = "each target uses a part of the bodies")]
-#[path = "../../crates/core/tests/keys/bodies.rs"]
+#[path = "../../crates/keys/tests/keys/bodies.rs"]
 mod bodies;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::expression_bytes(bytes));

@@ -7,12 +7,12 @@ use std::{
 };
 
 /// Calls `code`. `None` if it panicked.
-pub(crate) fn caught<R>(code: impl FnOnce() -> R) -> Option<R> {
+pub fn caught<R>(code: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(code)).map_err(discard).ok()
 }
 
 /// Drops what a panic threw. That is any value of the user's, whose destructor may panic as well.
-pub(crate) fn discard(thrown: Box<dyn Any + Send>) {
+pub fn discard(thrown: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(thrown))) {
         mem::forget(again);
     }
@@ -20,26 +20,26 @@ pub(crate) fn discard(thrown: Box<dyn Any + Send>) {
 
 /// A value of the user's, whose destructor may panic.
 #[derive(Clone)]
-pub(crate) struct Contained<T>(Option<T>);
+pub struct Contained<T>(Option<T>);
 
 impl<T> Contained<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    pub const fn new(value: T) -> Self {
         Self(Some(value))
     }
 
-    pub(crate) const fn none() -> Self {
+    pub const fn none() -> Self {
         Self(None)
     }
 
-    pub(crate) const fn get(&self) -> Option<&T> {
+    pub const fn get(&self) -> Option<&T> {
         self.0.as_ref()
     }
 
-    pub(crate) const fn get_mut(&mut self) -> Option<&mut T> {
+    pub const fn get_mut(&mut self) -> Option<&mut T> {
         self.0.as_mut()
     }
 
-    pub(crate) const fn take(&mut self) -> Option<T> {
+    pub const fn take(&mut self) -> Option<T> {
         self.0.take()
     }
 }

@@ -76,7 +76,7 @@ impl Failure {
 
     /// A handler that panicked. It says nothing about trying again, so the policy decides. What the
     /// panic said is the error's message, and shown where such messages are.
-    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
+    pub fn panicked(payload: &(dyn Any + Send)) -> Self {
         let said = payload.downcast_ref::<&str>().copied();
         let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
         let message =
@@ -85,13 +85,13 @@ impl Failure {
     }
 
     /// The error's message. May quote payloads.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         said(self.error())
     }
 
     /// The error's message and those of its sources, in one line. May quote payloads: not for a
     /// log, unless the user asked for it by name.
-    pub(crate) fn messages(&self) -> String {
+    pub fn messages(&self) -> String {
         let mut text = self.message();
         let mut next = source(self.error());
         while let Some(error) = next
@@ -111,7 +111,7 @@ impl Failure {
 
     /// The failure of a sink, which was to put a record aside: it says so, and not that the record's
     /// handler failed.
-    pub(crate) const fn of_sink(mut self) -> Self {
+    pub const fn of_sink(mut self) -> Self {
         self.of_sink = true;
         self
     }
@@ -137,7 +137,7 @@ impl Failure {
     }
 
     /// Whether it was made by [`retry`](Self::retry).
-    pub(crate) const fn is_retry_asked_for(&self) -> bool {
+    pub const fn is_retry_asked_for(&self) -> bool {
         matches!(self.fate, Fate::Retry)
     }
 }

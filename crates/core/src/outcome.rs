@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     clock::Timestamp,
     failure::Failure,
-    key::{DocumentError, SelectionError},
+    key::{DocumentError, SelectionError, producer::PayloadError},
     record::Json,
     store::StoreError,
 };
@@ -127,6 +127,18 @@ pub struct Foreign {
     pub theirs: Arc<str>,
     /// The application that met it; `None` if that has no name.
     pub ours: Option<Arc<str>>,
+}
+
+impl Foreign {
+    /// The key of `operation` belongs to `theirs`, as an application named `ours` has found.
+    #[must_use]
+    pub fn new(
+        operation: impl Into<Arc<str>>,
+        theirs: impl Into<Arc<str>>,
+        ours: Option<Arc<str>>,
+    ) -> Self {
+        Self { operation: operation.into(), theirs: theirs.into(), ours }
+    }
 }
 
 impl fmt::Display for Foreign {
@@ -270,6 +282,17 @@ pub enum Rejection {
         /// The handler's type.
         expected: &'static str,
     },
+}
+
+/// As the consumer says what a producer would be told.
+impl From<PayloadError> for Rejection {
+    fn from(error: PayloadError) -> Self {
+        match error {
+            PayloadError::NotJson(error) => Self::Payload(error),
+            PayloadError::Key { expression, error } => Self::Key { expression, error },
+            _ => Self::NotText("the payload"),
+        }
+    }
 }
 
 impl Outcome {

@@ -247,20 +247,6 @@ impl Error for StoreError {
     }
 }
 
-/// The answers of a call, and `missing` for ever after: a store that answers too little must not
-/// make a delivery disappear.
-pub(crate) fn each<T: Clone>(answers: Vec<T>, missing: T) -> impl Iterator<Item = T> {
-    answers.into_iter().chain(std::iter::repeat(missing))
-}
-
-/// What stands for an answer that a store did not give.
-pub(crate) fn unanswered() -> StoreError {
-    StoreError::new(
-        StoreErrorKind::Unavailable,
-        "the store gave fewer answers than it was asked for; run its conformance tests",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

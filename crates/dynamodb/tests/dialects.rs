@@ -31,8 +31,10 @@ struct Theirs {
 impl Theirs {
     fn all(library: &str) -> Vec<Self> {
         let text = match library {
-            "python" => include_str!("../../core/tests/dialects/vectors/requests-python.json"),
-            _ => include_str!("../../core/tests/dialects/vectors/requests-typescript.json"),
+            "python" => {
+                include_str!("../../powertools/tests/dialects/vectors/requests-python.json")
+            }
+            _ => include_str!("../../powertools/tests/dialects/vectors/requests-typescript.json"),
         };
         let vectors: Value = serde_json::from_str(text).unwrap();
         let vectors = vectors["vectors"].as_array().unwrap().iter();

@@ -11,16 +11,18 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    batch::{AfterFailure, Batch, Delivery, Engine, Pace, Returned, Work},
-    call::RecordId,
     clock::{Clock, SystemClock},
     outcome::{Kept, Outcome},
     policy::Policy,
-    process::Cache,
     record::Json,
     store::StoreErrorKind,
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
+use lambda_idempotency_engine::{
+    batch::{AfterFailure, Batch, Delivery, Engine, Pace, Returned, Work},
+    call::RecordId,
+    process::Cache,
+};
 use serde_json::json;
 use support::{Fault, Fixture, key};
 

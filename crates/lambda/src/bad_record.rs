@@ -3,10 +3,10 @@
 use std::{fmt, future::Future, sync::Arc};
 
 use lambda_idempotency_core::{
-    call::RecordId,
     failure::Failure,
     outcome::{DivertReason, Rejection},
 };
+use lambda_idempotency_engine::call::RecordId;
 
 use crate::divert::{DivertedRecord, Sink};
 

@@ -12,10 +12,10 @@ use std::{
 
 use futures_util::{FutureExt as _, future::join_all};
 use lambda_idempotency_core::{
-    call::RecordId,
     clock::{BoxFuture, Clock, Timestamp},
     outcome::Outcome,
 };
+use lambda_idempotency_engine::call::RecordId;
 
 use crate::source::Record;
 

@@ -2,7 +2,7 @@
 
 use std::{any::Any, sync::Arc};
 
-use lambda_idempotency_core::{
+use lambda_idempotency_engine::{
     call::Call,
     delivered::{Delivered, Invocation},
 };
@@ -62,7 +62,7 @@ impl CallExt for Call {
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for lambda_idempotency_core::call::Call {}
+    impl Sealed for lambda_idempotency_engine::call::Call {}
 }
 
 /// An invocation, shared by its calls: the event and its context.

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{
+use lambda_idempotency_core::{outcome::Rejection, policy::MissingKey, record::Fingerprint};
+use lambda_idempotency_engine::{
     batch::{Aside, Delivery, Job, Work},
     call::RecordId,
-    key::{Document, Key, Scope, Selection, SelectionError, View},
-    outcome::Rejection,
-    policy::MissingKey,
-    record::Fingerprint,
 };
+use lambda_idempotency_keys::{Document, Key, Scope, Selection, SelectionError, View};
 use serde_json::Value;
 
 use crate::{

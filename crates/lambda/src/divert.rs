@@ -3,14 +3,13 @@
 use std::{fmt, future::Future, sync::Arc};
 
 use lambda_idempotency_core::{
+    clock::BoxFuture, failure::Failure, outcome::DivertReason, record::Fingerprint,
+};
+use lambda_idempotency_engine::{
     batch::{Aside, Divert, Job, Returned},
     call::RecordId,
-    clock::BoxFuture,
-    failure::Failure,
-    key::{Key, Scope},
-    outcome::DivertReason,
-    record::Fingerprint,
 };
+use lambda_idempotency_keys::{Key, Scope};
 
 use crate::{operation::Prepared, source::Record};
 

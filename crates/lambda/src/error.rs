@@ -5,11 +5,10 @@ use std::{fmt, sync::Arc, time::Duration};
 use lambda_idempotency_core::{
     clock::Timestamp,
     failure::Failure,
-    key::{ExpressionError, SecretError},
     outcome::{Foreign, Rejection},
-    producer::RecipeError,
     store::StoreError,
 };
+use lambda_idempotency_keys::{ExpressionError, SecretError, producer::RecipeError};
 use lambda_runtime::Diagnostic;
 
 /// A mistake in how a function is put together; found when it starts.

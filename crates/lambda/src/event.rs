@@ -7,7 +7,8 @@ use std::{
     task::{Context, Poll},
 };
 
-use lambda_idempotency_core::{batch::Engine, call::RecordId, clock::BoxFuture, failure::Failure};
+use lambda_idempotency_core::{clock::BoxFuture, failure::Failure};
+use lambda_idempotency_engine::{batch::Engine, call::RecordId};
 use lambda_runtime::LambdaEvent;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};

@@ -10,12 +10,12 @@ use std::{
 
 use futures_util::future::join_all;
 use lambda_idempotency_core::{
-    batch::{Batch, Engine},
     clock::{BoxFuture, Timestamp},
     failure::Failure,
     outcome::{Outcome, Rejection},
     policy::Policy,
 };
+use lambda_idempotency_engine::batch::{Batch, Engine};
 use lambda_runtime::LambdaEvent;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};

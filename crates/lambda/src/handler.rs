@@ -8,12 +8,11 @@ use std::{
     sync::Arc,
 };
 
-use lambda_idempotency_core::{
+use lambda_idempotency_core::{failure::Failure, outcome::Rejection};
+use lambda_idempotency_engine::{
     batch::{Job, Returned},
     call::Call,
     delivered::Delivered,
-    failure::Failure,
-    outcome::Rejection,
 };
 use serde::{
     Serialize,

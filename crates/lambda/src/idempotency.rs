@@ -2,17 +2,14 @@
 
 use std::{fmt, future::Future, sync::Arc};
 
-use lambda_idempotency_core::{
-    admission::Admission,
+use lambda_idempotency_core::{admission::Admission, clock::Clock, failure::Failure, store::Store};
+use lambda_idempotency_engine::{
     batch::Engine,
     call::{Call, RecordId},
-    clock::Clock,
-    failure::Failure,
     observe::{Observer, TracingObserver},
     process::Cache,
-    producer::ProducerError,
-    store::Store,
 };
+use lambda_idempotency_keys::producer::ProducerError;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -333,7 +330,7 @@ impl Idempotency {
         let producer = operation.producer()?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let key = producer.key(&payload).map_err(|error| match error {
-            ProducerError::Rejected { rejection, .. } => RunError::Rejected(rejection),
+            ProducerError::Rejected { reason, .. } => RunError::Rejected(reason.into()),
             _ => RunError::Unserializable,
         })?;
         let prepared = operation.prepared()?;

@@ -25,13 +25,10 @@
 
 use std::{borrow::Cow, fmt};
 
-pub use lambda_idempotency_core::key::{View, Warning};
-use lambda_idempotency_core::{
-    call::RecordId,
-    key::{Key, KeyPath, Selection},
-    outcome::Rejection,
-    record::Fingerprint,
-};
+use lambda_idempotency_core::{outcome::Rejection, record::Fingerprint};
+use lambda_idempotency_engine::call::RecordId;
+use lambda_idempotency_keys::{Key, KeyPath, Selection};
+pub use lambda_idempotency_keys::{View, Warning};
 use lambda_runtime::Context;
 use serde_json::{Value, value::RawValue};
 

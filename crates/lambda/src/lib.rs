@@ -65,6 +65,7 @@
 //!
 //! * `dynamodb` (default): [`DynamoDbStore`], with `from_env()` and the SDK's HTTPS client.
 //! * `http`: `Idempotency::http`, a layer around services of HTTP requests, by `lambda_http`.
+//! * `powertools`: `Dialect`, for the keys of Powertools for AWS Lambda, in a table that is shared with it.
 //! * `panic-abort`: allows builds with `panic = "abort"`. A panic then ends the process with every
 //!   record of the batch, and what had its effect but was not completed yet is done twice.
 //!
@@ -122,26 +123,25 @@ pub use crate::{
     sources::Sources,
 };
 pub use lambda_idempotency_core::{
-    batch::AfterFailure,
-    call::{Call, RecordId},
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
-    delivered::{Invocation, RecordError},
     failure::{BoxError, Failure},
-    key::{
-        self, Functions, KeyPath,
-        dialect::{Dialect, HashFunction},
-        payload, record,
-    },
     memory::MemoryStore,
-    observe::{Observer, Report, Silent, TracingObserver},
     outcome::{DivertReason, Foreign, Kept, NotStarted, Outcome, Rejection},
     policy::{Conflict, Lease, MissingKey, OnFailure, OnOutage, OnTimeout, Remembered},
-    process::Cache,
-    producer,
     store::{Store, StoreError, StoreErrorKind},
 };
 #[cfg(feature = "dynamodb")]
 pub use lambda_idempotency_dynamodb::{self as dynamodb, DynamoDbStore};
+pub use lambda_idempotency_engine::{
+    batch::AfterFailure,
+    call::{Call, RecordId},
+    delivered::{Invocation, RecordError},
+    observe::{Observer, Report, Silent, TracingObserver},
+    process::Cache,
+};
+pub use lambda_idempotency_keys::{self as key, Functions, KeyPath, payload, producer, record};
+#[cfg(feature = "powertools")]
+pub use lambda_idempotency_powertools::{self as powertools, Dialect, HashFunction};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

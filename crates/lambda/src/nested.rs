@@ -10,12 +10,9 @@ use std::{
     task::{Context, Poll},
 };
 
-use lambda_idempotency_core::{
-    batch::{Engine, Job, Returned},
-    clock::BoxFuture,
-    failure::Failure,
-    key::Key,
-};
+use lambda_idempotency_core::{clock::BoxFuture, failure::Failure};
+use lambda_idempotency_engine::batch::{Engine, Job, Returned};
+use lambda_idempotency_keys::Key;
 
 thread_local! {
     /// The keys whose functions this thread is polling, the innermost last.

@@ -8,12 +8,14 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    batch::{AfterFailure, Batch, Delivery, Engine, Job, Returned, Work},
-    call::{Call, RecordId},
     clock::Timestamp,
     failure::Failure,
     outcome::{Outcome, Rejection},
     record::Json,
+};
+use lambda_idempotency_engine::{
+    batch::{AfterFailure, Batch, Delivery, Engine, Job, Returned, Work},
+    call::{Call, RecordId},
 };
 use lambda_runtime::Context;
 use serde::{Serialize, de::DeserializeOwned};

@@ -47,7 +47,7 @@
 
 pub use lambda_idempotency_core::{
     clock::BoxFuture,
-    key::Key,
     record::{Fingerprint, Json, Owner, Record, Status},
     store::{Guard, Seen, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
+pub use lambda_idempotency_keys::Key;

@@ -20,12 +20,13 @@ use lambda_idempotency::{
 };
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Settlement, admit},
-    batch::Returned,
-    key::{Document, Expression, Form, Functions, Key, Scope, Secret},
     outcome::Kept,
-    producer::Recipe,
     record::{Fingerprint, Json, Owner, Record, Status},
     store::{Guard, Seen, Store, Verdict, Write},
+};
+use lambda_idempotency_engine::batch::Returned;
+use lambda_idempotency_keys::{
+    Document, Expression, Form, Functions, Key, Scope, Secret, producer::Recipe,
 };
 use lambda_idempotency_testkit::faults::{Fault, FaultyStore};
 use serde_json::{Value, json};

@@ -26,7 +26,7 @@ const STANDARD: [&str; 1] = ["Duration"];
 const FOREIGN_FUNCTIONS: [&str; 5] = ["cfg", "extensions", "fn", "get", "parse"];
 
 /// Functions of JMESPath, where expressions are named in prose.
-const IN_EXPRESSIONS: &str = "crates/core/src/key/jmespath/signatures.rs";
+const IN_EXPRESSIONS: &str = "crates/keys/src/jmespath/signatures.rs";
 
 fn word(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());

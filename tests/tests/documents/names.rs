@@ -1,4 +1,4 @@
-//! Names of tests in documents: `engine::order::a_test` is a function in `crates/core/tests/engine/order.rs`.
+//! Names of tests in documents: `engine::order::a_test` is a function in `crates/engine/tests/engine/order.rs`.
 
 use std::fs;
 
@@ -7,11 +7,11 @@ use crate::root;
 /// What the first part of a name stands for: a folder of files, or one file.
 const PLACES: [(&str, &str); 10] = [
     ("conformance", "crates/testkit/src/conformance"),
-    ("engine", "crates/core/tests/engine"),
-    ("keys", "crates/core/tests/keys"),
-    ("dialects", "crates/core/tests/dialects"),
-    ("shuttle", "crates/core/tests/shuttle"),
-    ("process", "crates/core/src/process"),
+    ("engine", "crates/engine/tests/engine"),
+    ("keys", "crates/keys/tests/keys"),
+    ("dialects", "crates/powertools/tests/dialects"),
+    ("shuttle", "crates/engine/tests/shuttle"),
+    ("process", "crates/engine/src/process"),
     ("behaviour", "crates/lambda/tests/behaviour"),
     ("http", "crates/lambda/tests/http"),
     ("dynamodb", "crates/dynamodb/tests"),
@@ -72,7 +72,7 @@ fn a_test_that_is_none_is_found_out() {
     assert!(has(source, "scenario", true) && !has(source, "scenario", false));
     assert_eq!(
         resolve("engine::order::a"),
-        Some(("crates/core/tests/engine/order.rs".into(), "a"))
+        Some(("crates/engine/tests/engine/order.rs".into(), "a"))
     );
     assert_eq!(resolve("nowhere::order::a"), None);
 }

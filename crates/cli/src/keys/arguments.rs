@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use lambda_http::http::HeaderName;
-use lambda_idempotency::{Envelope, HashFunction, key::dialect::Library};
+use lambda_idempotency::{Envelope, HashFunction, powertools::Library};
 
 use super::scoped::{Scoped, scoped};
 

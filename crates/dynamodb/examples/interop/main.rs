@@ -24,13 +24,14 @@ use aws_sdk_dynamodb::{
     Client,
     config::{BehaviorVersion, Credentials, Region},
 };
+use lambda_idempotency_core::key::Key;
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
-    key::{Key, dialect::Dialect},
     record::{Fingerprint, Owner, Record, Status},
     store::{Guard, Store, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::{Attributes, DataForm, DynamoDbStore};
+use lambda_idempotency_powertools::Dialect;
 use serde_json::{Value, json};
 
 const TABLE: &str = "idem";
@@ -146,7 +147,8 @@ impl Shared {
 
     fn fingerprint(&self, event: &Value) -> Fingerprint {
         let event = self.dialect.read(&event.to_string()).unwrap();
-        self.dialect.fingerprint(&event, &self.dialect.compile("amount").unwrap()).unwrap()
+        let amount = self.dialect.compile("amount").unwrap();
+        Fingerprint::new(self.dialect.fingerprint(&event, &amount).unwrap())
     }
 
     async fn read(&self, event: &Value) -> Option<Record> {

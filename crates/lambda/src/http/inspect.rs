@@ -1,7 +1,8 @@
 //! Looking at a request without handling it.
 
 use lambda_http::{Request, RequestExt as _, request};
-use lambda_idempotency_core::{key::Digest, outcome::Rejection};
+use lambda_idempotency_core::outcome::Rejection;
+use lambda_idempotency_keys::Digest;
 use lambda_runtime::Context;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;

@@ -58,7 +58,7 @@ use lambda_http::{
     Body, Request,
     http::{HeaderMap, HeaderName, Method, Response, StatusCode},
 };
-use lambda_idempotency_core::batch::Engine;
+use lambda_idempotency_engine::batch::Engine;
 use tower_layer::Layer;
 
 use self::{caller::Callers, settings::Settings};

@@ -2,7 +2,7 @@
 //! attempt, and is no part of what is sent.
 
 use lambda_http::{Request, http::header::CONTENT_TYPE};
-use lambda_idempotency_core::key::Digest;
+use lambda_idempotency_keys::Digest;
 
 /// Adds the body to a digest: as it is or, if it is `multipart`, without its boundary.
 pub(super) fn digest(request: &Request, digest: &mut Digest) {

@@ -1,10 +1,8 @@
 //! What makes two requests the same: what a key counts for, and what is compared under it.
 
 use lambda_http::{Request, RequestExt as _, request::RequestContext};
-use lambda_idempotency_core::{
-    key::{Digest, Form},
-    record::Fingerprint,
-};
+use lambda_idempotency_core::record::Fingerprint;
+use lambda_idempotency_keys::{Digest, Form};
 
 use super::multipart;
 

@@ -12,13 +12,11 @@ use lambda_http::{
     http::{HeaderMap, Response},
 };
 use lambda_idempotency_core::{
+    clock::BoxFuture, failure::Failure, outcome::Outcome, policy::MissingKey, record::Fingerprint,
+};
+use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Job, Returned, Work},
     call::RecordId,
-    clock::BoxFuture,
-    failure::Failure,
-    outcome::Outcome,
-    policy::MissingKey,
-    record::Fingerprint,
 };
 use tower_service::Service;
 

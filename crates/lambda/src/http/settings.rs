@@ -6,7 +6,7 @@ use lambda_http::{
     Body,
     http::{HeaderMap, HeaderName, Method, Response, StatusCode},
 };
-use lambda_idempotency_core::batch::Engine;
+use lambda_idempotency_engine::batch::Engine;
 
 use super::caller::Callers;
 use crate::operation::Prepared;

@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeSet, mem::discriminant, sync::Arc};
 
-use lambda_idempotency_core::key::{
-    Form, Key, Scope,
-    dialect::{Dialect, Library},
-};
+use lambda_idempotency_keys::{Form, Key, Scope};
 
 use super::{Operation, Prepared};
 use crate::error::ConfigError;
@@ -39,7 +36,7 @@ impl Operation {
         let (mine, theirs) = (self.prepared()?, other.prepared()?);
         // The paths of optional parts may differ as the expressions do.
         let optional = |one: &Self| one.keys.optional.iter().collect::<BTreeSet<_>>().len();
-        let spoken = |one: &Self| one.dialect.as_ref().map(probe_dialect);
+        let spoken = |one: &Self| one.dialect.as_ref().map(|keys| keys.settings());
         let shape = |one: &Prepared| one.key.as_ref().map(|path| path.expression.shape());
         Ok(if spoken(self) != spoken(other) {
             Some("dialect")
@@ -61,10 +58,4 @@ impl Operation {
 /// A key by which two secrets can be compared without being seen.
 fn probe(form: &Form) -> Key {
     form.identity(&Scope { operation: "probe", tenant: None }, &[])
-}
-
-/// The same for dialects: their prefixes and hash functions.
-fn probe_dialect(dialect: &Dialect) -> (Library, Option<Key>) {
-    let key = dialect.read("\"probe\"").ok().and_then(|document| dialect.key(&document, None).ok());
-    (dialect.library(), key)
 }

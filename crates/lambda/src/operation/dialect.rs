@@ -1,15 +1,12 @@
-//! Operations whose keys are those of Powertools.
+//! Operations whose keys another library makes.
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{
-    batch::{Job, Returned},
-    key::{
-        Key, KeyPath, Selection, SelectionError, View,
-        dialect::{Dialect, DialectExpression, Loss},
-    },
-    outcome::Rejection,
-    record::Fingerprint,
+use lambda_idempotency_core::{outcome::Rejection, record::Fingerprint};
+use lambda_idempotency_engine::batch::{Job, Returned};
+use lambda_idempotency_keys::{
+    Key, KeyPath, Selection, SelectionError, View,
+    foreign::{ForeignExpression, ForeignKeys},
 };
 
 use super::Operation;
@@ -18,7 +15,7 @@ use crate::error::ConfigError;
 /// A dialect with its expressions compiled.
 #[derive(Debug)]
 pub(crate) struct Spoken {
-    dialect: Dialect,
+    dialect: Arc<dyn ForeignKeys>,
     key: Place,
     fingerprint: Option<Place>,
 }
@@ -28,14 +25,14 @@ pub(crate) struct Spoken {
 struct Place {
     view: View,
     text: Arc<str>,
-    /// `None` is the whole.
-    expression: Option<DialectExpression>,
+    expression: Box<dyn ForeignExpression>,
 }
 
 impl Operation {
     /// Makes its keys, fingerprints and results those of Powertools for AWS Lambda, so that a table
     /// can be shared with, or taken over from, a Python or TypeScript function. Read
-    /// [the page about it](crate::guide::powertools) before two fleets share a table.
+    /// [the page about it](crate::guide::powertools) before two fleets share a table. `Dialect` needs the
+    /// feature `powertools`.
     ///
     /// [`key`](Self::key) is then Powertools' `event_key_jmespath`, `@` standing for none of it, and
     /// [`fingerprint`](Self::fingerprint) its `payload_validation_jmespath`. The operation's name and
@@ -43,16 +40,19 @@ impl Operation {
     /// set [`retain`](Self::retain) if that is what the two agreed on.
     ///
     /// ```
+    /// # #[cfg(feature = "powertools")]
+    /// # {
     /// use lambda_idempotency::{Dialect, Operation};
     ///
     /// let place = Operation::new("place-order")
     ///     .key("order_id")
     ///     .dialect(Dialect::powertools_python("orders-fn.app.process"));
     /// # place.check().unwrap();
+    /// # }
     /// ```
     #[must_use]
-    pub fn dialect(mut self, dialect: Dialect) -> Self {
-        self.dialect = Some(dialect);
+    pub fn dialect(mut self, dialect: impl ForeignKeys + 'static) -> Self {
+        self.dialect = Some(Arc::new(dialect));
         self.changed()
     }
 
@@ -64,26 +64,27 @@ impl Operation {
         };
         let fingerprint = self.fingerprint.as_ref();
         Ok(Some(Spoken {
-            dialect: dialect.clone(),
-            key: self.place(dialect, "key", &key)?,
+            dialect: Arc::clone(dialect),
+            key: self.place(&**dialect, "key", &key)?,
             fingerprint: fingerprint
-                .map(|path| self.place(dialect, "fingerprint", path))
+                .map(|path| self.place(&**dialect, "fingerprint", path))
                 .transpose()?,
         }))
     }
 
     fn place(
         &self,
-        dialect: &Dialect,
+        dialect: &dyn ForeignKeys,
         what: &'static str,
         path: &KeyPath,
     ) -> Result<Place, ConfigError> {
         let operation = Arc::clone(&self.name);
         let text = Arc::from(path.expression.as_str());
-        if what == "key" && path.expression.trim() == "@" {
-            return Ok(Place { view: path.view, text, expression: None });
-        }
-        let expression = match dialect.compile(&path.expression) {
+        let compiled = match what {
+            "key" => dialect.key(&path.expression),
+            _ => dialect.fingerprint(&path.expression),
+        };
+        let expression = match compiled {
             Ok(expression) => expression,
             Err(source) => return Err(ConfigError::Expression { operation, what, source }),
         };
@@ -92,7 +93,7 @@ impl Operation {
             return Err(ConfigError::Constant { operation, what, expression });
         }
         self.tells_apart(what, path, expression.few_values())?;
-        Ok(Place { view: path.view, text, expression: Some(expression) })
+        Ok(Place { view: path.view, text, expression })
     }
 }
 
@@ -106,14 +107,14 @@ impl Place {
 }
 
 impl Spoken {
-    /// What its key and its fingerprint see, with the expressions; `None` is the whole.
+    /// What its key and its fingerprint see, with the expressions.
     pub(super) fn places(
         &self,
-    ) -> impl Iterator<Item = (&'static str, View, &str, Option<&DialectExpression>)> {
+    ) -> impl Iterator<Item = (&'static str, View, &str, &dyn ForeignExpression)> {
         let places = [("key", Some(&self.key)), ("fingerprint", self.fingerprint.as_ref())];
         places.into_iter().filter_map(|(what, place)| {
             let Place { view, text, expression } = place?;
-            Some((what, *view, &**text, expression.as_ref()))
+            Some((what, *view, &**text, &**expression))
         })
     }
 
@@ -124,12 +125,8 @@ impl Spoken {
         texts: (&str, &str),
         tenant: Option<&str>,
     ) -> Result<Result<(Key, Selection), SelectionError>, Rejection> {
-        if tenant.is_some() && !self.dialect.accepts_lossy() {
-            return Ok(Err(SelectionError::Lossy(Loss::Tenant)));
-        }
-        let document = self.dialect.read(self.key.of(texts)).map_err(Rejection::Payload)?;
-        let selection = self.dialect.select(&document, self.key.expression.as_ref());
-        Ok(selection.map(|selection| (self.dialect.key_of(&selection), selection)))
+        let made = self.key.expression.make_key(self.key.of(texts), tenant);
+        made.map_err(Rejection::Payload)
     }
 
     /// Where the key is looked for.
@@ -154,11 +151,13 @@ impl Spoken {
         texts: (&str, &str),
     ) -> Result<Option<Fingerprint>, Rejection> {
         let Some(place) = &self.fingerprint else { return Ok(None) };
-        let Some(expression) = &place.expression else { return Ok(None) };
-        let document = self.dialect.read(place.of(texts)).map_err(Rejection::Payload)?;
-        let fingerprint = self.dialect.fingerprint(&document, expression);
-        let expression = Arc::clone(&place.text);
-        fingerprint.map(Some).map_err(|error| Rejection::Fingerprint { expression, error })
+        let made = place.expression.make_fingerprint(place.of(texts));
+        match made.map_err(Rejection::Payload)? {
+            Ok(hash) => Ok(Some(Fingerprint::new(hash))),
+            Err(error) => {
+                Err(Rejection::Fingerprint { expression: Arc::clone(&place.text), error })
+            }
+        }
     }
 
     /// A handler whose result is kept as the library would.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{
-    batch::AfterFailure,
-    key::{Functions, KeyPath, Secret, View},
-    policy::Policy,
+use lambda_idempotency_core::policy::Policy;
+use lambda_idempotency_engine::batch::AfterFailure;
+use lambda_idempotency_keys::{
+    Functions, KeyPath, Secret, View,
     producer::{Producer, Recipe},
 };
 
@@ -307,10 +307,6 @@ impl Operation {
             .optional(optional)
             .form(prepared.form.clone())
             .functions(self.keys.functions.clone());
-        let recipe = match &self.dialect {
-            Some(dialect) => recipe.dialect(dialect.clone()),
-            None => recipe,
-        };
-        Ok(recipe.producer()?)
+        Ok(Recipe { dialect: self.dialect.clone(), ..recipe }.producer()?)
     }
 }

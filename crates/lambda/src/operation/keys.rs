@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{
-    key::{Expression, ExpressionError, Form, Functions, Reads, Secret, SecretError, View},
+use lambda_idempotency_keys::{
+    Expression, ExpressionError, Form, Functions, Reads, Secret, SecretError, View,
     producer::RecipeError,
 };
 

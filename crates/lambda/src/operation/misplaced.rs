@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{
-    batch::AfterFailure,
-    policy::{MissingKey, Policy, Remembered},
-};
+use lambda_idempotency_core::policy::{MissingKey, Policy, Remembered};
+use lambda_idempotency_engine::batch::AfterFailure;
 
 use super::Operation;
 use crate::{bad_record::OnBadRecord, error::ConfigError};

@@ -26,11 +26,10 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency_core::{
-    batch::{AfterFailure, Pace},
-    key::{Expression, Form, KeyPath, View, dialect::Dialect, is_operation_name},
-    policy::{Conflict, Lease, Policy, Remembered},
-    producer::RecipeError,
+use lambda_idempotency_core::policy::{Conflict, Lease, Policy, Remembered};
+use lambda_idempotency_engine::batch::{AfterFailure, Pace};
+use lambda_idempotency_keys::{
+    Expression, Form, KeyPath, View, foreign::ForeignKeys, is_operation_name, producer::RecipeError,
 };
 
 pub(crate) use dialect::Spoken;
@@ -86,7 +85,7 @@ pub struct Operation {
     key_variable: Option<String>,
     keys: keys::Keys,
     fingerprint: Option<KeyPath>,
-    dialect: Option<Dialect>,
+    dialect: Option<Arc<dyn ForeignKeys>>,
     policy: Policy,
     conflict: Option<Conflict>,
     bad_record: Option<OnBadRecord>,

@@ -3,10 +3,10 @@
 use std::future::Future;
 
 use lambda_idempotency_core::{
-    batch::AfterFailure,
     failure::Failure,
     policy::{Conflict, OnFailure, OnOutage, OnTimeout, Remembered},
 };
+use lambda_idempotency_engine::batch::AfterFailure;
 
 use super::Operation;
 use crate::{

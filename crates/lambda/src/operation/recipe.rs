@@ -1,6 +1,6 @@
 //! The operation of a recipe: producer and consumer have the same keys.
 
-use lambda_idempotency_core::{key::Form, producer::Recipe};
+use lambda_idempotency_keys::{Form, producer::Recipe};
 
 use super::{Operation, keys::Keys};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::key::View;
+use lambda_idempotency_keys::View;
 
 use super::Operation;
 use crate::{error::ConfigError, source::Source};
@@ -28,9 +28,7 @@ impl Operation {
             }
         }
         for (what, view, text, expression) in prepared.spoken.iter().flat_map(|s| s.places()) {
-            self.holds(source, (what, text, view), |member| {
-                expression.is_none_or(|expression| expression.selects(member))
-            })?;
+            self.holds(source, (what, text, view), |member| expression.selects(member))?;
         }
         Ok(())
     }

@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::{call::RecordId, outcome::Rejection};
+use lambda_idempotency_core::outcome::Rejection;
+use lambda_idempotency_engine::call::RecordId;
 
 use super::{Event, Identity, Record, Shape, Source};
 use crate::operation::Operation;

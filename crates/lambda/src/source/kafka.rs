@@ -5,10 +5,8 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, sync::Arc};
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-};
+use lambda_idempotency_core::outcome::{Outcome, Rejection};
+use lambda_idempotency_engine::call::RecordId;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 

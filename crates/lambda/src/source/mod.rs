@@ -51,11 +51,10 @@ pub(crate) use unwrap::{hidden_with, known_by, unwrap};
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
-    call::RecordId,
-    delivered::ReadAttribute,
     outcome::{Outcome, Rejection},
     policy::Conflict,
 };
+use lambda_idempotency_engine::{call::RecordId, delivered::ReadAttribute};
 use serde_json::value::RawValue;
 
 use self::response::{Item, all_or_error};

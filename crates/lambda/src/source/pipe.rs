@@ -9,10 +9,8 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::{
-    call::RecordId,
-    outcome::{Outcome, Rejection},
-};
+use lambda_idempotency_core::outcome::{Outcome, Rejection};
+use lambda_idempotency_engine::call::RecordId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -5,7 +5,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::{call::RecordId, outcome::Rejection};
+use lambda_idempotency_core::outcome::Rejection;
+use lambda_idempotency_engine::call::RecordId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -13,7 +13,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::{call::RecordId, outcome::Rejection};
+use lambda_idempotency_core::outcome::Rejection;
+use lambda_idempotency_engine::call::RecordId;
 
 use super::{Event, Identity, Record, Source, event::id};
 use crate::operation::{Kind, Operation};

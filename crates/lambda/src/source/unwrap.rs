@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::{key::Secret, outcome::Rejection};
+use lambda_idempotency_core::outcome::Rejection;
+use lambda_idempotency_keys::Secret;
 use serde_json::value::RawValue;
 
 use super::{EventBridge, Identity, Record, S3, Sns, Source, Sqs, event_bridge, s3, sns, sqs};

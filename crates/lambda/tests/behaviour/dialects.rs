@@ -7,19 +7,21 @@ use lambda_idempotency::{
     RunError, Store, Timestamp, record,
 };
 use lambda_idempotency_core::{
-    key::{Key, SelectionError, dialect::Loss},
     record::{Record, Status},
     store::{Guard, Write},
 };
+use lambda_idempotency_keys::{Key, SelectionError};
+use lambda_idempotency_powertools::Loss;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json, value::RawValue};
 use tower_layer::Layer as _;
 
 use crate::support::{World, serve};
 
-const PYTHON: &str = include_str!("../../../core/tests/dialects/vectors/requests-python.json");
+const PYTHON: &str =
+    include_str!("../../../powertools/tests/dialects/vectors/requests-python.json");
 const TYPESCRIPT: &str =
-    include_str!("../../../core/tests/dialects/vectors/requests-typescript.json");
+    include_str!("../../../powertools/tests/dialects/vectors/requests-typescript.json");
 
 /// A function of Powertools, called once.
 struct Recorded {

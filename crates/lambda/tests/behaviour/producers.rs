@@ -108,7 +108,7 @@ proptest! {
     fn producer_and_consumer_agree(payload in payload(), recipe in recipe()) {
         let expected = match recipe.producer().unwrap().message_of(&*payload) {
             Ok(message) => Ok(message.key().clone()),
-            Err(ProducerError::Rejected { rejection, .. }) => Err(NoKey::Refused(rejection)),
+            Err(ProducerError::Rejected { reason, .. }) => Err(NoKey::Refused(reason.into())),
             Err(other) => panic!("{other}"),
         };
         for (source, event, envelope) in events(&payload) {

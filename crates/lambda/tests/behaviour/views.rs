@@ -7,7 +7,8 @@ mod rows;
 use std::collections::BTreeSet;
 
 use lambda_idempotency::{Function, Operation, inspect, record};
-use lambda_idempotency_core::{clock::Clock as _, key::Key, record::Status, store::Store as _};
+use lambda_idempotency_core::{clock::Clock as _, record::Status, store::Store as _};
+use lambda_idempotency_keys::Key;
 use serde_json::Value;
 
 use self::rows::{Payload, Row, rows};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lambda_idempotency_core::call::RecordId;
+use lambda_idempotency_engine::call::RecordId;
 use serde::Serialize;
 use serde_json::Value;
 

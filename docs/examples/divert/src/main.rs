@@ -73,7 +73,7 @@ impl Aside {
 
     /// Each record has an object of its own: a record without an id must not overwrite another one.
     async fn to_bucket(&self, operation: &str, text: String) -> Result<(), Failure> {
-        let object = format!("{operation}/{}.json", new_key(&SystemClock)?);
+        let object = format!("{operation}/{}.json", new_key(std::time::SystemTime::now())?);
         self.s3
             .put_object()
             .bucket(&self.bucket)

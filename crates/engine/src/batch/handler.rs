@@ -1,0 +1,136 @@
+//! A handler on its way: it begins only in time, and its panics harm no other record.
+//!
+//! Between being let go and its first poll a handler waits for those before it, and maybe for a
+//! process that was stopped and continued. So the clock is asked again at the very moment when it
+//! would begin: one whose lease is over by then is not called at all.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::{Context, Poll},
+};
+
+use futures_util::future::{AbortHandle, Abortable, Aborted};
+
+use super::{Job, Returned};
+use crate::call::Call;
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, Timestamp},
+    contained::{Contained, discard},
+    failure::Failure,
+    outcome::NotStarted,
+};
+
+/// Until when a handler may begin.
+pub(super) struct Latest {
+    /// The end of its lease, included; `None` if it runs without a claim.
+    pub(super) lease: Option<Timestamp>,
+    /// When handlers are stopped; one that begins then is only cut off.
+    pub(super) stop: Option<Timestamp>,
+}
+
+impl Latest {
+    fn missed(&self, now: Timestamp) -> Option<NotStarted> {
+        if self.lease.is_some_and(|lease| now > lease) {
+            return Some(NotStarted::Lease);
+        }
+        self.stop.is_some_and(|stop| now >= stop).then_some(NotStarted::Deadline)
+    }
+}
+
+/// How a handler ended.
+pub(super) enum Ended {
+    /// It was called, and this is its answer.
+    Through(Result<Returned, Failure>),
+    /// It was not called.
+    NotBegun(NotStarted),
+}
+
+/// What a handler is called with, and when at the latest.
+pub(super) struct Due<'a> {
+    pub(super) job: Job<'a>,
+    pub(super) call: Call,
+    pub(super) latest: Latest,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+/// The handler of record `at`, as a future.
+pub(super) struct Handler<'a> {
+    at: usize,
+    guarded: Abortable<Guarded<'a>>,
+}
+
+/// What its record keeps of it.
+pub(super) struct Handle {
+    abort: AbortHandle,
+    begun: Arc<OnceLock<Timestamp>>,
+}
+
+impl<'a> Handler<'a> {
+    pub(super) fn new(at: usize, due: Due<'a>) -> (Self, Handle) {
+        let begun = Arc::default();
+        let guarded = Guarded {
+            due: Contained::new(due),
+            running: Contained::none(),
+            begun: Arc::clone(&begun),
+        };
+        let (abort, registration) = AbortHandle::new_pair();
+        (Self { at, guarded: Abortable::new(guarded, registration) }, Handle { abort, begun })
+    }
+}
+
+impl Future for Handler<'_> {
+    type Output = (usize, Result<Ended, Aborted>);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let at = self.at;
+        Pin::new(&mut self.guarded).poll(context).map(|ended| (at, ended))
+    }
+}
+
+impl Handle {
+    /// Stops the handler, if it has not ended. Says since when it ran, if it had begun.
+    pub(super) fn stop(&self) -> Option<Timestamp> {
+        self.abort.abort();
+        self.begun.get().copied()
+    }
+}
+
+/// Catches what a handler throws, also while it is dropped.
+struct Guarded<'a> {
+    /// Until the first poll.
+    due: Contained<Due<'a>>,
+    /// From then on.
+    running: Contained<BoxFuture<'a, Result<Returned, Failure>>>,
+    begun: Arc<OnceLock<Timestamp>>,
+}
+
+impl Guarded<'_> {
+    fn advance(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
+        if let Some(Due { job, call, latest, clock }) = self.due.take() {
+            let now = clock.now();
+            if let Some(why) = latest.missed(now) {
+                return Poll::Ready(Ended::NotBegun(why));
+            }
+            let _ = self.begun.set(now);
+            self.running = Contained::new(job(call));
+        }
+        match self.running.get_mut() {
+            Some(running) => running.as_mut().poll(context).map(Ended::Through),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Future for Guarded<'_> {
+    type Output = Ended;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
+        catch_unwind(AssertUnwindSafe(|| self.advance(context))).unwrap_or_else(|thrown| {
+            let failure = Failure::panicked(&*thrown);
+            discard(thrown);
+            Poll::Ready(Ended::Through(Err(failure)))
+        })
+    }
+}

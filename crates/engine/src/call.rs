@@ -1,0 +1,454 @@
+//! What a handler is told about the call it gets.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde::Deserialize;
+
+use crate::delivered::{Delivered, Invocation, RecordError};
+use lambda_idempotency_core::{
+    clock::{Clock, SystemClock, Timestamp},
+    record::Record,
+};
+use lambda_idempotency_keys::{Digest, Key, Secret};
+
+/// Which record of which source.
+///
+/// Log this value itself, or its [`label`](Self::label), and not its `id`: where an application has
+/// chosen the id, `Display`, `Debug` and the label show a hash of it.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecordId {
+    /// The kind of source: `sqs`, `sns`, `eventbridge`, ...
+    pub source: &'static str,
+    /// The record's id in that source: message id, event id, ... As the source delivers it, and so
+    /// not for logs.
+    pub id: Arc<str>,
+    /// The queue, topic or bus it came from.
+    pub arn: Option<Arc<str>>,
+    /// What is shown in place of an id that an application has chosen.
+    hash: Option<Arc<str>>,
+}
+
+impl RecordId {
+    /// The record `id` of a source.
+    #[must_use]
+    pub fn new(source: &'static str, id: impl Into<Arc<str>>) -> Self {
+        Self { source, id: id.into(), arn: None, hash: None }
+    }
+
+    /// Adds where it came from.
+    #[must_use]
+    pub fn from_arn(mut self, arn: Option<Arc<str>>) -> Self {
+        self.arn = arn;
+        self
+    }
+
+    /// Has a hash of the id shown in its place: for ids that applications choose, who may have put
+    /// anything into them. An empty id stays empty.
+    ///
+    /// ```
+    /// use lambda_idempotency_engine::call::RecordId;
+    /// let record = RecordId::new("rabbitmq", "ann@example.com").hidden();
+    /// assert_eq!(&*record.id, "ann@example.com");
+    /// assert_eq!(record.to_string(), "rabbitmq record #06f0ffecefef");
+    /// ```
+    #[must_use]
+    pub fn hidden(self) -> Self {
+        let digest = Digest::new(Self::HASH);
+        self.shown_as(digest)
+    }
+
+    /// Makes the hash of a [`hidden`](Self::hidden) id with a secret, so that nobody without it can
+    /// find the id by trying. Changes nothing about an id that is shown.
+    #[must_use]
+    pub fn hashed_with(self, secret: &Secret) -> Self {
+        match self.hash {
+            Some(_) => self.shown_as(Digest::with_secret(secret, Self::HASH)),
+            None => self,
+        }
+    }
+
+    const HASH: &'static [u8] = b"lambda-idempotency record id 1";
+
+    fn shown_as(mut self, mut digest: Digest) -> Self {
+        // Enough to tell the records of a log from one another.
+        const DIGITS: usize = 12;
+        if !self.id.is_empty() {
+            digest.part(self.source.as_bytes());
+            digest.part(self.id.as_bytes());
+            let digits: String = digest.hex().chars().take(DIGITS).collect();
+            self.hash = Some(format!("#{digits}").into());
+        }
+        self
+    }
+
+    /// What logs and errors call the record: its id, or `#` and 12 hexadecimal digits of a hash of an
+    /// id that an application has chosen.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        self.hash.as_deref().unwrap_or(&self.id)
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} record {}", self.source, self.label())
+    }
+}
+
+impl fmt::Debug for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordId")
+            .field("source", &self.source)
+            .field("id", &self.label())
+            .field("arn", &self.arn)
+            .finish()
+    }
+}
+
+/// One call of a handler: for which key and record, what happened before, and how much time there
+/// is; and the record as it was delivered, with its attributes.
+///
+/// ```
+/// use lambda_idempotency_engine::call::Call;
+/// let call = Call::test("o-1").with_failures(2);
+/// assert_eq!((call.failures(), call.vanished()), (2, 0));
+/// ```
+///
+/// What a call knows of the delivery depends on how the handler is called:
+///
+/// | | [`request_id`](Self::request_id) | [`receives`](Self::receives) | [`raw_record`](Self::raw_record), [`record_as`](Self::record_as) | [`attribute`](Self::attribute) |
+/// |---|---|---|---|---|
+/// | records of SQS, also through a pipe | yes | yes | yes | message attributes |
+/// | of SNS | yes | | yes | message attributes |
+/// | of Kafka, RabbitMQ | yes | | yes | headers |
+/// | of ActiveMQ | yes | | yes | properties |
+/// | of all other sources | yes | | yes | |
+/// | `run` with a context, HTTP requests | yes | | | |
+/// | `run` without a context | | | | |
+///
+/// A copy in the same batch is answered by the call for the first of them, which knows nothing of the
+/// others. A service in the layer of `Idempotency::event` gets no `Call`: it has the event and its
+/// context.
+#[derive(Clone)]
+pub struct Call {
+    subject: Subject,
+    record: RecordId,
+    history: History,
+    deadline: Option<Timestamp>,
+    clock: Arc<dyn Clock>,
+    delivered: Delivered,
+}
+
+/// What a call is for.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    pub(crate) key: Option<Key>,
+    /// What tells a record without a key from others.
+    pub(crate) identity: Option<Key>,
+}
+
+/// What happened to a key before, and the fence of this call.
+#[derive(Clone, Copy)]
+pub(crate) struct History {
+    failures: u32,
+    vanished: u32,
+    fence: u64,
+}
+
+impl History {
+    pub(crate) const fn of(record: &Record) -> Self {
+        Self { failures: record.failures, vanished: record.vanished, fence: record.fence }
+    }
+
+    /// Of a record that is not claimed.
+    pub(crate) const fn none(now: Timestamp) -> Self {
+        Self { failures: 0, vanished: 0, fence: now.as_millis() }
+    }
+}
+
+impl Call {
+    pub(crate) fn new(
+        subject: Subject,
+        record: RecordId,
+        history: History,
+        deadline: Option<Timestamp>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { subject, record, history, deadline, clock, delivered: Delivered::default() }
+    }
+
+    /// A call for the unit test of a handler: the first for a key made of `name`, no deadline.
+    #[must_use]
+    pub fn test(name: &str) -> Self {
+        let key = Some(Key::from_text(format!("test#{name}")));
+        let history = History::none(Timestamp::from_millis(1));
+        let subject = Subject { key, identity: None };
+        Self::new(subject, RecordId::new("test", name), history, None, Arc::new(SystemClock))
+    }
+
+    /// As if the handler had failed this often before.
+    #[must_use]
+    pub const fn with_failures(mut self, failures: u32) -> Self {
+        self.history.failures = failures;
+        self
+    }
+
+    /// As if this many earlier calls had disappeared.
+    #[must_use]
+    pub const fn with_vanished(mut self, vanished: u32) -> Self {
+        self.history.vanished = vanished;
+        self
+    }
+
+    /// As if the call had this fence; a test call's is 1.
+    #[must_use]
+    pub const fn with_fence(mut self, fence: u64) -> Self {
+        self.history.fence = fence;
+        self
+    }
+
+    /// As if the invocation ended at `deadline`.
+    #[must_use]
+    pub const fn with_deadline(mut self, deadline: Timestamp) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// With how its record was delivered.
+    #[must_use]
+    pub fn with_delivered(mut self, delivered: Delivered) -> Self {
+        self.delivered = delivered;
+        self
+    }
+
+    /// As if it belonged to this invocation.
+    #[must_use]
+    pub fn with_invocation(mut self, invocation: Arc<dyn Invocation>) -> Self {
+        self.delivered.set_invocation(invocation);
+        self
+    }
+
+    /// As if its record had been received this often, this time included.
+    #[must_use]
+    pub fn with_receives(mut self, receives: u32) -> Self {
+        self.delivered = self.delivered.receives(Some(receives));
+        self
+    }
+
+    /// As if its record were this JSON. [`attribute`](Self::attribute) does not look into it: set
+    /// what the handler asks for with [`with_attribute`](Self::with_attribute).
+    ///
+    /// ```
+    /// use lambda_idempotency_engine::call::Call;
+    /// let call = Call::test("o-1").with_raw_record(r#"{"messageId":"m-1"}"#);
+    /// let message: serde_json::Value = call.record_as().unwrap();
+    /// assert_eq!(message["messageId"], "m-1");
+    /// ```
+    #[must_use]
+    pub fn with_raw_record(mut self, json: &str) -> Self {
+        self.delivered.set_record(json);
+        self
+    }
+
+    /// As if its record had this attribute.
+    ///
+    /// ```
+    /// use lambda_idempotency_engine::call::Call;
+    /// let call = Call::test("o-1").with_attribute("tenant", "acme");
+    /// assert_eq!(call.attribute("tenant").as_deref(), Some("acme"));
+    /// assert_eq!(call.attribute("trace"), None);
+    /// ```
+    #[must_use]
+    pub fn with_attribute(mut self, name: &str, value: &str) -> Self {
+        self.delivered.set_attribute(name, value);
+        self
+    }
+
+    /// The hash of the idempotency key; `None` if the operation's policy let a record without a key
+    /// run unprotected.
+    #[must_use]
+    pub fn key_hash(&self) -> Option<&str> {
+        self.subject.key.as_ref().map(Key::hash)
+    }
+
+    /// The record that is processed.
+    #[must_use]
+    pub const fn record(&self) -> &RecordId {
+        &self.record
+    }
+
+    /// How often a handler reported failure for this key before.
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.history.failures
+    }
+
+    /// How many earlier calls for this key disappeared: were killed, timed out, or lost the store.
+    /// What they were to do may have been done: **where this is not 0, check before acting again**.
+    #[must_use]
+    pub const fn vanished(&self) -> u32 {
+        self.history.vanished
+    }
+
+    /// A number that rises from call to call of a key, for systems downstream that can refuse what
+    /// comes from a lower one than they have seen: a worker that was stopped in the middle, and goes
+    /// on after its key was taken over, then changes nothing there.
+    ///
+    /// It is the fence of the call before plus one, or the time of the claim in milliseconds since
+    /// the epoch if that is more. While the record lives it rises whatever the clocks say. Once the
+    /// record is gone (it expired, or an operator deleted it), only the clock makes it rise: by as
+    /// much as clocks may differ, a later call can then have a lower fence than an earlier one. It
+    /// orders the calls of *one* key, and says nothing between keys. Without an idempotency key it
+    /// is the time of the call.
+    ///
+    /// ```
+    /// use lambda_idempotency_engine::call::Call;
+    /// // UPDATE accounts SET balance = .., fence = $1 WHERE id = .. AND fence < $1
+    /// assert!(Call::test("o-1").with_fence(7).fence() > 6);
+    /// ```
+    ///
+    /// See Kleppmann, [How to do distributed locking][fencing].
+    ///
+    /// [fencing]: https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
+    #[must_use]
+    pub const fn fence(&self) -> u64 {
+        self.history.fence
+    }
+
+    /// A key for one effect of this call, to be handed to a system that deduplicates by itself: the
+    /// same in every attempt, another for each `name`, and for each idempotency key. 64 hexadecimal
+    /// digits, which say nothing of the payload.
+    ///
+    /// It closes the gap that no record can: a worker that dies between an effect and its completion.
+    /// Where the record has no idempotency key, it follows from the operation, the tenant, the record's
+    /// source and id, and the payload. Two records of equal payload that have no id are not told apart:
+    /// two calls of `run`, two messages of RabbitMQ.
+    ///
+    /// ```
+    /// use lambda_idempotency_engine::call::Call;
+    /// let call = Call::test("o-1");
+    /// // payments.charge(amount).idempotency_key(call.subkey("charge")).send().await?;
+    /// assert_eq!(call.subkey("charge"), Call::test("o-1").with_failures(3).subkey("charge"));
+    /// assert_ne!(call.subkey("charge"), call.subkey("refund"));
+    /// assert_ne!(call.subkey("charge"), Call::test("o-2").subkey("charge"));
+    /// ```
+    #[must_use]
+    pub fn subkey(&self, name: &str) -> String {
+        let mut digest = Digest::new(b"lambda-idempotency subkey 1");
+        if let Some(subject) = self.subject.key.as_ref().or(self.subject.identity.as_ref()) {
+            digest.part(subject.as_str().as_bytes());
+        }
+        digest.part(name.as_bytes());
+        digest.hex()
+    }
+
+    /// How often the source has delivered the record, this time included, if the source counts that:
+    /// SQS does (`ApproximateReceiveCount`), also through a pipe. `None` otherwise.
+    ///
+    /// It counts deliveries, not attempts: a message that was received while another worker held its
+    /// key, or behind one that failed, was not tried. Attempts are counted by
+    /// [`failures`](Self::failures) and [`vanished`](Self::vanished).
+    #[must_use]
+    pub const fn receives(&self) -> Option<u32> {
+        self.delivered.receive_count()
+    }
+
+    /// The record as JSON: what key expressions made with `record(..)` see, whatever the handler's
+    /// payload is. That is the text that AWS delivers, byte for byte; of Kafka, the record with its key,
+    /// value and headers as text. `None` if there is no record around the payload.
+    ///
+    /// **It holds the payload**: not for logs.
+    #[must_use]
+    pub fn raw_record(&self) -> Option<&str> {
+        self.delivered.text()
+    }
+
+    /// The record, decoded: see [`raw_record`](Self::raw_record). The types of the
+    /// `aws_lambda_events` crate fit, such as its `SqsMessage`, and so does a type with the few
+    /// members that are needed. It is parsed each time.
+    ///
+    /// ```
+    /// use lambda_idempotency_engine::call::Call;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// #[serde(rename_all = "camelCase")]
+    /// struct Message { message_id: String, attributes: Attributes }
+    /// #[derive(serde::Deserialize)]
+    /// #[serde(rename_all = "PascalCase")]
+    /// struct Attributes { sent_timestamp: String }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let call = Call::test("o-1").with_raw_record(
+    /// #     r#"{"messageId":"m-1","attributes":{"SentTimestamp":"1767225600000"}}"#);
+    /// let message: Message = call.record_as()?;
+    /// let sent: u64 = message.attributes.sent_timestamp.parse()?;
+    /// # assert_eq!((&*message.message_id, sent), ("m-1", 1_767_225_600_000));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// There is no record, or it does not fit the type. The error says where, and holds
+    /// none of its content.
+    pub fn record_as<'c, T: Deserialize<'c>>(&'c self) -> Result<T, RecordError> {
+        self.delivered.decode()
+    }
+
+    /// What the sender attached to the record beside the payload, by its name: a message attribute of
+    /// SQS or SNS, a header of Kafka or RabbitMQ, a property of ActiveMQ. Where an SNS notification is
+    /// taken out of a queue's message (`Envelope::Sns`), those of the notification, unless the message
+    /// has one of that name itself.
+    ///
+    /// The value is its text: of a number its digits, of the bytes of an SQS or SNS attribute their
+    /// base64, of a Kafka header that is there several times the last. `None` if there is none of that
+    /// name, or if it holds no text; [`raw_record`](Self::raw_record) has all of it. It is looked up in
+    /// the record's text each time.
+    #[doc(alias = "header")]
+    #[doc(alias = "message_attribute")]
+    #[doc(alias = "property")]
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<String> {
+        self.delivered.attribute(name)
+    }
+
+    /// The id of the invocation, to find the call in its log: the same in each attempt of an
+    /// asynchronous invocation, another for each batch of a queue or stream. `None` where no invocation
+    /// is known: with `run`, and in tests.
+    #[must_use]
+    pub fn request_id(&self) -> Option<&str> {
+        self.delivered.invocation().map(Invocation::request_id)
+    }
+
+    /// The invocation, for the crate that made it; the `lambda-idempotency` crate's `CallExt::context`
+    /// has Lambda's context.
+    #[must_use]
+    pub fn invocation(&self) -> Option<&dyn Invocation> {
+        self.delivered.invocation()
+    }
+
+    /// When the handler is stopped, if a deadline is known.
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Timestamp> {
+        self.deadline
+    }
+
+    /// How much time is left until then.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.since(self.clock.now()))
+    }
+}
+
+/// Without the record and its attributes, which hold the payload.
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("key", &self.key_hash())
+            .field("record", &self.record)
+            .field("failures", &self.failures())
+            .field("vanished", &self.vanished())
+            .field("fence", &self.fence())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,19 @@
+//! The batch engine: claims the keys of a batch in a store, runs the handlers, and settles what they
+//! return. Knows no AWS and no Lambda; the `lambda-idempotency` crate adds those, and is what functions
+//! use.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`batch`] | the engine: claim, run, settle, for a whole batch |
+//! | [`process`] | what invocations of one process share |
+//! | [`call`], [`delivered`] | what a handler is told: its call, and its record besides the payload |
+//! | [`observe`] | reports of what happened |
+//!
+//! The rules it follows are those of [`lambda_idempotency_core::admission`].
+
+pub mod batch;
+pub mod call;
+pub mod delivered;
+pub mod observe;
+pub mod process;
+mod unanswered;

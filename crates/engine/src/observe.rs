@@ -1,0 +1,192 @@
+//! Telling what happened.
+
+use std::time::Duration;
+
+use crate::call::RecordId;
+use lambda_idempotency_core::{
+    failure::Failure,
+    outcome::{DivertReason, Outcome},
+    store::StoreError,
+};
+use lambda_idempotency_keys::Key;
+
+/// Is told of every record. Must return quickly. If it panics, that changes nothing about the record or
+/// the others.
+pub trait Observer: Send + Sync + 'static {
+    /// A delivery has its outcome.
+    fn settled(&self, report: &Report<'_>);
+}
+
+/// One delivery and its outcome.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Report<'a> {
+    /// The operation.
+    pub operation: &'a str,
+    /// The record.
+    pub record: &'a RecordId,
+    /// The key, if the record has one.
+    pub key: Option<&'a Key>,
+    /// What became of it.
+    pub outcome: &'a Outcome,
+    /// How long the handler ran, if it did.
+    pub ran_for: Option<Duration>,
+    /// Why the record was to be put aside, if it was; `outcome` says whether that has been done.
+    pub aside: Option<&'a DivertReason>,
+    /// What the handler said in this invocation, if that is why the record was to be put aside.
+    pub failure: Option<&'a Failure>,
+    /// Why the store does not know that the record was put aside: a duplicate would be put aside again.
+    pub unrecorded: Option<&'a StoreError>,
+    /// How often a handler reported failure for the key before, if that is known.
+    pub failures: u32,
+    /// How many earlier owners of the key disappeared, if that is known.
+    pub vanished: u32,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) const fn new(
+        operation: &'a str,
+        record: &'a RecordId,
+        key: Option<&'a Key>,
+        outcome: &'a Outcome,
+    ) -> Self {
+        Self {
+            operation,
+            record,
+            key,
+            outcome,
+            ran_for: None,
+            aside: None,
+            failure: None,
+            unrecorded: None,
+            failures: 0,
+            vanished: 0,
+        }
+    }
+
+    /// What is wrong, in words that hold no payload: why the delivery goes back, and why it was to be
+    /// put aside if that could not be done.
+    fn problem(&self) -> Option<String> {
+        let problem = self.outcome.problem()?;
+        Some(match self.aside {
+            Some(reason) => format!("{problem}; it was to be put aside: {reason}"),
+            None => problem,
+        })
+    }
+}
+
+/// Writes one `tracing` event a record, under the target `lambda_idempotency::record`.
+///
+/// The fields are a stable contract: `source`, `record`, `operation`, `key_hash`, `outcome`, `ms`,
+/// `failures`, `vanished`, and `problem` where the delivery goes back or something is wrong with it. Never a
+/// payload, a raw key or a result; and of a handler's error its type alone, unless
+/// [`showing_error_messages`](Self::showing_error_messages) asks for more. `record` is the record's
+/// [label](RecordId::label), which hides an id that an application has chosen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TracingObserver {
+    error_messages: bool,
+}
+
+impl TracingObserver {
+    /// One that shows the types of handlers' errors, and not what these say.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { error_messages: false }
+    }
+
+    /// Shows what handlers' errors say as well: a field `error_message` with the error's message and
+    /// those of its sources, 2000 characters at most; for a panic, what it said. Default: off.
+    ///
+    /// **Messages quote payloads**: an error of a parser or a database shows the value that it
+    /// refused. Use this where everybody who reads the log may read the payloads too.
+    #[must_use]
+    pub const fn showing_error_messages(mut self) -> Self {
+        self.error_messages = true;
+        self
+    }
+
+    /// What the handler said and, if the record could not be put aside, the sink.
+    fn message(self, report: &Report<'_>) -> Option<String> {
+        let last = match report.outcome {
+            Outcome::Failed { failure, .. } => Some(failure),
+            _ => None,
+        };
+        let failures = report.failure.into_iter().chain(last).filter(|_| self.error_messages);
+        failures.map(Failure::messages).reduce(|first, last| format!("{first}; {last}"))
+    }
+}
+
+impl Observer for TracingObserver {
+    fn settled(&self, report: &Report<'_>) {
+        macro_rules! event {
+            ($level:ident, $($extra:tt)*) => {
+                tracing::event!(
+                    target: "lambda_idempotency::record",
+                    tracing::Level::$level,
+                    source = report.record.source,
+                    record = report.record.label(),
+                    operation = report.operation,
+                    key_hash = report.key.map_or("", Key::hash),
+                    outcome = report.outcome.label(),
+                    ms = report.ran_for.map_or(0.0, |ran_for| ran_for.as_secs_f64() * 1000.0),
+                    failures = report.failures,
+                    vanished = report.vanished,
+                    $($extra)*
+                )
+            };
+        }
+        match (report.outcome, report.problem()) {
+            (Outcome::CompletionLost { error, .. }, _) => event!(
+                ERROR,
+                problem = %error,
+                "record settled: processed, but not recorded; a duplicate would be processed again"
+            ),
+            (Outcome::Unprotected { outage: Some(error), .. }, _) => event!(
+                ERROR,
+                problem = %error,
+                "record settled: processed without protection; a duplicate would be processed again"
+            ),
+            (Outcome::Diverted(reason), _) => match report.unrecorded {
+                None => event!(
+                    WARN,
+                    problem = %reason,
+                    error_message = self.message(report),
+                    "record settled: it was not processed, and was put aside"
+                ),
+                Some(error) => event!(
+                    ERROR,
+                    problem = format!("{reason}; {error}"),
+                    error_message = self.message(report),
+                    "record settled: it was not processed, and was put aside, but that is not \
+                     recorded; a duplicate would be put aside again"
+                ),
+            },
+            (Outcome::Executed { kept, .. }, _)
+                if *kept != lambda_idempotency_core::outcome::Kept::Whole =>
+            {
+                event!(
+                    WARN,
+                    problem = ?kept,
+                    "record settled: its result is not kept for duplicates"
+                )
+            }
+            // A client's mistake, or one request too many: nothing is wrong with the function.
+            (Outcome::Declined, problem) => event!(INFO, problem = problem, "record settled"),
+            (_, Some(problem)) => event!(
+                WARN,
+                problem = problem,
+                error_message = self.message(report),
+                "record settled"
+            ),
+            (_, None) => event!(INFO, "record settled"),
+        }
+    }
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn settled(&self, _report: &Report<'_>) {}
+}

@@ -1,0 +1,120 @@
+//! Keys that were seen completed.
+
+use std::sync::{Arc, PoisonError};
+
+use lru::LruCache;
+
+use super::{
+    cache::Cache,
+    sync::{Mutex, MutexGuard},
+};
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    record::{Fingerprint, Record, Status},
+};
+use lambda_idempotency_keys::Key;
+
+/// The records of keys that were seen completed, within the bounds of a [`Cache`].
+///
+/// A record is final once it is completed, so a copy of it is as good as the original until it
+/// expires. The copy is not used past `expires_at` as this process's clock shows it: the allowance
+/// for skew belongs to whoever can ask the store.
+pub(crate) struct Completed {
+    pub(super) bounds: Cache,
+    kept: Mutex<Kept>,
+}
+
+pub(super) struct Kept {
+    pub(super) entries: LruCache<Key, Entry>,
+    pub(super) bytes: usize,
+}
+
+pub(super) struct Entry {
+    record: Arc<Record>,
+    bytes: usize,
+    since: Timestamp,
+}
+
+/// What an entry costs beside its texts, roughly: the record, its counters, the places in the list
+/// and in the map.
+pub(super) const OVERHEAD: usize = 512;
+
+impl Completed {
+    pub(crate) fn new(bounds: Cache) -> Self {
+        Self { bounds, kept: Mutex::new(Kept { entries: LruCache::unbounded(), bytes: 0 }) }
+    }
+
+    /// Remembers `record`, which was seen in the store, if it is completed.
+    pub(crate) fn keep(&self, key: &Key, record: &Arc<Record>, now: Timestamp) {
+        let entry = Entry::new(key, record, now);
+        let fits = self.bounds.max_entries() > 0 && entry.bytes <= self.bounds.max_bytes();
+        if record.status == Status::Completed && fits {
+            let mut kept = self.lock();
+            kept.add(key.clone(), entry);
+            kept.trim(&self.bounds);
+        }
+    }
+
+    /// The record of `key`, if it is remembered and still counts.
+    pub(crate) fn get(&self, key: &Key, now: Timestamp) -> Option<Arc<Record>> {
+        if self.bounds.max_entries() == 0 {
+            return None;
+        }
+        let mut kept = self.lock();
+        let entry = kept.entries.get(key)?;
+        // A clock that has stepped back cannot tell how old the entry is.
+        let fresh = entry.since <= now && now.since(entry.since) <= self.bounds.max_age();
+        if fresh && now <= entry.record.expires_at {
+            return Some(Arc::clone(&entry.record));
+        }
+        kept.forget(key);
+        None
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many keys and bytes are remembered.
+    #[cfg(test)]
+    pub(crate) fn extent(&self) -> (usize, usize) {
+        let kept = self.lock();
+        (kept.entries.len(), kept.bytes)
+    }
+}
+
+impl Kept {
+    pub(super) fn add(&mut self, key: Key, entry: Entry) {
+        self.bytes = self.bytes.saturating_add(entry.bytes);
+        if let Some((_, replaced)) = self.entries.push(key, entry) {
+            self.bytes = self.bytes.saturating_sub(replaced.bytes);
+        }
+    }
+
+    fn forget(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.pop(key) {
+            self.bytes = self.bytes.saturating_sub(entry.bytes);
+        }
+    }
+
+    /// Forgets the least recently used until what is left is within the bounds.
+    pub(super) fn trim(&mut self, bounds: &Cache) {
+        while self.entries.len() > bounds.max_entries() || self.bytes > bounds.max_bytes() {
+            let Some((_, oldest)) = self.entries.pop_lru() else { return };
+            self.bytes = self.bytes.saturating_sub(oldest.bytes);
+        }
+    }
+}
+
+impl Entry {
+    pub(super) fn new(key: &Key, record: &Arc<Record>, now: Timestamp) -> Self {
+        let texts = [
+            Some(key.as_str()),
+            record.outcome.as_deref(),
+            record.fingerprint.as_ref().map(Fingerprint::as_str),
+            record.error.as_deref(),
+        ];
+        let bytes = texts.into_iter().flatten().map(str::len).fold(OVERHEAD, usize::saturating_add);
+        Self { record: Arc::clone(record), bytes, since: now }
+    }
+}

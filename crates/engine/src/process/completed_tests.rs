@@ -1,0 +1,97 @@
+//! What is remembered, and for how long.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    cache::Cache,
+    completed::{Completed, OVERHEAD},
+};
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    record::{Record, Status},
+};
+use lambda_idempotency_keys::Key;
+
+const NOW: Timestamp = Timestamp::from_secs(1000);
+
+fn key(n: usize) -> Key {
+    Key::from_text(format!("op#{n}"))
+}
+
+fn record(status: Status, outcome: &str) -> Arc<Record> {
+    let mut record = Record::new(status, NOW.plus(Duration::from_secs(30)));
+    record.outcome = Some(outcome.into());
+    Arc::new(record)
+}
+
+fn done() -> Arc<Record> {
+    record(Status::Completed, "1")
+}
+
+#[test]
+fn only_what_is_final_is_kept() {
+    let completed = Completed::new(Cache::new());
+    completed.keep(&key(1), &record(Status::InProgress, "1"), NOW);
+    completed.keep(&key(2), &record(Status::Failed, "1"), NOW);
+    completed.keep(&key(3), &done(), NOW);
+    let found: Vec<_> = (1..4).map(|n| completed.get(&key(n), NOW).is_some()).collect();
+    assert_eq!(found, [false, false, true]);
+}
+
+#[test]
+fn it_ends_with_the_age_and_with_the_retention() {
+    let age = Duration::from_secs(10);
+    let completed = Completed::new(Cache::new().age(age));
+    completed.keep(&key(1), &done(), NOW);
+    assert!(completed.get(&key(1), NOW.plus(age)).is_some());
+    let past = NOW.plus(age + Duration::from_millis(1));
+    assert!(completed.get(&key(1), past).is_none());
+    assert_eq!(completed.extent(), (0, 0), "and takes no room any more");
+
+    let completed = Completed::new(Cache::new());
+    completed.keep(&key(1), &done(), NOW);
+    let last = NOW.plus(Duration::from_secs(30));
+    assert!(completed.get(&key(1), last).is_some());
+    assert!(completed.get(&key(1), last.plus(Duration::from_millis(1))).is_none());
+}
+
+#[test]
+fn an_entry_from_the_future_has_no_age() {
+    let completed = Completed::new(Cache::new());
+    completed.keep(&key(1), &done(), NOW);
+    assert!(completed.get(&key(1), NOW.minus(Duration::from_millis(1))).is_none());
+}
+
+#[test]
+fn the_least_recently_used_goes_first() {
+    let completed = Completed::new(Cache::new().entries(2));
+    for n in [1, 2] {
+        completed.keep(&key(n), &done(), NOW);
+    }
+    assert!(completed.get(&key(1), NOW).is_some());
+    completed.keep(&key(3), &done(), NOW);
+    let found: Vec<_> = (1..4).map(|n| completed.get(&key(n), NOW).is_some()).collect();
+    assert_eq!(found, [true, false, true]);
+}
+
+#[test]
+fn bytes_are_bounded_and_counted_once() {
+    let completed = Completed::new(Cache::new().bytes(10 * (OVERHEAD + 100)));
+    let large = record(Status::Completed, &"x".repeat(90));
+    for n in 0..100 {
+        completed.keep(&key(n % 20), &large, NOW);
+        let (entries, bytes) = completed.extent();
+        assert!(bytes <= 10 * (OVERHEAD + 100) && entries <= 10, "{entries}, {bytes}");
+    }
+    assert_eq!(completed.extent().0, 10);
+    let huge = record(Status::Completed, &"x".repeat(10 * (OVERHEAD + 100)));
+    completed.keep(&key(99), &huge, NOW);
+    assert_eq!(completed.extent().0, 10, "what cannot fit drives nobody out");
+}
+
+#[test]
+fn off_is_off() {
+    let completed = Completed::new(Cache::off());
+    completed.keep(&key(1), &done(), NOW);
+    assert!(completed.get(&key(1), NOW).is_none());
+}

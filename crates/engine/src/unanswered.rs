@@ -1,0 +1,17 @@
+//! A store that gives fewer answers than it was asked for.
+
+use lambda_idempotency_core::store::{StoreError, StoreErrorKind};
+
+/// The answers of a call, and `missing` for ever after: a store that answers too little must not
+/// make a delivery disappear.
+pub(crate) fn each<T: Clone>(answers: Vec<T>, missing: T) -> impl Iterator<Item = T> {
+    answers.into_iter().chain(std::iter::repeat(missing))
+}
+
+/// The error in place of an answer that a store did not give.
+pub(crate) fn unanswered() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Unavailable,
+        "the store gave fewer answers than it was asked for; run its conformance tests",
+    )
+}

@@ -1,0 +1,246 @@
+//! The checks find what is wrong: stores that break their contract, sources that forget, an engine
+//! that is not told of an order, and what no store can bring about.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    record::{Record, Status},
+    store::Write,
+};
+use lambda_idempotency_engine::{batch::AfterFailure, call::Call};
+
+use crate::{
+    log::Log,
+    message::{Message, key, message},
+    source::{Answer, Fifo, Gone, Queue, Received, Source, Twice, Whole},
+    store::{Mutant, Treatment},
+    story::Story,
+};
+
+/// Tells a story with all its stops, and asserts that each of `expected` is among what is wrong.
+async fn caught(story: Story, expected: &[&str]) {
+    let tally = story.everywhere().await;
+    for expected in expected {
+        let mut violations = tally.violations.iter();
+        assert!(
+            violations.any(|(_, what)| what.contains(expected)),
+            "{expected:?} is not among {:?}",
+            tally.violations
+        );
+    }
+}
+
+fn batch() -> [Message; 4] {
+    [message("a"), message("b").fails(1), message("c").takes(2), message("a")]
+}
+
+fn story(mutant: Mutant) -> Story {
+    let within = Duration::from_mins(1);
+    Story { mutant, within, deliveries: 3, ..Story::new(Queue::boxed, batch()) }
+}
+
+/// A store that changes the records it is given.
+fn changed(write: Write, change: impl FnOnce(&mut Record)) -> Treatment {
+    let Write { key, guard, mut record } = write;
+    if let Some(record) = &mut record {
+        change(record);
+    }
+    Treatment::Apply(Write { key, guard, record })
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_its_guards() {
+    let expected = ["is called although it is done", "settled for good a second time"];
+    caught(story(Treatment::Force), &expected).await;
+    let twice = Story { source: Twice::boxed, ..story(Treatment::Force) };
+    caught(twice, &["runs twice at the same time"]).await;
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_completions() {
+    let forgets = |write: Write| match &write.record {
+        Some(record) if record.status == Status::Completed => Treatment::Forget,
+        _ => Treatment::Apply(write),
+    };
+    let expected =
+        ["acknowledged and not done: lost", "not recorded, and nobody died", "left over"];
+    caught(story(forgets), &expected).await;
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_what_was_put_aside() {
+    let forgets = |write: Write| match &write.record {
+        Some(record) if record.status == Status::Completed && write.key == key("a aside") => {
+            Treatment::Forget
+        }
+        _ => Treatment::Apply(write),
+    };
+    let messages = [message("a").fails_for_good().aside("a aside", 0), message("b")];
+    let story = Story { mutant: forgets, ..Story::new(Queue::boxed, messages) };
+    caught(story, &["a is acknowledged and not done: lost"]).await;
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_what_vanished() {
+    let forgets = |write| changed(write, |record| record.vanished = 0);
+    // Once told, twice not.
+    let tally = story(forgets).in_pairs().await;
+    let told = |(_, what): &(_, String)| what.contains("not told of an earlier call");
+    assert!(tally.violations.iter().any(told), "{tally}");
+}
+
+#[tokio::test]
+async fn a_store_that_invents_what_vanished() {
+    let invents = |write| changed(write, |record| record.vanished += 1);
+    caught(story(invents), &["told that more has vanished than was stopped"]).await;
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_failures() {
+    let forgets = |write| changed(write, |record| record.failures = 0);
+    caught(story(forgets), &["not told of an earlier call", "stuck"]).await;
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_fences() {
+    let forgets = |write| changed(write, |record| record.fence = 0);
+    let story = Story { source: Whole::polled, ..story(forgets) };
+    caught(story, &["has a fence that does not rise"]).await;
+}
+
+#[tokio::test]
+async fn a_store_that_cuts_leases_short() {
+    let cuts = |write| {
+        changed(write, |record| {
+            record.lease_until = record.lease_until.and(Some(Timestamp::from_millis(1)));
+        })
+    };
+    let twice = Story { source: Twice::boxed, ..story(cuts) };
+    caught(twice, &["runs twice at the same time"]).await;
+}
+
+#[tokio::test]
+async fn a_store_that_holds_keys_for_too_long() {
+    let holds = |write| {
+        changed(write, |record| {
+            record.lease_until = record.lease_until.map(|until| until.plus(Duration::from_mins(5)));
+        })
+    };
+    caught(story(holds), &["stuck"]).await;
+}
+
+/// Takes a death for success.
+struct Trusting(Box<dyn Source>);
+
+impl Source for Trusting {
+    fn receive(&mut self, now: Timestamp) -> Option<Received> {
+        self.0.receive(now)
+    }
+
+    fn answered(&mut self, answers: Vec<Answer>, now: Timestamp) -> Vec<(Message, Gone)> {
+        let trusted = answers.into_iter().map(|answer| match answer {
+            Answer::Died => Answer::Acknowledged(vec![true; 10]),
+            known => known,
+        });
+        self.0.answered(trusted.collect(), now)
+    }
+}
+
+#[tokio::test]
+async fn a_source_that_acknowledges_what_died() {
+    let source = |messages| Box::new(Trusting(Queue::boxed(messages))) as Box<dyn Source>;
+    let expected = ["acknowledged and not done: lost", "lost: [\"a\""];
+    caught(Story { source, ..story(Treatment::Apply) }, &expected).await;
+}
+
+fn group() -> [Message; 4] {
+    [message("a").takes(1), message("b").fails(1), message("c"), message("d")]
+        .map(|message| message.group("g"))
+}
+
+#[tokio::test]
+async fn a_source_that_loses_its_order() {
+    let reversed = |mut messages: Vec<Message>| {
+        messages.reverse();
+        Fifo::boxed(messages, 10)
+    };
+    caught(Story::new(reversed, group()), &["before what is before it in its group is done"]).await;
+}
+
+#[tokio::test]
+async fn an_engine_that_is_not_told_of_groups() {
+    let story = Story::new(|messages| Fifo::boxed(messages, 10), group());
+    let expected =
+        ["before what is before it in its group", "acknowledged before what is before it"];
+    caught(Story { ordered: false, ..story }, &expected).await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_given_up_against_the_script() {
+    let source = |messages| Queue::redriving(messages, 1);
+    caught(Story { source, ..story(Treatment::Apply) }, &["given up against the script: [1]"])
+        .await;
+}
+
+const NOW: Timestamp = Timestamp::from_secs(1);
+
+/// What no store and no source can bring about, told to the log by hand.
+#[test]
+fn calls_out_of_place() {
+    let messages = vec![message("a").group("g"), Message { id: 1, ..message("b").group("g") }];
+    let log = |after| Log::new(messages.clone(), after, false, false);
+    let [a, b] = &messages[..] else { unreachable!() };
+
+    let beside = log(AfterFailure::Group);
+    let _first = beside.started(0, a, &Call::test("a"), NOW);
+    let _second = beside.started(0, b, &Call::test("b").with_vanished(1), NOW);
+    assert!(beside.violations().contains(
+        &"b runs beside another, although one of them may be what kills workers".to_owned()
+    ));
+
+    for after in [AfterFailure::Group, AfterFailure::Batch] {
+        let behind = log(after);
+        behind.settled(0, 0, &lambda_idempotency_core::outcome::Outcome::Fenced);
+        let _running = behind.started(0, b, &Call::test("b"), NOW);
+        let expected = "b starts behind one that went back".to_owned();
+        assert!(behind.violations().contains(&expected), "{after:?}");
+    }
+
+    let undone = log(AfterFailure::Group);
+    let completed = Record::new(Status::Completed, Timestamp::from_secs(1));
+    undone.landed(&a.key(), Some(&completed));
+    assert_eq!(undone.violations(), ["a is recorded as done without its effect"]);
+}
+
+/// Handlers that begin or go on too late.
+#[test]
+fn calls_out_of_time() {
+    let log = || Log::new(vec![message("a")], AfterFailure::Group, false, false);
+    let a = message("a");
+    let mut claimed = Record::new(Status::InProgress, Timestamp::from_secs(100));
+    claimed.fence = 1;
+    claimed.lease_until = Some(NOW);
+
+    let in_time = log();
+    in_time.landed(&a.key(), Some(&claimed));
+    let _running = in_time.started(0, &a, &Call::test("a"), NOW);
+    assert!(in_time.violations().is_empty());
+
+    let late = log();
+    late.landed(&a.key(), Some(&claimed));
+    let _running = late.started(0, &a, &Call::test("a"), NOW.plus(Duration::from_millis(1)));
+    assert_eq!(late.violations(), ["a begins after its lease"]);
+
+    let over = log();
+    let _running = over.started(0, &a, &Call::test("a").with_deadline(NOW), NOW);
+    assert_eq!(over.violations(), ["a begins when its time is over"]);
+
+    let frozen = log();
+    let first = frozen.started(0, &a, &Call::test("a"), NOW);
+    frozen.frozen(0);
+    let _second = frozen.started(1, &a, &Call::test("a").with_vanished(1).with_fence(2), NOW);
+    assert!(frozen.violations().is_empty());
+    first.effect();
+    assert_eq!(frozen.violations(), ["a has its effect after another took over"]);
+}

@@ -1,0 +1,419 @@
+//! What happened, and what must not: everything that is checked while a story goes on.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use lambda_idempotency_core::{clock::Timestamp, outcome::Outcome, record::Record, record::Status};
+use lambda_idempotency_engine::{batch::AfterFailure, call::Call};
+use lambda_idempotency_keys::Key;
+use lambda_idempotency_testkit::ledger::Ledger;
+
+use crate::{
+    message::{Message, key},
+    source::Gone,
+};
+
+/// The log of one story. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Log {
+    pub(crate) ledger: Ledger,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    messages: Vec<Message>,
+    after_failure: AfterFailure,
+    /// Whether a remembered failure may be acknowledged.
+    acknowledges_failures: bool,
+    calls: Vec<Started>,
+    /// What is final in the store: which key, by which fence.
+    landed: Vec<(&'static str, u64, Status)>,
+    /// Until when keys are held: by which fence.
+    leases: BTreeMap<(&'static str, u64), Timestamp>,
+    /// Where nothing may start any more: in which invocation, in which group.
+    closed: Vec<(usize, Option<&'static str>)>,
+    gone: Vec<(usize, Gone)>,
+    stops: u32,
+    dropped: usize,
+    violations: BTreeSet<String>,
+    notes: Option<Vec<String>>,
+}
+
+/// A call of a handler.
+struct Started {
+    invocation: usize,
+    label: &'static str,
+    fence: u64,
+    vanished: u32,
+    had_effect: bool,
+    runs: bool,
+    /// Its worker or itself was stopped, so that it may be undone or unrecorded.
+    stopped: bool,
+    timed_out: bool,
+}
+
+impl Log {
+    pub(crate) fn new(
+        messages: Vec<Message>,
+        after_failure: AfterFailure,
+        acknowledges_failures: bool,
+        noted: bool,
+    ) -> Self {
+        let state = State {
+            messages,
+            after_failure,
+            acknowledges_failures,
+            calls: Vec::new(),
+            landed: Vec::new(),
+            leases: BTreeMap::new(),
+            closed: Vec::new(),
+            gone: Vec::new(),
+            stops: 0,
+            dropped: 0,
+            violations: BTreeSet::new(),
+            notes: noted.then(Vec::new),
+        };
+        Self { ledger: Ledger::new(), state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// A handler was called.
+    pub(crate) fn started(
+        &self,
+        invocation: usize,
+        message: &Message,
+        call: &Call,
+        now: Timestamp,
+    ) -> Running {
+        let mut state = self.lock();
+        let Message { label, group, id, .. } = *message;
+        let (fence, vanished) = (call.fence(), call.vanished());
+        state.note(|| format!("  {label} is called: {call:?}"));
+        let mut wrong = Vec::new();
+        if state.is_final(label) {
+            wrong.push("is called although it is done");
+        }
+        let before: Vec<&Started> = state.calls.iter().filter(|c| c.label == label).collect();
+        if before.iter().any(|earlier| earlier.runs) {
+            wrong.push("runs twice at the same time");
+        }
+        if before.iter().any(|earlier| earlier.fence >= fence) {
+            wrong.push("has a fence that does not rise");
+        }
+        if (call.failures() + vanished) < u32::try_from(before.len()).unwrap() {
+            wrong.push("is not told of an earlier call");
+        }
+        if state.leases.get(&(label, fence)).is_some_and(|lease| now > *lease) {
+            wrong.push("begins after its lease");
+        }
+        if call.deadline().is_some_and(|deadline| now >= deadline) {
+            wrong.push("begins when its time is over");
+        }
+        if vanished > state.stops {
+            wrong.push("is told that more has vanished than was stopped");
+        }
+        let mut beside = state.calls.iter().filter(|c| c.runs && c.invocation == invocation);
+        if beside.any(|other| other.vanished > 0 || vanished > 0) {
+            wrong.push("runs beside another, although one of them may be what kills workers");
+        }
+        if group.is_some() && !state.is_next(group, id, label) {
+            wrong.push("starts before what is before it in its group is done");
+        }
+        let whole = state.after_failure == AfterFailure::Batch;
+        let closed = |(at, of): &(usize, Option<&str>)| {
+            *at == invocation && (whole || (of.is_some() && *of == group))
+        };
+        if state.closed.iter().any(closed) {
+            wrong.push("starts behind one that went back");
+        }
+        state.violations.extend(wrong.into_iter().map(|what| format!("{label} {what}")));
+        let started = Started {
+            invocation,
+            label,
+            fence,
+            vanished,
+            had_effect: false,
+            runs: true,
+            stopped: false,
+            timed_out: false,
+        };
+        state.calls.push(started);
+        Running { log: self.clone(), at: state.calls.len() - 1 }
+    }
+
+    /// The engine has decided about a delivery.
+    pub(crate) fn settled(&self, invocation: usize, id: usize, outcome: &Outcome) {
+        let mut state = self.lock();
+        let Message { label, group, aside, .. } = state.messages[id];
+        state.note(|| format!("  {label} is settled: {outcome:?}"));
+        if outcome.is_acknowledged() {
+            return;
+        }
+        state.closed.push((invocation, group));
+        if matches!(outcome, Outcome::TimedOut { .. }) {
+            let aside = aside.map(|(aside, _)| aside).filter(|aside| {
+                state.calls.iter().any(|c| c.invocation == invocation && c.label == *aside)
+            });
+            state.timed_out(invocation, aside.unwrap_or(label));
+        }
+    }
+
+    /// The store has applied a write.
+    pub(crate) fn landed(&self, at: &Key, record: Option<&Record>) {
+        self.note(|| format!("  {at:?} becomes {record:?}"));
+        let Some(record) = record else { return };
+        let mut state = self.lock();
+        let (label, _) = keys(&state.messages).into_iter().find(|(_, key)| key == at).unwrap();
+        let (fence, status) = (record.fence, record.status);
+        if status == Status::InProgress {
+            state.leases.extend(record.lease_until.map(|lease| ((label, fence), lease)));
+            return;
+        }
+        if state.is_final(label) {
+            state.violations.insert(format!("{label} is settled for good a second time"));
+        }
+        let had_effect = |c: &Started| c.label == label && c.fence == fence && c.had_effect;
+        if status == Status::Completed && !state.calls.iter().any(had_effect) {
+            state.violations.insert(format!("{label} is recorded as done without its effect"));
+        }
+        state.landed.push((label, fence, status));
+    }
+
+    /// An invocation answered.
+    pub(crate) fn answered(&self, batch: &[Message], acknowledged: &[bool]) {
+        let mut state = self.lock();
+        for (at, message) in batch.iter().enumerate() {
+            let held_up = |(other, acknowledged): (&Message, &bool)| {
+                message.group.is_some() && other.group == message.group && !acknowledged
+            };
+            if acknowledged[at] && batch.iter().zip(&acknowledged[..at]).any(held_up) {
+                let label = message.label;
+                state
+                    .violations
+                    .insert(format!("{label} is acknowledged before what is before it"));
+            }
+        }
+    }
+
+    /// An invocation was stopped, and with it all its calls.
+    pub(crate) fn died(&self, invocation: usize) {
+        let mut state = self.lock();
+        state.stops += 1;
+        state.dropped += 1;
+        state.note(|| format!("  invocation {invocation} is dropped"));
+        for call in state.calls.iter_mut().filter(|call| call.invocation == invocation) {
+            call.stopped = true;
+        }
+    }
+
+    /// An invocation was frozen: its calls do not run, for now.
+    pub(crate) fn frozen(&self, invocation: usize) {
+        self.died(invocation);
+        let mut state = self.lock();
+        for call in state.calls.iter_mut().filter(|call| call.invocation == invocation) {
+            call.runs = false;
+        }
+    }
+
+    /// The process was, with all that runs in it.
+    pub(crate) fn stood_still(&self) {
+        let mut state = self.lock();
+        state.stops += 1;
+        state.note(|| "  everything stands still".to_owned());
+        for call in &mut state.calls {
+            call.stopped = true;
+        }
+    }
+
+    /// The source has forgotten a message.
+    pub(crate) fn gone(&self, message: &Message, gone: Gone) {
+        let mut state = self.lock();
+        let Message { label, id, .. } = *message;
+        match gone {
+            Gone::Acknowledged => {
+                self.ledger.acknowledged(label);
+                let acknowledges_failures = state.acknowledges_failures;
+                let may_go = |(landed, _, status): &(&str, u64, Status)| {
+                    *landed == label && (*status == Status::Completed || acknowledges_failures)
+                };
+                let done = !state.is_other_payload(message) && state.landed.iter().any(may_go);
+                if !done && !state.is_put_aside(message) {
+                    state.violations.insert(format!("{label} is acknowledged and not done: lost"));
+                }
+            }
+            Gone::DeadLettered => self.ledger.dead_lettered(label),
+        }
+        state.gone.push((id, gone));
+    }
+
+    /// At the end: each effect is recorded, or its call was stopped before it could be.
+    pub(crate) fn check_effects(&self) {
+        let mut state = self.lock();
+        let mut wrong = Vec::new();
+        for call in state.calls.iter().filter(|call| call.had_effect && !call.stopped) {
+            let recorded = (call.label, call.fence, Status::Completed);
+            if !state.landed.contains(&recorded) {
+                let label = call.label;
+                wrong.push(format!("{label} had an effect that is not recorded, and nobody died"));
+            }
+        }
+        state.violations.extend(wrong);
+    }
+
+    /// Whether a message of this label is put aside.
+    pub(crate) fn is_put_aside(&self, label: &str) -> bool {
+        let state = self.lock();
+        let mut of = state.messages.iter().filter(|message| message.label == label);
+        of.any(|message| state.is_put_aside(message))
+    }
+
+    /// The messages that the source gave up.
+    pub(crate) fn given_up(&self) -> Vec<usize> {
+        let state = self.lock();
+        let dead = state.gone.iter().filter(|(_, gone)| *gone == Gone::DeadLettered);
+        dead.map(|(id, _)| *id).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The messages whose handlers had no time left.
+    pub(crate) fn timed_out(&self) -> Vec<usize> {
+        let state = self.lock();
+        let timed_out =
+            |m: &&Message| state.calls.iter().any(|c| c.timed_out && c.label == m.label);
+        state.messages.iter().filter(timed_out).map(|message| message.id).collect()
+    }
+
+    pub(crate) fn note(&self, what: impl FnOnce() -> String) {
+        self.lock().note(what);
+    }
+
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.lock().notes.clone().unwrap_or_default()
+    }
+
+    pub(crate) fn violation(&self, what: String) {
+        self.lock().violations.insert(what);
+    }
+
+    pub(crate) fn violations(&self) -> Vec<String> {
+        self.lock().violations.iter().cloned().collect()
+    }
+
+    /// How many stops have struck.
+    pub(crate) fn stops(&self) -> u32 {
+        self.lock().stops
+    }
+
+    /// How many invocations were dropped or frozen.
+    pub(crate) fn dropped(&self) -> usize {
+        self.lock().dropped
+    }
+
+    /// How many calls were told that an earlier one had vanished.
+    pub(crate) fn told(&self) -> usize {
+        self.lock().calls.iter().filter(|call| call.vanished > 0).count()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+}
+
+impl State {
+    fn note(&mut self, what: impl FnOnce() -> String) {
+        if let Some(notes) = &mut self.notes {
+            notes.push(what());
+        }
+    }
+
+    /// A takeover may come so late that no time is left for the handler: that is a stop, too.
+    fn timed_out(&mut self, invocation: usize, label: &str) {
+        let mine = |c: &&mut Started| c.invocation == invocation && c.label == label && !c.stopped;
+        for call in self.calls.iter_mut().filter(mine) {
+            (call.stopped, call.timed_out) = (true, true);
+            self.stops += 1;
+        }
+    }
+
+    /// Whether its key belongs to the first message of that label, with another fingerprint. (Where
+    /// nothing keeps their order it may belong to either; those stories put nothing aside.)
+    fn is_other_payload(&self, message: &Message) -> bool {
+        let first = self.messages.iter().find(|other| other.label == message.label);
+        message.aside.is_some() && first.is_some_and(|f| f.fingerprint != message.fingerprint)
+    }
+
+    /// Whether this message or, if its key failed permanently, a copy of it is put aside.
+    fn is_put_aside(&self, message: &Message) -> bool {
+        let same = |other: &&Message| {
+            (other.label, other.fingerprint) == (message.label, message.fingerprint)
+        };
+        self.messages
+            .iter()
+            .filter(same)
+            .any(|copy| copy.aside.is_some_and(|(aside, _)| self.is_final(aside)))
+    }
+
+    fn is_final(&self, label: &str) -> bool {
+        self.landed.iter().any(|(landed, ..)| *landed == label)
+    }
+
+    /// A permanent failure is done with when it is put aside, if it can be.
+    fn is_done(&self, message: &Message) -> bool {
+        let failed = (message.label, Status::Failed);
+        let has_failed = self.landed.iter().any(|(label, _, status)| (*label, *status) == failed);
+        let waits = has_failed && message.aside.is_some();
+        self.is_final(message.label) && (!waits || self.is_put_aside(message))
+    }
+
+    /// Whether all before message `id` of its group are done or given up.
+    fn is_next(&self, group: Option<&str>, id: usize, label: &str) -> bool {
+        let before = self.messages.iter().take(id);
+        before
+            .filter(|other| other.group == group && other.label != label)
+            .all(|other| self.is_done(other) || self.gone.iter().any(|(gone, _)| *gone == other.id))
+    }
+}
+
+/// A handler that runs, until this is dropped.
+pub(crate) struct Running {
+    log: Log,
+    at: usize,
+}
+
+impl Running {
+    /// The effect happens.
+    pub(crate) fn effect(&self) {
+        let mut state = self.log.lock();
+        let call = &mut state.calls[self.at];
+        call.had_effect = true;
+        self.log.ledger.record(call.label, format!("fence {}", call.fence));
+        let label = call.label;
+        if state.calls.iter().skip(self.at + 1).any(|later| later.label == label) {
+            state.violations.insert(format!("{label} has its effect after another took over"));
+        }
+        state.note(|| format!("  {label} has its effect"));
+    }
+
+    /// The handler stops here and now, for ever or by a panic.
+    pub(crate) fn stops(&self, for_ever: bool) {
+        let mut state = self.log.lock();
+        state.stops += 1;
+        let call = &mut state.calls[self.at];
+        (call.stopped, call.timed_out) = (true, for_ever);
+        let label = call.label;
+        state.note(|| format!("  {label} stops"));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.log.lock().calls[self.at].runs = false;
+    }
+}
+
+/// The keys of some messages, each once.
+pub(crate) fn keys(messages: &[Message]) -> Vec<(&'static str, Key)> {
+    let asides = messages.iter().filter_map(|message| message.aside.map(|(label, _)| label));
+    let labels: BTreeSet<_> = messages.iter().map(|message| message.label).chain(asides).collect();
+    labels.into_iter().map(|label| (label, key(label))).collect()
+}

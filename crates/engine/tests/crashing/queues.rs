@@ -1,0 +1,90 @@
+//! SQS: standard, FIFO, delivered twice at once.
+
+use std::time::Duration;
+
+use lambda_idempotency_engine::batch::AfterFailure;
+
+use crate::{
+    message::message,
+    source::{Fifo, Queue, Twice},
+    story::Story,
+};
+
+/// One that works, one that fails once, a slow one, a copy, and another payload under a used key.
+fn queue() -> Story {
+    Story {
+        // The death, which its own redelivery has waited for, and the failure.
+        deliveries: 2,
+        within: Duration::from_mins(1),
+        ..Story::new(
+            Queue::boxed,
+            [
+                message("a"),
+                message("b").fails(1),
+                message("c").takes(2),
+                message("a"),
+                message("b").payload("another b"),
+            ],
+        )
+    }
+}
+
+/// Two groups, in batches that hold neither whole.
+fn fifo() -> Story {
+    Story {
+        deliveries: 4,
+        within: Duration::from_secs(92),
+        ..Story::new(
+            |messages| Fifo::boxed(messages, 4),
+            [
+                message("a1").group("a"),
+                message("b1").group("b").takes(1),
+                message("a2").group("a").fails(1),
+                message("b2").group("b"),
+                message("a1").group("a"),
+                message("a3").group("a"),
+                message("b3").group("b"),
+            ],
+        )
+    }
+}
+
+fn twice() -> Story {
+    Story {
+        deliveries: 3,
+        within: Duration::from_secs(92),
+        ..Story::new(
+            Twice::boxed,
+            [message("a"), message("b").takes(1), message("c").fails(1), message("a")],
+        )
+    }
+}
+
+#[tokio::test]
+async fn a_queue_loses_nothing_wherever_it_stops() {
+    queue().everywhere().await.assert_sound();
+    queue().in_pairs().await.assert_sound();
+    queue().sampled(300, 1).await.assert_sound();
+}
+
+#[tokio::test]
+async fn a_fifo_queue_keeps_its_order_too() {
+    fifo().everywhere().await.assert_sound();
+    fifo().in_pairs().await.assert_sound();
+    fifo().sampled(300, 2).await.assert_sound();
+}
+
+#[tokio::test]
+async fn a_fifo_queue_that_stops_its_batch_after_a_failure() {
+    let story = Story { after_failure: AfterFailure::Batch, ..fifo() };
+    story.everywhere().await.assert_sound();
+    story.in_pairs().await.assert_sound();
+    story.sampled(300, 3).await.assert_sound();
+}
+
+#[tokio::test]
+async fn two_workers_with_the_same_messages_at_once() {
+    twice().everywhere().await.assert_sound();
+    twice().in_pairs().await.assert_sound();
+    twice().sampled(300, 4).await.assert_sound();
+}

@@ -1,0 +1,77 @@
+//! The store of a story: watched where writes are applied, and, to try the checks, wrong.
+
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Timestamp},
+    memory::MemoryStore,
+    record::Record,
+    store::{Store, StoreError, Verdict, Write},
+};
+use lambda_idempotency_keys::Key;
+
+use crate::log::Log;
+
+/// How a store treats a write.
+pub(crate) enum Treatment {
+    /// As a store has to.
+    Apply(Write),
+    /// Its guard is forgotten.
+    Force(Write),
+    /// It is forgotten, and said to be done.
+    Forget,
+}
+
+pub(crate) type Mutant = fn(Write) -> Treatment;
+
+pub(crate) struct Watched {
+    memory: MemoryStore,
+    mutant: Mutant,
+    log: Log,
+}
+
+impl Watched {
+    pub(crate) fn new(log: Log, mutant: Mutant) -> Self {
+        Self { memory: MemoryStore::new(), mutant, log }
+    }
+
+    async fn treat(&self, write: Write, deadline: Timestamp) -> Verdict {
+        let write = match (self.mutant)(write) {
+            Treatment::Apply(write) => write,
+            Treatment::Force(Write { key, record: Some(record), .. }) => {
+                self.log.landed(&key, Some(&record));
+                self.memory.insert(key, record);
+                return Verdict::Written;
+            }
+            Treatment::Force(write) => write,
+            Treatment::Forget => return Verdict::Written,
+        };
+        let verdict = self.memory.write(std::slice::from_ref(&write), deadline).await.remove(0);
+        if matches!(verdict, Verdict::Written) {
+            self.log.landed(&write.key, write.record.as_ref());
+        }
+        verdict
+    }
+}
+
+impl Store for Watched {
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let mut verdicts = Vec::new();
+            for write in writes {
+                verdicts.push(self.treat(write.clone(), deadline).await);
+            }
+            verdicts
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        self.memory.read(keys, deadline)
+    }
+}

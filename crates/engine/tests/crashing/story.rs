@@ -1,0 +1,272 @@
+//! A story: messages, their source, what the user chose; told from the first delivery to the last,
+//! with stops.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, future::join_all, stream::FuturesUnordered};
+use lambda_idempotency_core::{
+    clock::{Clock, Timestamp},
+    policy::{Conflict, Policy, Remembered},
+    record::Status,
+    store::Store,
+};
+use lambda_idempotency_engine::batch::AfterFailure;
+use lambda_idempotency_testkit::{
+    clock::ManualClock,
+    crashing::{Adrift, drop_after},
+};
+
+use crate::{
+    log::{Log, keys},
+    message::Message,
+    source::{Answer, Source},
+    stop::Stop,
+    store::{Mutant, Treatment, Watched},
+    worker::Worker,
+};
+
+const START: Timestamp = Timestamp::from_secs(1_000_000);
+/// Deliveries after which nobody believes in an end.
+const TOO_MANY: usize = 60;
+
+#[derive(Clone)]
+pub(crate) struct Story {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) source: fn(Vec<Message>) -> Box<dyn Source>,
+    pub(crate) policy: Policy,
+    pub(crate) after_failure: AfterFailure,
+    pub(crate) timeout: Duration,
+    /// After the last stop, the story ends within so many deliveries,
+    pub(crate) deliveries: usize,
+    /// and so much time.
+    pub(crate) within: Duration,
+    /// Whether the source may end with giving up these messages, where handlers of those had no
+    /// time left.
+    pub(crate) gives_up: fn(&[usize], &[usize]) -> bool,
+    pub(crate) mutant: Mutant,
+    /// Whether the engine knows of groups, as it has to.
+    pub(crate) ordered: bool,
+    /// Whether to take notes.
+    pub(crate) noted: bool,
+}
+
+/// Lets `future` come to its end, and others go on meanwhile.
+async fn beside<F: Future<Output = ()>, T>(
+    others: &mut FuturesUnordered<F>,
+    future: impl Future<Output = T>,
+) -> T {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        while let Poll::Ready(Some(())) = others.poll_next_unpin(context) {}
+        future.as_mut().poll(context)
+    })
+    .await
+}
+
+/// What came of a story.
+pub(crate) struct Told {
+    pub(crate) violations: Vec<String>,
+    pub(crate) notes: Vec<String>,
+    /// How many stops there were, deadlines that stopped a handler included.
+    pub(crate) stops: u32,
+    /// How many of them dropped an invocation.
+    pub(crate) dropped: usize,
+    /// How many writes went adrift with the last of them.
+    pub(crate) adrift: usize,
+    /// How many keys had their effect more than once.
+    pub(crate) doubled: usize,
+    /// How many calls were told of one that had vanished.
+    pub(crate) warned: usize,
+    /// Deliveries after the last stop, and the time they took.
+    pub(crate) deliveries: usize,
+    pub(crate) took: Duration,
+}
+
+impl Story {
+    pub(crate) fn new(
+        source: fn(Vec<Message>) -> Box<dyn Source>,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Self {
+        let numbered = messages.into_iter().enumerate();
+        Self {
+            messages: numbered.map(|(id, message)| Message { id, ..message }).collect(),
+            source,
+            policy: Policy::default(),
+            after_failure: AfterFailure::Group,
+            timeout: Duration::from_secs(30),
+            deliveries: 2,
+            within: Duration::from_mins(1),
+            gives_up: |given_up, _| given_up.is_empty(),
+            mutant: Treatment::Apply,
+            ordered: true,
+            noted: false,
+        }
+    }
+
+    pub(crate) fn choosing(mut self, choose: impl FnOnce(&mut Policy)) -> Self {
+        choose(&mut self.policy);
+        self
+    }
+
+    /// As sources do that retry at once, or have few retries.
+    pub(crate) fn waiting(self) -> Self {
+        self.choosing(|policy| policy.conflict = Conflict::Wait { up_to: Duration::MAX })
+    }
+
+    /// Tells it: the first stop strikes the first invocation, and so on.
+    pub(crate) async fn tell(&self, stops: &[Stop]) -> Told {
+        let clock = ManualClock::new(START);
+        let remembered = self.policy.remembered == Remembered::Acknowledge;
+        let log = Log::new(self.messages.clone(), self.after_failure, remembered, self.noted);
+        let store = Adrift::new(Watched::new(log.clone(), self.mutant));
+        let worker = |invocation, stop| Worker {
+            invocation,
+            clock: &clock,
+            store: &store,
+            log: &log,
+            policy: &self.policy,
+            after_failure: self.after_failure,
+            timeout: self.timeout,
+            ordered: self.ordered,
+            stop,
+        };
+        let mut source = (self.source)(self.messages.clone());
+        let mut stops = stops.iter().copied();
+        let (mut invocations, mut adrift) = (0, 0);
+        let (mut total, mut deliveries, mut since) = (0, 0, clock.now());
+        let mut frozen = FuturesUnordered::new();
+        while let Some(received) = source.receive(clock.now()) {
+            let pause = clock.sleep(received.at.since(clock.now()));
+            clock.drive(beside(&mut frozen, pause)).await;
+            let struck = log.stops();
+            let mut stop = stops.next().unwrap_or(Stop::Never);
+            let mut workers = Vec::new();
+            for batch in &received.batches {
+                log.note(|| {
+                    let labels: Vec<_> = batch.iter().map(|message| message.label).collect();
+                    format!("{}: {labels:?} to invocation {invocations}", received.at)
+                });
+                batch.iter().for_each(|message| log.ledger.delivered(message.label));
+                workers.push((worker(invocations, stop), batch.clone()));
+                invocations += 1;
+                // A stop strikes one worker of those that are side by side.
+                stop = Stop::Never;
+            }
+            let invocations = workers.into_iter().map(|(worker, batch)| {
+                let thaw = worker.thaw(clock.now());
+                (thaw, worker.invocation, Box::pin(async move { worker.invoke(&batch).await }))
+            });
+            let answers = join_all(invocations.map(async |(thaw, invocation, mut running)| {
+                let Some((polls, at)) = thaw else { return (running.await, None) };
+                match drop_after(polls, &mut running).await {
+                    Some(answer) => (answer, None),
+                    None => {
+                        log.frozen(invocation);
+                        (Answer::Died, Some((at, running)))
+                    }
+                }
+            }));
+            let (answers, left): (Vec<_>, Vec<_>) =
+                clock.drive(beside(&mut frozen, answers)).await.into_iter().unzip();
+            for (at, running) in left.into_iter().flatten() {
+                let pause = clock.sleep(at.since(clock.now()));
+                frozen.push(async move {
+                    pause.await;
+                    // Nobody listens any more.
+                    let _: Answer = running.await;
+                });
+            }
+            let now = clock.now();
+            for (message, gone) in source.answered(answers, now) {
+                log.gone(&message, gone);
+            }
+            deliveries += 1;
+            total += 1;
+            if log.stops() > struck {
+                (deliveries, since, adrift) = (0, now, store.adrift());
+            }
+            if total > TOO_MANY {
+                break;
+            }
+        }
+        let took = clock.now().since(since);
+        clock.drive(frozen.collect::<()>()).await;
+        store.land().await;
+        self.check(&log, deliveries, took);
+        self.check_records(&log, &store).await;
+        if log.violations().is_empty() {
+            let again = worker(invocations, Stop::Never);
+            clock.drive(self.tell_again(&again)).await;
+        }
+        Told {
+            violations: log.violations(),
+            notes: log.notes(),
+            stops: log.stops(),
+            dropped: log.dropped(),
+            adrift,
+            doubled: log.ledger.doubled().len(),
+            warned: log.told(),
+            deliveries,
+            took,
+        }
+    }
+
+    /// Everything comes once more: it is answered, and nothing is done again.
+    async fn tell_again(&self, worker: &Worker<'_>) {
+        let given_up = worker.log.given_up();
+        let kept = self.messages.iter().filter(|message| !given_up.contains(&message.id));
+        let answer = worker.invoke(&kept.copied().collect::<Vec<_>>()).await;
+        if !matches!(answer, Answer::Acknowledged(all) if !all.contains(&false)) {
+            worker.log.violation("what is done is not acknowledged when it comes again".to_owned());
+        }
+    }
+
+    fn check(&self, log: &Log, deliveries: usize, took: Duration) {
+        log.check_effects();
+        if deliveries > self.deliveries || took > self.within {
+            log.violation(format!(
+                "stuck: {deliveries} deliveries and {took:?} after the last stop"
+            ));
+        }
+        let given_up = log.given_up();
+        if !(self.gives_up)(&given_up, &log.timed_out()) {
+            log.violation(format!("given up against the script: {given_up:?}"));
+        }
+        let mut lost = log.ledger.lost();
+        lost.retain(|label| !log.is_put_aside(label));
+        if !(lost.is_empty() || self.policy.remembered == Remembered::Acknowledge) {
+            log.violation(format!("lost: {lost:?}"));
+        }
+        let outstanding = log.ledger.outstanding();
+        if !outstanding.is_empty() {
+            log.violation(format!("never done with: {outstanding:?}"));
+        }
+    }
+
+    /// No claim is left over: what is not given up is final.
+    async fn check_records(&self, log: &Log, store: &Adrift<Watched>) {
+        let ids = log.given_up();
+        let is_aside = |message: &&Message, label| message.aside.is_some_and(|(l, _)| l == label);
+        let given_up = |label| {
+            let of = |message: &&Message| message.label == label || is_aside(message, label);
+            self.messages.iter().filter(of).all(|message| ids.contains(&message.id))
+        };
+        for (label, key) in keys(&self.messages) {
+            let found = store.inner().read(&[key], START).await.remove(0).unwrap();
+            let status = found.map(|record| record.status);
+            // A copy may have been put aside for it.
+            let is_optional = self.messages.iter().any(|message| is_aside(&message, label));
+            if status.is_none() && is_optional {
+                continue;
+            }
+            if !given_up(label) && matches!(status, None | Some(Status::InProgress)) {
+                log.violation(format!("{label} is left over as {status:?}"));
+            }
+        }
+    }
+}

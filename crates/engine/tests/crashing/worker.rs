@@ -1,0 +1,195 @@
+//! One invocation: the real engine, handlers that follow their script, and the stop that strikes it.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use lambda_idempotency_core::{
+    clock::{Clock, Timestamp},
+    failure::Failure,
+    policy::{Lease, Policy},
+    record::Fingerprint,
+};
+use lambda_idempotency_engine::{
+    batch::{AfterFailure, Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
+    call::{Call, RecordId},
+    observe::{Observer, Report},
+};
+use lambda_idempotency_testkit::{
+    clock::ManualClock,
+    crashing::{Adrift, Fate, drop_after},
+};
+
+use crate::{
+    log::{Log, Running},
+    message::Message,
+    source::Answer,
+    stop::{Halt, Pause, Stop, WAYS, Way},
+    store::Watched,
+};
+
+pub(crate) struct Worker<'w> {
+    /// The number of the invocation.
+    pub(crate) invocation: usize,
+    pub(crate) clock: &'w ManualClock,
+    pub(crate) store: &'w Adrift<Watched>,
+    pub(crate) log: &'w Log,
+    pub(crate) policy: &'w Policy,
+    pub(crate) after_failure: AfterFailure,
+    pub(crate) timeout: Duration,
+    pub(crate) ordered: bool,
+    pub(crate) stop: Stop,
+}
+
+/// What the handlers of an invocation share.
+struct Handlers<'w> {
+    worker: &'w Worker<'w>,
+    calls: AtomicUsize,
+}
+
+impl Worker<'_> {
+    /// How long it may be still before another can take over, but for the allowance for skew.
+    pub(crate) fn lease(&self) -> Duration {
+        match self.policy.lease {
+            Lease::Renewed { length } => length,
+            _ => self.timeout + self.policy.grace,
+        }
+    }
+
+    /// After how many polls it is to be frozen, and until when, if it begins now.
+    pub(crate) fn thaw(&self, now: Timestamp) -> Option<(usize, Timestamp)> {
+        match self.stop {
+            Stop::Frozen(polls, longer) => Some((polls, now.plus(self.lease() + longer))),
+            _ => None,
+        }
+    }
+
+    /// Takes a batch.
+    pub(crate) async fn invoke(&self, batch: &[Message]) -> Answer {
+        let observer = Watcher { log: self.log.clone(), invocation: self.invocation };
+        let engine =
+            Engine::new(self.store.clone()).with_clock(self.clock.clone()).with_observer(observer);
+        let deadline = self.clock.now().plus(self.timeout);
+        let handlers = Handlers { worker: self, calls: AtomicUsize::new(0) };
+        let pace = Pace::default();
+        let deliveries = batch.iter().map(|message| handlers.delivery(message)).collect();
+        let running = engine.run(Batch {
+            operation: "op",
+            deliveries,
+            after_failure: self.after_failure,
+            policy: self.policy,
+            deadline: Some(deadline),
+            pace: &pace,
+        });
+        let outcomes = match self.stop {
+            Stop::Dropped(polls, fate) => {
+                self.store.fate(fate);
+                let outcomes = drop_after(polls, running).await;
+                self.store.fate(Fate::Lost);
+                outcomes
+            }
+            Stop::Never | Stop::Frozen(..) | Stop::Handler(_) => Some(running.await),
+        };
+        let Some(outcomes) = outcomes else {
+            self.log.died(self.invocation);
+            return Answer::Died;
+        };
+        if self.clock.now() > deadline {
+            // It stood still: nobody listens any more.
+            return Answer::Died;
+        }
+        let acknowledged: Vec<bool> = outcomes.iter().map(|o| o.is_acknowledged()).collect();
+        self.log.answered(batch, &acknowledged);
+        Answer::Acknowledged(acknowledged)
+    }
+}
+
+impl<'w> Handlers<'w> {
+    fn delivery<'d>(&'d self, message: &'d Message) -> Delivery<'d> {
+        let job: Job<'d> = Box::new(move |call| {
+            Box::pin(async move { self.handle(message, call).await.map(|()| Returned::Nothing) })
+        });
+        let divert = message.putting_aside().map(|aside| -> Divert<'d> {
+            Box::new(move |reason, _| Aside {
+                key: aside.key(),
+                job: Box::new(move |call| {
+                    Box::pin(async move {
+                        self.handle(&aside, call).await.map(|()| Returned::Diverted(reason))
+                    })
+                }),
+            })
+        });
+        Delivery {
+            record: RecordId::new("test", message.id.to_string()),
+            group: message.group.filter(|_| self.worker.ordered).map(Into::into),
+            priority: message.receives,
+            divert,
+            work: Work::Keyed {
+                key: message.key(),
+                fingerprint: message.fingerprint.map(Fingerprint::new),
+                payload: message.payload,
+                job,
+            },
+        }
+    }
+
+    async fn handle(&self, message: &Message, call: Call) -> Result<(), Failure> {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
+        let Worker { clock, log, invocation, .. } = self.worker;
+        let running = log.started(*invocation, message, &call, clock.now());
+        self.halt(&running, number, Pause::AtFirst).await;
+        if !message.takes.is_zero() {
+            self.worker.clock.sleep(message.takes).await;
+        }
+        self.pause(&running, number, Pause::BeforeTheEffect).await;
+        if call.failures() < message.fails {
+            let failure = if message.for_good { Failure::remember } else { Failure::retry };
+            return Err(failure("scripted"));
+        }
+        running.effect();
+        self.pause(&running, number, Pause::AfterTheEffect).await;
+        Ok(())
+    }
+
+    async fn pause(&self, running: &Running, call: usize, pause: Pause) {
+        tokio::task::yield_now().await;
+        self.halt(running, call, pause).await;
+    }
+
+    /// Stops, if it is here.
+    async fn halt(&self, running: &Running, call: usize, pause: Pause) {
+        let Stop::Handler(halt) = self.worker.stop else { return };
+        for way in WAYS {
+            if halt == (Halt { call, pause, way }) {
+                match way {
+                    Way::Hangs => {
+                        running.stops(true);
+                        std::future::pending().await
+                    }
+                    Way::Panics => {
+                        running.stops(false);
+                        // Without the message of the panic hook.
+                        std::panic::resume_unwind(Box::new("scripted"))
+                    }
+                    Way::Freezes => {
+                        self.worker.log.stood_still();
+                        self.worker.clock.advance(self.worker.lease() + Duration::from_secs(2));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Tells the log what the engine decides.
+struct Watcher {
+    log: Log,
+    invocation: usize,
+}
+
+impl Observer for Watcher {
+    fn settled(&self, report: &Report<'_>) {
+        self.log.settled(self.invocation, report.record.id.parse().unwrap(), report.outcome);
+    }
+}

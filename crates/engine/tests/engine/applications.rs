@@ -1,0 +1,97 @@
+//! Keys of another application: refused, whatever is known of them and wherever it is learned.
+
+use std::time::Duration;
+
+use futures_util::future::join;
+use lambda_idempotency_core::{
+    outcome::Outcome,
+    policy::Conflict,
+    record::{Owner, Record, Status},
+};
+use lambda_idempotency_engine::batch::Engine;
+
+use crate::support::{START, World, key, labels, ok, rec, slow};
+
+fn of(engine: &Engine, name: &str) -> Engine {
+    engine.clone().with_application(Some(name.into()))
+}
+
+#[tokio::test]
+async fn copies_in_a_batch_are_refused_together() {
+    let world = World::new();
+    world.invoke_by(&of(&world.engine(), "billing"), vec![ok("a")]).await;
+    let shipping = of(&world.engine(), "shipping");
+    let outcomes = world.invoke_by(&shipping, vec![ok("a"), ok("b"), ok("a")]).await;
+    assert_eq!(labels(&outcomes), ["foreign", "executed", "foreign"]);
+    assert!(!outcomes[0].is_acknowledged());
+    let problem = outcomes[0].problem().unwrap();
+    for part in ["`billing`", "`shipping`", "`op`"] {
+        assert!(problem.contains(part), "{part}: {problem}");
+    }
+    world.ledger.assert_each_once(["a", "b"]);
+}
+
+/// Clones of an engine share what they remember.
+#[tokio::test]
+async fn memory_is_no_answer_to_another_application() {
+    let world = World::new();
+    let engine = world.engine();
+    world.invoke_by(&of(&engine, "billing"), vec![ok("a")]).await;
+    let before = world.requests();
+    let outcomes = world.invoke_by(&of(&engine, "shipping"), vec![ok("a")]).await;
+    assert_eq!(labels(&outcomes), ["foreign"]);
+    assert_eq!(
+        labels(&world.invoke_by(&of(&engine, "billing"), vec![ok("a")]).await),
+        ["replayed"]
+    );
+    assert_eq!(world.requests(), before, "and asks nobody");
+}
+
+#[tokio::test]
+async fn who_follows_another_application_is_not_answered_by_it() {
+    let mut world = World::yielding();
+    world.policy.conflict = Conflict::Wait { up_to: Duration::from_secs(20) };
+    let engine = world.engine();
+    let (billing, shipping) = (of(&engine, "billing"), of(&engine, "shipping"));
+    let first = world.invoke_by(&billing, vec![slow("a", Duration::from_secs(3))]);
+    let second = world.invoke_by(&shipping, vec![ok("a")]);
+    let (first, second) = world.clock.drive(join(first, second)).await;
+    assert_eq!((labels(&first), labels(&second)), (vec!["executed"], vec!["foreign"]));
+    world.ledger.assert_each_once(["a"]);
+}
+
+/// What is claimed by another is not waited for: its result would be no answer.
+#[tokio::test]
+async fn a_key_in_progress_elsewhere_is_refused_at_once() {
+    let world = World::new();
+    let mut record = Record::new(Status::InProgress, START.plus(Duration::from_secs(3600)));
+    record.owner = Some(Owner::from_bits(7));
+    record.lease_until = Some(START.plus(Duration::from_secs(1)));
+    record.application = Some("billing".into());
+    world.store.inner().insert(key("a"), record.clone());
+    let outcomes = world.invoke_by(&of(&world.engine(), "shipping"), vec![ok("a")]).await;
+    assert_eq!(labels(&outcomes), ["foreign"]);
+    world.clock.advance(Duration::from_secs(60));
+    let outcomes = world.invoke_by(&of(&world.engine(), "shipping"), vec![ok("a")]).await;
+    assert_eq!(labels(&outcomes), ["foreign"], "nor taken over when its lease has ended");
+    assert_eq!(world.stored("a").await.unwrap(), record);
+    let outcomes = world.invoke_by(&of(&world.engine(), "billing"), vec![ok("a")]).await;
+    assert_eq!(labels(&outcomes), ["executed"]);
+}
+
+/// Whoever lost its key to another application takes no result from it.
+#[tokio::test]
+async fn a_completion_that_finds_another_application_goes_back() {
+    let world = World::new();
+    let overtaken = rec("a", |world, _| async move {
+        let mut record = Record::new(Status::Completed, START.plus(Duration::from_secs(3600)));
+        record.application = Some("billing".into());
+        record.outcome = Some("\"billed\"".into());
+        world.store.inner().insert(key("a"), record);
+        Ok(())
+    });
+    let outcomes = world.invoke_by(&of(&world.engine(), "shipping"), vec![overtaken]).await;
+    assert!(matches!(&outcomes[0], Outcome::Foreign(foreign) if &*foreign.theirs == "billing"));
+    let stored = world.stored("a").await.unwrap();
+    assert_eq!(stored.outcome.as_deref(), Some("\"billed\""), "and changes nothing");
+}

@@ -1,0 +1,407 @@
+//! Records that will never be processed are put aside, so that nothing waits behind them.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use lambda_idempotency_core::{
+    clock::Clock as _,
+    failure::Failure,
+    outcome::{DivertReason, Outcome},
+    policy::{Conflict, Lease, OnFailure, OnOutage, OnTimeout},
+    record::Status,
+    store::{Guard, Seen, Store as _, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_engine::{
+    batch::AfterFailure,
+    observe::{Observer, Report},
+};
+use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
+
+use crate::support::{Rec, START, World, aside, failing, key, labels, ok, rec, slow};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A record whose handler fails permanently.
+fn hopeless(label: &'static str) -> Rec {
+    rec(label, |_, _| async { Err(Failure::remember("never again")) })
+}
+
+/// Its sink is out of reach.
+fn without_sink(record: Rec) -> Rec {
+    record.sink(|_, _| async { Err(Failure::remember("the sink is out of reach")) })
+}
+
+/// Frees a key, as an operator does.
+async fn delete(world: &World, label: &str) {
+    let seen = world.stored(label).await.unwrap();
+    let delete = Write { key: key(label), guard: Guard::Seen(Seen::of(&seen)), record: None };
+    let verdicts = world.store.inner().write(&[delete], START.plus(3600 * SECOND)).await;
+    assert!(matches!(verdicts[..], [Verdict::Written]), "{verdicts:?}");
+}
+
+/// Why records were to be put aside, and what their handlers said.
+#[derive(Clone, Default)]
+struct Reasons(Arc<Mutex<Vec<Told>>>);
+
+type Told = (Option<DivertReason>, Option<String>);
+
+impl Observer for Reasons {
+    fn settled(&self, report: &Report<'_>) {
+        let said = report.failure.map(|failure| failure.error().to_string());
+        self.0.lock().unwrap().push((report.aside.cloned(), said));
+    }
+}
+
+fn permanent(error: &str, failures: u32) -> DivertReason {
+    DivertReason::PermanentFailure { error: Some(error.into()), failures }
+}
+
+#[tokio::test]
+async fn a_permanent_failure_is_put_aside_and_its_group_goes_on_in_the_same_invocation() {
+    let world = World::new();
+    let batch = || vec![hopeless("a").group("g").aside(), ok("b").group("g")];
+    assert_eq!(world.deliver(batch()).await, ["diverted", "executed"]);
+    assert_eq!(world.deliver(batch()).await, ["replayed", "replayed"], "it is put aside once");
+    world.ledger.assert_each_once(["aside: a", "b"]);
+    assert_eq!(world.stored("a").await.unwrap().status, Status::Failed);
+    assert_eq!(world.stored(&aside("a")).await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn the_reason_is_told_to_the_sink_and_in_the_outcome() {
+    let mut world = World::new();
+    world.policy.max_failures = Some(2);
+    let panics = rec("b", |_, _| async { panic!("it panics") });
+    let first = world.deliver(vec![failing("a").aside(), panics.aside()]).await;
+    assert_eq!(first, ["failed", "failed"], "they may still succeed");
+    let panics = rec("b", |_, _| async { panic!("it panics") });
+    let batch = vec![failing("a").aside(), panics.aside(), hopeless("c").aside()];
+    let outcomes = world.clock.drive(world.invoke(batch)).await;
+    let expected = [permanent("a message", 2), permanent("a panic", 2), permanent("a message", 1)];
+    for (outcome, expected) in outcomes.iter().zip(expected) {
+        let Outcome::Diverted(reason) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(*reason, expected);
+    }
+    world.ledger.assert_each_once(["aside: a", "aside: b", "aside: c"]);
+}
+
+#[tokio::test]
+async fn a_permanent_failure_that_is_found_recorded_is_put_aside() {
+    let world = World::new();
+    assert_eq!(world.deliver(vec![hopeless("a")]).await, ["failed"], "there was no sink yet");
+    let batch = vec![ok("a").group("g").aside(), ok("b").group("g")];
+    let outcomes = world.clock.drive(world.invoke(batch)).await;
+    assert_eq!(labels(&outcomes), ["diverted", "executed"]);
+    assert!(matches!(&outcomes[0], Outcome::Diverted(why) if *why == permanent("a message", 1)));
+    world.ledger.assert_each_once(["aside: a", "b"]);
+}
+
+#[tokio::test]
+async fn another_payload_under_a_key_is_put_aside() {
+    let world = World::new();
+    assert_eq!(world.deliver(vec![ok("a").fingerprint("1")]).await, ["executed"]);
+    let batch = || vec![ok("a").fingerprint("2").group("g").aside(), ok("b").group("g")];
+    let outcomes = world.clock.drive(world.invoke(batch())).await;
+    assert_eq!(labels(&outcomes), ["diverted", "executed"]);
+    assert!(matches!(&outcomes[0], Outcome::Diverted(DivertReason::Mismatch)));
+    assert_eq!(world.deliver(batch()).await, ["replayed", "replayed"]);
+    world.ledger.assert_each_once(["a", "aside: a", "b"]);
+}
+
+#[tokio::test]
+async fn until_the_sink_has_it_a_record_is_returned_and_its_group_waits() {
+    let mut world = World::new();
+    // None of these makes a failure of the sink permanent.
+    world.policy.max_failures = Some(1);
+    world.policy.on_failure = OnFailure::Remember;
+    for _ in 0..3 {
+        let batch = vec![without_sink(failing("a")).group("g"), ok("b").group("g")];
+        assert_eq!(world.deliver(batch).await, ["failed", "returned"]);
+    }
+    let batch = vec![ok("a").group("g").aside(), ok("b").group("g")];
+    assert_eq!(world.deliver(batch).await, ["diverted", "executed"]);
+}
+
+#[tokio::test]
+async fn a_sink_that_is_stopped_at_the_deadline_is_called_again() {
+    let mut world = World::new();
+    world.policy.on_timeout = OnTimeout::Park;
+    let stuck = hopeless("a").sink(|_, _| std::future::pending());
+    assert_eq!(world.deliver(vec![stuck]).await, ["timed_out"]);
+    world.clock.advance(5 * SECOND);
+    assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["diverted"]);
+    world.ledger.assert_once("aside: a");
+}
+
+#[tokio::test]
+async fn a_handler_that_is_stopped_for_good_is_put_aside_at_the_next_delivery() {
+    let mut world = World::new();
+    world.policy.on_timeout = OnTimeout::Park;
+    let batch = vec![slow("a", 60 * SECOND).group("g").aside(), ok("b").group("g")];
+    assert_eq!(world.deliver(batch).await, ["timed_out", "returned"], "no time is left");
+    let outcomes = world.deliver(vec![ok("a").group("g").aside(), ok("b").group("g")]).await;
+    assert_eq!(outcomes, ["diverted", "executed"]);
+    world.ledger.assert_each_once(["aside: a", "b"]);
+}
+
+/// The last that it had, it spent.
+#[tokio::test]
+async fn without_time_for_the_sink_the_next_delivery_puts_it_aside() {
+    let world = World::new();
+    let late = rec("a", |world: World, _| async move {
+        world.clock.advance(29_100 * SECOND / 1000);
+        Err(Failure::remember("too late"))
+    });
+    let reasons = Reasons::default();
+    let engine = world.engine().with_observer(reasons.clone());
+    let outcomes = world.clock.drive(world.invoke_by(&engine, vec![late.aside()])).await;
+    assert_eq!(labels(&outcomes), ["returned"]);
+    let told = (Some(permanent("a message", 1)), Some("too late".to_owned()));
+    assert_eq!(*reasons.0.lock().unwrap(), [told], "the failure is not hidden");
+    world.ledger.assert_never("aside: a");
+    assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["diverted"]);
+}
+
+#[tokio::test]
+async fn copies_of_a_record_that_is_put_aside_are_acknowledged_with_it() {
+    let world = World::new();
+    let batch = vec![hopeless("a").aside(), ok("a").aside(), ok("a").payload("other").aside()];
+    let outcomes = world.deliver(batch).await;
+    assert_eq!(outcomes, ["diverted", "coalesced", "diverted"]);
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+}
+
+/// The fingerprint stands for the payload where work was done; put aside is the payload itself.
+#[tokio::test]
+async fn a_copy_with_another_payload_is_put_aside_as_well() {
+    let world = World::new();
+    let copy = |payload| ok("a").payload(payload).fingerprint("1").aside();
+    let first = || hopeless("a").payload("book").fingerprint("1").aside();
+    let batch = vec![first(), copy("pen"), copy("book"), copy("pen")];
+    let outcomes = world.deliver(batch).await;
+    assert_eq!(outcomes, ["diverted", "diverted", "coalesced", "coalesced"]);
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+    let outcomes = world.deliver(vec![copy("book"), copy("cup")]).await;
+    assert_eq!(outcomes, ["replayed", "diverted"], "the first alone was put aside before");
+}
+
+/// Somebody has deleted the failure and sent the record again.
+#[tokio::test]
+async fn what_was_sent_again_and_fails_again_is_put_aside_again() {
+    let world = World::new();
+    assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["diverted"]);
+    world.clock.advance(60 * SECOND);
+    assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["replayed"], "the same failure");
+    delete(&world, "a").await;
+    assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["diverted"]);
+    assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["replayed"]);
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+}
+
+#[tokio::test]
+async fn what_was_sent_again_and_is_a_mismatch_again_is_put_aside_again() {
+    let world = World::new();
+    for expected in ["diverted", "diverted"] {
+        assert_eq!(world.deliver(vec![ok("a").fingerprint("1")]).await, ["executed"]);
+        let other = || vec![ok("a").fingerprint("2").aside()];
+        assert_eq!(world.deliver(other()).await, [expected]);
+        assert_eq!(world.deliver(other()).await, ["replayed"]);
+        delete(&world, "a").await;
+        world.clock.advance(60 * SECOND);
+    }
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+}
+
+/// What memory knows of the key is what an operator has just deleted.
+#[tokio::test]
+async fn no_mismatch_is_put_aside_by_what_memory_says() {
+    let world = World::new();
+    let engine = world.engine();
+    let first = world.invoke_by(&engine, vec![ok("a").fingerprint("1")]);
+    assert_eq!(labels(&world.clock.drive(first).await), ["executed"]);
+    delete(&world, "a").await;
+    let second = world.invoke_by(&engine, vec![ok("a").fingerprint("2").aside()]);
+    assert_eq!(labels(&world.clock.drive(second).await), ["executed"]);
+    world.ledger.assert_never("aside: a");
+}
+
+/// A worker has put the record aside, and died before the rest of its batch.
+#[tokio::test]
+async fn a_copy_of_what_an_earlier_delivery_has_put_aside_is_put_aside_as_well() {
+    let world = World::new();
+    let first = || hopeless("a").payload("book").fingerprint("1").aside();
+    assert_eq!(world.deliver(vec![first()]).await, ["diverted"]);
+    let copy = ok("a").payload("pen").fingerprint("1").aside();
+    assert_eq!(world.deliver(vec![first(), copy]).await, ["replayed", "diverted"]);
+}
+
+#[tokio::test]
+async fn what_is_put_aside_and_not_recorded_is_acknowledged() {
+    let world = World::new();
+    let refused = Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Completed);
+    world.store.inject(refused.always());
+    let batch = vec![hopeless("a").group("g").aside(), hopeless("b").group("g").aside()];
+    let outcomes = world.clock.drive(world.invoke(batch)).await;
+    assert_eq!(labels(&outcomes), ["diverted", "diverted"], "the sink has them");
+    assert!(outcomes.iter().all(Outcome::is_acknowledged));
+}
+
+#[tokio::test]
+async fn copies_of_a_record_that_could_not_be_put_aside_are_returned_with_it() {
+    let world = World::new();
+    let batch = vec![without_sink(hopeless("a")), ok("a").aside()];
+    assert_eq!(world.deliver(batch).await, ["failed", "failed"]);
+    world.ledger.assert_never("aside: a");
+}
+
+#[tokio::test]
+async fn invocations_of_one_process_put_a_record_aside_once() {
+    let world = World::new();
+    let engine = world.engine();
+    let slow = rec("a", |world: World, _| async move {
+        world.clock.sleep(SECOND).await;
+        Err(Failure::remember("never again"))
+    });
+    let both = futures_util::future::join(
+        world.invoke_by(&engine, vec![slow.aside()]),
+        world.invoke_by(&engine, vec![ok("a").aside()]),
+    );
+    let (one, two) = world.clock.drive(both).await;
+    assert_eq!((labels(&one), labels(&two)), (vec!["diverted"], vec!["replayed"]));
+    world.ledger.assert_each_once(["aside: a"]);
+}
+
+#[tokio::test]
+async fn an_unprotected_run_that_fails_permanently_is_put_aside() {
+    let world = World::new();
+    let batch = || vec![hopeless("a").unprotected().group("g").aside(), ok("b").group("g")];
+    assert_eq!(world.deliver(batch()).await, ["diverted", "executed"]);
+    // Nothing tells a redelivery from what was sent again: neither may be lost.
+    assert_eq!(world.deliver(batch()).await, ["diverted", "replayed"]);
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+    world.ledger.assert_once("b");
+    let retried = failing("c").unprotected().aside();
+    assert_eq!(world.deliver(vec![retried]).await, ["failed"], "it may still succeed");
+}
+
+#[tokio::test]
+async fn a_permanent_failure_that_is_not_recorded_is_not_put_aside() {
+    let world = World::new();
+    world.store.inject(Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Failed).always());
+    assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["failed"]);
+    world.ledger.assert_never("aside: a");
+}
+
+/// The key was taken over meanwhile, by a worker that may succeed.
+#[tokio::test]
+async fn a_failure_whose_lease_was_lost_is_not_put_aside() {
+    let world = World::new();
+    let overtaken = rec("a", |world: World, _| async move {
+        let mut record = world.stored("a").await.unwrap();
+        record.owner = Some(lambda_idempotency_core::record::Owner::from_bits(7));
+        world.store.inner().insert(key("a"), record);
+        Err(Failure::remember("never again"))
+    });
+    let outcomes = world.clock.drive(world.invoke(vec![overtaken.aside()])).await;
+    assert!(matches!(&outcomes[0], Outcome::Failed { parked: false, .. }), "{outcomes:?}");
+    world.ledger.assert_never("aside: a");
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_in_the_sink_is_followed_by_one_that_puts_it_aside() {
+    let mut world = World::yielding();
+    // Whoever else is at it is not trusted to finish.
+    world.policy.conflict = Conflict::Skip;
+    let mut polls = 0;
+    loop {
+        polls += 1;
+        let stuck = hopeless("a").sink(|_, _| std::future::pending());
+        assert!(drop_after(polls, world.invoke(vec![stuck])).await.is_none());
+        let aside = world.stored(&aside("a")).await;
+        if aside.is_some_and(|record| record.status == Status::InProgress) {
+            break;
+        }
+        world = World { policy: world.policy, ..World::yielding() };
+    }
+    assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["busy"]);
+    world.clock.advance(40 * SECOND);
+    assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["diverted"]);
+    world.ledger.assert_each_once(["aside: a"]);
+}
+
+#[tokio::test]
+async fn an_outage_leaves_the_record_with_its_source_unless_runs_are_unprotected() {
+    let world = World::new();
+    assert_eq!(world.deliver(vec![hopeless("a")]).await, ["failed"]);
+    let outage = Fault::refuse(StoreErrorKind::Unavailable).for_key(&key(&aside("a")));
+    world.store.inject(outage.always());
+    assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["unavailable"]);
+    world.ledger.assert_never("aside: a");
+    let mut world = world;
+    world.policy.on_outage = OnOutage::RunUnprotected;
+    assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["diverted"]);
+    world.ledger.assert_once("aside: a");
+}
+
+#[tokio::test]
+async fn a_batch_that_stops_at_its_first_failure_goes_on_after_what_is_put_aside() {
+    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
+    world.policy.concurrency = 1;
+    let batch = vec![hopeless("a").group("g").aside(), ok("b").group("h"), ok("c").group("g")];
+    assert_eq!(world.deliver(batch).await, ["diverted", "executed", "executed"]);
+    let batch = vec![without_sink(hopeless("d")).group("g"), ok("e").group("g")];
+    assert_eq!(world.deliver(batch).await, ["failed", "returned"]);
+}
+
+/// It runs alone, and without a claim; so nothing must wait for it to be through.
+#[tokio::test]
+async fn a_quarantined_record_that_fails_in_an_outage_is_put_aside() {
+    let mut world = World::new();
+    let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
+    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.clock.advance(40 * SECOND);
+    world.policy.on_outage = OnOutage::RunUnprotected;
+    let claims = Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::InProgress);
+    world.store.inject(claims.always());
+    let batch = vec![hopeless("a").group("g").aside(), ok("b").group("g")];
+    assert_eq!(world.deliver(batch).await, ["diverted", "unprotected"]);
+    assert_eq!(world.clock.now(), START.plus(40 * SECOND), "nobody waited");
+}
+
+/// It runs alone, since it may have killed its worker; what waits for it goes on all the same.
+#[tokio::test]
+async fn a_quarantined_record_that_fails_permanently_is_put_aside() {
+    let world = World::new();
+    let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
+    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.clock.advance(40 * SECOND);
+    let batch = vec![hopeless("a").group("g").aside(), ok("b").group("g"), ok("c").group("h")];
+    assert_eq!(world.deliver(batch).await, ["diverted", "executed", "executed"]);
+    world.ledger.assert_each_once(["aside: a", "b", "c"]);
+}
+
+/// Renewals of the record's own lease that come back late are not taken for the other's.
+#[tokio::test]
+async fn a_sink_has_a_lease_of_its_own_that_is_renewed() {
+    let mut world = World::new();
+    world.policy.lease = Lease::Renewed { length: 3 * SECOND };
+    let renewals = Fault::delay_answer(world.clock.clone(), 2 * SECOND / 5);
+    world.store.inject(renewals.for_key(&key("a")).that_writes(Status::InProgress).nth(2).always());
+    let slow = rec("a", |world: World, _| async move {
+        // One is due each second.
+        world.clock.sleep(4 * SECOND + SECOND / 5).await;
+        Err(Failure::remember("never again"))
+    });
+    let slow = slow.sink(|world, _| async move {
+        world.clock.sleep(7 * SECOND).await;
+        world.ledger.record("aside: a", "");
+        Ok(())
+    });
+    assert_eq!(
+        world.deliver(vec![slow.group("g"), ok("b").group("g")]).await,
+        ["diverted", "executed"]
+    );
+    world.ledger.assert_each_once(["aside: a", "b"]);
+}

@@ -1,0 +1,359 @@
+//! Several invocations of one process at once, as on Managed Instances: clones of one engine.
+
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use lambda_idempotency_core::{clock::Clock, policy::Conflict};
+use lambda_idempotency_engine::process::Cache;
+use lambda_idempotency_testkit::crashing::{crash_points, drop_after};
+
+use crate::support::{Rec, START, World, declining, failing, labels, ok, rec, slow};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Invocations of one process, all at once; the labels of their outcomes.
+async fn at_once(
+    world: &World,
+    invocations: impl IntoIterator<Item = Vec<Rec>>,
+) -> Vec<Vec<&'static str>> {
+    let engine = world.engine();
+    let all = invocations.into_iter().map(|records| world.invoke_by(&engine, records));
+    let outcomes = world.clock.drive(join_all(all)).await;
+    outcomes.iter().map(|outcomes| labels(outcomes)).collect()
+}
+
+#[tokio::test]
+async fn one_runs_the_handler_and_the_others_are_told() {
+    let world = World::yielding();
+    let outcomes = at_once(&world, (0..8).map(|_| vec![slow("a", SECOND)])).await;
+    let mut expected = vec![["replayed"]; 8];
+    expected[0] = ["executed"];
+    assert_eq!(outcomes, expected);
+    world.ledger.assert_once("a");
+    assert_eq!(world.requests(), 2, "a claim and a completion");
+}
+
+#[tokio::test]
+async fn they_are_told_without_a_cache_too() {
+    let world = World::yielding();
+    let engine = world.engine().with_cache(Cache::off());
+    let all = (0..8).map(|_| world.invoke_by(&engine, vec![slow("a", SECOND)]));
+    world.clock.drive(join_all(all)).await;
+    world.ledger.assert_once("a");
+    assert_eq!(world.requests(), 2);
+}
+
+#[tokio::test]
+async fn another_payload_under_the_key_is_told_so() {
+    let world = World::yielding();
+    let invocations = [
+        vec![slow("a", SECOND).fingerprint("5")],
+        vec![ok("a").fingerprint("6")],
+        vec![ok("a").fingerprint("5").payload("another note")],
+    ];
+    let outcomes = at_once(&world, invocations).await;
+    assert_eq!(outcomes, [["executed"], ["mismatch"], ["replayed"]]);
+    assert_eq!(world.requests(), 2);
+}
+
+#[tokio::test]
+async fn if_the_leader_fails_the_next_one_tries() {
+    let world = World::yielding();
+    let invocations = [vec![failing("a")], vec![failing("a")], vec![ok("a")], vec![ok("a")]];
+    let mut outcomes = at_once(&world, invocations).await.concat();
+    outcomes.sort_unstable();
+    assert!(outcomes.starts_with(&["executed"]), "{outcomes:?}");
+    assert!(outcomes[1..].iter().all(|outcome| ["failed", "replayed"].contains(outcome)));
+    world.ledger.assert_once("a");
+    let failed = outcomes.iter().filter(|outcome| **outcome == "failed").count();
+    // A first claim and a release; then a claim that loses, a takeover and a release each.
+    assert_eq!(world.requests(), 2 + 3 * failed);
+}
+
+#[tokio::test]
+async fn if_the_leader_turns_its_delivery_away_the_next_one_tries() {
+    let mut world = World::yielding();
+    world.policy.max_failures = Some(1);
+    let invocations = [vec![declining("a")], vec![ok("a")], vec![ok("a")]];
+    let mut outcomes = at_once(&world, invocations).await.concat();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, ["declined", "executed", "replayed"]);
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn the_others_of_a_followers_batch_go_on() {
+    let world = World::yielding();
+    let batch = vec![ok("a"), ok("b"), slow("c", SECOND)];
+    let outcomes = at_once(&world, [vec![slow("a", 10 * SECOND)], batch]).await;
+    assert_eq!(outcomes, [vec!["executed"], vec!["busy", "executed", "executed"]]);
+    assert_eq!(world.clock.now(), START.plus(10 * SECOND));
+}
+
+#[tokio::test]
+async fn a_queue_record_follows_for_two_seconds() {
+    for (takes, second) in [(1900, "replayed"), (2100, "busy")] {
+        let world = World::yielding();
+        let engine = world.engine();
+        let first = world.invoke_by(&engine, vec![slow("a", Duration::from_millis(takes))]);
+        let follower = async {
+            let outcomes = world.invoke_by(&engine, vec![ok("a")]).await;
+            (labels(&outcomes), world.clock.now())
+        };
+        let (_, (outcomes, ended)) = world.clock.drive(join(first, follower)).await;
+        assert_eq!(outcomes, [second]);
+        assert!(ended <= START.plus(2 * SECOND));
+        assert_eq!(world.requests(), 2);
+    }
+}
+
+#[tokio::test]
+async fn who_skips_does_not_follow() {
+    let mut world = World::yielding();
+    world.policy.conflict = Conflict::Skip;
+    let outcomes = at_once(&world, [vec![slow("a", SECOND)], vec![ok("a")]]).await;
+    assert_eq!(outcomes, [["executed"], ["skipped"]]);
+    assert_eq!(world.requests(), 2);
+}
+
+#[tokio::test]
+async fn each_invocation_has_its_own_deadline() {
+    let mut world = World::yielding();
+    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    let engine = world.engine();
+    let leader = world.invoke_by(&engine, vec![slow("a", 10 * SECOND)]);
+    let followers = [2, 5, 20].map(|timeout| {
+        let world = World { timeout: Some(timeout * SECOND), ..world.clone() };
+        let engine = engine.clone();
+        async move {
+            let outcomes = world.invoke_by(&engine, vec![ok("a")]).await;
+            (labels(&outcomes), world.clock.now().since(START))
+        }
+    });
+    let (first, followers) = world.clock.drive(join(leader, join_all(followers))).await;
+    assert_eq!(labels(&first), ["executed"]);
+    let millis = Duration::from_millis;
+    assert_eq!(
+        followers,
+        [
+            (vec!["busy"], millis(1_800)),
+            (vec!["busy"], millis(4_500)),
+            (vec!["replayed"], 10 * SECOND)
+        ]
+    );
+    assert_eq!(world.requests(), 2);
+}
+
+#[tokio::test]
+async fn a_cancelled_leader_keeps_its_lease_and_strands_nobody() {
+    let mut world = World::yielding();
+    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.timeout = Some(100 * SECOND);
+    let engine = world.engine();
+    let leader = async {
+        let short = World { timeout: Some(10 * SECOND), ..world.clone() };
+        let forever = rec("a", |_, _| std::future::pending());
+        drop_after(3, short.invoke_by(&engine, vec![forever])).await
+    };
+    let again = || {
+        rec("a", |_, call| async move {
+            assert_eq!(call.vanished(), 1);
+            Ok(())
+        })
+    };
+    let followers = [again(), again()].map(|record| world.invoke_by(&engine, vec![record]));
+    let (died, outcomes) = world.clock.drive(join(leader, join_all(followers))).await;
+    assert!(died.is_none());
+    let mut outcomes: Vec<_> = outcomes.iter().flat_map(|outcomes| labels(outcomes)).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, ["executed", "replayed"]);
+    // 10 s of timeout, 1 s of grace, 1 s of allowance, and the pause between two looks.
+    let waited = world.clock.now().since(START);
+    assert!(12 * SECOND < waited && waited <= 13 * SECOND, "{waited:?}");
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn wherever_a_leader_is_dropped_the_others_get_through() {
+    let points = crash_points(async |polls| {
+        let mut world = World::yielding();
+        world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+        let engine = world.engine();
+        let batch = || {
+            let waits = rec("b", |_, _| async {
+                tokio::task::yield_now().await;
+                Ok(())
+            });
+            vec![ok("a"), waits, ok("c")]
+        };
+        let victim = async {
+            let short = World { timeout: Some(5 * SECOND), ..world.clone() };
+            drop_after(polls, short.invoke_by(&engine, batch())).await.is_some()
+        };
+        let others = join_all((0..3).map(|_| world.invoke_by(&engine, batch())));
+        let (lived, outcomes) = world.clock.drive(join(victim, others)).await;
+        for outcome in outcomes.iter().flat_map(|outcomes| labels(outcomes)) {
+            assert!(["executed", "replayed"].contains(&outcome), "{outcome}, after {polls} polls");
+        }
+        for label in ["a", "b", "c"] {
+            let done = world.ledger.executed(label);
+            assert!((1..=2).contains(&done), "{label} was done {done} times, after {polls} polls");
+        }
+        lived
+    })
+    .await;
+    assert!(points >= 4, "{points} points");
+}
+
+#[tokio::test]
+async fn nobody_waits_in_a_circle() {
+    for seed in 0..200_u64 {
+        let mut world = World::yielding();
+        world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+        world.policy.concurrency = 1 + usize::try_from(seed % 3).unwrap();
+        let mut keys = ["a", "b", "c", "d", "e", "f"];
+        let invocations = (0..5_u64).map(|invocation| {
+            // Each in another order, in two ordered groups or in none.
+            let mut state = seed * 5 + invocation + 1;
+            for at in (1..keys.len()).rev() {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+                keys.swap(at, usize::try_from(state >> 33).unwrap() % (at + 1));
+            }
+            let records = keys.iter().enumerate().map(|(at, key)| {
+                let record = slow(key, Duration::from_millis(10));
+                match (seed % 2, at % 2) {
+                    (0, _) => record,
+                    (_, 0) => record.group("left"),
+                    _ => record.group("right"),
+                }
+            });
+            records.collect::<Vec<_>>()
+        });
+        let outcomes = at_once(&world, invocations.collect::<Vec<_>>()).await.concat();
+        assert!(
+            outcomes.iter().all(|outcome| ["executed", "replayed"].contains(outcome)),
+            "{seed}: {outcomes:?}"
+        );
+        world.ledger.assert_each_once(["a", "b", "c", "d", "e", "f"]);
+        assert!(world.clock.now() < START.plus(SECOND), "{seed}: somebody waited for the clock");
+    }
+}
+
+/// A record whose handler processes the same key once more, by the same engine.
+fn calls_itself(engine: lambda_idempotency_engine::batch::Engine) -> Rec {
+    rec("a", move |world: World, _| async move {
+        let inner = world.invoke_by(&engine, vec![ok("a")]).await;
+        assert_ne!(labels(&inner), ["executed"]);
+        Ok(())
+    })
+}
+
+#[tokio::test]
+async fn a_handler_that_wants_its_own_key_is_told_that_it_is_busy() {
+    let world = World::yielding();
+    let engine = world.engine();
+    let outcomes =
+        world.clock.drive(world.invoke_by(&engine, vec![calls_itself(engine.clone())])).await;
+    assert_eq!(labels(&outcomes), ["executed"]);
+    assert_eq!(world.clock.now(), START.plus(2 * SECOND));
+}
+
+#[tokio::test]
+async fn a_wait_without_a_deadline_ends_with_the_leaders_lease() {
+    let mut world = World::yielding();
+    world.timeout = None;
+    world.policy.fallback_lease = 10 * SECOND;
+    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    let engine = world.engine();
+    let forever = world.invoke_by(&engine, vec![rec("a", |_, _| std::future::pending())]);
+    let mut forever = Box::pin(forever);
+    let follower = world.invoke_by(&engine, vec![ok("a")]);
+    let first = world.clock.drive(futures_util::future::select(&mut forever, Box::pin(follower)));
+    let futures_util::future::Either::Right((outcomes, _)) = first.await else {
+        panic!("the first never ends")
+    };
+    assert_eq!(labels(&outcomes), ["executed"], "taken over, as from another process");
+    // 10 s of lease and 1 s of allowance.
+    assert_eq!(world.clock.now(), START.plus(Duration::from_millis(11_001)));
+}
+
+#[tokio::test]
+async fn a_suspect_that_follows_gives_its_turn_up() {
+    let world = World::yielding();
+    for label in ["a", "b"] {
+        let forever = rec(label, |_, _| std::future::pending());
+        assert!(drop_after(3, world.invoke(vec![forever])).await.is_none());
+    }
+    world.clock.advance(40 * SECOND);
+    let begun = world.clock.now();
+    let engine = world.engine();
+    // Two suspects wait for the third record to end, and hold nothing meanwhile ...
+    let batch = vec![ok("a"), slow("b", SECOND), slow("c", SECOND)];
+    let first = world.invoke_by(&engine, batch);
+    // ... so that another invocation takes one of them, and is at it when its turn comes.
+    let second = async {
+        world.clock.sleep(Duration::from_millis(10)).await;
+        world.invoke_by(&engine, vec![slow("a", 2 * SECOND)]).await
+    };
+    let (first, second) = world.clock.drive(join(first, second)).await;
+    assert_eq!(labels(&first), ["replayed", "executed", "executed"]);
+    assert_eq!(labels(&second), ["executed"]);
+    let took = world.clock.now().since(begun);
+    assert_eq!(took, Duration::from_millis(2_010), "the other suspect did not wait");
+}
+
+#[tokio::test]
+async fn followers_take_no_room_from_others() {
+    let mut world = World::yielding();
+    world.policy.concurrency = 1000;
+    let many = || (0..250).map(|n| &*format!("k{n}").leak()).map(|label| slow(label, SECOND));
+    let first: Vec<_> = many().collect();
+    let second: Vec<_> = many().chain([ok("z")]).collect();
+    let engine = world.engine();
+    let later = async {
+        world.clock.sleep(Duration::from_millis(10)).await;
+        let z = rec("z", |world: World, _| async move {
+            assert!(world.clock.now() < START.plus(Duration::from_millis(100)), "held up");
+            Ok(())
+        });
+        let mut second = second;
+        second.pop();
+        second.push(z);
+        world.invoke_by(&engine, second).await
+    };
+    let (_, outcomes) = world.clock.drive(join(world.invoke_by(&engine, first), later)).await;
+    let outcomes = labels(&outcomes);
+    assert_eq!(outcomes.last(), Some(&"executed"));
+    assert!(outcomes[..250].iter().all(|outcome| *outcome == "replayed"), "{outcomes:?}");
+}
+
+#[test]
+fn threads_share_an_engine() {
+    let mut world = World::yielding();
+    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    let engine = world.engine();
+    let keys: Vec<&'static str> = (0..200).map(|n| &*format!("k{n}").leak()).collect();
+    // Nobody moves the clock: a wake-up that is lost would never be made up for.
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                for batch in keys.chunks(4) {
+                    let yields = |label: &&'static str| {
+                        rec(label, |_, _| async {
+                            tokio::task::yield_now().await;
+                            Ok(())
+                        })
+                    };
+                    let records = batch.iter().map(yields).collect();
+                    let outcomes = runtime.block_on(world.invoke_by(&engine, records));
+                    for outcome in labels(&outcomes) {
+                        assert!(["executed", "replayed"].contains(&outcome), "{outcome}");
+                    }
+                }
+            });
+        }
+    });
+    world.ledger.assert_each_once(keys.iter().copied());
+    assert_eq!(world.store.writes(), 2 * keys.len(), "a claim and a completion each");
+}

@@ -1,0 +1,126 @@
+//! Batches as large as SQS and Kinesis make them: each record costs what one record costs.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use lambda_idempotency_core::{
+    failure::Failure,
+    memory::MemoryStore,
+    policy::{Conflict, Policy},
+    record::{Owner, Record, Status},
+};
+use lambda_idempotency_engine::{
+    batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
+    call::RecordId,
+    observe::Silent,
+    process::Cache,
+};
+use lambda_idempotency_keys::Key;
+use lambda_idempotency_testkit::clock::ManualClock;
+
+use crate::support::START;
+
+#[derive(Clone, Copy)]
+struct Shape {
+    name: &'static str,
+    /// Whether another worker holds the key for the first seconds.
+    busy: fn(usize) -> bool,
+    key: fn(usize) -> usize,
+    group: fn(usize) -> Option<usize>,
+    payload: fn(usize) -> usize,
+    fails: fn(usize) -> bool,
+}
+
+fn key(n: usize) -> Key {
+    Key::from_text(format!("op#{n}"))
+}
+
+async fn takes(shape: &Shape, records: usize) -> Duration {
+    let payloads: Vec<String> =
+        (0..records).map(|n| format!("{}{}", "x".repeat(200), (shape.payload)(n))).collect();
+    let deliveries = (0..records).map(|n| {
+        let fails = (shape.fails)(n);
+        let job: Job<'_> = Box::new(move |_| {
+            Box::pin(async move {
+                tokio::task::yield_now().await;
+                if fails { Err(Failure::retry("no luck")) } else { Ok(Returned::Nothing) }
+            })
+        });
+        Delivery {
+            record: RecordId::new("test", n.to_string()),
+            group: (shape.group)(n).map(|group| Arc::from(group.to_string())),
+            priority: 0,
+            divert: None,
+            work: Work::Keyed {
+                key: key((shape.key)(n)),
+                fingerprint: None,
+                payload: payloads.get(n).map_or("", String::as_str),
+                job,
+            },
+        }
+    });
+    let store = MemoryStore::new();
+    for n in (0..records).filter(|n| (shape.busy)(*n)) {
+        let mut record = Record::new(Status::InProgress, START.plus(Duration::from_mins(1)));
+        record.owner = Some(Owner::from_bits(1));
+        record.lease_until = Some(START.plus(Duration::from_secs(3)));
+        store.insert(key(n), record);
+    }
+    let clock = ManualClock::new(START);
+    let engine = Engine::new(store).with_observer(Silent).with_cache(Cache::off());
+    let engine = engine.with_clock(clock.clone());
+    let (mut policy, pace) = (Policy::default(), Pace::default());
+    policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    let deliveries: Vec<_> = deliveries.collect();
+    let begun = Instant::now();
+    let batch = Batch {
+        operation: "op",
+        deliveries,
+        after_failure: AfterFailure::Group,
+        policy: &policy,
+        deadline: None,
+        pace: &pace,
+    };
+    assert_eq!(clock.drive(engine.run(batch)).await.len(), records);
+    begun.elapsed()
+}
+
+#[tokio::test]
+async fn a_large_batch_takes_as_long_as_its_records() {
+    let apart = Shape {
+        name: "apart",
+        busy: |_| false,
+        key: |n| n,
+        group: |_| None,
+        payload: |n| n,
+        fails: |_| false,
+    };
+    let shapes = [
+        apart,
+        Shape { name: "busy", busy: |_| true, ..apart },
+        Shape { name: "some busy", busy: |n| n % 2 == 0, ..apart },
+        Shape { name: "copies", key: |_| 0, payload: |_| 0, ..apart },
+        Shape { name: "one key", key: |_| 0, ..apart },
+        Shape { name: "one key fails", key: |_| 0, fails: |_| true, ..apart },
+        Shape { name: "one group", group: |_| Some(0), ..apart },
+        Shape { name: "one group fails", group: |_| Some(0), fails: |n| n == 0, ..apart },
+        Shape { name: "all fail", group: |n| Some(n % 10), fails: |_| true, ..apart },
+        Shape { name: "pairs", key: |n| n / 2, group: |n| Some(n % 100), payload: |_| 0, ..apart },
+    ];
+    for shape in shapes {
+        // Ten times as many records; what is quadratic takes a hundred times as long. Three tries,
+        // for a machine that has others to serve.
+        let mut tries = Vec::new();
+        for _ in 0..3 {
+            let (few, many) = (takes(&shape, 1000).await, takes(&shape, 10_000).await);
+            tries.push((few, many));
+            if many < few * 40 {
+                break;
+            }
+        }
+        println!("{}: {tries:?}", shape.name);
+        assert!(tries.iter().any(|(few, many)| *many < *few * 40), "{}: {tries:?}", shape.name);
+    }
+}

@@ -1,0 +1,123 @@
+//! Sources that keep an order within a group.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{clock::Clock, failure::Failure};
+use lambda_idempotency_engine::batch::AfterFailure;
+use lambda_idempotency_testkit::crashing::drop_after;
+
+use crate::support::{START, World, failing, ok, rec, slow};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn a_group_goes_in_order_and_groups_go_side_by_side() {
+    let world = World::new();
+    let second = rec("b", |world: World, _| async move {
+        world.ledger.assert_once("a");
+        world.ledger.assert_never("c");
+        Ok(())
+    });
+    let outcomes = world
+        .deliver(vec![
+            slow("a", 2 * SECOND).group("g"),
+            second.group("g"),
+            slow("c", 5 * SECOND).group("h"),
+        ])
+        .await;
+    assert_eq!(outcomes, ["executed"; 3]);
+    assert_eq!(world.clock.now(), START.plus(5 * SECOND));
+}
+
+#[tokio::test]
+async fn nothing_after_a_failure_is_started_in_its_group() {
+    let world = World::new();
+    let outcomes = world
+        .deliver(vec![
+            ok("a").group("g"),
+            failing("b").group("g"),
+            ok("c").group("h"),
+            ok("d").group("g"),
+            ok("e").group("h"),
+        ])
+        .await;
+    assert_eq!(outcomes, ["executed", "failed", "executed", "returned", "executed"]);
+    world.ledger.assert_never("d");
+    assert_eq!(world.stored("d").await, None, "no claim is left behind");
+    let outcomes = world.deliver(vec![ok("b").group("g"), ok("d").group("g")]).await;
+    assert_eq!(outcomes, ["executed"; 2]);
+}
+
+#[tokio::test]
+async fn a_copy_in_another_place_of_the_order_waits_for_its_turn() {
+    let world = World::new();
+    let outcomes =
+        world.deliver(vec![ok("a").group("g"), failing("b").group("h"), ok("a").group("h")]).await;
+    assert_eq!(outcomes, ["executed", "failed", "returned"]);
+    let outcomes =
+        world.deliver(vec![ok("x").group("g"), ok("y").group("h"), ok("x").group("h")]).await;
+    assert_eq!(outcomes, ["executed", "executed", "coalesced"]);
+}
+
+#[tokio::test]
+async fn keys_that_cross_two_groups_do_not_lock_each_other() {
+    let world = World::new();
+    let outcomes = world
+        .deliver(vec![
+            slow("a", SECOND).group("g"),
+            slow("b", SECOND).group("h"),
+            ok("b").payload("other").group("g"),
+            ok("a").payload("other").group("h"),
+        ])
+        .await;
+    assert_eq!(outcomes, ["executed", "executed", "replayed", "replayed"]);
+}
+
+#[tokio::test]
+async fn a_busy_head_holds_back_its_group_and_no_other() {
+    let world = World::new();
+    let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
+    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    let outcomes =
+        world.deliver(vec![ok("a").group("g"), ok("b").group("g"), ok("c").group("h")]).await;
+    assert_eq!(outcomes, ["busy", "returned", "executed"]);
+    assert_eq!(world.stored("b").await, None);
+}
+
+#[tokio::test]
+async fn a_batch_that_stops_at_its_first_failure_starts_nothing_after_it() {
+    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
+    world.policy.concurrency = 2;
+    let records = vec![
+        failing("a").group("g"),
+        slow("b", SECOND).group("h"),
+        ok("c").group("h"),
+        ok("d").group("i"),
+        ok("e").group("g"),
+    ];
+    let outcomes = world.deliver(records).await;
+    assert_eq!(outcomes, ["failed", "executed", "returned", "returned", "returned"]);
+    for label in ["c", "d", "e"] {
+        world.ledger.assert_never(label);
+        assert_eq!(world.stored(label).await, None, "{label}: its claim is put back");
+    }
+}
+
+#[tokio::test]
+async fn what_a_stopped_batch_already_knows_is_still_answered() {
+    let world = World { after_failure: AfterFailure::Batch, ..World::new() };
+    assert_eq!(world.deliver(vec![ok("b")]).await, ["executed"]);
+    let outcomes = world.deliver(vec![failing("a").group("g"), ok("b").group("h")]).await;
+    assert_eq!(outcomes, ["failed", "replayed"]);
+}
+
+#[tokio::test]
+async fn what_was_delivered_most_often_starts_first() {
+    let mut world = World::new();
+    world.policy.concurrency = 1;
+    world.timeout = Some(10 * SECOND);
+    let slow = |label, priority| slow(label, 4 * SECOND).priority(priority);
+    let records = vec![slow("a", 1), slow("b", 3), slow("c", 2), slow("d", 3)];
+    let outcomes = world.deliver(records).await;
+    assert_eq!(outcomes, ["returned", "executed", "returned", "executed"]);
+}

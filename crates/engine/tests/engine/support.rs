@@ -1,0 +1,271 @@
+//! A small world: one store, one clock, and records that say what their handler does.
+
+use std::{future::Future, time::Duration};
+
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, Timestamp},
+    failure::Failure,
+    memory::MemoryStore,
+    outcome::{DivertReason, Outcome},
+    policy::Policy,
+    record::{Fingerprint, Record},
+    store::Store,
+};
+use lambda_idempotency_engine::{
+    batch::{AfterFailure, Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
+    call::{Call, RecordId},
+};
+use lambda_idempotency_keys::Key;
+use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
+
+pub(crate) const START: Timestamp = Timestamp::from_secs(1_000_000);
+
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) clock: ManualClock,
+    pub(crate) store: FaultyStore<MemoryStore>,
+    pub(crate) ledger: std::sync::Arc<Ledger>,
+    pub(crate) policy: Policy,
+    pub(crate) after_failure: AfterFailure,
+    /// `None` where the deadline is not known.
+    pub(crate) timeout: Option<Duration>,
+    /// What the process has learned of its handlers.
+    pub(crate) pace: std::sync::Arc<Pace>,
+}
+
+type Handler = Box<dyn FnOnce(World, Call) -> BoxFuture<'static, Result<(), Failure>> + Send>;
+
+type Sink = Box<dyn FnOnce(World, DivertReason) -> BoxFuture<'static, Result<(), Failure>> + Send>;
+
+/// One record of a batch.
+pub(crate) struct Rec {
+    label: &'static str,
+    key: Key,
+    payload: &'static str,
+    fingerprint: Option<Fingerprint>,
+    group: Option<&'static str>,
+    priority: u32,
+    /// The handler does no work, and says so.
+    declines: bool,
+    handler: Handler,
+    sink: Option<Sink>,
+    has_key: bool,
+}
+
+/// A record whose handler succeeds at once.
+pub(crate) fn ok(label: &'static str) -> Rec {
+    rec(label, |_, _| async { Ok(()) })
+}
+
+/// A record whose handler does what `handler` says.
+pub(crate) fn rec<Fut>(
+    label: &'static str,
+    handler: impl FnOnce(World, Call) -> Fut + Send + 'static,
+) -> Rec
+where
+    Fut: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    Rec {
+        label,
+        key: key(label),
+        payload: label,
+        fingerprint: None,
+        group: None,
+        priority: 0,
+        declines: false,
+        sink: None,
+        has_key: true,
+        handler: Box::new(move |world, call| {
+            Box::pin(async move {
+                let attempt = format!("{} {}", call.failures(), call.vanished());
+                let effect = label;
+                let result = handler(world.clone(), call).await;
+                if result.is_ok() {
+                    world.ledger.record(effect, attempt);
+                }
+                result
+            })
+        }),
+    }
+}
+
+/// A record whose handler fails.
+pub(crate) fn failing(label: &'static str) -> Rec {
+    rec(label, |_, _| async { Err(Failure::retry("no luck")) })
+}
+
+/// A record whose handler turns it away before it does anything.
+pub(crate) fn declining(label: &'static str) -> Rec {
+    let handler: Handler = Box::new(|_, _| Box::pin(async { Ok(()) }));
+    Rec { declines: true, handler, ..ok(label) }
+}
+
+/// A record whose handler takes this long.
+pub(crate) fn slow(label: &'static str, takes: Duration) -> Rec {
+    rec(label, move |world, _| async move {
+        world.clock.sleep(takes).await;
+        Ok(())
+    })
+}
+
+impl Rec {
+    pub(crate) fn payload(mut self, payload: &'static str) -> Self {
+        self.payload = payload;
+        self
+    }
+
+    pub(crate) fn fingerprint(mut self, hash: &str) -> Self {
+        self.fingerprint = Some(Fingerprint::new(hash));
+        self
+    }
+
+    pub(crate) fn group(mut self, group: &'static str) -> Self {
+        self.group = Some(group);
+        self
+    }
+
+    /// It is put aside by noting `aside: label: reason` in the ledger.
+    pub(crate) fn aside(self) -> Self {
+        let label = self.label;
+        self.sink(move |world, reason| async move {
+            world.ledger.record(format!("aside: {label}"), reason);
+            Ok(())
+        })
+    }
+
+    /// It is put aside by `sink`.
+    pub(crate) fn sink<Fut>(
+        mut self,
+        sink: impl FnOnce(World, DivertReason) -> Fut + Send + 'static,
+    ) -> Self
+    where
+        Fut: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        self.sink = Some(Box::new(move |world, reason| Box::pin(sink(world, reason))));
+        self
+    }
+
+    /// It has no key and runs without protection.
+    pub(crate) fn unprotected(mut self) -> Self {
+        self.has_key = false;
+        self
+    }
+
+    pub(crate) fn priority(mut self, priority: u32) -> Self {
+        self.priority = priority;
+        self
+    }
+}
+
+/// What is stored of putting a record aside, whose payload is its label and whose failure was claimed at
+/// the start.
+pub(crate) fn aside(label: &str) -> String {
+    aside_of(label, label, Some(START.as_millis()))
+}
+
+fn aside_of(label: &str, payload: &str, fence: Option<u64>) -> String {
+    format!("aside/{label}/{payload}/{fence:?}")
+}
+
+pub(crate) fn key(label: &str) -> Key {
+    Key::from_text(format!("op#{label}"))
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            clock: ManualClock::new(START),
+            store: FaultyStore::new(MemoryStore::new()),
+            ledger: std::sync::Arc::new(Ledger::new()),
+            policy: Policy::default(),
+            after_failure: AfterFailure::Group,
+            timeout: Some(Duration::from_secs(30)),
+            pace: std::sync::Arc::default(),
+        }
+    }
+
+    /// The same, but every call of the store yields once, as one over a network does.
+    pub(crate) fn yielding() -> Self {
+        Self { store: FaultyStore::new(MemoryStore::new()).yielding(), ..Self::new() }
+    }
+
+    /// One invocation, without moving the clock by itself.
+    pub(crate) async fn invoke(&self, records: Vec<Rec>) -> Vec<Outcome> {
+        self.invoke_on(self.store.clone(), records).await
+    }
+
+    /// The same, with another store.
+    pub(crate) async fn invoke_on(&self, store: impl Store, records: Vec<Rec>) -> Vec<Outcome> {
+        self.invoke_by(&Engine::new(store).with_clock(self.clock.clone()), records).await
+    }
+
+    /// An engine, as the invocations of one process share it.
+    pub(crate) fn engine(&self) -> Engine {
+        Engine::new(self.store.clone()).with_clock(self.clock.clone())
+    }
+
+    /// One invocation of the process that has this engine.
+    pub(crate) async fn invoke_by(&self, engine: &Engine, records: Vec<Rec>) -> Vec<Outcome> {
+        let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
+        let deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
+        let policy = &self.policy;
+        let (operation, after_failure) = ("op", self.after_failure);
+        engine
+            .run(Batch { operation, deliveries, after_failure, policy, deadline, pace: &self.pace })
+            .await
+    }
+
+    /// One invocation in simulated time; the labels of the outcomes.
+    pub(crate) async fn deliver(&self, records: Vec<Rec>) -> Vec<&'static str> {
+        labels(&self.clock.drive(self.invoke(records)).await)
+    }
+
+    fn delivery<'d>(&self, record: Rec) -> Delivery<'d> {
+        let world = self.clone();
+        let (handler, label, payload) = (record.handler, record.label, record.payload);
+        let returned = match record.declines {
+            true => Returned::Declined,
+            false => Returned::Value("true".into()),
+        };
+        let job: Job<'d> = Box::new(move |call| {
+            let running = handler(world, call);
+            Box::pin(async move { running.await.map(|()| returned) })
+        });
+        let aside = self.clone();
+        let divert = record.sink.map(|sink| -> Divert<'d> {
+            Box::new(move |reason, fence| {
+                let job: Job<'d> = Box::new(move |_| {
+                    let putting = sink(aside, reason.clone());
+                    Box::pin(async move { putting.await.map(|()| Returned::Diverted(reason)) })
+                });
+                Aside { key: key(&aside_of(label, payload, fence)), job }
+            })
+        });
+        let work = match record.has_key {
+            false => Work::Unprotected { identity: key(record.label), job },
+            true => Work::Keyed { key: record.key, fingerprint: record.fingerprint, payload, job },
+        };
+        Delivery {
+            record: RecordId::new("test", record.label),
+            group: record.group.map(Into::into),
+            priority: record.priority,
+            work,
+            divert,
+        }
+    }
+
+    /// How many requests were made of the store.
+    pub(crate) fn requests(&self) -> usize {
+        self.store.write_calls() + self.store.read_calls()
+    }
+
+    /// What the store holds for a label.
+    pub(crate) async fn stored(&self, label: &str) -> Option<Record> {
+        let found = self.store.inner().read(&[key(label)], START).await;
+        found.into_iter().next().unwrap().unwrap()
+    }
+}
+
+pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<&'static str> {
+    outcomes.iter().map(Outcome::label).collect()
+}

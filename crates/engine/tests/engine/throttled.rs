@@ -1,0 +1,54 @@
+//! A store one of whose partitions is throttled.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, Timestamp},
+    record::Record,
+    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_keys::Key;
+
+use crate::support::World;
+
+/// How long after its deadline a call is back: timers are late, and processors busy.
+const LATE: Duration = Duration::from_millis(50);
+
+/// Applies all writes but those that are `hot`, which it tries until the deadline of the call.
+pub(crate) struct Throttled {
+    pub(crate) world: World,
+    pub(crate) hot: fn(&Write) -> bool,
+}
+
+impl Store for Throttled {
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let mut verdicts = Vec::new();
+            for write in writes {
+                verdicts.extend(if (self.hot)(write) {
+                    let error = StoreError::new(StoreErrorKind::Throttled, "still");
+                    vec![Verdict::Unknown(error)]
+                } else {
+                    self.world.store.write(std::slice::from_ref(write), deadline).await
+                });
+            }
+            if writes.iter().any(self.hot) {
+                let clock = &self.world.clock;
+                clock.sleep(deadline.plus(LATE).since(clock.now())).await;
+            }
+            verdicts
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        self.world.store.read(keys, deadline)
+    }
+}

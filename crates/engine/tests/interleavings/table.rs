@@ -1,0 +1,115 @@
+//! One key in a store, and those who want it.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use lambda_idempotency_core::{
+    admission::{Admission, Claim, Held, Settled, Settlement, admit},
+    clock::Timestamp,
+    memory::MemoryStore,
+    record::{Owner, Record},
+    store::{Guard, Store, Verdict, Write},
+};
+use lambda_idempotency_keys::Key;
+
+/// The lease that [`claim`] asks for, and the retention.
+pub(crate) const LEASE: u64 = 30;
+pub(crate) const RETENTION: u64 = 100;
+
+pub(crate) fn at(secs: u64) -> Timestamp {
+    Timestamp::from_secs(1000 + secs)
+}
+
+pub(crate) fn claim(owner: u128, now: u64) -> Claim {
+    Claim {
+        owner: Owner::from_bits(owner),
+        lease_until: at(now + LEASE),
+        retention: Duration::from_secs(RETENTION),
+        skew: Duration::from_secs(1),
+        fingerprint: None,
+        application: None,
+    }
+}
+
+pub(crate) fn complete() -> Settlement {
+    Settlement::Complete { outcome: Some("1".into()) }
+}
+
+pub(crate) fn release() -> Settlement {
+    Settlement::Release { error: "Declined".into() }
+}
+
+/// One key in a store.
+#[derive(Default)]
+pub(crate) struct Table(pub(crate) MemoryStore);
+
+impl Table {
+    pub(crate) fn read(&self) -> Option<Record> {
+        let keys = [Key::from_text("k")];
+        self.0.read(&keys, at(0)).now_or_never().unwrap().remove(0).unwrap()
+    }
+
+    /// Sends a write that must be applied.
+    pub(crate) fn lands(&self, write: &Write) {
+        assert!(matches!(self.send(write), Verdict::Written), "{:?} stands", self.read());
+    }
+
+    /// Sends a write that must not be; returns what it found.
+    pub(crate) fn misses(&self, write: &Write) -> Option<Record> {
+        match self.send(write) {
+            Verdict::Found(found) => found,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn send(&self, write: &Write) -> Verdict {
+        let writes = std::slice::from_ref(write);
+        self.0.write(writes, at(0)).now_or_never().unwrap().remove(0)
+    }
+
+    /// Claims, with as many writes as it takes.
+    pub(crate) fn claim(&self, claim: &Claim, now: u64) -> Admission {
+        let mut found = None;
+        loop {
+            match admit(claim, found.as_ref(), at(now)) {
+                Admission::Try { guard, held } => match self.send(&write(guard, &held)) {
+                    Verdict::Found(there) => found = there,
+                    _ => return Admission::Won(held),
+                },
+                answer => return answer,
+            }
+        }
+    }
+
+    pub(crate) fn hold(&self, owner: u128, now: u64) -> Held {
+        match self.claim(&claim(owner, now), now) {
+            Admission::Won(held) => held,
+            other => panic!("not free: {other:?}"),
+        }
+    }
+
+    /// Settles with one write.
+    pub(crate) fn settle(&self, held: &Held, settlement: &Settlement, now: u64) -> Settled {
+        match self.send(&settling(held, settlement, now)) {
+            Verdict::Found(found) => held.settled(settlement, found.as_ref(), at(now)),
+            _ => Settled::Done,
+        }
+    }
+}
+
+pub(crate) fn write(guard: Guard, held: &Held) -> Write {
+    Write { key: Key::from_text("k"), guard, record: Some(held.record.clone()) }
+}
+
+pub(crate) fn settling(held: &Held, settlement: &Settlement, now: u64) -> Write {
+    let (guard, record) = held.write(settlement, at(now));
+    Write { key: Key::from_text("k"), guard, record }
+}
+
+/// The write by which `claim` takes over what is stored now.
+pub(crate) fn takeover(table: &Table, claim: &Claim, now: u64) -> Write {
+    match admit(claim, table.read().as_ref(), at(now)) {
+        Admission::Try { guard, held } => write(guard, &held),
+        other => panic!("nothing to take over: {other:?}"),
+    }
+}

@@ -1,0 +1,110 @@
+//! Writes on their way, packed.
+
+use lambda_idempotency_core::{
+    admission::Settlement,
+    record::Record,
+    store::{Guard, Seen, Write},
+};
+use lambda_idempotency_keys::Key;
+
+use std::sync::LazyLock;
+
+use crate::packed::{Cell, TEXT, Token, at, owner_of, pack_token};
+
+static KEY: LazyLock<Key> = LazyLock::new(|| Key::from_text("k"));
+
+/// A [`Guard`], packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Condition {
+    Absent,
+    Mine(Token),
+    /// The five fields of a [`Seen`]; the others are blank.
+    Seen(Cell),
+}
+
+impl Condition {
+    fn pack(guard: &Guard) -> Self {
+        match guard {
+            Guard::Absent => Self::Absent,
+            Guard::Mine(owner) => Self::Mine(pack_token(Some(*owner))),
+            Guard::Seen(seen) => {
+                let mut record = Record::new(seen.status, seen.expires_at);
+                record.owner = seen.owner;
+                record.last_owner = seen.last_owner;
+                record.lease_until = seen.lease_until;
+                assert_eq!(Seen::of(&record), *seen, "packing must lose nothing");
+                Self::Seen(Cell::pack(&record))
+            }
+        }
+    }
+
+    fn unpack(self) -> Guard {
+        match self {
+            Self::Absent => Guard::Absent,
+            Self::Mine(owner) => Guard::Mine(owner_of(owner).expect("a claim has a token")),
+            Self::Seen(cell) => Guard::Seen(Seen::of(&cell.unpack())),
+        }
+    }
+}
+
+/// What a write is for. The store does not see this; the checks at each landing do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Intent {
+    Claim,
+    Complete,
+    Remember,
+    Release,
+    PutBack,
+    /// Until the tick named.
+    Renew(u8),
+}
+
+impl Intent {
+    /// The settlement that it stands for.
+    pub(crate) fn settlement(self) -> Settlement {
+        match self {
+            Self::Complete => Settlement::Complete { outcome: Some(TEXT.clone().into()) },
+            Self::Remember => Settlement::Remember { outcome: None, error: TEXT.clone() },
+            Self::Release => Settlement::Release { error: TEXT.clone() },
+            Self::PutBack => Settlement::PutBack,
+            Self::Renew(until) => Settlement::Renew { lease_until: at(until) },
+            Self::Claim => unreachable!("a claim settles nothing"),
+        }
+    }
+}
+
+/// A write on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Request {
+    pub(crate) intent: Intent,
+    /// The claim on whose behalf it is made.
+    pub(crate) by: Token,
+    pub(crate) guard: Condition,
+    pub(crate) record: Option<Cell>,
+}
+
+impl Request {
+    /// Packs what the protocol asks to be written.
+    pub(crate) fn new(intent: Intent, by: Token, (guard, record): (Guard, Option<Record>)) -> Self {
+        let record = record.as_ref().map(Cell::pack);
+        Self { intent, by, guard: Condition::pack(&guard), record }
+    }
+
+    pub(crate) fn write(&self) -> Write {
+        Write {
+            key: KEY.clone(),
+            guard: self.guard.unpack(),
+            record: self.record.map(Cell::unpack),
+        }
+    }
+
+    pub(crate) fn rename(&mut self, name: &mut impl FnMut(Token) -> Token) {
+        self.by = name(self.by);
+        self.guard = match self.guard {
+            Condition::Absent => Condition::Absent,
+            Condition::Mine(owner) => Condition::Mine(name(owner)),
+            Condition::Seen(cell) => Condition::Seen(cell.rename(name)),
+        };
+        self.record = self.record.map(|cell| cell.rename(name));
+    }
+}

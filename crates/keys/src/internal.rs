@@ -1,0 +1,202 @@
+//! The parser and the evaluator, in the variants of other libraries.
+//!
+//! There is one evaluator, because what makes two numbers equal or a field missing must not be decided
+//! twice. `lambda-idempotency-powertools` makes its keys with it through this module.
+
+use std::{cell::Cell, fmt};
+
+pub use crate::jmespath::{Losses, Variant};
+use crate::{
+    DocumentError, ExpressionError, Functions, Selection, SelectionError,
+    document::MOST_BYTES,
+    jmespath::{
+        ast::Node,
+        evaluate::{self, Budget, Evaluation},
+        functions::Sorted,
+        numbers,
+        parser::parse,
+        read::read,
+        value::Value,
+        write::{Layout, TooLong, write},
+    },
+    missing,
+    parts::{Optional, check},
+    reach, signs,
+};
+
+/// A compiled JMESPath expression, evaluated as a variant does.
+#[derive(Clone)]
+pub struct VariantExpression {
+    text: String,
+    node: Node,
+    variant: Variant,
+}
+
+/// A JSON text as a variant reads it.
+#[derive(Clone)]
+pub struct VariantDocument(Value);
+
+/// What an expression selected, before it is known whether it can be a key.
+#[derive(Clone)]
+pub struct Selected {
+    value: Value,
+    variant: Variant,
+}
+
+impl VariantExpression {
+    /// Compiles a text, with the functions that the variant has.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its offset.
+    pub fn compile(variant: Variant, text: &str) -> Result<Self, ExpressionError> {
+        let error = |(offset, reason)| ExpressionError::at(text, offset, reason);
+        if variant == Variant::TypeScript && evaluate::is_inherited(text) {
+            let reason = "TypeScript fails for an expression of this name; put it as `@.name`";
+            return Err(error((0, reason.to_owned())));
+        }
+        signs::check_size(text).map_err(error)?;
+        let node = parse(variant, text, &Functions::standard()).map_err(error)?;
+        Ok(Self { text: text.to_owned(), node, variant })
+    }
+
+    /// The expression as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it selects the same from every record.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        reach::is_constant(&self.node)
+    }
+
+    /// As [`Expression::few_values`](crate::Expression::few_values).
+    #[must_use]
+    pub fn few_values(&self) -> Option<&'static str> {
+        reach::few_values(&self.node)
+    }
+
+    /// As [`Expression::selects`](crate::Expression::selects).
+    #[must_use]
+    pub fn selects(&self, member: &str) -> bool {
+        reach::selects(&self.node, member)
+    }
+
+    /// What it selects, and how distinct documents could look the same to it.
+    ///
+    /// # Errors
+    /// The variant fails here itself.
+    pub fn evaluate(
+        &self,
+        document: &VariantDocument,
+        losses: &Losses,
+    ) -> Result<Selected, SelectionError> {
+        let room = Cell::new(MOST_BYTES);
+        let sorted = Sorted::default();
+        let evaluation = Evaluation {
+            variant: self.variant,
+            losses,
+            sorted,
+            room,
+            budget: Budget::default(),
+            looks: None,
+            absences: None,
+        };
+        let mut value = evaluation.run(&self.node, &document.0)?;
+        if !evaluation.sorted.is_empty() {
+            // TypeScript first looks whether there is a key, and so meets the event sorted.
+            evaluation.room.set(MOST_BYTES);
+            evaluation.budget.renew();
+            value = evaluation.run(&self.node, &document.0)?;
+        }
+        Ok(Selected { value, variant: self.variant })
+    }
+
+    /// Whether everything that it lists is there.
+    ///
+    /// # Errors
+    /// What is missing or empty.
+    pub fn check(&self, selected: &Selected) -> Result<(), SelectionError> {
+        check(&self.node, &selected.value, &Optional::default())
+    }
+}
+
+impl fmt::Debug for VariantExpression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VariantExpression({:?})", self.text)
+    }
+}
+
+impl VariantDocument {
+    /// Reads a JSON text as the variant does.
+    ///
+    /// # Errors
+    /// The variant cannot read it, or it is out of proportion.
+    pub fn read(variant: Variant, json: &str) -> Result<Self, DocumentError> {
+        read(variant, json).map(Self)
+    }
+
+    /// The whole of it.
+    #[must_use]
+    pub fn whole(&self, variant: Variant) -> Selected {
+        Selected { value: self.0.clone(), variant }
+    }
+}
+
+/// Shows nothing of what it holds, which is not for logs.
+impl fmt::Debug for VariantDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VariantDocument").finish_non_exhaustive()
+    }
+}
+
+impl Selected {
+    /// Whether it is `null` or undefined.
+    #[must_use]
+    pub const fn is_nothing(&self) -> bool {
+        matches!(self.value, Value::Null | Value::Undefined)
+    }
+
+    /// Whether the variant takes it for a missing key.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        match self.variant {
+            Variant::Standard => self.is_nothing(),
+            Variant::Python => missing::is_missing_to_python(&self.value),
+            Variant::TypeScript => missing::is_missing_to_typescript(&self.value),
+        }
+    }
+
+    /// Whether it is there and not empty, as a whole.
+    ///
+    /// # Errors
+    /// It is missing or empty.
+    pub fn check(&self) -> Result<(), SelectionError> {
+        check(&Node::Current, &self.value, &Optional::default())
+    }
+
+    /// The text that the variant hashes.
+    ///
+    /// # Errors
+    /// It is out of proportion, or nothing.
+    pub fn text(&self, losses: &Losses) -> Result<String, SelectionError> {
+        let text = write(Layout::hashed(self.variant), &self.value, losses);
+        text.map_err(|TooLong| SelectionError::TooLong)?.ok_or(SelectionError::Missing)
+    }
+}
+
+impl Selection {
+    /// Of the text that a variant hashes.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_text(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+/// Without what JavaScript takes for white space at its ends.
+#[must_use]
+pub fn trim_as_javascript(text: &str) -> &str {
+    text.trim_matches(numbers::is_javascript_space)
+}

@@ -1,0 +1,122 @@
+//! An expression, parsed.
+
+use std::sync::Arc;
+
+use super::value::{Text, Value};
+use crate::functions::Own;
+
+#[derive(Clone)]
+pub(crate) enum Node {
+    /// `@`.
+    Current,
+    Field {
+        name: Text,
+        offset: usize,
+    },
+    Literal(Value),
+    Index(i64),
+    Slice {
+        start: Option<i64>,
+        stop: Option<i64>,
+        step: Option<i64>,
+        offset: usize,
+    },
+    /// `a[0]`, as the libraries have it: each of what the one before selected. Other brackets join it,
+    /// and a slice among them projects nothing.
+    Indexed(Vec<Self>),
+    /// `a.b` and `a | b`.
+    Then(Box<Self>, Box<Self>),
+    /// `a[*].b`, `a[].b`, `a[1:].b`: the second, of each of the list that the first selects.
+    Each(Box<Self>, Box<Self>),
+    /// `a.*.b`: the same, of the values of an object.
+    Values {
+        object: Box<Self>,
+        each: Box<Self>,
+        offset: usize,
+    },
+    Filter {
+        list: Box<Self>,
+        keep: Box<Self>,
+        each: Box<Self>,
+    },
+    Flatten {
+        list: Box<Self>,
+        offset: usize,
+    },
+    List(Vec<Self>),
+    Hash(Vec<(Text, Self)>),
+    Or(Box<Self>, Box<Self>),
+    And(Box<Self>, Box<Self>),
+    Not(Box<Self>),
+    Compare {
+        by: Comparator,
+        left: Box<Self>,
+        right: Box<Self>,
+        offset: usize,
+    },
+    Call {
+        name: &'static str,
+        arguments: Vec<Self>,
+        offset: usize,
+    },
+    /// A call of one of the user's functions.
+    Own {
+        name: Arc<str>,
+        function: Own,
+        arguments: Vec<Self>,
+        offset: usize,
+    },
+    /// `&a`.
+    Reference(Box<Self>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comparator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Node {
+    /// Whether it looks at the data at all: `'orderId'` is a text, and the same for every record.
+    pub(crate) fn reads_data(&self) -> bool {
+        let mut open = vec![self];
+        while let Some(node) = open.pop() {
+            if matches!(
+                node,
+                Self::Current | Self::Field { .. } | Self::Index(_) | Self::Slice { .. }
+            ) {
+                return true;
+            }
+            open.extend(node.children());
+        }
+        false
+    }
+
+    /// The expressions that it is made of.
+    pub(crate) fn children(&self) -> Vec<&Self> {
+        match self {
+            Self::Current
+            | Self::Field { .. }
+            | Self::Literal(_)
+            | Self::Index(_)
+            | Self::Slice { .. } => vec![],
+            Self::Flatten { list: one, .. } | Self::Not(one) | Self::Reference(one) => vec![one],
+            Self::Then(one, other)
+            | Self::Each(one, other)
+            | Self::Values { object: one, each: other, .. }
+            | Self::Or(one, other)
+            | Self::And(one, other)
+            | Self::Compare { left: one, right: other, .. } => vec![one, other],
+            Self::Filter { list, keep, each } => vec![list, keep, each],
+            Self::Indexed(nodes)
+            | Self::List(nodes)
+            | Self::Call { arguments: nodes, .. }
+            | Self::Own { arguments: nodes, .. } => nodes.iter().collect(),
+            Self::Hash(members) => members.iter().map(|(_, node)| node).collect(),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `powertools_base64` and `powertools_base64_gzip`, as the libraries decode.
+
+use std::io::Read as _;
+
+use base64::{
+    Engine as _,
+    alphabet::STANDARD,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use flate2::bufread::GzDecoder;
+
+use super::{
+    Loss, Losses, Variant,
+    value::{Text, Value},
+};
+
+/// Both libraries take no offence at bits beyond the last byte.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Why something is not decompressed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NotUnpacked {
+    /// The variant cannot, either; after so many bytes.
+    Unreadable(usize),
+    /// There is more than there is room for.
+    TooLarge,
+}
+
+pub(crate) fn base64(variant: Variant, text: &Text) -> Option<Vec<u8>> {
+    let text = text.to_str()?;
+    let digits = match variant {
+        Variant::Python => python_digits(text)?,
+        Variant::Standard | Variant::TypeScript => {
+            let digits = text.trim_end_matches('=');
+            // In groups of four, padding included, of which there are at most two.
+            if text.encode_utf16().count() % 4 != 0 || text.len() - digits.len() > 2 {
+                return None;
+            }
+            digits.to_owned()
+        }
+    };
+    LENIENT.decode(digits).ok()
+}
+
+/// Python passes over what is no digit, stops at the padding of a group, and wants all groups whole.
+fn python_digits(text: &str) -> Option<String> {
+    let mut digits = String::with_capacity(text.len());
+    let mut pads = 0;
+    for c in text.chars() {
+        match c {
+            _ if !c.is_ascii() => return None,
+            '=' if digits.len() % 4 >= 2 => {
+                pads += 1;
+                if digits.len() % 4 + pads >= 4 {
+                    return Some(digits);
+                }
+            }
+            'A'..='Z' | 'a'..='z' | '0'..='9' | '+' | '/' => {
+                pads = 0;
+                digits.push(c);
+            }
+            _ => {}
+        }
+    }
+    digits.len().is_multiple_of(4).then_some(digits)
+}
+
+/// Member after member, and no more than `room`: a few bytes can stand for gigabytes. Python passes
+/// over zeros behind one, and takes nothing for nothing; Node stops at a zero.
+pub(crate) fn gunzip(
+    variant: Variant,
+    mut bytes: &[u8],
+    room: usize,
+) -> Result<Vec<u8>, NotUnpacked> {
+    let mut plain = Vec::new();
+    let is_python = variant == Variant::Python;
+    while !(bytes.is_empty() && is_python) {
+        let mut member = GzDecoder::new(bytes);
+        let left = u64::try_from(room - plain.len()).unwrap_or(u64::MAX);
+        let read = member.by_ref().take(left.saturating_add(1)).read_to_end(&mut plain);
+        if plain.len() > room {
+            return Err(NotUnpacked::TooLarge);
+        }
+        read.map_err(|_| NotUnpacked::Unreadable(plain.len()))?;
+        bytes = member.into_inner();
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        if is_python {
+            bytes = bytes.get(zeros..).unwrap_or_default();
+        } else if zeros > 0 || bytes.is_empty() {
+            break;
+        }
+    }
+    Ok(plain)
+}
+
+/// Python refuses what is no UTF-8; TypeScript replaces it, and in `powertools_base64` also passes
+/// over a byte order mark.
+pub(crate) fn utf8(
+    variant: Variant,
+    bytes: &[u8],
+    skip_mark: bool,
+    losses: &Losses,
+) -> Option<Value> {
+    if variant == Variant::Python {
+        return std::str::from_utf8(bytes).ok().map(Value::text);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if matches!(text, std::borrow::Cow::Owned(_)) {
+        losses.note(Loss::Text);
+    }
+    let text = if skip_mark { text.strip_prefix('\u{FEFF}').unwrap_or(&text) } else { &text };
+    Some(Value::text(text))
+}

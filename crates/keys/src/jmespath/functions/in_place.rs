@@ -1,0 +1,72 @@
+//! `sort` and `reverse`, with which TypeScript changes the list itself, for all who see it.
+
+use std::{cell::RefCell, cmp::Ordering, collections::HashMap, sync::Arc};
+
+use super::{Answer, Call};
+use crate::jmespath::{coercion, value::Value};
+
+type List = Arc<[Value]>;
+
+/// The lists that an evaluation has sorted, by where they are, and what they are since.
+#[derive(Default)]
+pub(crate) struct Sorted(RefCell<HashMap<usize, (List, List)>>);
+
+fn place(list: &List) -> usize {
+    list.as_ptr().addr()
+}
+
+impl Sorted {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    /// The value as it is by now.
+    pub(crate) fn now(&self, value: Value) -> Value {
+        if self.is_empty() {
+            return value;
+        }
+        value.replacing(&|list| self.0.borrow().get(&place(list)).map(|(_, now)| Arc::clone(now)))
+    }
+
+    /// Keeps the old list, so that no other comes to its place.
+    fn note(&self, old: &List, now: &List) {
+        self.0.borrow_mut().insert(place(old), (Arc::clone(old), Arc::clone(now)));
+    }
+}
+
+impl Call<'_> {
+    /// `sort` of what JavaScript takes for numbers. Of texts, it asks the locale.
+    pub(super) fn sort_in_place(&self, items: &List) -> Answer {
+        if items.len() > 1 && items.iter().any(|item| matches!(item, Value::String(_))) {
+            return Err(self.differs("TypeScript sorts text as the locale has it"));
+        }
+        // It puts what is undefined last, and asks nobody.
+        let (last, defined): (Vec<&Value>, Vec<&Value>) =
+            items.iter().partition(|item| matches!(item, Value::Undefined));
+        let mut keyed = Vec::with_capacity(items.len());
+        for item in defined {
+            match coercion::number(item) {
+                Some(number) if items.len() < 2 || !number.is_nan() => keyed.push((number, item)),
+                _ if items.len() < 2 => keyed.push((0.0, item)),
+                _ => return Err(self.differs("TypeScript sorts what is no number")),
+            }
+        }
+        if last.is_empty() && keyed.is_sorted_by(|a, b| items.len() < 2 || a.0 <= b.0) {
+            return Ok(Value::Array(Arc::clone(items)));
+        }
+        keyed.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
+        let sorted = keyed.into_iter().map(|(_, item)| item).chain(last);
+        let sorted: List = sorted.cloned().collect();
+        self.evaluation.sorted.note(items, &sorted);
+        Ok(Value::Array(sorted))
+    }
+
+    /// An expression is evaluated more than once, and each time turns the list around again. So the
+    /// result is certain only for a list that nobody else can see.
+    pub(super) fn reverse_in_place(&self, items: &List) -> Answer {
+        if Arc::strong_count(items) > 1 {
+            return Err(self.differs("TypeScript reverses the list itself, for all who see it"));
+        }
+        Ok(Value::array(items.iter().rev().cloned().collect()))
+    }
+}

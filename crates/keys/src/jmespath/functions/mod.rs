@@ -1,0 +1,328 @@
+//! The functions that expressions may call, and where the variants differ.
+
+mod in_place;
+mod order;
+mod text;
+
+use std::sync::Arc;
+
+pub(crate) use in_place::Sorted;
+
+use super::signatures::{self, Arity};
+use super::{
+    Loss, Variant,
+    ast::Node,
+    coercion,
+    evaluate::{Argument, Evaluation},
+    numbers,
+    value::{Members, Number, Text, Value},
+    write::{Layout, TooLong, write},
+};
+use crate::SelectionError;
+
+/// Why a call has no value.
+pub(crate) enum Why {
+    /// What went wrong: types and counts, never values.
+    Reason(String),
+    /// What has no place in the expression, or has one of its own.
+    Error(SelectionError),
+}
+type Answer = Result<Value, Why>;
+
+impl From<String> for Why {
+    fn from(reason: String) -> Self {
+        Self::Reason(reason)
+    }
+}
+
+impl Why {
+    /// The error of a call at this offset.
+    pub(crate) fn at(self, offset: usize) -> SelectionError {
+        match self {
+            Self::Reason(reason) => SelectionError::Evaluation { reason, offset },
+            Self::Error(error) => error,
+        }
+    }
+}
+
+/// The function that the variant calls by this name. TypeScript looks for a method, so that
+/// `powertoolsJson` and `Powertools_json` are names of it too.
+pub(crate) fn named(variant: Variant, name: &str) -> Option<(&'static str, Arity)> {
+    let is_it = |own: &str| match variant {
+        Variant::Standard | Variant::Python => own == name,
+        Variant::TypeScript => method(own) == method(name),
+    };
+    let ours = signatures::OURS.into_iter().filter(|_| variant == Variant::Standard);
+    signatures::SHARED.into_iter().chain(ours).find(|(own, _)| is_it(own))
+}
+
+/// A letter behind `_`, and the first, in upper case.
+fn method(name: &str) -> String {
+    let mut method = String::with_capacity(name.len());
+    let mut characters = name.chars().peekable();
+    while let Some(c) = characters.next() {
+        match characters.peek() {
+            Some(next) if c == '_' && next.is_ascii_lowercase() => {
+                method.push(next.to_ascii_uppercase());
+                characters.next();
+            }
+            _ if method.is_empty() => method.push(c.to_ascii_uppercase()),
+            _ => method.push(c),
+        }
+    }
+    method
+}
+
+pub(crate) fn call(
+    evaluation: &Evaluation<'_>,
+    name: &'static str,
+    offset: usize,
+    arguments: Vec<Argument<'_>>,
+) -> Answer {
+    let call = Call { evaluation, variant: evaluation.variant, name, offset };
+    let mut arguments = arguments.into_iter();
+    match (name, arguments.next(), arguments.next()) {
+        ("map", Some(expression), Some(Argument::Value(items))) => call.map(&expression, &items),
+        (
+            "max_by" | "min_by" | "sort_by",
+            Some(Argument::Value(items)),
+            Some(Argument::Expression(node)),
+        ) => call.by(&items, node),
+        ("merge" | "not_null", first, second) => {
+            let all = [first, second].into_iter().flatten().chain(arguments);
+            let values: Result<Vec<Value>, Why> = all.map(|one| call.value(one)).collect();
+            if name == "merge" { call.merge(&values?) } else { Ok(call.not_null(values?)) }
+        }
+        (_, Some(first), None) => call.unary(call.value(first)?),
+        (_, Some(first), Some(second)) => call.binary(&call.value(first)?, &call.value(second)?),
+        (_, None, _) => Err(format!("{name}() has no arguments").into()),
+    }
+}
+
+struct Call<'c> {
+    evaluation: &'c Evaluation<'c>,
+    variant: Variant,
+    name: &'static str,
+    offset: usize,
+}
+
+impl Call<'_> {
+    /// What `&expression` is for one item.
+    fn run(&self, node: &Node, item: &Value) -> Answer {
+        self.evaluation.run(node, item).map_err(Why::Error)
+    }
+
+    /// Counts the bytes of a text that is put together.
+    fn spend_text(&self, bytes: usize) -> Result<(), Why> {
+        self.evaluation.budget.spend_text(bytes).map_err(Why::Error)
+    }
+
+    /// The same, where that only decides the order.
+    fn decide(&self, node: &Node, item: &Value) -> Answer {
+        self.evaluation.decide(node, item).map_err(Why::Error)
+    }
+
+    fn value(&self, argument: Argument<'_>) -> Answer {
+        match argument {
+            Argument::Value(value) => Ok(value),
+            Argument::Expression(_) => {
+                Err(format!("{}() takes no `&expression` there", self.name).into())
+            }
+        }
+    }
+
+    fn type_error(&self, value: &Value) -> Why {
+        let (name, takes) = (self.name, signatures::takes(self.name));
+        format!("{name}() takes {takes}, and this is of type {}", type_name(value)).into()
+    }
+
+    fn differs(&self, what: &str) -> Why {
+        let exactly =
+            if self.variant == Variant::Standard { "" } else { ", which cannot be reproduced" };
+        format!("{}(): {what}{exactly}", self.name).into()
+    }
+
+    fn unary(&self, value: Value) -> Answer {
+        let losses = self.evaluation.losses;
+        match self.name {
+            "type" => return Ok(Value::text(type_name(&value))),
+            "length" => return self.length(&value),
+            "to_array" if matches!(value, Value::Array(_)) => return Ok(value),
+            "to_array" => return Ok(Value::array(vec![value])),
+            "keys" | "values" => return self.members(&value),
+            "json"
+            | "base64"
+            | "base64_gzip"
+            | "powertools_json"
+            | "powertools_base64"
+            | "powertools_base64_gzip" => {
+                let Value::String(text) = &value else { return Err(self.type_error(&value)) };
+                return match text.to_str() {
+                    Some(text) if self.variant == Variant::Standard => self.decode_strictly(text),
+                    _ => self.decode(text),
+                };
+            }
+            _ => self.evaluation.see(&value),
+        }
+        match (self.name, &value) {
+            ("abs" | "ceil" | "floor", Value::Number(number)) => {
+                numbers::round(self.variant, self.name, number).map_err(|what| self.differs(what))
+            }
+            ("avg" | "sum", Value::Array(items)) => {
+                let numbers = self.all_numbers(items)?;
+                let total = if self.name == "sum" { numbers::sum } else { numbers::average };
+                total(self.variant, &numbers, losses).map_err(|what| self.differs(what))
+            }
+            ("max" | "min" | "sort", Value::Array(items)) => self.ordered(items),
+            ("reverse", value) => self.reverse(value),
+            ("to_number", Value::Number(_)) => Ok(value),
+            ("to_number", Value::String(text)) => {
+                numbers::from_text(self.variant, text).map_err(|what| self.differs(what))
+            }
+            ("to_number", _) => Ok(Value::Null),
+            ("to_string", Value::String(_)) => Ok(value),
+            ("to_string", value) => {
+                let text = write(Layout::to_string(self.variant), value, losses)
+                    .map_err(|TooLong| format!("{}() gives too long a text", self.name))?;
+                if self.variant == Variant::Standard && losses.first().is_some() {
+                    return Err(Why::Error(SelectionError::InexactNumber));
+                }
+                self.spend_text(text.as_ref().map_or(0, String::len))?;
+                Ok(text.map_or(Value::Undefined, |text| Value::text(&text)))
+            }
+            (_, value) => Err(self.type_error(value)),
+        }
+    }
+
+    fn binary(&self, first: &Value, second: &Value) -> Answer {
+        self.evaluation.see(first);
+        self.evaluation.see(second);
+        match (self.name, first, second) {
+            ("starts_with", Value::String(text), Value::String(part)) => {
+                Ok(Value::Bool(self.symbols(text).starts_with(&self.symbols(part))))
+            }
+            ("ends_with", Value::String(text), Value::String(part)) => {
+                Ok(Value::Bool(self.symbols(text).ends_with(&self.symbols(part))))
+            }
+            ("join", Value::String(separator), Value::Array(items)) => self.join(separator, items),
+            ("contains", Value::String(text), part) => self.contains_text(text, part),
+            ("contains", Value::Array(items), part) => Ok(Value::Bool(self.has(items, part))),
+            (_, Value::Array(_) | Value::String(_), second) => Err(self.type_error(second)),
+            (_, first, _) => Err(self.type_error(first)),
+        }
+    }
+
+    fn length(&self, value: &Value) -> Answer {
+        let length = match value {
+            Value::String(text) => self.symbols(text).len(),
+            Value::Array(items) => items.len(),
+            Value::Object(members) => {
+                self.evaluation.losses.see_members(members);
+                members.len()
+            }
+            _ => return Err(self.type_error(value)),
+        };
+        Ok(numbers::count(self.variant, length))
+    }
+
+    fn members(&self, value: &Value) -> Answer {
+        let Value::Object(members) = value else { return Err(self.type_error(value)) };
+        self.evaluation.losses.see_members(members);
+        Ok(Value::array(if self.name == "values" {
+            members.iter().map(|(_, value)| value.clone()).collect()
+        } else {
+            members.iter().map(|(name, _)| Value::String(name.clone())).collect()
+        }))
+    }
+
+    fn all_numbers<'v>(&self, items: &'v [Value]) -> Result<Vec<&'v Number>, Why> {
+        let number = |item: &'v Value| match item {
+            Value::Number(number) => Ok(number),
+            other => Err(self.type_error(other)),
+        };
+        items.iter().map(number).collect()
+    }
+
+    fn map(&self, expression: &Argument<'_>, items: &Value) -> Answer {
+        let Value::Array(items) = items else { return Err(self.type_error(items)) };
+        let node = match (expression, self.variant) {
+            (Argument::Expression(node), _) => node,
+            // TypeScript does not look at it before it is called for the first of them.
+            (Argument::Value(_), Variant::TypeScript) if items.is_empty() => {
+                return Ok(Value::array(vec![]));
+            }
+            (Argument::Value(_), Variant::TypeScript) => return Ok(Value::Undefined),
+            (Argument::Value(value), _) => return Err(self.type_error(value)),
+        };
+        let mapped = items.iter().map(|item| Ok(self.or_null(self.run(node, item)?)));
+        mapped.collect::<Result<_, Why>>().map(Value::array)
+    }
+
+    /// `value || null` in JavaScript, which takes 0, "" and false for nothing.
+    fn or_null(&self, value: Value) -> Value {
+        if self.variant != Variant::TypeScript || coercion::is_truthy(&value) {
+            return value;
+        }
+        if !value.is_null() {
+            self.evaluation.losses.note(Loss::TakenForMissing);
+        }
+        Value::Null
+    }
+
+    /// Both look at the type of the first only.
+    fn merge(&self, values: &[Value]) -> Answer {
+        if let Some(first) = values.first().filter(|first| !matches!(first, Value::Object(_))) {
+            return Err(self.type_error(first));
+        }
+        let mut merged = Vec::new();
+        for value in values {
+            match (value, self.variant) {
+                (Value::Object(members), _) => {
+                    self.evaluation.losses.see_members(members);
+                    self.evaluation.budget.spend_items(members.len()).map_err(Why::Error)?;
+                    merged.extend(members.iter().cloned());
+                }
+                (other, Variant::Standard) => return Err(self.type_error(other)),
+                (Value::Array(items), _) if items.is_empty() => {}
+                (Value::String(text), _) if text.is_empty() => {}
+                (Value::Array(_) | Value::String(_), Variant::Python) => {
+                    return Err(self.differs("it takes pairs of names and values"));
+                }
+                (_, Variant::Python) => return Err(self.type_error(value)),
+                // `{...value}`
+                (Value::Array(items), _) => {
+                    let place = |(at, item): (usize, &Value)| (place(at), item.clone());
+                    merged.extend(items.iter().enumerate().map(place));
+                }
+                (Value::String(text), _) => {
+                    for (at, unit) in text.units().into_iter().enumerate() {
+                        merged.push((place(at), Value::String(Text::from_units(&[unit]))));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(Value::Object(Arc::new(Members::merged(self.variant, merged))))
+    }
+
+    fn not_null(&self, values: Vec<Value>) -> Value {
+        let found = values.into_iter().find(|value| !value.is_null());
+        self.or_null(found.unwrap_or(Value::Null))
+    }
+}
+
+fn place(at: usize) -> Text {
+    at.to_string().as_str().into()
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Undefined => "unknown",
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

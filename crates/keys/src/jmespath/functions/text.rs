@@ -1,0 +1,223 @@
+//! Functions on text, and some that take lists as well.
+
+use std::sync::Arc;
+
+use super::{Answer, Call, Why};
+use crate::{
+    decode as strict,
+    jmespath::{
+        Variant, coercion, compare,
+        decode::{self, NotUnpacked},
+        read::{is_beyond_us, read},
+        value::{Text, Value},
+    },
+};
+
+impl Call<'_> {
+    /// What the language counts: code points, or units of UTF-16.
+    pub(super) fn symbols(&self, text: &Text) -> Vec<u32> {
+        match self.variant {
+            Variant::Standard | Variant::Python => text.codes().collect(),
+            Variant::TypeScript => text.units().into_iter().map(u32::from).collect(),
+        }
+    }
+
+    pub(super) fn join(&self, separator: &Text, items: &[Value]) -> Answer {
+        let mut texts = Vec::with_capacity(items.len());
+        for item in items {
+            let Value::String(text) = item else { return Err(self.type_error(item)) };
+            texts.push(text);
+        }
+        let separators = separator.bytes().saturating_mul(items.len().saturating_sub(1));
+        let length = texts.iter().map(|text| text.bytes()).sum::<usize>();
+        let length = length.saturating_add(separators);
+        self.spend_text(length)?;
+        let plain: Option<Vec<&str>> = texts.iter().map(|text| text.to_str()).collect();
+        if let (Some(texts), Some(separator)) = (plain, separator.to_str()) {
+            return Ok(Value::text(&texts.join(separator)));
+        }
+        let mut joined = Vec::with_capacity(length);
+        for (at, text) in texts.into_iter().enumerate() {
+            if at > 0 {
+                joined.extend(separator.codes());
+            }
+            joined.extend(text.codes());
+        }
+        let joined = Text::from_codes(joined);
+        Ok(Value::String(match self.variant {
+            Variant::Standard | Variant::Python => joined,
+            Variant::TypeScript => Text::from_units(&joined.units()),
+        }))
+    }
+
+    /// `part in text`, or `text.includes(part)`, which makes a text of anything.
+    pub(super) fn contains_text(&self, text: &Text, part: &Value) -> Answer {
+        let part = match (part, self.variant) {
+            (Value::String(part), _) => part.clone(),
+            (part, Variant::TypeScript) => coercion::text(part),
+            (_, Variant::Standard) => return Ok(Value::Bool(false)),
+            (part, Variant::Python) => return Err(self.type_error(part)),
+        };
+        let (text, part) = (self.symbols(text), self.symbols(&part));
+        Ok(Value::Bool(is_within(&part, &text)))
+    }
+
+    /// JavaScript knows lists and objects by their identity, which is that of ours: it is copied
+    /// where the variant copies it.
+    pub(super) fn has(&self, items: &[Value], part: &Value) -> bool {
+        items.iter().any(|item| match (item, part, self.variant) {
+            (Value::Array(item), Value::Array(part), Variant::TypeScript) => {
+                Arc::ptr_eq(item, part)
+            }
+            (Value::Object(item), Value::Object(part), Variant::TypeScript) => {
+                Arc::ptr_eq(item, part)
+            }
+            (item, part, variant) => compare::same(variant, item, part),
+        })
+    }
+
+    pub(super) fn reverse(&self, value: &Value) -> Answer {
+        Ok(match (value, self.variant) {
+            (Value::String(text), Variant::Standard | Variant::Python) => {
+                let mut codes: Vec<u32> = text.codes().collect();
+                codes.reverse();
+                Value::String(Text::from_codes(codes))
+            }
+            (Value::String(text), Variant::TypeScript) => {
+                let units: Vec<u16> = text.units().into_iter().rev().collect();
+                Value::String(Text::from_units(&units))
+            }
+            (Value::Array(items), Variant::Standard | Variant::Python) => {
+                Value::array(items.iter().rev().cloned().collect())
+            }
+            (Value::Array(items), Variant::TypeScript) => return self.reverse_in_place(items),
+            (value, _) => return Err(self.type_error(value)),
+        })
+    }
+
+    /// What is not in the strict form is an error: a reader that passes over what it does not know
+    /// would take two distinct texts for one.
+    pub(super) fn decode_strictly(&self, text: &str) -> Answer {
+        let room = &self.evaluation.room;
+        let decoded = match self.name {
+            "base64" | "powertools_base64" => strict::base64(text),
+            "base64_gzip" | "powertools_base64_gzip" => strict::base64_gzip(text, room.get())
+                .inspect(|plain| {
+                    room.set(room.get().saturating_sub(plain.len()));
+                }),
+            _ => {
+                let read = match &self.evaluation.looks {
+                    Some(looks) => looks.read(text, self.offset),
+                    None => read(self.variant, text),
+                };
+                return read.map_err(|error| format!("{}(): {error}", self.name).into());
+            }
+        };
+        decoded
+            .map(|text| Value::text(&text))
+            .map_err(|why| format!("{}(): {why}", self.name).into())
+    }
+
+    /// What TypeScript cannot decode is `undefined` there, and an error in Python.
+    pub(super) fn decode(&self, text: &Text) -> Answer {
+        let losses = self.evaluation.losses;
+        if text.to_str().is_none() && self.name == "powertools_json" {
+            return Err(self.differs("it meets half a surrogate pair"));
+        }
+        let decoded = match self.name {
+            "powertools_json" => self.json(text)?,
+            "powertools_base64" => decode::base64(self.variant, text)
+                .and_then(|bytes| decode::utf8(self.variant, &bytes, true, losses)),
+            _ => match decode::base64(self.variant, text) {
+                Some(bytes) => self
+                    .gunzip(&bytes)?
+                    .and_then(|plain| decode::utf8(self.variant, &plain, false, losses)),
+                None => None,
+            },
+        };
+        match decoded {
+            Some(value) => Ok(value),
+            None if self.variant == Variant::TypeScript => Ok(Value::Undefined),
+            None => Err(format!("{}() cannot read the text", self.name).into()),
+        }
+    }
+
+    /// `None` is what the variant cannot read. What is beyond *our* bounds it may well read: that is
+    /// an error, since all that is `undefined` has one key.
+    fn json(&self, text: &Text) -> Result<Option<Value>, Why> {
+        match text.to_str().map(|json| read(self.variant, json)) {
+            Some(Ok(value)) => Ok(Some(value)),
+            Some(Err(error)) if is_beyond_us(&error) => {
+                Err(format!("{}(): {error}", self.name).into())
+            }
+            Some(Err(_)) | None => Ok(None),
+        }
+    }
+
+    fn gunzip(&self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Why> {
+        let room = &self.evaluation.room;
+        match decode::gunzip(self.variant, bytes, room.get()) {
+            Ok(plain) => {
+                room.set(room.get().saturating_sub(plain.len()));
+                Ok(Some(plain))
+            }
+            Err(NotUnpacked::Unreadable(inflated)) => {
+                room.set(room.get().saturating_sub(inflated));
+                Ok(None)
+            }
+            Err(NotUnpacked::TooLarge) => {
+                let bound = "the texts of a record hold more than 8 MiB when decompressed";
+                Err(format!("{}(): {bound}", self.name).into())
+            }
+        }
+    }
+}
+
+/// Whether `part` stands in `text`, in one pass over both (Knuth, Morris and Pratt).
+fn is_within(part: &[u32], text: &[u32]) -> bool {
+    /// How much of `part` ends with `symbol`, if `matched` of it ended before that.
+    fn step(part: &[u32], borders: &[usize], mut matched: usize, symbol: u32) -> usize {
+        while matched > 0 && part.get(matched) != Some(&symbol) {
+            matched = borders.get(matched - 1).copied().unwrap_or(0);
+        }
+        matched + usize::from(part.get(matched) == Some(&symbol))
+    }
+    // For each place: how much of the beginning of `part` ends there, but for all up to there.
+    let mut borders = Vec::with_capacity(part.len());
+    let mut matched = 0;
+    for (at, &symbol) in part.iter().enumerate() {
+        matched = if at == 0 { 0 } else { step(part, &borders, matched, symbol) };
+        borders.push(matched);
+    }
+    matched = 0;
+    part.is_empty()
+        || text.iter().any(|&symbol| {
+            matched = step(part, &borders, matched, symbol);
+            matched == part.len()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_within;
+
+    #[test]
+    fn a_part_is_found_wherever_it_stands() {
+        let codes = |text: &str| text.chars().map(u32::from).collect::<Vec<_>>();
+        // Every text and every part of two letters, which have all the borders that there can be.
+        let words: Vec<String> = (0..1 << 8)
+            .flat_map(|bits: u32| (0..=6).map(move |length| (bits, length)))
+            .filter(|(bits, length)| bits >> length == 0)
+            .map(|(bits, length)| {
+                (0..length).map(|at| if bits >> at & 1 == 0 { 'a' } else { 'b' }).collect()
+            })
+            .collect();
+        assert_eq!(words.len(), 127);
+        for text in &words {
+            for part in &words {
+                let found = is_within(&codes(part), &codes(text));
+                assert_eq!(found, text.contains(part.as_str()), "{part:?} in {text:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! JMESPath: one parser and one evaluator, in three [variants](Variant).
+//!
+//! ```text
+//! JSON text ─ read ─► Value ─┐
+//! expression ─ tokens, parser ─► Node ─ evaluate, functions ─► Value
+//! ```
+
+pub(super) mod ast;
+pub(super) mod coercion;
+mod compare;
+mod decimal;
+mod decode;
+mod digits;
+pub(super) mod evaluate;
+pub(super) mod functions;
+mod loss;
+pub(super) mod numbers;
+pub(super) mod parser;
+pub(super) mod read;
+pub(super) mod signatures;
+mod tokens;
+pub(super) mod value;
+pub(super) mod write;
+
+pub use loss::Loss;
+pub use loss::Losses;
+
+/// Where a mistake in an expression is, in bytes, and what it is.
+pub(super) type Mistake = (usize, String);
+
+/// Who evaluates expressions in this way. Where they differ, the code says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// As the specification has it (<https://jmespath.org/specification.html>), and numbers exactly.
+    Standard,
+    /// `jmespath.py`, which Powertools for Python uses.
+    Python,
+    /// `@aws-lambda-powertools/jmespath`.
+    TypeScript,
+}

@@ -1,0 +1,87 @@
+//! The functions that expressions may call, and how many arguments they take.
+
+/// How many arguments: at least, and at most.
+pub(crate) type Arity = (usize, usize);
+
+const ONE: Arity = (1, 1);
+const TWO: Arity = (2, 2);
+const SOME: Arity = (1, usize::MAX);
+
+/// Those of JMESPath (<https://jmespath.org/specification.html#built-in-functions>) and those that
+/// Powertools for AWS Lambda adds.
+pub(crate) const SHARED: [(&str, Arity); 29] = [
+    ("abs", ONE),
+    ("avg", ONE),
+    ("ceil", ONE),
+    ("contains", TWO),
+    ("ends_with", TWO),
+    ("floor", ONE),
+    ("join", TWO),
+    ("keys", ONE),
+    ("length", ONE),
+    ("map", TWO),
+    ("max", ONE),
+    ("max_by", TWO),
+    ("merge", SOME),
+    ("min", ONE),
+    ("min_by", TWO),
+    ("not_null", SOME),
+    ("powertools_base64", ONE),
+    ("powertools_base64_gzip", ONE),
+    ("powertools_json", ONE),
+    ("reverse", ONE),
+    ("sort", ONE),
+    ("sort_by", TWO),
+    ("starts_with", TWO),
+    ("sum", ONE),
+    ("to_array", ONE),
+    ("to_number", ONE),
+    ("to_string", ONE),
+    ("type", ONE),
+    ("values", ONE),
+];
+
+/// The shorter names that our own expressions have for Powertools'.
+pub(crate) const OURS: [(&str, Arity); 3] = [("json", ONE), ("base64", ONE), ("base64_gzip", ONE)];
+
+/// Whether it reads JSON, of which an expression may look at some members only.
+pub(crate) fn is_json(name: &str) -> bool {
+    matches!(name, "json" | "powertools_json")
+}
+
+/// What is wrong with so many arguments.
+pub(crate) fn check(name: &str, (least, most): Arity, given: usize) -> Result<(), String> {
+    if (least..=most).contains(&given) {
+        return Ok(());
+    }
+    let at_least = if least == most { "" } else { "at least " };
+    Err(format!("`{name}` takes {at_least}{least} argument(s), not {given}"))
+}
+
+/// Which argument of a function is an expression, and not its value.
+pub(crate) fn takes_reference(function: &str) -> Option<usize> {
+    match function {
+        "map" => Some(0),
+        "max_by" | "min_by" | "sort_by" => Some(1),
+        _ => None,
+    }
+}
+
+/// What a function takes, where it met something else.
+pub(crate) fn takes(function: &str) -> &'static str {
+    match function {
+        "abs" | "ceil" | "floor" => "a number",
+        "avg" | "sum" => "a list of numbers",
+        "contains" => "a list or a string, and what it may hold",
+        "starts_with" | "ends_with" => "two strings",
+        "join" => "a string and a list of strings",
+        "keys" | "values" => "an object",
+        "merge" => "objects",
+        "length" => "a string, a list or an object",
+        "map" => "an expression and a list",
+        "max" | "min" | "sort" => "a list of numbers alone, or of strings alone",
+        "max_by" | "min_by" | "sort_by" => "a list, and a number of each item or a string of each",
+        "reverse" => "a list or a string",
+        _ => "a string",
+    }
+}

@@ -1,0 +1,204 @@
+//! A value as the text that each variant hashes.
+
+use std::fmt::Write as _;
+
+use super::{
+    Loss, Losses, Variant, digits,
+    value::{Kind, Members, Number, Text, Value},
+};
+use crate::document::MOST_BYTES;
+
+/// How a value is laid out.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout {
+    variant: Variant,
+    separators: (&'static str, &'static str),
+    sorted: bool,
+}
+
+impl Layout {
+    /// What is hashed: `json.dumps(.., sort_keys=True)` or `JSON.stringify(deepSort(..))`.
+    pub(crate) const fn hashed(variant: Variant) -> Self {
+        let separators = match variant {
+            Variant::Python => (", ", ": "),
+            Variant::Standard | Variant::TypeScript => (",", ":"),
+        };
+        Self { variant, separators, sorted: true }
+    }
+
+    /// What the function `to_string` gives.
+    pub(crate) const fn to_string(variant: Variant) -> Self {
+        Self { variant, separators: (",", ":"), sorted: false }
+    }
+}
+
+/// Of a text, in bytes. What was read grows fivefold at most: `1e20` is 21 digits to JavaScript. But
+/// an expression can list one value many times over.
+const LONGEST: usize = 8 * MOST_BYTES;
+
+/// A text longer than any that is written.
+#[derive(Debug)]
+pub(crate) struct TooLong;
+
+/// The text; `None` where JavaScript has none.
+pub(crate) fn write(
+    layout: Layout,
+    value: &Value,
+    losses: &Losses,
+) -> Result<Option<String>, TooLong> {
+    if matches!(value, Value::Undefined) {
+        return Ok(None);
+    }
+    let mut out = String::with_capacity(64);
+    Writer { layout, losses }.value(value, &mut out);
+    if out.len() > LONGEST { Err(TooLong) } else { Ok(Some(out)) }
+}
+
+struct Writer<'l> {
+    layout: Layout,
+    losses: &'l Losses,
+}
+
+impl Writer<'_> {
+    fn value(&self, value: &Value, out: &mut String) {
+        if out.len() > LONGEST {
+            return;
+        }
+        match value {
+            Value::Undefined => {
+                self.losses.note(Loss::Undefined);
+                out.push_str("null");
+            }
+            Value::Null => out.push_str("null"),
+            Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Value::Number(number) => {
+                self.losses.see_number(number);
+                out.push_str(&number_text(self.layout.variant, number));
+            }
+            Value::String(text) => self.string(text, out),
+            Value::Array(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        out.push_str(self.layout.separators.0);
+                    }
+                    self.value(item, out);
+                }
+                out.push(']');
+            }
+            Value::Object(members) => self.object(members, out),
+        }
+    }
+
+    fn object(&self, members: &Members, out: &mut String) {
+        self.losses.see_members(members);
+        let mut entries: Vec<&(Text, Value)> = members.iter().collect();
+        if self.layout.sorted {
+            match self.layout.variant {
+                Variant::Python => entries.sort_by(|a, b| a.0.cmp(&b.0)),
+                Variant::TypeScript => return self.deep_sorted(entries, out),
+                Variant::Standard => {}
+            }
+        }
+        self.members(entries.into_iter(), out);
+    }
+
+    /// Puts the members into a new object, one by one, by their names in lower case: names that
+    /// differ in case only keep their order, and `__proto__` sets no member.
+    fn deep_sorted(&self, mut entries: Vec<&(Text, Value)>, out: &mut String) {
+        let given = entries.len();
+        entries.retain(|(name, _)| !name.is("__proto__"));
+        if entries.len() < given {
+            self.losses.note(Loss::Prototype);
+        }
+        entries.sort_by_cached_key(|(name, _)| lower_case(name));
+        let sorted = entries.into_iter().cloned().collect();
+        self.members(Members::new(self.layout.variant, sorted).iter(), out);
+    }
+
+    fn members<'v>(&self, entries: impl Iterator<Item = &'v (Text, Value)>, out: &mut String) {
+        out.push('{');
+        let mut first = true;
+        for (name, value) in entries {
+            if matches!(value, Value::Undefined) {
+                self.losses.note(Loss::Undefined);
+                continue;
+            }
+            if !std::mem::take(&mut first) {
+                out.push_str(self.layout.separators.0);
+            }
+            self.string(name, out);
+            out.push_str(self.layout.separators.1);
+            self.value(value, out);
+        }
+        out.push('}');
+    }
+
+    fn string(&self, text: &Text, out: &mut String) {
+        out.push('"');
+        for code in text.codes() {
+            let escape = match code {
+                0x22 => Some('"'),
+                0x5C => Some('\\'),
+                0x08 => Some('b'),
+                0x0C => Some('f'),
+                0x0A => Some('n'),
+                0x0D => Some('r'),
+                0x09 => Some('t'),
+                _ => None,
+            };
+            if let Some(escape) = escape {
+                out.extend(['\\', escape]);
+                continue;
+            }
+            let literal = match (self.layout.variant, char::from_u32(code)) {
+                (_, Some(c)) if c < ' ' => None,
+                (Variant::Python, Some(c)) if c > '~' => None,
+                (_, c) => c,
+            };
+            match literal {
+                Some(c) => out.push(c),
+                None => escape_units(code, out),
+            }
+        }
+        out.push('"');
+    }
+}
+
+/// `\uXXXX` for each unit of UTF-16.
+fn escape_units(code: u32, out: &mut String) {
+    for unit in Text::from_codes(vec![code]).units() {
+        // Writing to a string does not fail.
+        let _ = write!(out, "\\u{unit:04x}");
+    }
+}
+
+pub(crate) fn number_text(variant: Variant, number: &Number) -> String {
+    match (&number.kind, variant) {
+        (Kind::Integer(text), _) => text.to_string(),
+        // As `serde_json` writes doubles. What is not exact is refused before.
+        (Kind::Decimal(decimal), _) => {
+            let number = decimal.exact().and_then(serde_json::Number::from_f64);
+            number.map_or_else(String::new, |number| number.to_string())
+        }
+        (Kind::Double(double), Variant::Python) => digits::python(*double),
+        (Kind::Double(double), _) => digits::javascript(*double),
+    }
+}
+
+/// `toLowerCase`, which half surrogates pass through, as units of UTF-16, which JavaScript compares.
+fn lower_case(name: &Text) -> Vec<u16> {
+    let mut units = Vec::new();
+    let mut whole = String::new();
+    for code in name.codes() {
+        match char::from_u32(code) {
+            Some(c) => whole.push(c),
+            None => {
+                units.extend(std::mem::take(&mut whole).to_lowercase().encode_utf16());
+                units.extend(Text::from_codes(vec![code]).units());
+            }
+        }
+    }
+    units.extend(whole.to_lowercase().encode_utf16());
+    units
+}

@@ -1,0 +1,106 @@
+//! Keys for producers that have none.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use uuid::Builder;
+
+/// A key for something that has none: a UUID of version 7
+/// ([RFC 9562](https://www.rfc-editor.org/rfc/rfc9562#section-5.7)), such as
+/// `018bcfe5-6800-7cc3-98c4-dc0c0c07398f`. Its first 48 bits are the milliseconds of `now`, which tells whoever
+/// sees it when it was made; 74 bits are random, from the operating system. Keys of one millisecond
+/// are in no order.
+///
+/// **Store it before the first send**, together with what is sent and in the same transaction. A
+/// send whose answer was lost is made again by a program that may have been started anew: only if
+/// it finds the old key is the second message a duplicate. A key that is made at each send
+/// protects from nothing.
+///
+/// ```
+/// use lambda_idempotency_core::clock::SystemClock;
+/// use lambda_idempotency_keys::producer::{Recipe, new_key};
+/// # use std::collections::BTreeMap;
+/// # fn send(body: &str, deduplication_id: &str) -> Result<(), &'static str> { Err("no answer") }
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let mut outbox = BTreeMap::new();
+/// let refund = Recipe::new("refund", "requestId").producer()?;
+///
+/// // Once, when the refund is decided: the key goes into the database with it.
+/// let request = serde_json::json!({ "requestId": new_key(SystemTime::now())?, "amount": 5 });
+/// outbox.insert("refund-17", request.to_string());
+///
+/// // As often as it takes, after a crash too: what was stored is sent, as it was stored.
+/// let mut ids = Vec::new();
+/// for _ in 0..3 {
+///     let body = &outbox["refund-17"];
+///     let message = refund.message_of(body)?;
+///     if send(message.body(), &message.deduplication_id()).is_ok() {
+///         outbox.remove("refund-17");
+///         break;
+///     }
+///     ids.push(message.deduplication_id());
+/// }
+/// assert!(ids.iter().all(|id| id == &ids[0]));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// The operating system gave no randomness. Nothing was made; try again.
+pub fn new_key(now: SystemTime) -> Result<String, EntropyError> {
+    let mut random = [0; 10];
+    getrandom::fill(&mut random).map_err(EntropyError)?;
+    // Before 1970 counts as 1970: the random bits tell keys apart all the same.
+    let millis = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let millis = u64::try_from(millis).unwrap_or(u64::MAX);
+    let uuid = Builder::from_unix_timestamp_millis(millis, &random).into_uuid();
+    Ok(uuid.hyphenated().to_string())
+}
+
+/// The operating system gave no randomness for a key.
+#[derive(Debug, thiserror::Error)]
+#[error("no randomness from the operating system")]
+pub struct EntropyError(#[source] getrandom::Error);
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, time::Duration};
+
+    use uuid::{Uuid, Variant, Version};
+
+    use super::*;
+
+    fn at(millis: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn it_has_the_clocks_time_the_version_and_the_variant() {
+        // The instant of RFC 9562, appendix A.6.
+        let key = new_key(at(0x017F_22E2_79B0)).unwrap();
+        assert!(key.starts_with("017f22e2-79b0-7"), "{key}");
+        for millis in [0, 1_700_000_000_123, (1 << 48) - 1] {
+            let key = new_key(at(millis)).unwrap();
+            let uuid: Uuid = key.parse().unwrap();
+            assert_eq!(key, uuid.hyphenated().to_string());
+            assert_eq!(uuid.get_version(), Some(Version::SortRand));
+            assert_eq!(uuid.get_variant(), Variant::RFC4122);
+            assert_eq!(uuid.as_u128() >> 80, u128::from(millis));
+        }
+    }
+
+    #[test]
+    fn keys_of_one_instant_are_distinct_in_every_random_bit() {
+        let keys: Vec<u128> =
+            (0..1000).map(|_| new_key(at(7)).unwrap().parse::<Uuid>().unwrap().as_u128()).collect();
+        assert_eq!(keys.iter().collect::<HashSet<_>>().len(), keys.len());
+        let differ = keys.iter().fold(0, |bits, key| bits | (key ^ keys[0]));
+        // All but time, version and variant.
+        assert_eq!(differ, 0x0fff_3fff_ffff_ffff_ffff);
+    }
+
+    #[test]
+    fn later_keys_sort_later() {
+        let keys: Vec<String> = (1..300).map(|millis| new_key(at(millis)).unwrap()).collect();
+        assert!(keys.is_sorted());
+    }
+}

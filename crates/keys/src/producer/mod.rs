@@ -1,0 +1,225 @@
+//! The other end: the key of a payload before it is sent, computed by the code that the consumer
+//! computes it with.
+//!
+//! A consumer that knows an order by its id answers a second copy from the first one's record,
+//! whoever sent it. A producer can use the same key: to give a FIFO queue or topic a
+//! [deduplication id](Message::deduplication_id), to log which work a message asks for
+//! ([`Key::hash`]), to look its record up, or to find out that a payload has no key while there is
+//! still somebody to tell.
+//!
+//! ```
+//! use lambda_idempotency_keys::producer::Recipe;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let place = Recipe::new("place-order", "[tenant, order.id]").producer()?;
+//! let order = serde_json::json!({ "tenant": "acme", "order": { "id": 42, "note": "hi" } });
+//! let message = place.message(&order)?;
+//! // sqs.send_message().queue_url(..).message_group_id("acme")
+//! //     .message_body(message.body())
+//! //     .message_deduplication_id(message.deduplication_id())
+//! assert_eq!(message.deduplication_id().len(), 64);
+//! assert!(message.key().as_str().starts_with("place-order#"));
+//!
+//! let refused = place.message(&serde_json::json!({ "tenant": "acme" })).unwrap_err();
+//! assert!(refused.to_string().contains("part 2 of it selects nothing"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | | |
+//! |---|---|
+//! | [`Recipe`] | what keys are made of; one for producer and consumer |
+//! | [`Producer`] | the key of a payload |
+//! | [`Message`] | a payload with its key and its deduplication id |
+//! | [`new_key`] | a key for what has none |
+//! | [`ProducerError`], [`PayloadError`] | why a payload has no key |
+//!
+//! None of this needs Lambda or the AWS SDK.
+
+mod fresh;
+mod message;
+mod recipe;
+
+pub use fresh::{EntropyError, new_key};
+pub use message::{Message, deduplication_id};
+pub use recipe::{Recipe, RecipeError};
+
+// What a recipe is made with, and what it makes.
+#[doc(no_inline)]
+pub use crate::{Form, Functions, Key, Secret, SecretError};
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::{
+    Document, DocumentError, Expression, Reads, Scope, SelectionError, foreign::ForeignExpression,
+};
+
+/// Computes the keys of payloads, as the consumer of the same [`Recipe`] does. Cheap to clone.
+///
+/// What it is given is the *payload*: the body of an SQS message, the message of an SNS
+/// notification, the `detail` of an EventBridge event, the data of a Kinesis or Kafka record; not what
+/// AWS puts around it.
+#[derive(Clone, Debug)]
+pub struct Producer {
+    operation: Arc<str>,
+    tenant: Option<Arc<str>>,
+    keys: Arc<Keys>,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one, behind an `Arc`")]
+enum Keys {
+    Own {
+        expression: Expression,
+        reads: Reads,
+        form: Form,
+    },
+    /// Those of another library.
+    Spoken {
+        text: String,
+        expression: Box<dyn ForeignExpression>,
+    },
+}
+
+/// Why a payload has no key. The consumer would refuse it for the same reason, unless its policy is
+/// to run or skip what has no key.
+///
+/// Says what is wrong and what to do, never what stands in the payload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProducerError {
+    /// The payload is not JSON, or its key is missing or cannot be used.
+    #[error("a payload for operation `{operation}`: {reason}")]
+    Rejected {
+        /// The operation.
+        operation: Arc<str>,
+        /// Why the consumer would refuse it.
+        #[source]
+        reason: PayloadError,
+    },
+    /// The value cannot be written as JSON: its own `Serialize` fails, or a map in it has keys that
+    /// are no texts.
+    #[error(
+        "a payload for operation `{operation}` cannot be written as JSON; \
+         correct its `Serialize`, or give maps keys that are texts"
+    )]
+    Unserializable {
+        /// The operation.
+        operation: Arc<str>,
+    },
+}
+
+/// What is wrong with a payload that has no key, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PayloadError {
+    /// It is not JSON.
+    #[error("the payload is {0}; send JSON")]
+    NotJson(DocumentError),
+    /// Its bytes are not UTF-8.
+    #[error("the payload is not text: its bytes are not UTF-8; send JSON")]
+    NotText,
+    /// The key expression selects nothing that can be a key.
+    #[error(
+        "no idempotency key under `{expression}`: {error}; correct the payload or the expression"
+    )]
+    Key {
+        /// The expression.
+        expression: Arc<str>,
+        /// What is wrong with what it selects.
+        error: SelectionError,
+    },
+}
+
+impl Producer {
+    fn of(operation: Arc<str>, expression: Expression, form: Form) -> Self {
+        let reads = Reads::of([&expression]);
+        let keys = Arc::new(Keys::Own { expression, reads, form });
+        Self { operation, tenant: None, keys }
+    }
+
+    fn speaking(operation: Arc<str>, text: String, expression: Box<dyn ForeignExpression>) -> Self {
+        let keys = Arc::new(Keys::Spoken { text, expression });
+        Self { operation, tenant: None, keys }
+    }
+
+    /// For one tenant, where the consumer is a function with [tenant isolation]: Lambda names it to
+    /// the consumer, which then has it in every key. Default: no tenant.
+    ///
+    /// [tenant isolation]: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
+    #[must_use]
+    pub fn for_tenant(&self, tenant: impl Into<Arc<str>>) -> Self {
+        Self { tenant: Some(tenant.into()), ..self.clone() }
+    }
+
+    /// The key of a payload, exactly as the consumer stores it.
+    ///
+    /// # Errors
+    /// The payload has no key: see [`ProducerError`].
+    pub fn key(&self, payload: &str) -> Result<Key, ProducerError> {
+        let scope = Scope { operation: &self.operation, tenant: self.tenant.as_deref() };
+        self.keys.key(&scope, payload).map_err(|reason| self.rejected(reason))
+    }
+
+    /// The key of a payload of bytes, which have to be UTF-8: Kinesis and Kafka carry bytes.
+    ///
+    /// # Errors
+    /// They are not, or the payload has no key.
+    pub fn key_of_bytes(&self, payload: &[u8]) -> Result<Key, ProducerError> {
+        match str::from_utf8(payload) {
+            Ok(text) => self.key(text),
+            Err(_) => Err(self.rejected(PayloadError::NotText)),
+        }
+    }
+
+    /// A value as the JSON text to send, with its key. Send this text and no other: written by
+    /// another serializer, a number could come out another one.
+    ///
+    /// # Errors
+    /// The value cannot be written as JSON, or has no key.
+    pub fn message<P: Serialize + ?Sized>(&self, payload: &P) -> Result<Message, ProducerError> {
+        let body = serde_json::to_string(payload)
+            // The error is not shown: it may quote the value.
+            .map_err(|_| ProducerError::Unserializable {
+                operation: Arc::clone(&self.operation),
+            })?;
+        self.message_of(body)
+    }
+
+    /// A payload that is JSON text already, with its key.
+    ///
+    /// # Errors
+    /// The payload has no key.
+    pub fn message_of(&self, body: impl Into<String>) -> Result<Message, ProducerError> {
+        let body = body.into();
+        let key = self.key(&body)?;
+        Ok(Message::new(body, key))
+    }
+
+    fn rejected(&self, reason: PayloadError) -> ProducerError {
+        ProducerError::Rejected { operation: Arc::clone(&self.operation), reason }
+    }
+}
+
+impl Keys {
+    fn key(&self, scope: &Scope<'_>, payload: &str) -> Result<Key, PayloadError> {
+        match self {
+            Self::Own { expression, reads, form } => {
+                let document = Document::read(payload, reads).map_err(PayloadError::NotJson)?;
+                let selection = expression.select(&document);
+                Ok(form.key(scope, &selection.map_err(|e| no_key(expression.as_str(), e))?))
+            }
+            Self::Spoken { text, expression } => {
+                let made = expression.make_key(payload, scope.tenant);
+                let made = made.map_err(PayloadError::NotJson)?;
+                Ok(made.map_err(|e| no_key(text, e))?.0)
+            }
+        }
+    }
+}
+
+fn no_key(expression: &str, error: SelectionError) -> PayloadError {
+    PayloadError::Key { expression: Arc::from(expression), error }
+}

@@ -1,0 +1,192 @@
+//! What must hold for any bytes: the bodies of the fuzz targets in `fuzz/`, which `fuzz` runs
+//! bounded on stable Rust.
+
+use std::sync::LazyLock;
+
+use lambda_idempotency_keys::{Document, Expression, Form, KeyPath, Reads, Scope, Secret};
+use lambda_idempotency_powertools::{Dialect, DialectDocument, DialectExpression, Library};
+
+/// Expressions of every kind that events are tried with; the first selects all.
+static EXPRESSIONS: LazyLock<[(Expression, Reads); 10]> = LazyLock::new(|| {
+    [
+        "@",
+        "body",
+        "[body, messageId]",
+        "json(body)",
+        "json(body).[id, order.id]",
+        "messageAttributes.*.stringValue",
+        "Records[*].{id: messageId, body: body}",
+        "json(base64(kinesis.data)).id",
+        "base64_gzip(awslogs.data)",
+        "[to_number(id), to_string(@)]",
+    ]
+    .map(|text| {
+        let expression = Expression::compile(text).unwrap();
+        (expression.clone(), Reads::of([&expression]))
+    })
+});
+
+/// What all of them look at: some share a text.
+static READS: LazyLock<Reads> =
+    LazyLock::new(|| Reads::of(EXPRESSIONS.iter().map(|(expression, _)| expression)));
+
+/// Expressions that events of other libraries are tried with.
+const THEIRS: [&str; 6] = [
+    "@",
+    "a.*.b.c",
+    "[sort(a.b), powertools_json(body).id]",
+    "max_by(c, &b).a",
+    "Records[?body].[messageId, powertools_base64_gzip(body)]",
+    "[to_number(n), to_string(@), contains(t, b), a == c]",
+];
+
+/// Events that expressions are tried with.
+const EVENTS: [&str; 4] = [
+    r#"{"a":{"b":[1,2.5,"x",null,{"c":"{\"d\":1}"}]},"t":"12","n":-0,"u":[[],{}]}"#,
+    r#"{"a":[0.1000000000000000055,{"a":[3,1,2]}],"b":"eyJpZCI6IjcifQ==","c":[["b"],["a"]]}"#,
+    "[[1,2,3],[\"a\",\"b\"],{\"a\":{\"a\":{\"a\":1}}}]",
+    "\"text\"",
+];
+
+/// Any bytes as an event.
+pub(crate) fn event_bytes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let document = Document::parse(&text);
+    assert!(document.is_err() || is_json(&text), "a text that is not JSON was accepted: {text}");
+    if let Err(error) = &document {
+        assert!(!error.to_string().is_empty());
+    }
+    let together = Document::read(&text, &READS);
+    assert_eq!(together.is_ok(), document.is_ok());
+    for (expression, reads) in &*EXPRESSIONS {
+        if let (Ok(document), Ok(together)) = (&document, &together) {
+            assert_eq!(expression.evaluate(document), expression.evaluate(together));
+        }
+        let sparse = Document::read(&text, reads);
+        if let Ok(document) = &document {
+            // What is JSON as a whole is so in part, and what is not looked at makes no difference.
+            let sparse = sparse.unwrap();
+            assert_eq!(expression.evaluate(document), expression.evaluate(&sparse));
+            keys(expression, document);
+            assert_eq!(expression.select(document), expression.select(&sparse));
+        } else if let Ok(sparse) = sparse {
+            keys(expression, &sparse);
+        }
+    }
+}
+
+/// Whether `serde_json` accepts the text as JSON.
+///
+/// With its feature `arbitrary_precision`, which other crates of a build may turn on, its `Value`
+/// takes an object with a private field name for a number. Only the syntax of such texts is checked.
+fn is_json(text: &str) -> bool {
+    if text.contains("serde_json::private") {
+        serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+    } else {
+        serde_json::from_str::<serde_json::Value>(text).is_ok()
+    }
+}
+
+/// Any bytes as an expression, if it is short enough to be evaluated in little time.
+pub(crate) fn expression_bytes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let _ = KeyPath::parse(&text);
+    let expression = match Expression::compile(&text) {
+        Ok(expression) => expression,
+        Err(error) => {
+            assert!(error.offset() <= text.chars().count());
+            assert!(!error.to_string().is_empty() && !error.reason().is_empty());
+            return;
+        }
+    };
+    expression.warnings().iter().for_each(|warning| assert!(warning.offset() < text.len()));
+    if doubles(&text) {
+        return;
+    }
+    for json in EVENTS {
+        let document = Document::parse(json).unwrap();
+        let sparse = Document::read(json, &Reads::of([&expression])).unwrap();
+        assert_eq!(expression.evaluate(&document), expression.evaluate(&sparse));
+        assert_eq!(expression.select(&document), expression.select(&sparse));
+        keys(&expression, &document);
+    }
+}
+
+/// Any bytes as an expression and as an event of the other libraries.
+pub(crate) fn dialect_bytes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+    for library in [Library::Python, Library::TypeScript] {
+        let dialect = Dialect::of(library, "p");
+        match dialect.read(&text) {
+            Ok(event) => {
+                for expression in THEIRS {
+                    their_keys(&dialect, &dialect.compile(expression).unwrap(), &event);
+                }
+            }
+            Err(error) => {
+                // Python reads no integer of more than 4300 digits.
+                assert!(!is_json || library == Library::Python, "it is JSON: {error}");
+                assert!(!error.to_string().is_empty());
+            }
+        }
+        match dialect.compile(&text) {
+            Ok(expression) if !doubles(&text) => {
+                for event in EVENTS {
+                    their_keys(&dialect, &expression, &dialect.read(event).unwrap());
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                assert!(error.offset() <= text.chars().count());
+                assert!(!error.to_string().is_empty() && !error.reason().is_empty());
+            }
+        }
+    }
+}
+
+/// What is selected without a loss is what is selected, and is the same each time.
+fn their_keys(dialect: &Dialect, expression: &DialectExpression, event: &DialectDocument) {
+    let selected = dialect.select(event, Some(expression));
+    assert_eq!(dialect.select(event, Some(expression)), selected);
+    let accepting = dialect.clone().accept_lossy();
+    match selected {
+        Ok(selection) => {
+            assert_eq!(accepting.select(event, Some(expression)).as_ref(), Ok(&selection));
+            assert!(dialect.key_of(&selection).as_str().starts_with("p#"));
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            let _ = accepting.select(event, Some(expression));
+        }
+    }
+}
+
+/// Whether an expression has so many operators which can double what is selected that it takes long.
+fn doubles(expression: &str) -> bool {
+    expression.matches(['[', '{', '*', '&']).count() > 12
+}
+
+fn keys(expression: &Expression, document: &Document) {
+    let selection = match expression.select(document) {
+        Ok(selection) => selection,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    // Canonical bytes are JSON, of which they are the canonical bytes.
+    let canonical = std::str::from_utf8(selection.canonical_bytes()).unwrap();
+    let [(at, _), ..] = &*EXPRESSIONS;
+    if let Ok(again) = Document::parse(canonical) {
+        assert_eq!(at.select(&again).as_ref(), Ok(&selection));
+    } else {
+        // Values may be nested more deeply than documents: an expression puts lists around them.
+        assert!(canonical.matches(['[', '{']).count() > 100, "{canonical}");
+    }
+    let scope = Scope { operation: "op", tenant: None };
+    let secret = Form::Secret(Secret::new("a secret for fuzzing").unwrap());
+    let [hashed, readable, with_secret] =
+        [Form::Hashed, Form::Readable, secret].map(|form| form.key(&scope, &selection));
+    assert_ne!(with_secret, hashed);
+    assert_ne!(with_secret, readable);
+    assert!(readable == hashed || readable.as_str().starts_with("op#~"));
+    assert!(readable == hashed || readable.hash() != hashed.hash());
+}

@@ -1,0 +1,105 @@
+//! Distinct events never share a key.
+
+use std::collections::BTreeMap;
+
+use lambda_idempotency_keys::{Digest, Scope};
+use proptest::prelude::*;
+
+use crate::{
+    json::{Json, json, text},
+    support::{cases, key, selected},
+};
+
+/// A value and one that looks much like it.
+fn lookalikes() -> impl Strategy<Value = (Json, Json)> {
+    json().prop_flat_map(|value| {
+        let text = value.written(0);
+        let near = vec![
+            Json::Text(text.clone()),
+            Json::List(vec![value.clone()]),
+            Json::List(vec![value.clone(), Json::Null]),
+            Json::Object(BTreeMap::from([(text, value.clone())])),
+            changed(&value),
+        ];
+        (Just(value), prop::sample::select(near))
+    })
+}
+
+/// The value with one thing in it changed.
+fn changed(value: &Json) -> Json {
+    match value {
+        Json::Null => Json::Bool(false),
+        Json::Bool(value) => Json::Bool(!value),
+        Json::Integer(value) if *value > 0 => Json::Integer(value - 1),
+        Json::Integer(value) => Json::Integer(value + 1),
+        Json::Text(text) => Json::Text(format!("{text}\0")),
+        Json::List(items) => match items.split_first() {
+            Some((first, rest)) => {
+                Json::List(std::iter::once(changed(first)).chain(rest.iter().cloned()).collect())
+            }
+            None => Json::List(vec![Json::Null]),
+        },
+        Json::Object(members) => {
+            let mut members = members.clone();
+            match members.pop_first() {
+                Some((name, value)) => members.insert(name, changed(&value)),
+                None => members.insert(String::new(), Json::Null),
+            };
+            Json::Object(members)
+        }
+    }
+}
+
+fn distinct(one: &Json, other: &Json) -> Result<(), TestCaseError> {
+    if one == other || one.is_empty() || other.is_empty() {
+        return Ok(());
+    }
+    let (one, other) = (one.written(0), other.written(0));
+    prop_assert_ne!(selected("@", &one).unwrap(), selected("@", &other).unwrap());
+    prop_assert_ne!(key("@", &one).unwrap(), key("@", &other).unwrap());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(512))]
+
+    #[test]
+    fn any_two_values((one, other) in (json(), json())) {
+        distinct(&one, &other)?;
+    }
+
+    #[test]
+    fn values_that_look_alike((one, other) in lookalikes()) {
+        distinct(&one, &other)?;
+    }
+
+    /// Neither where one part ends and the next begins can be mistaken, nor how many there are.
+    #[test]
+    fn lists_of_parts(
+        one in prop::collection::vec("[a\0]{0,3}", 0..4),
+        other in prop::collection::vec("[a\0]{0,3}", 0..4),
+    ) {
+        let digest = |parts: &[String]| {
+            let mut digest = Digest::new(b"test");
+            parts.iter().for_each(|part| digest.part(part.as_bytes()));
+            digest.hex()
+        };
+        prop_assert_eq!(one == other, digest(&one) == digest(&other));
+        let identity = |parts: &[String]| {
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            Scope { operation: "op", tenant: None }.identity(&parts)
+        };
+        prop_assert_eq!(one == other, identity(&one) == identity(&other));
+    }
+
+    #[test]
+    fn operations_and_tenants(
+        one in ("[a-b]{1,2}", proptest::option::of(text()), "[a-b]{0,2}"),
+        other in ("[a-b]{1,2}", proptest::option::of(text()), "[a-b]{0,2}"),
+    ) {
+        let identity = |(operation, tenant, part): &(String, Option<String>, String)| {
+            Scope { operation, tenant: tenant.as_deref() }.identity(&[part])
+        };
+        prop_assert_eq!(one == other, identity(&one).hash() == identity(&other).hash());
+    }
+}

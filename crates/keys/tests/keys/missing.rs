@@ -1,0 +1,187 @@
+//! What is missing, null or empty is never a key, nor part of one.
+
+use lambda_idempotency_keys::SelectionError;
+use proptest::prelude::*;
+
+use crate::{
+    json::json,
+    support::{cases, selected},
+};
+
+/// JSON texts that are nothing.
+fn nothing() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["null", "\"\"", "[]", "{}", " [ ] ", "{ }"])
+}
+
+/// Where `a` is there and `b` is not.
+const HALF: &[&str] = &[
+    "b",
+    "[a, b]",
+    "[b]",
+    "{x: a, y: b}",
+    "[a, [b, a]]",
+    "[a, {x: [b]}]",
+    "c.[a, b]",
+    "@ | [b, a]",
+    "list[*].[id, b]",
+    "list[].{id: id, b: b}",
+    "list[?id].[id, b]",
+    "b || [a, b]",
+    "[b] || [b]",
+    "a && [a, b]",
+    "to_number(b)",
+    "not_null(b, b)",
+    "[a, to_number('x')]",
+    "list[*].b",
+    "b[*].id",
+    "list[5]",
+    "list[5:]",
+];
+
+/// A list with a missing part, wherever its way leads from there.
+#[test]
+fn a_part_that_is_missing_is_refused_wherever_its_list_goes() {
+    let json = r#"{"items":[{"id":7,"paid":true}],"id":7}"#;
+    for expression in [
+        "items[?paid].[tenant, id] | [0]",
+        "[tenant, id] | @",
+        "max_by(items[*].{t: tenant, i: id}, &i)",
+        "map(&[tenant, id], items)",
+        "merge({t: tenant}, {i: id})",
+        "reverse([tenant, id])",
+        "to_string([tenant, id])",
+        "[id, [tenant, id][1:]]",
+        "items[].[tenant, id][]",
+        "values({t: tenant, i: id})",
+        "{all: items[*].[tenant, id] | [0]}",
+    ] {
+        let result = selected(expression, json);
+        assert!(is_refused(&result), "{expression}: {result:?}");
+        let whole = json.replace(r#""id":7"#, r#""id":7,"tenant":"a""#);
+        assert!(selected(expression, &whole).is_ok(), "{expression}");
+    }
+}
+
+/// What only decides is not in the key.
+#[test]
+fn parts_may_be_missing_in_conditions_comparisons_and_orders() {
+    let json = r#"{"items":[{"id":7,"paid":true},{"id":8}],"id":7}"#;
+    for (expression, expected) in [
+        ("items[?[tenant, id] == [null, `7`]].id", "[7]"),
+        ("items[?contains([tenant, paid], `true`)].id | [0]", "7"),
+        ("[tenant] && id", "7"),
+        ("![tenant] || id", "7"),
+        ("sort_by(items, &length([tenant, id]))[0].id", "7"),
+        ("not_null(tenant, id)", "7"),
+    ] {
+        assert_eq!(selected(expression, json).as_deref(), Ok(expected), "{expression}");
+    }
+}
+
+/// `not_null` falls back honestly: lists in arguments that it passes over are not in the key.
+#[test]
+fn parts_may_be_missing_in_arguments_that_not_null_passes_over() {
+    let json = r#"{"orderId":1,"seq":7}"#;
+    for (expression, expected) in [
+        ("not_null(orderId, [tenant, seq])", "1"),
+        ("not_null([tenant, seq] | [0], orderId)", "1"),
+        ("[not_null(orderId, [tenant, seq]), seq]", "[1,7]"),
+        ("not_null(none, orderId, [tenant, seq])", "1"),
+    ] {
+        assert_eq!(selected(expression, json).as_deref(), Ok(expected), "{expression}");
+    }
+    for expression in [
+        "not_null([tenant, seq], orderId)",
+        "not_null(none, [tenant, seq], orderId)",
+        "not_null([tenant, seq] | [1], orderId)",
+        "not_null([tenant, seq] | [0], [tenant, seq] | [1])",
+        "to_string(not_null([tenant, seq] | [0], none))",
+        "[[tenant] | to_string(@), not_null(orderId, [tenant, seq])] | [1]",
+    ] {
+        assert!(is_refused(&selected(expression, json)), "{expression}");
+    }
+}
+
+/// A default is not of the record.
+#[test]
+fn a_default_may_be_empty_where_the_record_has_the_part() {
+    let expression = "merge({note: ''}, @).[id, note]";
+    assert_eq!(selected(expression, r#"{"id":1,"note":"n"}"#).as_deref(), Ok(r#"[1,"n"]"#));
+    assert!(is_refused(&selected(expression, r#"{"id":1}"#)), "the default is selected");
+    for expression in ["[id, '']", "{id: id, note: ''}", "[id, [id, `null`]]"] {
+        assert!(is_refused(&selected(expression, r#"{"id":1}"#)), "{expression}");
+    }
+}
+
+#[test]
+fn a_list_that_is_put_behind_others_may_be_empty() {
+    let json = r#"{"items":[{"id":1}],"extras":[],"none":"","o":{"a":[{"id":2}],"b":[]}}"#;
+    for (expression, expected) in [
+        ("[items, extras][].id", "[1]"),
+        ("[extras, items][] | [0].id", "1"),
+        ("o.[a, b][].id", "[2]"),
+        ("[items, [extras, extras][]][].id", "[1]"),
+    ] {
+        assert_eq!(selected(expression, json).as_deref(), Ok(expected), "{expression}");
+    }
+    for expression in [
+        "[extras, extras][]",
+        "[items, missing][].id",
+        "[items, none][]",
+        "[items, [extras]][]",
+        "[items, extras] | [0]",
+        "[items, extras][0].id",
+        "[[items, extras][], extras] | [0]",
+    ] {
+        assert!(is_refused(&selected(expression, json)), "{expression}");
+    }
+}
+
+fn is_refused(result: &Result<String, SelectionError>) -> bool {
+    matches!(
+        result,
+        Err(SelectionError::Missing
+            | SelectionError::Empty
+            | SelectionError::PartMissing { .. }
+            | SelectionError::PartEmpty { .. })
+    )
+}
+
+#[test]
+fn a_member_that_is_not_there() {
+    let json = r#"{"a":1,"c":{"a":1},"list":[{"id":1},{"id":2}]}"#;
+    for expression in HALF {
+        let result = selected(expression, json);
+        assert!(is_refused(&result), "{expression}: {result:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(256))]
+
+    #[test]
+    fn a_member_that_is_nothing(nothing in nothing(), expression in prop::sample::select(HALF)) {
+        let json = format!(
+            r#"{{"a":1,"b":{nothing},"c":{{"a":1,"b":{nothing}}},
+               "list":[{{"id":1,"b":{nothing}}},{{"id":2,"b":{nothing}}}]}}"#
+        );
+        // A projection keeps what is empty, and drops what is null: data, not a part.
+        prop_assume!(expression != "list[*].b");
+        let result = selected(expression, &json);
+        prop_assert!(is_refused(&result), "{}: {:?}", expression, result);
+    }
+
+    #[test]
+    fn whatever_is_nothing_as_a_whole(nothing in nothing()) {
+        prop_assert!(is_refused(&selected("@", nothing)));
+    }
+
+    /// What is there is taken, wherever it stands.
+    #[test]
+    fn whatever_is_something(value in json()) {
+        let json = format!("{{\"value\":{}}}", value.written(0));
+        prop_assert_eq!(is_refused(&selected("value", &json)), value.is_empty());
+        prop_assert_eq!(is_refused(&selected("[value]", &json)), value.is_empty());
+        prop_assert_eq!(is_refused(&selected("{v: value}", &json)), value.is_empty());
+    }
+}

@@ -1,0 +1,170 @@
+//! Mistakes in expressions: found when a function starts, and shown with their place. What can fold
+//! distinct values is warned of, and says how.
+
+use lambda_idempotency_keys::{Expression, Functions};
+
+/// Every kind, as it is shown.
+#[test]
+fn each_is_shown_with_its_place() {
+    for (text, offset, reason) in [
+        ("", 0, "it is empty; `@` stands for the whole payload"),
+        ("a.", 2, "expected identifier, '*', '{', or '[', but it ends"),
+        ("a..b", 2, "expected identifier, '*', '{', or '['"),
+        ("a b", 2, "the expression could end here, and goes on"),
+        ("[a b]", 3, "expected ']' or ','"),
+        ("a)", 1, "the expression could end here, and goes on"),
+        ("[a", 2, "expected ']' or ',', but it ends"),
+        ("a || && b", 5, "expected a value here"),
+        ("[a,]", 3, "expected a value here"),
+        ("{a}", 2, "expected ':' to follow key"),
+        ("{a: b", 5, "expected '}' or ',', but it ends"),
+        ("{1: a}", 1, "expected the name of a part"),
+        ("{a: b, a: c}", 0, "two parts are named `a`; one would be lost"),
+        ("a[b]", 2, "expected number, ':', or '*'"),
+        ("a[1", 3, "expected ':', or ']', but it ends"),
+        ("a[*", 3, "expected ']' for wildcard index, but it ends"),
+        ("a[?b", 4, "expected ']', but it ends"),
+        ("a[1:2:3:4]", 7, "a slice has two colons at most"),
+        ("a[::0]", 5, "the step of a slice cannot be 0"),
+        ("a[99999999999]", 2, "expected a number of at most 32 bits"),
+        ("'a", 0, "this ' is not closed"),
+        (r#""a"#, 0, r#"this " is not closed"#),
+        ("`a", 0, "this ` is not closed"),
+        ("a = b", 2, "`=` compares nothing: it is `==`"),
+        (
+            "order-id",
+            5,
+            "`-` must be followed by digits; a name that holds it is written in double quotes",
+        ),
+        ("größe.id", 2, "invalid character: ö; a name that holds it is written in double quotes"),
+        (
+            r#""größe".nope(b)"#,
+            12,
+            "there is no function `nope`; one of your own is added with `.functions(..)`",
+        ),
+        ("[a, length(b, c)]", 10, "`length` takes 1 argument(s), not 2"),
+        ("not_null()", 8, "`not_null` takes at least 1 argument(s), not 0"),
+        (r#""length"(a)"#, 8, "a function's name has no quotes"),
+        ("length(a", 8, "expected ')' or ',', but it ends"),
+        ("sort_by(a, b)", 7, "`sort_by` takes an expression reference (`&name`) as argument 2"),
+        (
+            "[&a]",
+            1,
+            "an expression reference (`&name`) is no value; `map`, `sort_by`, `max_by` and `min_by` take one",
+        ),
+        ("a == `0.1000000000000000055`", 5, "it holds a number that a double cannot hold exactly"),
+        (
+            r#"`{"a":1,"a":2}`"#,
+            0,
+            "an object names a member twice, before line 1, column 13: two readers may take different values for it",
+        ),
+    ] {
+        let error = Expression::compile(text).unwrap_err();
+        let caret = format!("{}^", " ".repeat(offset));
+        let shown = format!(
+            "invalid JMESPath expression at offset {offset}: {reason}\n  {text}\n  {caret}"
+        );
+        assert_eq!(error.to_string(), shown);
+        assert_eq!((error.offset(), error.reason()), (offset, reason));
+    }
+}
+
+#[test]
+fn literals_and_names_that_are_no_json() {
+    for (text, reason) in [
+        ("a == `{`", "not valid JSON: it ends too early at line 1, column 2"),
+        (
+            r#"a == "\ud800""#,
+            "it is not a quoted name: not valid JSON: an invalid escape at line 1, column 9",
+        ),
+    ] {
+        let error = Expression::compile(text).unwrap_err();
+        assert_eq!((error.offset(), error.reason()), (5, reason));
+    }
+}
+
+#[test]
+fn expressions_beyond_every_bound() {
+    let long = format!("[{}]", "a,".repeat(2048));
+    let error = Expression::compile(&long).unwrap_err();
+    assert_eq!((error.offset(), error.reason()), (0, "it is longer than 4096 bytes"));
+    let deep = format!("a{}", ".a".repeat(101));
+    let error = Expression::compile(&deep).unwrap_err();
+    assert_eq!((error.offset(), error.reason()), (201, "it has more than 100 operators"));
+}
+
+/// The caret stands under its place in one line, though the expression has several.
+#[test]
+fn expressions_of_several_lines() {
+    let error = Expression::compile("[\n  tenant,\n  order..id\n]").unwrap_err();
+    let shown = "invalid JMESPath expression at offset 20: expected identifier, '*', '{', \
+                 or '['\n  [   tenant,   order..id ]\n                      ^";
+    assert_eq!(error.to_string(), shown);
+}
+
+#[test]
+fn functions_that_cannot_be_called() {
+    for (name, reason) in [
+        ("length", "there is a standard function `length`; give yours another name"),
+        ("a-b", "a function cannot be called \"a-b\""),
+    ] {
+        let functions = Functions::standard().with(name, 1, |_| Err("never called"));
+        let error = Expression::compile_with("a", &functions).unwrap_err();
+        assert_eq!((error.offset(), error.reason()), (0, reason));
+    }
+    let own = Functions::standard().with("own", 1, |_| Err("never called"));
+    let error = Expression::compile_with("own(&a)", &own).unwrap_err();
+    assert!(error.reason().starts_with("an expression reference (`&name`) is no value"), "{error}");
+}
+
+#[test]
+fn parts_that_cannot_be_optional() {
+    let error = Expression::compile("[a, b.c]").unwrap().optional(["c"]).unwrap_err();
+    let reason = "it has no part `c` that could be optional; it lists `a`, `b.c`";
+    assert_eq!((error.offset(), error.reason()), (0, reason));
+}
+
+/// Everything in a key that can make distinct values one, as it is shown.
+#[test]
+fn warnings_say_what_is_lost() {
+    for (text, warnings) in [
+        (
+            "[a, to_string(b)]",
+            vec![
+                "`to_string` at offset 13 can make distinct values one: \
+                 42 and \"42\" become the same text; a key may hold numbers as they are",
+            ],
+        ),
+        (
+            "join('-', [a, b])",
+            vec![
+                "`join` at offset 4 can make distinct values one: with '-', both \
+                 [\"a-b\", \"c\"] and [\"a\", \"b-c\"] become \"a-b-c\"; \
+                 `[a, b]` is a key of two parts",
+            ],
+        ),
+        (
+            "[to_number(a), length(b)]",
+            vec![
+                "`to_number` at offset 10 can make distinct values one: \
+                 7 and \"7\" become the same number; so do \"0.5\" and \"0.50\"",
+                "`length` at offset 21 can make distinct values one: \
+                 it says something about a value that others share",
+            ],
+        ),
+        (
+            "[items[].id, prices.*]",
+            vec![
+                "`[]` at offset 6 can make distinct values one: \
+                 [[1], [2]] and [[1, 2]] become [1, 2]; `[*]` keeps apart what is nested",
+                "`*` at offset 20 can make distinct values one: \
+                 the names of the members are left out",
+            ],
+        ),
+        ("[tenant, order.id, items[*].id]", vec![]),
+    ] {
+        let expression = Expression::compile(text).unwrap();
+        let shown: Vec<_> = expression.warnings().iter().map(ToString::to_string).collect();
+        assert_eq!(shown, warnings, "{text}");
+    }
+}

@@ -1,0 +1,141 @@
+//! Numbers: two that differ never look alike, and none that cannot be told apart is accepted.
+
+use lambda_idempotency_keys::{Document, SelectionError};
+use proptest::prelude::*;
+
+use crate::support::{cases, selected};
+
+/// Numerals of every shape, many of them close to one another.
+fn numeral() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "-?(0|[1-9][0-9]{0,20})",
+        "-?(0|[1-9][0-9]{0,2})\\.[0-9]{1,20}",
+        "-?(0|[1-9][0-9]{0,2})(\\.[0-9]{1,3})?[eE][+-]?[0-9]{1,2}",
+        "-?0\\.1000000000000000[0-9]{1,4}",
+        "900719925474099[0-9](\\.[0-9])?",
+        "1844674407370955[0-9]{4}",
+        any::<f64>()
+            .prop_filter("JSON has no such number", |d| d.is_finite())
+            .prop_map(|d| format!("{d:e}")),
+        (0.0..1e6).prop_map(|d: f64| d.to_string()),
+    ]
+}
+
+/// Sign, digits and power of ten, without zeros at either end: equal if and only if the values are.
+fn value(numeral: &str) -> (bool, String, i64) {
+    let lower = numeral.to_lowercase();
+    let (mantissa, exponent) = lower.split_once('e').unwrap_or((&lower, "0"));
+    let negative = mantissa.starts_with('-');
+    let mantissa = mantissa.trim_start_matches('-');
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let mut digits = format!("{whole}{fraction}");
+    let mut power = exponent.parse::<i64>().unwrap() - fraction.len() as i64;
+    while digits.len() > 1 && digits.ends_with('0') {
+        digits.pop();
+        power += 1;
+    }
+    let digits = digits.trim_start_matches('0').to_owned();
+    if digits.is_empty() {
+        power = 0;
+    }
+    (negative, digits, power)
+}
+
+/// `1` and `1.0` are two keys, whatever their value: producers in other languages tell them apart.
+fn is_integer(numeral: &str) -> bool {
+    !numeral.contains(['.', 'e', 'E']) && numeral != "-0"
+}
+
+fn nearest(numeral: &str) -> f64 {
+    numeral.parse().unwrap()
+}
+
+proptest! {
+    #![proptest_config(cases(512))]
+
+    #[test]
+    fn two_that_differ_have_two_keys((one, other) in (numeral(), numeral())) {
+        let (Ok(a), Ok(b)) = (selected("@", &one), selected("@", &other)) else { return Ok(()) };
+        let same = value(&one) == value(&other) && is_integer(&one) == is_integer(&other);
+        prop_assert_eq!(a == b, same, "{} and {}", one, other);
+    }
+
+    /// The last digit is the one of the nearest double, whichever reader `serde_json` was built
+    /// with.
+    #[test]
+    fn doubles_are_read_to_the_last_digit(double in any::<f64>()) {
+        prop_assume!(double.is_finite() && double.abs() < 9e15);
+        let numeral = format!("{double:e}");
+        prop_assert_eq!(selected("@", &numeral).unwrap(), numeral);
+    }
+
+    #[test]
+    fn integers_of_64_bits_are_taken_as_they_are(value in crate::json::integer()) {
+        prop_assert_eq!(selected("@", &value.to_string()).unwrap(), value.to_string());
+    }
+
+    /// What is accepted is what was written; all else is refused as inexact.
+    #[test]
+    fn what_is_accepted_is_exact(numeral in numeral()) {
+        match selected("@", &numeral) {
+            Ok(canonical) => prop_assert_eq!(value(&canonical), value(&numeral)),
+            Err(error) => prop_assert_eq!(error, SelectionError::InexactNumber),
+        }
+    }
+
+    /// As text inside the document, too.
+    #[test]
+    fn text_that_is_read_as_a_number((one, other) in (numeral(), numeral())) {
+        let read = |numeral: &str| selected("to_number(@)", &format!("\"{numeral}\""));
+        prop_assert_eq!(read(&one), selected("@", &one));
+        let (Ok(a), Ok(b)) = (read(&one), read(&other)) else { return Ok(()) };
+        prop_assert!(a != b || value(&one) == value(&other), "{} and {}", one, other);
+    }
+
+    /// One that cannot be told apart is no more accepted for going through an expression.
+    #[test]
+    fn no_expression_hides_the_digits(numeral in "0\\.1000000000000000[0-9]{2,4}") {
+        prop_assume!(value(&numeral) != value(&format!("{:e}", nearest(&numeral))));
+        let json = format!("{{\"n\":{numeral},\"id\":\"a\"}}");
+        for expression in ["n", "[id, n]", "@", "to_string(@)", "abs(n)", "to_array(n)", "n || id",
+            "sum([n])", "max([n])", "json(to_string(@))"] {
+            prop_assert_eq!(
+                selected(expression, &json), Err(SelectionError::InexactNumber), "{}", expression
+            );
+        }
+        for expression in ["id", "n && id", "[?n] || id", "ceil(n)", "n < `5` && id", "type(n)"] {
+            prop_assert!(selected(expression, &json).is_ok(), "{}", expression);
+        }
+    }
+}
+
+/// As a producer that writes amounts with a fraction finds out: it has to write them so each time.
+#[test]
+fn a_whole_number_with_and_without_a_fraction_is_two_keys() {
+    for with_fraction in ["1.0", "1.00", "1e0", "10e-1"] {
+        assert_eq!(selected("@", with_fraction).unwrap(), selected("@", "1.0").unwrap());
+        assert_ne!(selected("@", with_fraction).unwrap(), selected("@", "1").unwrap());
+    }
+}
+
+#[test]
+fn extremes() {
+    for accepted in ["-9223372036854775808", "9223372036854775807", "18446744073709551615", "0"] {
+        assert_eq!(selected("@", accepted).unwrap(), accepted);
+    }
+    for refused in [
+        "-9223372036854775809",
+        "18446744073709551616",
+        "9007199254740992.0",
+        "9007199254740993e0",
+        "-1e300",
+        "0.1e-400",
+    ] {
+        assert_eq!(selected("@", refused), Err(SelectionError::InexactNumber), "{refused}");
+    }
+    for no_number in ["1e999", "-1e999", "01", "+1", ".5", "5.", "NaN", "Infinity", "1e"] {
+        assert!(Document::parse(no_number).is_err(), "{no_number}");
+    }
+    assert_ne!(selected("@", "42"), selected("@", "\"42\""));
+    assert_ne!(selected("@", "0"), selected("@", "-0"));
+}

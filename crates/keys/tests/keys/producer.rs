@@ -1,0 +1,169 @@
+//! Keys before an event is sent, and the deduplication ids made of them.
+
+use lambda_idempotency_keys::{
+    Form, Key, Secret, SelectionError,
+    producer::{PayloadError, Producer, ProducerError, Recipe, deduplication_id},
+};
+use lambda_idempotency_powertools::Dialect;
+use proptest::prelude::*;
+
+use crate::{
+    json::{Json, json},
+    support::{cases, key},
+};
+
+const ORDER: &str = r#"{"tenant":"acme","order":{"id":42},"note":null}"#;
+
+fn producer(key: &str) -> Producer {
+    Recipe::new("op", key).producer().unwrap()
+}
+
+/// As another implementation of scheme 1 computes them; they never change.
+#[test]
+fn golden_keys_and_ids() {
+    let by_id = producer("order.id");
+    let secret = Form::Secret(Secret::new("4f1f5c0e2b7d49a8").unwrap());
+    let recipe = || Recipe::new("op", "[tenant, order.id]");
+    for (producer, key, id) in [
+        (
+            by_id.clone(),
+            "op#b23686f25e6691405e50cafda24d8ecc8ece665512cfb141a2460075bffcd9a8",
+            "5e6814b11cf8e1c1d8d5c5123ed75afe40370f6351f6ea3f484b4baea56b2574",
+        ),
+        (
+            producer("[tenant, order.id]"),
+            "op#80a58f5eb79b944a934de9c6504f2f9bf1ebb2995eeb6d0cae5d2a237d5c379b",
+            "6682b8334ae2654fa9e9bd82eaa2bc44d63a5b6b17d4a15f72b54b6a6e4932fe",
+        ),
+        (
+            recipe().form(Form::Readable).producer().unwrap(),
+            "op#~/acme/+42",
+            "b71ce3ee3428c993067e802267f504da102b358ac5408f15471ccdb7c22af9f2",
+        ),
+        (
+            recipe().form(Form::Readable).producer().unwrap().for_tenant("t-1"),
+            "op#~@t-1/acme/+42",
+            "1da5132b37128d51b2bba505ce16995e1b032483b5bb9c79a4bca5193b483db8",
+        ),
+        (
+            recipe().form(secret).producer().unwrap(),
+            "op#hmac-fd830fa8688fab36686da263433a8884e50d388ae38500705645cfc1ad5c8c78",
+            "ad1827c7f6dd24a65cb76f5f53c7d9131c3a29697586896e8250dc1b296525a4",
+        ),
+        (
+            by_id.for_tenant("t-1"),
+            "op#dfbe9453bd3cc4ae342ce267088b702388813035e1349b227354f7072440c783",
+            "ac2fb6768c8998bc8256b83f7f35800c433e61b51056d9916a779bb1e6fd840a",
+        ),
+        (
+            recipe().dialect(Dialect::powertools_python("fn.app.place")).producer().unwrap(),
+            "fn.app.place#644bdf82be57b1cee5b7150bfb36bf45",
+            "c739b12efb59227fb03b7a3b9a133921b8d1ea11e5781538fab62d6eedfa7228",
+        ),
+    ] {
+        let message = producer.message_of(ORDER).unwrap();
+        assert_eq!((message.key().as_str(), &*message.deduplication_id()), (key, id));
+    }
+}
+
+/// What users are told: the same refusals as the consumer's, with the remedy, without the payload.
+#[test]
+fn refusals_name_the_operation_and_the_remedy() {
+    for (payload, expected) in [
+        (r#"{"id":"s3cr3t""#, "the payload is not valid JSON: it ends too early"),
+        ("s3cr3t", "send JSON, or take the key"),
+        (r#"{"s3cr3t":1}"#, "under `[id, at]`: part 1 of it selects nothing (or null)"),
+        (r#"{"id":"s3cr3t","at":[]}"#, "part 2 of it selects something empty"),
+        (r#"{"id":0.1000000000000000055,"at":"s3cr3t"}"#, "send it as a string"),
+        (r#"{"id":"s3cr3t","id":1,"at":1}"#, "names a member twice"),
+    ] {
+        let error = producer("[id, at]").message_of(payload).unwrap_err().to_string();
+        assert!(error.starts_with("a payload for operation `op`: "), "{error}");
+        assert!(error.contains(expected) && !error.contains("s3cr3t"), "{error}");
+    }
+    let long = format!("\"{}\"", "a".repeat(8 << 20));
+    let error = producer("@").message_of(long).unwrap_err().to_string();
+    assert!(error.contains("more than the 8388608 that are read"), "{error}");
+    let error = producer("@").key_of_bytes(&[b'"', 0xff, b'"']).unwrap_err();
+    let reason = PayloadError::NotText;
+    assert_eq!(error, ProducerError::Rejected { operation: "op".into(), reason });
+    let odd = std::collections::BTreeMap::from([((1, 2), "s3cr3t")]);
+    let error = producer("@").message(&odd).unwrap_err().to_string();
+    assert!(error.contains("correct its `Serialize`") && !error.contains("s3cr3t"), "{error}");
+}
+
+/// Powertools leaves the tenant out, so that two tenants could share a key.
+#[test]
+fn a_tenant_and_a_dialect_are_refused_as_the_consumer_refuses_them() {
+    let python = Dialect::powertools_python("fn.app.place");
+    let of = |dialect: Dialect| Recipe::new("op", "tenant").dialect(dialect).producer().unwrap();
+    let error = of(python.clone()).for_tenant("t-1").key(ORDER).unwrap_err();
+    let ProducerError::Rejected { reason: PayloadError::Key { error, .. }, .. } = error else {
+        panic!("{error}");
+    };
+    assert!(matches!(error, SelectionError::Lossy(_)), "{error}");
+    let lossy = of(python.accept_lossy());
+    assert_eq!(lossy.for_tenant("t-1").key(ORDER), lossy.key(ORDER));
+}
+
+#[test]
+fn a_value_is_sent_as_the_text_that_was_looked_at() {
+    let order = serde_json::json!({ "id": 7, "note": "s3cr3t" });
+    let message = producer("id").message(&order).unwrap();
+    assert_eq!(message.body(), order.to_string());
+    assert_eq!(message.key(), &key("id", message.body()).unwrap());
+    assert_eq!(producer("id").key_of_bytes(message.body().as_bytes()).as_ref(), Ok(message.key()));
+    let shown = format!("{message:?}");
+    assert!(shown.starts_with("Message { key: Key(op#") && !shown.contains("s3cr3t"), "{shown}");
+    assert_eq!(message.into_body(), order.to_string());
+}
+
+proptest! {
+    #![proptest_config(cases(512))]
+
+    /// As SQS and SNS take them; the longest operation names are in no id.
+    #[test]
+    fn ids_are_what_sqs_and_sns_accept(text in any::<String>()) {
+        let id = deduplication_id(&Key::from_text(text));
+        prop_assert_eq!(id.len(), 64);
+        prop_assert!(id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    }
+
+    /// However a payload is written.
+    #[test]
+    fn equal_payloads_have_one_id_and_distinct_ones_two(
+        (one, other) in (json(), json()),
+        (style, another) in any::<(u64, u64)>(),
+    ) {
+        let id = |value: &Json, style| {
+            let message = producer("@").message_of(value.written(style));
+            message.map(|message| message.deduplication_id())
+        };
+        prop_assert_eq!(id(&one, style), id(&one, another));
+        if !one.is_empty() && !other.is_empty() {
+            prop_assert_eq!(one == other, id(&one, style).unwrap() == id(&other, style).unwrap());
+        }
+    }
+
+    /// Keys of tenants and operations never meet, nor do their ids.
+    #[test]
+    fn tenants_and_operations_have_keys_of_their_own(
+        one in ("[ab]{1,2}", prop::option::of("[ab]{0,2}"), "[ab]{1,2}"),
+        other in ("[ab]{1,2}", prop::option::of("[ab]{0,2}"), "[ab]{1,2}"),
+        readable in any::<bool>(),
+    ) {
+        let message = |(operation, tenant, id): &(String, Option<String>, String)| {
+            let form = if readable { Form::Readable } else { Form::Hashed };
+            let producer = Recipe::new(operation.clone(), "id").form(form).producer().unwrap();
+            let producer = match tenant {
+                Some(tenant) => producer.for_tenant(tenant.clone()),
+                None => producer,
+            };
+            producer.message(&serde_json::json!({ "id": id })).unwrap()
+        };
+        let same = one == other;
+        let (one, other) = (message(&one), message(&other));
+        prop_assert_eq!(same, one.key() == other.key());
+        prop_assert_eq!(same, one.deduplication_id() == other.deduplication_id());
+    }
+}

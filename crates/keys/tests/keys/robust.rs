@@ -1,0 +1,179 @@
+//! Neither expressions nor documents make the library panic, whatever they hold.
+
+use lambda_idempotency_keys::{Document, Expression, KeyPath};
+use proptest::prelude::*;
+
+use crate::{
+    json::json,
+    support::{cases, selected},
+};
+
+const RECORD: &str =
+    r#"{"a":{"b":[1,2.5,"x",null,{"c":"{\"d\":1}"}]},"t":"12","n":-0,"u":[[],{}]}"#;
+
+/// Text made of what expressions are made of: most of it is nearly right.
+fn expression() -> impl Strategy<Value = String> {
+    let token = prop::sample::select(vec![
+        "a",
+        "b",
+        "t",
+        "u",
+        ".",
+        ".",
+        "[",
+        "]",
+        "[]",
+        "[*]",
+        "[?",
+        "{",
+        "}",
+        "(",
+        ")",
+        ",",
+        ":",
+        "@",
+        "*",
+        "|",
+        "||",
+        "&&",
+        "!",
+        "&",
+        "==",
+        "!=",
+        "<",
+        ">=",
+        "`1`",
+        "`null`",
+        "`[1,2]`",
+        "'x'",
+        "\"a b\"",
+        "0",
+        "1",
+        "-1",
+        "2147483647",
+        "-2147483648",
+        " ",
+        "length(",
+        "sort_by(",
+        "map(&",
+        "json(",
+        "to_number(",
+        "to_string(",
+        "max_by(",
+        "slice",
+        "::",
+        "`\"",
+        "\\",
+        "é",
+        "keys(",
+        "merge(",
+        "not_null(",
+        "reverse(",
+        "join(",
+        "contains(",
+        "sum(",
+        "avg(",
+    ]);
+    prop::collection::vec(token, 0..16).prop_map(|tokens| tokens.concat())
+}
+
+fn try_out(text: &str, documents: &[&str]) {
+    let _ = KeyPath::parse(text);
+    let expression = match Expression::compile(text) {
+        Ok(expression) => expression,
+        Err(error) => {
+            assert!(!error.to_string().is_empty() && !error.reason().is_empty());
+            return;
+        }
+    };
+    for json in documents {
+        if let Ok(document) = Document::parse(json) {
+            match expression.select(&document) {
+                Ok(selection) => assert!(!selection.canonical_bytes().is_empty()),
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(512))]
+
+    #[test]
+    fn text_that_is_nearly_an_expression(text in expression(), value in json()) {
+        try_out(&text, &[RECORD, &value.written(0)]);
+    }
+
+    #[test]
+    fn text_that_is_anything(text in any::<String>()) {
+        try_out(&text, &[RECORD]);
+        try_out(&format!("a.{text}"), &[RECORD]);
+    }
+
+    #[test]
+    fn functions_given_anything(
+        name in prop::sample::select(vec![
+            "abs", "avg", "ceil", "floor", "keys", "length", "max", "min", "reverse", "sort", "sum",
+            "to_array", "to_number", "to_string", "type", "values", "json", "not_null", "merge",
+        ]),
+        value in json(),
+    ) {
+        let json = value.written(0);
+        try_out(&format!("{name}(@)"), &[&json]);
+        try_out(&format!("[].{name}(@)"), &[&json]);
+        try_out(&format!("sort_by(@, &{name}(@))"), &[&json]);
+    }
+
+    #[test]
+    fn slices_of_any_size(
+        start in any::<Option<i32>>(), stop in any::<Option<i32>>(), step in any::<i32>(),
+    ) {
+        let shown = |number: Option<i32>| number.map(|n| n.to_string()).unwrap_or_default();
+        let text = format!("[{}:{}:{step}]", shown(start), shown(stop));
+        try_out(&text, &["[1,2,3,4,5]", "[]"]);
+        try_out(&format!("[{step}]"), &["[1,2,3,4,5]"]);
+    }
+
+    #[test]
+    fn documents_of_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Err(error) = Document::parse(&text) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+
+    /// A little damage anywhere in good JSON.
+    #[test]
+    fn documents_that_are_nearly_json(
+        value in json(), style in any::<u64>(), at in any::<prop::sample::Index>(), byte in any::<u8>(),
+    ) {
+        let mut bytes = value.written(style).into_bytes();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        let _ = Document::parse(&String::from_utf8_lossy(&bytes));
+        bytes.truncate(at);
+        let _ = Document::parse(&String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn depth_is_bounded() {
+    for depth in [1_000, 1_000_000] {
+        assert!(Document::parse(&"[".repeat(depth)).is_err());
+        assert!(Document::parse(&"{\"a\":".repeat(depth)).is_err());
+        for text in ["(", "!", "[", "a.", "{a:", "&"] {
+            assert!(Expression::compile(&text.repeat(depth)).is_err());
+        }
+    }
+    let deep = "[".repeat(127) + "1" + &"]".repeat(127);
+    assert_eq!(selected("@", &deep).unwrap(), deep);
+}
+
+#[test]
+fn messages_about_long_expressions_are_short() {
+    let long = "a".repeat(100_000) + ".";
+    let error = Expression::compile(&long).unwrap_err();
+    assert!(error.to_string().len() < 10_000, "{}", error.to_string().len());
+    let late = format!("{}.", "a".repeat(4_000));
+    assert!(Expression::compile(&late).unwrap_err().to_string().ends_with('^'));
+}

@@ -1,0 +1,133 @@
+//! Reading only what is looked at selects the same as reading everything.
+
+use lambda_idempotency_keys::{Document, Expression, Reads, SelectionError};
+use proptest::prelude::*;
+
+use crate::{
+    json::json,
+    support::{cases, selected},
+};
+
+fn selected_from_sparse(expression: &str, json: &str) -> Result<String, SelectionError> {
+    let expression = Expression::compile(expression).unwrap();
+    let document = Document::read(json, &Reads::of([&expression])).unwrap();
+    let selection = expression.select(&document)?;
+    Ok(String::from_utf8(selection.canonical_bytes().to_vec()).unwrap())
+}
+
+const EXPRESSIONS: &[&str] = &[
+    "a",
+    "a.b",
+    "a.b.['x']",
+    "a.{x: 'x'}",
+    "json(s).a.['x']",
+    "[a, b]",
+    "{x: a.b, y: c}",
+    "a.[b, c]",
+    "a || b",
+    "a[0]",
+    "a[*].b",
+    "*",
+    "@",
+    "json(s).a",
+    "json(s).[a.b, c]",
+    "[json(s).a, c]",
+    "length(a)",
+    "[c, !a]",
+    "a.b == c && 'x'",
+    "map(&json(@).a, [s])",
+    "not_null(a.b, c)",
+    "keys(@)",
+];
+
+const TEXTS: &[&str] = &[
+    "json(s).a",
+    "json(s).a.b",
+    "[json(s).a, json(s).b]",
+    "json(s).p",
+    "json(s).b2",
+    "json(s)",
+    "s",
+    "t.json(s) || json(s).b",
+    "map(&json(@).b, [s])",
+    "length(json(s).a)",
+];
+
+proptest! {
+    #![proptest_config(cases(1024))]
+
+    #[test]
+    fn as_reading_everything(
+        value in json(), other in json(), style in any::<u64>(),
+        expression in prop::sample::select(EXPRESSIONS),
+        price in prop::sample::select(vec!["1.5", "0.1000000000000000055", "1e300", "7"]),
+    ) {
+        let text = serde_json::Value::String(format!("{{\"a\":{}}}", other.written(style)));
+        let json = format!(
+            r#"{{"p":[{price},2.5],"a":{{"p":{price},"b":{},"q":[[0.5]]}},"s":{text},"c":{price},"r":1.25}}"#,
+            value.written(style),
+        );
+        prop_assert_eq!(selected_from_sparse(expression, &json), selected(expression, &json));
+    }
+
+    #[test]
+    fn of_any_shape(value in json(), expression in prop::sample::select(EXPRESSIONS)) {
+        let json = value.written(0);
+        prop_assert_eq!(selected_from_sparse(expression, &json), selected(expression, &json));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(512))]
+
+    /// Each selects the same as alone, or is refused for the same reason, though they share texts.
+    #[test]
+    fn as_each_alone(
+        value in json(), other in json(), style in any::<u64>(),
+        expressions in prop::collection::vec(prop::sample::select(TEXTS), 2..4),
+        price in prop::sample::select(vec!["1.5", "0.1000000000000000055", "1e999"]),
+    ) {
+        let text = format!(
+            r#"{{"a":{},"p":{price},"b":{},"b2":[{price}]}}"#,
+            value.written(style), other.written(style),
+        );
+        let json = format!(r#"{{"s":{},"t":{{"s":"{{}}"}}}}"#, serde_json::Value::String(text));
+        let compiled = expressions.iter().map(|text| Expression::compile(text).unwrap());
+        let compiled: Vec<_> = compiled.collect();
+        let document = Document::read(&json, &Reads::of(&compiled)).unwrap();
+        for (text, expression) in expressions.iter().zip(&compiled) {
+            let together = expression.select(&document).map(|selection| {
+                String::from_utf8(selection.canonical_bytes().to_vec()).unwrap()
+            });
+            prop_assert_eq!(together, selected(text, &json), "{}", text);
+        }
+    }
+}
+
+#[test]
+fn several_expressions_share_a_reading_and_others_are_refused() {
+    let [id, amount, other] =
+        ["order.id", "order.amount", "order"].map(|text| Expression::compile(text).unwrap());
+    let json = r#"{"order":{"id":"o-1","amount":4.5,"lines":[1,2,3]},"note":"x"}"#;
+    let document = Document::read(json, &Reads::of([&id, &amount])).unwrap();
+    assert_eq!(id.select(&document).unwrap().canonical_bytes(), b"\"o-1\"");
+    assert_eq!(amount.select(&document).unwrap().canonical_bytes(), b"4.5e0");
+    assert_eq!(other.select(&document), Err(SelectionError::Unread));
+}
+
+/// The key does not depend on it, whatever it is.
+#[test]
+fn what_is_not_looked_at_does_no_harm() {
+    for beside in
+        [r#""x":1,"x":2"#, r#""x":1e999"#, r#""x":"\ud800""#, r#""x":{"y":[{"z":1,"z":2}]}"#]
+    {
+        let json = format!(r#"{{"id":"a",{beside},"n":2.5}}"#);
+        assert!(Document::parse(&json).is_err(), "{json}");
+        assert_eq!(selected_from_sparse("[id, n]", &json).unwrap(), r#"["a",2.5e0]"#, "{json}");
+        let [id, x] = ["id", "x"].map(|text| Expression::compile(text).unwrap());
+        assert!(Document::read(&json, &Reads::of([&id, &x])).is_err(), "{json}");
+    }
+    let id = Expression::compile("id").unwrap();
+    let twice = Document::read(r#"{"id":1,"x":0,"id":2}"#, &Reads::of([&id]));
+    assert!(twice.unwrap_err().to_string().contains("twice"));
+}

@@ -1,0 +1,178 @@
+//! Payloads made to cost time or memory out of proportion. Unoptimised, each of these takes a second
+//! or two; what is quadratic takes hours, and what is exponential never ends.
+
+use std::{
+    io::Write as _,
+    time::{Duration, Instant},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use flate2::{Compression, write::GzEncoder};
+use lambda_idempotency_keys::{DocumentError, SelectionError};
+use lambda_idempotency_powertools::{Dialect, Library};
+
+const MIB: usize = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn both() -> [Dialect; 2] {
+    [Library::Python, Library::TypeScript].map(|library| Dialect::of(library, "p").accept_lossy())
+}
+
+fn select(dialect: &Dialect, expression: &str, json: &str) -> Result<String, SelectionError> {
+    let expression = dialect.compile(expression).unwrap();
+    let selection = dialect.select(&dialect.read(json).unwrap(), Some(&expression))?;
+    Ok(String::from_utf8(selection.canonical_bytes().to_vec()).unwrap())
+}
+
+fn packed(plain: &[u8]) -> String {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(plain).unwrap();
+    BASE64_STANDARD.encode(encoder.finish().unwrap())
+}
+
+fn soon<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let done = work();
+    assert!(begun.elapsed() < PATIENCE, "{what} took {:?}", begun.elapsed());
+    done
+}
+
+#[test]
+fn a_text_within_a_text_is_found_in_one_pass() {
+    let (text, part) = ("a".repeat(2 * MIB), format!("{}b", "a".repeat(MIB)));
+    let json = format!(r#"{{"text":"{text}","part":"{part}"}}"#);
+    for dialect in both() {
+        let found = soon("contains", || select(&dialect, "[contains(text, part), 'x']", &json));
+        assert_eq!(found.unwrap().replace(", ", ","), r#"[false,"x"]"#);
+    }
+}
+
+#[test]
+fn one_long_value_among_many_is_not_copied_for_each() {
+    let long = "b".repeat(MIB);
+    let texts = format!(r#"{{"list":["{long}"{}]}}"#, r#","a""#.repeat(MIB / 16));
+    let keyed =
+        format!(r#"{{"list":[{{"k":"{long}","v":1}}{}]}}"#, r#",{"k":"a","v":2}"#.repeat(MIB / 16));
+    let lists = format!(r#"{{"list":[["{long}"]{}]}}"#, r#",["a"]"#.repeat(MIB / 16));
+    let numbers = format!(r#"{{"list":["{}"{}]}}"#, "9".repeat(MIB), ",1".repeat(MIB / 16));
+    let [python, typescript] = &both();
+    for (dialect, expression, json, expected) in [
+        (python, "length(sort(list)[-1])", &texts, "1048576"),
+        (typescript, "length(max(list))", &texts, "1048576"),
+        (typescript, "max_by(list, &k).v", &keyed, "1"),
+        (typescript, "sort_by(list, &k)[-1].v", &keyed, "1"),
+        (typescript, "length(max(list)[0])", &lists, "1048576"),
+        (typescript, "length(max(list))", &numbers, "1048576"),
+    ] {
+        let selected = soon(expression, || select(dialect, expression, json));
+        assert_eq!(selected.unwrap(), expected, "{expression}");
+    }
+}
+
+#[test]
+fn large_objects_are_compared_in_one_pass() {
+    let members: Vec<_> = (0..MIB / 16).map(|number| format!(r#""{number:07}":1"#)).collect();
+    let backwards: Vec<_> = members.iter().rev().map(String::as_str).collect();
+    let json = format!(r#"{{"a":{{{}}},"b":{{{}}}}}"#, members.join(","), backwards.join(","));
+    for dialect in both() {
+        let equal = soon("==", || select(&dialect, "[a == b, 'x']", &json)).unwrap();
+        assert_eq!(equal.replace(", ", ","), r#"[true,"x"]"#);
+    }
+}
+
+/// What is refused for its size must not look like what cannot be read, which TypeScript takes for
+/// `undefined`: all such records would share a key.
+#[test]
+fn what_swells_is_an_error_and_no_value() {
+    let bomb = packed(&vec![b'a'; 8 * MIB + 1]);
+    let deep = "[".repeat(1000) + &"]".repeat(1000);
+    let deep = serde_json::to_string(&deep).unwrap();
+    for dialect in both() {
+        for (function, text) in
+            [("powertools_base64_gzip", format!("\"{bomb}\"")), ("powertools_json", deep.clone())]
+        {
+            let expression = format!("[id, {function}(data)]");
+            let json = format!(r#"{{"id":1,"data":{text}}}"#);
+            let refused = select(&dialect, &expression, &json).unwrap_err();
+            assert!(matches!(refused, SelectionError::Evaluation { .. }), "{function}: {refused}");
+            assert!(refused.to_string().contains(function), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn many_texts_that_swell_share_one_bound() {
+    let half = packed(&vec![b'a'; 5 * MIB]);
+    let list = |times: usize| {
+        let items = vec![format!("\"{half}\""); times];
+        format!(r#"{{"list":[{}]}}"#, items.join(","))
+    };
+    let expression = "sum(map(&length(powertools_base64_gzip(@)), list))";
+    for dialect in both() {
+        assert_eq!(select(&dialect, expression, &list(1)).unwrap(), (5 * MIB).to_string());
+        let refused = select(&dialect, expression, &list(2)).unwrap_err();
+        assert!(refused.to_string().contains("8 MiB"), "{refused}");
+    }
+}
+
+/// TypeScript takes what is broken for `undefined`, and has inflated it all the same.
+#[test]
+fn texts_that_swell_and_are_broken_share_that_bound() {
+    let mut broken = BASE64_STANDARD.decode(packed(&vec![b'a'; 5 * MIB])).unwrap();
+    let checksum = broken.len() - 8;
+    broken[checksum] ^= 1;
+    let broken = BASE64_STANDARD.encode(broken);
+    let typescript = Dialect::of(Library::TypeScript, "p").accept_lossy();
+    let expression = "[id, map(&powertools_base64_gzip(@), list)]";
+    let with = |times: usize| {
+        let list = vec![format!("\"{broken}\""); times].join(",");
+        select(&typescript, expression, &format!(r#"{{"id":1,"list":[{list}]}}"#))
+    };
+    assert!(with(1).is_ok());
+    let refused = with(2).unwrap_err();
+    assert!(refused.to_string().contains("8 MiB"), "{refused}");
+}
+
+/// A separator as long as the payload, between as many texts.
+#[test]
+fn a_joined_text_is_bounded_before_it_is_made() {
+    let json =
+        format!(r#"{{"by":"{}","list":[{}""]}}"#, "x".repeat(40_000), r#""","#.repeat(40_000));
+    for dialect in both() {
+        let refused = soon("join", || select(&dialect, "join(by, list)", &json));
+        assert_eq!(refused, Err(SelectionError::TooLong));
+    }
+}
+
+/// What an expression multiplies takes memory, whatever is selected in the end.
+#[test]
+fn an_expression_that_multiplies_items_is_bounded() {
+    let many = ["@"; 200].join(",");
+    let [python, _] = both();
+    for multiplied in [
+        format!("[@]{}| length(@)", " | [@,@][]".repeat(24)),
+        format!("[@]{}| length(@)", format!(" | [{many}][]").repeat(5)),
+    ] {
+        let refused = soon("multiplied", || select(&python, &multiplied, "1"));
+        assert_eq!(refused, Err(SelectionError::TooLong));
+    }
+}
+
+#[test]
+fn texts_beyond_eight_mebibytes() {
+    let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    let [python, _] = both();
+    assert!(python.read(&text(8 * MIB)).is_ok());
+    for dialect in both() {
+        let refused = dialect.read(&text(8 * MIB + 1)).map(drop);
+        assert_eq!(refused, Err(DocumentError::TooLong { bytes: 8 * MIB + 1 }));
+    }
+}
+
+#[test]
+fn an_expression_that_lists_one_value_often_is_bounded() {
+    let doubled = format!("@{}", " | [@, @]".repeat(40));
+    let [python, _] = both();
+    let refused = soon("doubled", || select(&python, &doubled, "\"text\""));
+    assert_eq!(refused, Err(SelectionError::TooLong));
+}

@@ -1,0 +1,112 @@
+//! Every recorded case, under `accept_lossy`: the same key, the same fingerprint, or none.
+
+use lambda_idempotency_keys::SelectionError;
+use lambda_idempotency_powertools::{
+    Dialect, DialectDocument, DialectExpression, HashFunction, Library,
+};
+use serde_json::Value;
+
+/// Those in the repository, or those in the directory `DIALECT_VECTORS`.
+fn vectors(library: &str) -> (String, Vec<Value>) {
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dialects/vectors");
+    let directory = std::env::var("DIALECT_VECTORS").unwrap_or_else(|_| ours.to_owned());
+    let text = std::fs::read_to_string(format!("{directory}/{library}.json")).unwrap();
+    let mut vectors: Value = serde_json::from_str(&text).unwrap();
+    let Value::Array(cases) = vectors["cases"].take() else { panic!("cases") };
+    (vectors["document"].as_str().unwrap().to_owned(), cases)
+}
+
+/// What a case comes to here, in the form in which it was recorded.
+fn outcome(dialect: fn(String) -> Dialect, document: &str, case: &Value) -> [Option<String>; 2] {
+    let hash = case["hash"].as_str().map_or(HashFunction::Md5, |name| name.parse().unwrap());
+    let prefix = case["prefix"].as_str().unwrap_or(" p ");
+    let dialect = dialect(prefix.to_owned()).hash_function(hash).accept_lossy();
+    let json = case["json"].as_str().unwrap_or(document);
+    let document = dialect.read(json);
+    let expression = case["expression"].as_str().map(|text| dialect.compile(text)).transpose();
+    let expression = match expression {
+        Ok(expression) => expression,
+        Err(error) => return [Some(format!("error: {error}")), None],
+    };
+    if let (Ok(document), None) = (&document, &expression) {
+        keeps_results_as_it_hashes_them(&dialect, json, document);
+    }
+    let whole = dialect.compile("@").unwrap();
+    let key = |document: &DialectDocument| match dialect.key(document, expression.as_ref()) {
+        Ok(key) => key.as_str().to_owned(),
+        Err(SelectionError::Missing | SelectionError::Empty) => "missing".to_owned(),
+        Err(error) => format!("error: {error}"),
+    };
+    let fingerprint = |document: &DialectDocument, path: &DialectExpression| {
+        Some(dialect.fingerprint(document, path).ok()?.as_str().to_owned())
+    };
+    match document {
+        Ok(document) => {
+            [Some(key(&document)), fingerprint(&document, expression.as_ref().unwrap_or(&whole))]
+        }
+        Err(error) => [Some(format!("error: {error}")), None],
+    }
+}
+
+/// Python keeps results as `json.dumps(.., sort_keys=True)` too.
+fn keeps_results_as_it_hashes_them(dialect: &Dialect, json: &str, document: &DialectDocument) {
+    if dialect.library() == Library::Python
+        && let Ok(selection) = dialect.select(document, None)
+    {
+        assert_eq!(dialect.result(json).unwrap().as_bytes(), selection.canonical_bytes());
+    }
+}
+
+/// What is an error here, by design, and need not be one there.
+const REFUSED: [&str; 6] = [
+    // It depends on the machine, or on how often an expression is evaluated.
+    "cannot be reproduced",
+    // At start, wherever it stands; there it fails when it is met.
+    "Powertools has no function",
+    "argument(s), not",
+    // References that are no argument of a function that takes one.
+    "which is no value",
+    "no `&expression` there",
+    // In TypeScript, some functions make nothing of an error within.
+    "the step of a slice",
+];
+
+fn check(library: &str, dialect: fn(String) -> Dialect) {
+    let (document, cases) = vectors(library);
+    assert!(cases.len() >= 1700, "{}", cases.len());
+    let (mut differences, mut refused) = (Vec::new(), 0);
+    for case in &cases {
+        let [key, fingerprint] = outcome(dialect, &document, case);
+        let key = key.unwrap();
+        let same_key = match (case["key"].as_str(), case["missing"].as_bool()) {
+            (Some(recorded), _) => key == recorded,
+            (None, Some(true)) => key == "missing",
+            _ => key.starts_with("error"),
+        };
+        let validation = case["validation"].as_str();
+        let same_fingerprint = validation.is_none() || validation == fingerprint.as_deref();
+        if REFUSED.iter().any(|reason| key.contains(reason)) {
+            refused += 1;
+        } else if !(same_key && same_fingerprint) {
+            differences.push(format!("{case}: {key} {fingerprint:?}"));
+        }
+    }
+    assert!(refused * 50 < cases.len(), "{refused} of {} are refused", cases.len());
+    differences.sort_by_key(String::len);
+    assert!(
+        differences.is_empty(),
+        "{}:\n{}",
+        differences.len(),
+        differences[..differences.len().min(20)].join("\n")
+    );
+}
+
+#[test]
+fn python() {
+    check("python", Dialect::powertools_python);
+}
+
+#[test]
+fn typescript() {
+    check("typescript", Dialect::powertools_typescript);
+}
