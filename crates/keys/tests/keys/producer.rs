@@ -71,7 +71,7 @@ fn golden_keys_and_ids() {
 fn refusals_name_the_operation_and_the_remedy() {
     for (payload, expected) in [
         (r#"{"id":"s3cr3t""#, "the payload is not valid JSON: it ends too early"),
-        ("s3cr3t", "send JSON, or take the key"),
+        ("s3cr3t", "; send JSON"),
         (r#"{"s3cr3t":1}"#, "under `[id, at]`: part 1 of it selects nothing (or null)"),
         (r#"{"id":"s3cr3t","at":[]}"#, "part 2 of it selects something empty"),
         (r#"{"id":0.1000000000000000055,"at":"s3cr3t"}"#, "send it as a string"),
