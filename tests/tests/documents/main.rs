@@ -6,6 +6,7 @@
 mod apis;
 mod guarantees;
 mod links;
+mod messages;
 mod names;
 mod pages;
 mod scenarios;

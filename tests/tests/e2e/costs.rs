@@ -1,48 +1,157 @@
-//! How many requests a batch costs. The handler awaits nothing, so that all of them are the
-//! library's, and their number is the same each time: one future on one thread.
+//! What a batch costs: requests, and what DynamoDB bills for them. The handler awaits nothing, so that all of
+//! them are the library's, and their number is the same each time: one future on one thread.
+//!
+//! `cargo test -p lambda-idempotency-tests --test e2e costs -- --nocapture` prints the figures of the guide's
+//! page about costs, and each of its rows is compared with what was measured.
 
-use lambda_idempotency_local::Local;
+use lambda_idempotency_local::{Local, Usage};
 use lambda_idempotency_tests::events::{batch_of, order};
 
 use crate::support::{World, idle, returned};
 
-/// Requests for a fresh batch, for the same batch again, and for the same once more in another process.
-async fn requests(records: usize) -> [u64; 3] {
-    let world = World::of(idle()).await;
-    let event = batch_of((0..records).map(|number| order(&format!("o-{number}"))));
-    let fresh = world.invoke(&event).await.unwrap();
-    let warm = world.invoke(&event).await.unwrap();
-    let other = Local::builder(idle()).dynamodb(world.dynamodb().clone()).start().await.unwrap();
-    let cold = other.invoke(&event).await.unwrap();
-    for (invocation, outcome) in [(&fresh, "executed"), (&warm, "replayed"), (&cold, "replayed")] {
-        assert!(returned(&invocation.result).is_empty());
-        let told: Vec<_> = invocation.records.iter().map(|line| line.outcome.as_str()).collect();
-        assert_eq!(told, vec![outcome; records]);
+const PAGE: &str = include_str!("../../../crates/lambda/src/guide/cost.md");
+
+/// USD for a million units, on demand, in us-east-1. The page says so.
+const WRITE_UNITS: f64 = 0.625;
+const READ_UNITS: f64 = 0.125;
+
+/// What each record of a batch was billed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Billed {
+    write_units: f64,
+    read_units: f64,
+}
+
+impl Billed {
+    fn of(usage: &Usage, records: u32) -> Self {
+        // DynamoDB bills a write that it refuses as one unit. The embedded one reports none for a request
+        // in which all are refused, and here they all are, or none is.
+        let written = usage.write_units + usage.refused_conditions as f64;
+        let each = |units: f64| units / f64::from(records);
+        Self { write_units: each(written), read_units: each(usage.read_units) }
     }
-    let all = [fresh, warm, cold].map(|invocation| invocation.dynamodb);
-    println!("{records} records: {:?}", all.each_ref().map(|usage| &usage.operations));
-    all.map(|usage| usage.requests())
+
+    /// For a million records.
+    fn dollars(self) -> f64 {
+        self.write_units * WRITE_UNITS + self.read_units * READ_UNITS
+    }
+}
+
+/// A fresh batch, the same batch again, and the same once more in another process.
+struct Costs {
+    records: u32,
+    usages: [Usage; 3],
+}
+
+impl Costs {
+    async fn measured(records: u32) -> Self {
+        let world = World::of(idle()).await;
+        let event = batch_of((0..records).map(|number| order(&format!("o-{number}"))));
+        let fresh = world.invoke(&event).await.unwrap();
+        let warm = world.invoke(&event).await.unwrap();
+        let dynamodb = world.dynamodb().clone();
+        let other = Local::builder(idle()).dynamodb(dynamodb).start().await.unwrap();
+        let cold = other.invoke(&event).await.unwrap();
+        let invocations = [(&fresh, "executed"), (&warm, "replayed"), (&cold, "replayed")];
+        for (invocation, outcome) in invocations {
+            assert!(returned(&invocation.result).is_empty());
+            let told: Vec<_> =
+                invocation.records.iter().map(|line| line.outcome.as_str()).collect();
+            assert_eq!(told, vec![outcome; records as usize]);
+        }
+        let usages = [fresh, warm, cold].map(|invocation| invocation.dynamodb);
+        for (what, usage) in ["fresh", "known here", "known elsewhere"].iter().zip(&usages) {
+            let billed = Billed::of(usage, records);
+            println!(
+                "batch of {records:>3}, {what}: {} requests {:?}; per record {} write units, {} read \
+                 units; {:.3} USD per million records",
+                usage.requests(),
+                usage.operations,
+                billed.write_units,
+                billed.read_units,
+                billed.dollars()
+            );
+        }
+        Self { records, usages }
+    }
+
+    fn requests(&self) -> [u64; 3] {
+        let requests = self.usages.each_ref().map(Usage::requests);
+        let [fresh, warm, cold] = requests;
+        documented_requests("new", self.records, fresh);
+        documented_requests("duplicates, known to this process", self.records, warm);
+        documented_requests("duplicates, known to the table", self.records, cold);
+        requests
+    }
+
+    fn billed(&self) -> [Billed; 3] {
+        self.usages.each_ref().map(|usage| Billed::of(usage, self.records))
+    }
+}
+
+/// The page has this row.
+fn documented(row: &str) {
+    assert!(PAGE.lines().any(|line| line == row), "cost.md lacks this row:\n{row}");
+}
+
+/// The page names at least as many requests for a batch of 1, 10 or 100 records.
+fn documented_requests(kind: &str, records: u32, requests: u64) {
+    let start = format!("| {kind} | ");
+    let row = PAGE.lines().filter_map(|line| line.strip_prefix(&start)).next_back();
+    let cells: Vec<_> = row.map(|row| row.split(['|', ' ']).collect()).unwrap_or_default();
+    let mut cells = cells.into_iter().filter(|cell| !cell.is_empty());
+    let column = [1, 10, 100].iter().position(|batch| *batch == records).unwrap();
+    let named: u64 = cells.nth(column).unwrap_or_default().parse().unwrap();
+    let place = format!("a batch of {records}, {kind}");
+    assert!(requests <= named, "{place}: {requests} requests, and cost.md says {named}");
+}
+
+/// The row of a kind of record in the table of the page.
+fn row(kind: &str, Billed { write_units, read_units }: Billed) -> String {
+    let dollars = Billed { write_units, read_units }.dollars();
+    format!("| {kind} | {write_units} | {read_units} | {dollars:.3} |")
 }
 
 #[tokio::test]
 async fn one_record_costs_a_claim_and_a_completion() {
-    assert_eq!(requests(1).await, [2, 0, 1]);
+    let costs = Costs::measured(1).await;
+    assert_eq!(costs.requests(), [2, 0, 1]);
+    let [fresh, warm, cold] = costs.billed();
+    documented(&row("new", fresh));
+    documented(&row("duplicate, known to this process", warm));
+    documented(&row("duplicate, known to the table, alone in its batch", cold));
 }
 
 /// The claims in one request, the completions in another one.
 #[tokio::test]
 async fn a_batch_of_ten_costs_no_more_than_three_requests() {
-    let [fresh, warm, cold] = requests(10).await;
+    let costs = Costs::measured(10).await;
+    let [fresh, warm, cold] = costs.requests();
     assert!(fresh <= 3, "{fresh}");
     assert_eq!(warm, 0);
     assert!(cold <= 2, "{cold}");
+    let [fresh, warm, cold] = costs.billed();
+    documented(&row("new", fresh));
+    documented(&row("duplicate, known to this process", warm));
+    documented(&row("duplicate, known to the table, in a batch", cold));
 }
 
 /// 25 keys fit into a request.
 #[tokio::test]
 async fn a_batch_of_a_hundred_costs_no_more_than_ten_requests() {
-    let [fresh, warm, cold] = requests(100).await;
+    let costs = Costs::measured(100).await;
+    let [fresh, warm, cold] = costs.requests();
     assert!(fresh <= 10, "{fresh}");
     assert_eq!(warm, 0);
     assert!(cold <= 8, "{cold}");
+    let [fresh, _, cold] = costs.billed();
+    documented(&row("new", fresh));
+    documented(&row("duplicate, known to the table, in a batch", cold));
+}
+
+#[test]
+fn the_page_says_which_prices_it_takes() {
+    for price in [WRITE_UNITS, READ_UNITS] {
+        assert!(PAGE.contains(&format!("{price} USD")), "cost.md does not name the price {price}");
+    }
 }

@@ -2,19 +2,36 @@
 //!
 //! | page | for |
 //! |---|---|
+//! | [Quick start](quick_start) | from an empty crate to a function in AWS |
+//! | [Concepts](concepts) | how it works, and the words for it |
+//! | [Keys](keys) | what makes two deliveries the same work |
 //! | [Event sources](sources) | what each source delivers, orders and retries: one page each |
+//! | [Policies and settings](settings) | everything that can be set, with its default |
+//! | [Failure modes](failure_modes) | what happens when something goes wrong; putting records aside; every outcome |
+//! | [Testing](testing) | a handler, a function, a key, the real binary, faults |
+//! | [Cost](cost) | requests, and dollars per million records |
+//! | [Security](security) | logs, the table, permissions, tenants, hostile payloads |
 //! | [Moving work](migrations) | between sources and functions, without doing it twice |
 //! | [Producers](producers) | keys and deduplication ids before sending |
-//! | [Powertools](powertools) | a table that a Python or TypeScript function shares or had before |
+//! | [Coming from Powertools](powertools) | a table that a Python or TypeScript function shares or had before |
+//! | [Troubleshooting](troubleshooting) | what a message means, and what to do |
+//!
+//! For contributors and auditors, the repository has more: [what is guaranteed, and the tests that show
+//! it][guarantees], [the model][model], [the chaos rig][chaos], and the [decisions][decisions].
+//!
+//! [guarantees]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/docs/guarantees.md
+//! [model]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/docs/model.md
+//! [chaos]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/docs/chaos.md
+//! [decisions]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/docs/decisions/README.md
 
-pub mod migrations {
-    #![doc = include_str!("migrations.md")]
+pub mod quick_start {
+    #![doc = include_str!("quick_start.md")]
 }
-pub mod powertools {
-    #![doc = include_str!("powertools.md")]
+pub mod concepts {
+    #![doc = include_str!("concepts.md")]
 }
-pub mod producers {
-    #![doc = include_str!("producers.md")]
+pub mod keys {
+    #![doc = include_str!("keys.md")]
 }
 pub mod sources {
     #![doc = include_str!("sources.md")]
@@ -64,4 +81,31 @@ pub mod sources {
     pub mod sqs {
         #![doc = include_str!("sources/sqs.md")]
     }
+}
+pub mod settings {
+    #![doc = include_str!("settings.md")]
+}
+pub mod failure_modes {
+    #![doc = include_str!("failure_modes.md")]
+}
+pub mod testing {
+    #![doc = include_str!("testing.md")]
+}
+pub mod cost {
+    #![doc = include_str!("cost.md")]
+}
+pub mod security {
+    #![doc = include_str!("security.md")]
+}
+pub mod migrations {
+    #![doc = include_str!("migrations.md")]
+}
+pub mod producers {
+    #![doc = include_str!("producers.md")]
+}
+pub mod powertools {
+    #![doc = include_str!("powertools.md")]
+}
+pub mod troubleshooting {
+    #![doc = include_str!("troubleshooting.md")]
 }

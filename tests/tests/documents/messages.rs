@@ -1,0 +1,62 @@
+//! Messages that the guide quotes for people to find: each is in the source, word for word.
+
+use std::{fs, path::Path};
+
+use crate::{read, root};
+
+const PAGE: &str = "crates/lambda/src/guide/troubleshooting.md";
+
+/// The quoted messages: the first cells of the tables whose first column is `message`.
+fn quoted(page: &str) -> Vec<&str> {
+    let mut messages = Vec::new();
+    let mut in_table = false;
+    for line in page.lines() {
+        in_table = line.starts_with("| message |") || (in_table && line.starts_with("| "));
+        let cell = line.strip_prefix("| `").and_then(|rest| rest.split_once("` |"));
+        messages.extend(cell.filter(|_| in_table).map(|(message, _)| message));
+        in_table |= line.starts_with("|---");
+    }
+    messages
+}
+
+/// All library sources below a folder, with texts that go over several lines put together.
+fn sources(folder: &Path, all: &mut String) {
+    for entry in fs::read_dir(folder).expect("sources") {
+        let path = entry.expect("a file").path();
+        if path.is_dir() {
+            sources(&path, all);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let text = fs::read_to_string(&path).expect("a source");
+            let mut lines = text.split("\\\n");
+            all.push_str(lines.next().unwrap_or_default());
+            lines.for_each(|line| all.push_str(line.trim_start()));
+        }
+    }
+}
+
+/// The parts of a message that no source has.
+fn missing<'m>(message: &'m str, sources: &str) -> Vec<&'m str> {
+    message.split("..").map(str::trim).filter(|part| !sources.contains(part)).collect()
+}
+
+#[test]
+fn every_message_that_is_explained_exists() {
+    let mut all = String::new();
+    for package in fs::read_dir(root().join("crates")).expect("crates") {
+        sources(&package.expect("a crate").path().join("src"), &mut all);
+    }
+    let page = read(PAGE);
+    let messages = quoted(&page);
+    assert!(messages.len() > 30, "{} messages: are these the tables?", messages.len());
+    let lost: Vec<_> = messages.iter().flat_map(|message| missing(message, &all)).collect();
+    assert!(lost.is_empty(), "{PAGE} quotes what no source says:\n{}", lost.join("\n"));
+}
+
+#[test]
+fn a_message_that_no_source_has_is_found_out() {
+    let page = "| message | cause |\n|---|---|\n| `the role .. needs it` | x |\n\n\
+                | where | what |\n|---|---|\n| `no message` | x |\n";
+    assert_eq!(quoted(page), ["the role .. needs it"]);
+    assert_eq!(missing("the role .. needs it", "\"the role {0} needs it\""), [""; 0]);
+    assert_eq!(missing("the role .. needs it", "\"the role {0}\""), ["needs it"]);
+}
