@@ -11,10 +11,9 @@ fn quoted(page: &str) -> Vec<&str> {
     let mut messages = Vec::new();
     let mut in_table = false;
     for line in page.lines() {
-        in_table = line.starts_with("| message |") || (in_table && line.starts_with("| "));
+        in_table = line.starts_with("| message |") || (in_table && line.starts_with('|'));
         let cell = line.strip_prefix("| `").and_then(|rest| rest.split_once("` |"));
         messages.extend(cell.filter(|_| in_table).map(|(message, _)| message));
-        in_table |= line.starts_with("|---");
     }
     messages
 }
