@@ -1,8 +1,10 @@
-//! The README's tables of what can be set on an operation, and its list of crates, lack nothing.
+//! The guide's tables of what can be set on an operation lack nothing, nor does the README's list of crates.
 
 use std::{collections::BTreeSet, fs};
 
 use crate::{read, root};
+
+const PAGE: &str = "crates/lambda/src/guide/settings.md";
 
 /// The methods of `impl Operation` that give an operation back: its settings.
 fn settings(source: &str) -> BTreeSet<String> {
@@ -21,19 +23,19 @@ fn every_setting() -> BTreeSet<String> {
     files.flat_map(|file| settings(&file.expect("a file"))).collect()
 }
 
-/// What the first column of the README's tables names: `` `on_busy(hook)` ``, without its arguments.
-fn named(readme: &str) -> BTreeSet<String> {
-    let cells = readme.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+/// What the first column of a page's tables names: `` `on_busy(hook)` ``, without its arguments.
+fn named(page: &str) -> BTreeSet<String> {
+    let cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let words = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
     words.filter_map(|word| word.split('(').next()).map(str::to_owned).collect()
 }
 
 #[test]
-fn every_setting_of_an_operation_is_in_the_readme() {
+fn every_setting_of_an_operation_is_in_the_guide() {
     let settings = every_setting();
     assert!(settings.len() > 25, "{settings:?}: are these the settings?");
-    let missing: Vec<_> = settings.difference(&named(&read("README.md"))).cloned().collect();
-    assert!(missing.is_empty(), "not in README.md: {missing:?}");
+    let missing: Vec<_> = settings.difference(&named(&read(PAGE))).cloned().collect();
+    assert!(missing.is_empty(), "not in {PAGE}: {missing:?}");
 }
 
 #[test]
