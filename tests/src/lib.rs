@@ -1,5 +1,5 @@
 //! What the end-to-end tests and the examples share: events in the shape in which AWS delivers them,
-//! and the surroundings of the orders function.
+//! and the surroundings of a function that places orders.
 
 pub mod events;
 
@@ -21,7 +21,7 @@ pub fn tables() -> [Table; 2] {
     [Table::new(CLAIMS, "id").ttl("expiration"), Table::new(ORDERS, "orderId")]
 }
 
-/// The settings of a function that places orders, with rehearsed misfortunes and time enough.
+/// The settings of a function that places orders, with time enough.
 #[must_use]
 pub fn function(binary: impl AsRef<Path>) -> FunctionConfig {
     FunctionConfig::new(binary)
@@ -30,5 +30,4 @@ pub fn function(binary: impl AsRef<Path>) -> FunctionConfig {
         .init_timeout(LONG)
         .env("IDEMPOTENCY_TABLE", CLAIMS)
         .env("ORDERS_TABLE", ORDERS)
-        .env("ORDERS_REHEARSAL", "1")
 }

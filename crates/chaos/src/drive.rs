@@ -79,9 +79,8 @@ async fn start(settings: &Settings, schedule: &Schedule, ledger: &Ledger) -> Res
         .outlives_timeout(true)
         .env("IDEMPOTENCY_TABLE", CLAIMS)
         .env("ORDERS_TABLE", "orders")
-        .env("ORDERS_REHEARSAL", "1")
-        .env("ORDERS_LEDGER", ledger.path().to_string_lossy())
-        .env_each("ORDERS_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
+        .env("SCRIPTED_LEDGER", ledger.path().to_string_lossy())
+        .env_each("SCRIPTED_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
     for (name, value) in &settings.env {
         function = function.env(name, value);
     }

@@ -1,6 +1,6 @@
 //! Runs a real function under every fault that Lambda and DynamoDB can produce, and audits what it did.
 //!
-//! [`run`] starts several processes of the orders function over the Lambda Runtime API of
+//! [`run`] starts several processes of the scripted orders function (`tests/src/bin/scripted_orders.rs`) over the Lambda Runtime API of
 //! [`lambda_idempotency_local`], delivers batches of a queue to them in which the same orders come
 //! again and again, and lets go wrong what a seed says: processes are killed and stopped, handlers
 //! fail and overrun, the store throttles, lies about what it did, hangs up and goes away, clocks
@@ -12,7 +12,7 @@
 //! use lambda_idempotency_chaos::{Settings, run};
 //!
 //! # async fn example() -> Result<(), lambda_idempotency_chaos::Error> {
-//! let report = run(&Settings { deliveries: 5000, ..Settings::new("target/debug/orders") }, |_| {}).await?;
+//! let report = run(&Settings { deliveries: 5000, ..Settings::new("target/debug/scripted_orders") }, |_| {}).await?;
 //! println!("{report}");
 //! assert!(report.violations.is_empty());
 //! # Ok(())
@@ -73,6 +73,6 @@ pub enum Error {
         source: io::Error,
     },
     /// The ledger holds something else than the function's lines.
-    #[error("cannot read a line of the ledger: `{0}`; is the binary the orders function?")]
+    #[error("cannot read a line of the ledger: `{0}`; is the binary the scripted orders function?")]
     LedgerLine(String),
 }

@@ -11,7 +11,8 @@ use crate::FaultKind;
 /// The settings of a run. Two runs with the same settings have the same schedule.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The orders function, built.
+    /// The function, built: `scripted_orders` of the tests package, or one that follows the same scripts
+    /// and writes the same ledger.
     pub binary: PathBuf,
     /// How many messages are sent. Each is delivered at least once.
     pub deliveries: usize,

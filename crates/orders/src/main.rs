@@ -1,40 +1,96 @@
-//! The example function that `template.yaml` deploys: places each order once, whether it comes by a
-//! queue, a topic, an event bus or a stream, or by several of them.
+//! Places orders, each of them once: whether an order comes from a queue, a topic, an event bus or a
+//! stream, or from several of them, and however often it is delivered. `template.yaml` deploys this
+//! function.
 //!
-//! An order is placed by adding to a row of a second table, so that placing it twice would show.
+//! Placing an order adds one to the attribute `placed` of the order's row in a second table, so that
+//! an order that was placed twice would show.
 
-mod ledger;
-mod orders;
-mod rehearsal;
-mod shop;
-
-use lambda_idempotency::{Call, Operation, Sources};
-use lambda_runtime::Error;
-
-use crate::{orders::Order, shop::Shop};
+use aws_config::BehaviorVersion;
+use aws_sdk_dynamodb::{Client, types::AttributeValue};
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, Sources};
+use lambda_runtime::{Error, tracing};
+use serde::Deserialize;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    lambda_runtime::tracing::init_default_subscriber();
-    let (shop, idempotency) = Shop::from_env().await?;
+    // The library writes a line for each record; without a subscriber nobody would see it.
+    tracing::init_default_subscriber();
+    let orders = Orders::from_env().await?;
+    let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
 
-    // One piece of work, whichever way an order comes: one that is queued and announced too is placed
-    // once. Only where each source has the order id may differ.
-    let at = |variable: &'static str| {
-        let shop = shop.clone();
-        move |place: Operation| shop.rehearsed(place.key_from_env(variable))
-    };
+    // One operation for all sources: an order that is queued and also announced is placed once. Each
+    // source finds the order id where its own variable says; without the variable, in `orderId`.
+    let operation = Operation::new("place-order").key("orderId");
     let sources = Sources::new()
-        .sqs(at("ORDERS_SQS_KEY"))
-        .sns(at("ORDERS_SNS_KEY"))
-        .event_bridge(at("ORDERS_EVENTBRIDGE_KEY"))
-        .kinesis(at("ORDERS_KINESIS_KEY"));
+        .sqs(|place| place.key_from_env("ORDERS_SQS_KEY"))
+        .sns(|place| place.key_from_env("ORDERS_SNS_KEY"))
+        .event_bridge(|place| place.key_from_env("ORDERS_EVENTBRIDGE_KEY"))
+        .kinesis(|place| place.key_from_env("ORDERS_KINESIS_KEY"));
     let place_order = move |order: Order, call: Call| {
-        let shop = shop.clone();
-        async move { shop.place(order, call).await }
+        let orders = orders.clone();
+        async move { orders.place(order, call).await }
     };
-    let place = Operation::new("place-order").key("orderId");
-    let function = idempotency.function().sources(place, place_order, sources).build()?;
-    // One event at a time, but on Managed Instances many, as `AWS_LAMBDA_MAX_CONCURRENCY` says there.
+    let function = idempotency.function().sources(operation, place_order, sources).build()?;
+
+    // One invocation at a time, or several at once on Lambda Managed Instances.
     lambda_runtime::run_concurrent(function).await
+}
+
+/// What a customer wants: the payload of every record.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Order {
+    order_id: String,
+    customer: String,
+    sku: String,
+    quantity: u32,
+}
+
+/// The table in which orders are placed.
+#[derive(Clone)]
+struct Orders {
+    client: Client,
+    table: String,
+}
+
+impl Orders {
+    /// Takes the table's name from `ORDERS_TABLE`, and credentials and region from the environment.
+    async fn from_env() -> Result<Self, Error> {
+        let table = std::env::var("ORDERS_TABLE").unwrap_or_default();
+        if table.is_empty() {
+            return Err("set ORDERS_TABLE to the name of the orders table".into());
+        }
+        let config = aws_config::load_defaults(BehaviorVersion::v2026_01_12()).await;
+        Ok(Self { client: Client::new(&config), table })
+    }
+
+    /// The handler: runs once per order id, and again only after a failure.
+    async fn place(&self, order: Order, call: Call) -> Result<(), Failure> {
+        if order.quantity == 0 {
+            // Trying again would not help. The failure is recorded, and each duplicate gets it as its
+            // answer.
+            return Err(Failure::remember("an order needs a quantity of at least 1"));
+        }
+        if call.vanished() > 0 {
+            // An earlier attempt ended without a word, perhaps after its effect. An effect that must not
+            // happen twice looks for itself here first. This one is tried again, and shows in `placed`.
+            tracing::warn!("an earlier attempt may have placed this order");
+        }
+        // An error here releases the key, and the record's next delivery calls the handler again.
+        self.client
+            .update_item()
+            .table_name(&self.table)
+            .key("orderId", AttributeValue::S(order.order_id))
+            .update_expression(
+                "SET customer = :customer, sku = :sku, quantity = :quantity ADD placed :one",
+            )
+            .expression_attribute_values(":customer", AttributeValue::S(order.customer))
+            .expression_attribute_values(":sku", AttributeValue::S(order.sku))
+            .expression_attribute_values(":quantity", AttributeValue::N(order.quantity.to_string()))
+            .expression_attribute_values(":one", AttributeValue::N("1".to_owned()))
+            .send()
+            .await
+            .map_err(aws_sdk_dynamodb::Error::from)?;
+        Ok(())
+    }
 }

@@ -1,19 +1,12 @@
-//! A function that takes orders from every source but HTTP, with the shop of the orders function.
+//! A function that takes orders from every source but HTTP, with the scripted shop.
 
-#[path = "../../../crates/orders/src/ledger.rs"]
-mod ledger;
-#[path = "../../../crates/orders/src/orders.rs"]
-mod orders;
-#[path = "../../../crates/orders/src/rehearsal.rs"]
-mod rehearsal;
-#[path = "../../../crates/orders/src/shop.rs"]
-mod shop;
+mod scripted;
 
 use lambda_idempotency::{Call, Failure, Operation};
 use lambda_runtime::Error;
 use serde::Deserialize;
 
-use crate::{orders::Order, shop::Shop};
+use crate::scripted::{Order, Shop};
 
 /// A change of a table that holds orders.
 #[derive(Deserialize)]
@@ -49,7 +42,7 @@ struct Object {
 async fn main() -> Result<(), Error> {
     lambda_runtime::tracing::init_default_subscriber();
     let (shop, idempotency) = Shop::from_env().await?;
-    let by = |name: &'static str, key| shop.rehearsed(Operation::new(name).key(key));
+    let by = |name: &'static str, key| shop.operation(Operation::new(name).key(key));
     let by_order = |name| by(name, "orderId");
     let place = {
         let shop = shop.clone();
@@ -92,8 +85,8 @@ async fn main() -> Result<(), Error> {
         .event_bridge(by_order("announced"), place.clone())
         .pipe(by_order("piped"), place.clone())
         // These two by their own identities: the occasion, and the request.
-        .scheduler(shop.rehearsed(Operation::new("scheduled")), place.clone())
-        .invoke(shop.rehearsed(Operation::new("invoked")), place)
+        .scheduler(shop.operation(Operation::new("scheduled")), place.clone())
+        .invoke(shop.operation(Operation::new("invoked")), place)
         .build()?;
     lambda_runtime::run(function).await
 }

@@ -1,13 +1,6 @@
-//! A function that takes orders over HTTP, with the shop of the orders function.
+//! A function that takes orders over HTTP, with the scripted shop.
 
-#[path = "../../../crates/orders/src/ledger.rs"]
-mod ledger;
-#[path = "../../../crates/orders/src/orders.rs"]
-mod orders;
-#[path = "../../../crates/orders/src/rehearsal.rs"]
-mod rehearsal;
-#[path = "../../../crates/orders/src/shop.rs"]
-mod shop;
+mod scripted;
 
 use lambda_http::{
     Body, Error, Request,
@@ -17,13 +10,13 @@ use lambda_http::{
 };
 use lambda_idempotency::{Call, Failure, Operation};
 
-use crate::{orders::Order, shop::Shop};
+use crate::scripted::{Order, Shop};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     lambda_http::tracing::init_default_subscriber();
     let (shop, idempotency) = Shop::from_env().await?;
-    let layer = idempotency.http(&shop.rehearsed(Operation::new("orders")))?;
+    let layer = idempotency.http(&shop.operation(Operation::new("orders")))?;
     let handler = service_fn(move |request: Request| {
         let shop = shop.clone();
         async move { place(&shop, &request).await }

@@ -7,7 +7,7 @@ use lambda_idempotency_local::AsyncConfig;
 use lambda_idempotency_tests::events::{event, notification, order_with};
 use serde_json::{Value, json};
 
-use crate::support::{World, history, orders};
+use crate::support::{World, history, scripted_orders};
 
 const TIMEOUT: Duration = Duration::from_secs(8);
 /// From the start of the one that died: its deadline, and a second of grace.
@@ -16,7 +16,7 @@ const LEASE: Duration = Duration::from_secs(9);
 /// Delivers an order that takes its process with it soon after its start, the first time.
 async fn outlives_its_lease(id: &str, event: &Value) {
     let retries = AsyncConfig { retry_delays: vec![Duration::from_millis(200); 2] };
-    let function = orders().timeout(TIMEOUT);
+    let function = scripted_orders().timeout(TIMEOUT);
     let world = World::with(function, |local| local.asynchronous(retries)).await;
     let begun = Instant::now();
     let report = world.send(event).await;

@@ -9,7 +9,7 @@ use lambda_idempotency_chaos::{FaultKind, Offence, Report, Settings, run};
 use lambda_idempotency_local::Outcome;
 
 fn settings(deliveries: usize, faults: &[FaultKind]) -> Settings {
-    let mut settings = Settings::new(env!("CARGO_BIN_EXE_orders-under-test"));
+    let mut settings = Settings::new(env!("CARGO_BIN_EXE_scripted_orders"));
     settings.deliveries = deliveries;
     settings.faults = faults.iter().copied().collect();
     settings
@@ -48,7 +48,7 @@ async fn duplicates_alone_double_nothing() {
 
 #[tokio::test]
 async fn a_function_without_protection_is_found_out() {
-    let report = broken("ORDERS_REHEARSAL_UNPROTECTED", "1").await;
+    let report = broken("SCRIPTED_UNPROTECTED", "1").await;
     let doubled = report.count(Offence::Doubled);
     assert!(doubled > 0 && doubled == report.effects - report.keys as u64, "{report}");
 }

@@ -44,7 +44,7 @@ impl Effects {
     }
 
     fn of(&self, function: FunctionConfig) -> FunctionConfig {
-        function.env("ORDERS_LEDGER", self.0.to_str().unwrap())
+        function.env("SCRIPTED_LEDGER", self.0.to_str().unwrap())
     }
 
     /// The orders in the order in which they were placed.

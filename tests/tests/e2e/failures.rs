@@ -5,11 +5,11 @@ use lambda_idempotency_tests::ORDERS;
 use lambda_idempotency_tests::events::{batch, batch_of, message, order, order_with};
 use serde_json::json;
 
-use crate::support::{World, history, orders, quick_queue, returned};
+use crate::support::{World, history, orders, quick_queue, returned, scripted_orders};
 
 #[tokio::test]
 async fn only_the_failed_record_comes_back_and_its_next_delivery_places_it() {
-    let world = World::new().await;
+    let world = World::of(scripted_orders()).await;
     let failing = order_with("o-2", json!({ "failTimes": 2 }));
     let report = world.send(&batch_of([order("o-1"), failing, order("o-3")])).await;
     assert_eq!(
@@ -30,7 +30,7 @@ async fn only_the_failed_record_comes_back_and_its_next_delivery_places_it() {
 
 #[tokio::test]
 async fn a_panic_fails_its_record_and_no_other() {
-    let world = World::new().await;
+    let world = World::of(scripted_orders()).await;
     let panicking = order_with("o-2", json!({ "panicTimes": 1 }));
     let report = world.send(&batch_of([order("o-1"), panicking, order("o-3")])).await;
     assert_eq!(

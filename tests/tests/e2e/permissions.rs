@@ -10,7 +10,7 @@ use lambda_idempotency_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, orders, outcomes, returned};
+use crate::support::{World, orders, outcomes, returned, scripted_orders};
 
 #[path = "../template/document.rs"]
 #[allow(dead_code, reason = "shared with the template's own tests")]
@@ -18,9 +18,8 @@ mod document;
 
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// All that the library does with its table: claims, replays, takeovers, releases, what is put back,
-/// completions; of one record and of several.
-async fn everything(world: &World) {
+/// Orders from each source that are placed and answered, one and several.
+async fn orders_that_succeed(world: &World) {
     let names: Vec<String> = (0..10).map(|number| format!("o-{number}")).collect();
     let ten = batch_of(names.iter().map(|name| order(name)));
     assert_eq!(outcomes(&world.send(&ten).await), ["executed"; 10]);
@@ -31,6 +30,12 @@ async fn everything(world: &World) {
     for event in [notification("n", &order("n")), event("e", &order("e"))] {
         assert_eq!(outcomes(&world.send(&event).await), ["executed"]);
     }
+}
+
+/// All that the library does with its table: claims, replays, takeovers, releases, what is put back,
+/// completions; of one record and of several.
+async fn everything(world: &World) {
+    orders_that_succeed(world).await;
 
     // Released, alone and together; the second delivery takes over what was released.
     let failing = |name| order_with(name, json!({ "failTimes": 1 }));
@@ -133,11 +138,25 @@ fn actions(operations: &BTreeSet<String>, usage: &Usage) -> BTreeSet<String> {
     single.chain(statements).collect()
 }
 
+/// The function that is deployed: what its own code asks of the table of orders.
 #[tokio::test]
-async fn the_function_uses_what_the_template_grants_and_nothing_else() {
+async fn the_deployed_handler_uses_what_the_template_grants_and_nothing_else() {
+    let world = World::of(orders()).await;
+    let watch = Watch::new(&world);
+    orders_that_succeed(&world).await;
+    let usage = world.dynamodb().usage();
+    assert_eq!(watch.count(&world), usage.requests(), "a table or an operation is not watched");
+    assert_eq!(watch.of(&world, ORDERS), granted("OrdersTable"));
+    let on_claims = actions(&watch.of(&world, CLAIMS), &usage);
+    assert!(on_claims.is_subset(&granted("IdempotencyTable")), "{on_claims:?}");
+}
+
+/// The library, with handlers that fail, die and take too long.
+#[tokio::test]
+async fn the_library_uses_what_the_template_grants_and_nothing_else() {
     // Long enough for the lease of the one that dies to be over at its next delivery.
     let queue = SqsConfig { visibility: Some(TIMEOUT + TIMEOUT), ..SqsConfig::default() };
-    let function = orders().timeout(TIMEOUT);
+    let function = scripted_orders().timeout(TIMEOUT);
     let world = World::with(function, |local| local.sqs(queue)).await;
     let watch = Watch::new(&world);
     everything(&world).await;

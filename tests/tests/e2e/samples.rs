@@ -62,8 +62,8 @@ const SAMPLES: &[Sample] = &[
     Sample {
         file: "sqs-failing-record.json",
         first: Returns(&["1fe70fdb"]),
-        placed: &["o-1301", "o-1302", "o-1303"],
-        dead: 0,
+        placed: &["o-1301", "o-1303"],
+        dead: 1,
     },
     Sample {
         file: "sqs-missing-key.json",

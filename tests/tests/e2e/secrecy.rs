@@ -11,14 +11,14 @@ use lambda_idempotency_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, error, idle, orders};
+use crate::support::{World, error, idle, orders, scripted_orders};
 
 const SECRET: &str = "s3cr3t";
 
 /// As text, every line reaches the test as it was written; of JSON, record lines would be parsed.
 fn talkative(function: FunctionConfig) -> FunctionConfig {
     function
-        .env("RUST_LOG", "warn,orders_under_test=trace,idle=trace,lambda_idempotency=trace")
+        .env("RUST_LOG", "warn,orders_under_test=trace,scripted_orders=trace,idle=trace,lambda_idempotency=trace")
         .env("AWS_LAMBDA_LOG_FORMAT", "Text")
         .env("RUST_BACKTRACE", "0")
 }
@@ -81,23 +81,28 @@ fn renumbered(mut event: Value) -> Value {
 
 #[tokio::test]
 async fn no_line_shows_what_is_in_an_order() {
-    let world = World::of(talkative(orders())).await;
-    for event in events() {
-        for _ in 0..2 {
-            world.send(&event).await;
+    // Of the second, some orders fail and panic.
+    for function in [orders(), scripted_orders()] {
+        let world = World::of(talkative(function)).await;
+        for event in events() {
+            for _ in 0..2 {
+                world.send(&event).await;
+            }
         }
+        assert_silent(&world, 40);
     }
-    assert_silent(&world, 40);
 }
 
 #[tokio::test]
 async fn no_error_shows_what_is_in_an_event() {
-    let world = World::of(talkative(orders())).await;
-    for event in events() {
-        let invocation = world.invoke(&event).await.unwrap();
-        if !invocation.result.is_response() {
-            let (kind, text) = error(&invocation.result);
-            assert!(!kind.contains(SECRET) && !text.contains(SECRET), "{kind}: {text}");
+    for function in [orders(), scripted_orders()] {
+        let world = World::of(talkative(function)).await;
+        for event in events() {
+            let invocation = world.invoke(&event).await.unwrap();
+            if !invocation.result.is_response() {
+                let (kind, text) = error(&invocation.result);
+                assert!(!kind.contains(SECRET) && !text.contains(SECRET), "{kind}: {text}");
+            }
         }
     }
 }

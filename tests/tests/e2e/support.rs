@@ -12,12 +12,21 @@ use lambda_idempotency_local::{
 use lambda_idempotency_tests::{CLAIMS, ORDERS, function, tables};
 use serde_json::Value;
 
-/// The orders function: the one that cargo built with these tests, or another that
-/// `ORDERS_UNDER_TEST` names, such as the one that is to be deployed (`tests/deployed`).
+/// The orders function of `crates/orders`, as it is deployed: the binary that cargo built with these
+/// tests, or another that `ORDERS_UNDER_TEST` names, such as the one of `bash tests/run deployed`.
 pub(crate) fn orders() -> FunctionConfig {
     match std::env::var_os("ORDERS_UNDER_TEST") {
         Some(binary) => function(binary),
         None => function(env!("CARGO_BIN_EXE_orders-under-test")),
+    }
+}
+
+/// The function of `src/bin/scripted_orders.rs`, for orders that say what goes wrong; or another build
+/// of it that `SCRIPTED_ORDERS_UNDER_TEST` names.
+pub(crate) fn scripted_orders() -> FunctionConfig {
+    match std::env::var_os("SCRIPTED_ORDERS_UNDER_TEST") {
+        Some(binary) => function(binary),
+        None => function(env!("CARGO_BIN_EXE_scripted_orders")),
     }
 }
 

@@ -8,7 +8,7 @@ use lambda_idempotency_chaos::{FaultKind, Settings};
 
 /// Run a real function under every fault, and audit what it did
 ///
-/// Builds the orders function, starts several processes of it with a Lambda Runtime API and an embedded DynamoDB, and
+/// Builds the orders function whose orders say what goes wrong, starts several processes of it with a Lambda Runtime API and an embedded DynamoDB, and
 /// delivers batches in which the same orders come again and again, while processes are killed and stopped, handlers fail,
 /// the store misbehaves and clocks differ, as the seed says. Then it compares what the processes did (each effect is a
 /// line in a file), what the store remembers and what the queue was told.
@@ -35,9 +35,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = clap::value_parser!(FaultKind))]
     faults: Option<Vec<FaultKind>>,
 
-    /// The cargo package of the function, built first, with --release if this command was
-    #[arg(long, value_name = "NAME", default_value = "orders")]
-    pub(crate) package: String,
+    /// The cargo package of another function that follows the same scripts, built first, with --release if this command was
+    #[arg(long, value_name = "NAME")]
+    pub(crate) package: Option<String>,
 
     /// The function, built already; nothing is built then
     #[arg(long, value_name = "PATH", conflicts_with = "package")]
@@ -68,7 +68,7 @@ Examples:
     lambda-idempotency chaos --minutes 60
 
   See it find something: the same function without its protection, or with a key that misses duplicates
-    lambda-idempotency chaos --env ORDERS_REHEARSAL_UNPROTECTED=1
+    lambda-idempotency chaos --env SCRIPTED_UNPROTECTED=1
     lambda-idempotency chaos --env ORDERS_SQS_KEY=record:messageId
 
 Kinds of faults:

@@ -51,15 +51,22 @@ async fn watch(settings: &Settings, hidden: bool) -> Result<Report, Failure> {
     Ok(report?)
 }
 
-/// The function's binary: the one given, or the package's, built now.
+/// Where the scripted orders function is.
+const TESTS: &str = "lambda-idempotency-tests";
+const SCRIPTED: &str = "scripted_orders";
+
+/// The function's binary: the one given, the package's or the scripted orders function, built now.
 async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     if let Some(binary) = &arguments.binary {
         return Ok(binary.clone());
     }
-    let build = Build::package(&arguments.package).release(!cfg!(debug_assertions)).quiet(false);
-    build.run().await.map_err(|error| {
+    let build = match &arguments.package {
+        Some(package) => Build::package(package),
+        None => Build::binary(TESTS, SCRIPTED),
+    };
+    build.release(!cfg!(debug_assertions)).quiet(false).run().await.map_err(|error| {
         Failure::from(error).remedy(
-            "Run this in the workspace that has the orders function,\n  \
+            "Run this in a clone of the repository, which has the scripted orders function,\n  \
              or give its binary, built already, with `--binary PATH`.",
         )
     })

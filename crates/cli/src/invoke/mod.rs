@@ -132,7 +132,6 @@ async fn start(
         .timeout(arguments.timeout)
         .env("IDEMPOTENCY_TABLE", "idempotency")
         .env("ORDERS_TABLE", "orders")
-        .env("ORDERS_REHEARSAL", "1")
         // On this machine, whoever sees the output has the events.
         .env("IDEMPOTENCY_LOG_ERROR_MESSAGES", "1");
     for (name, value) in &arguments.env {

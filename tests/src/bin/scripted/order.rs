@@ -1,43 +1,40 @@
-//! The table of orders.
+//! The order of a scripted function, and the table in which it is placed.
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
 use lambda_runtime::Error;
 use serde::Deserialize;
 
-use crate::rehearsal::Script;
+use super::script::Script;
 
-/// What a customer wants.
+/// What a customer wants, and what has to go wrong on the way.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Order {
     pub(crate) order_id: String,
-    pub(crate) customer: String,
-    pub(crate) sku: String,
-    pub(crate) quantity: u32,
+    pub(super) customer: String,
+    pub(super) sku: String,
+    pub(super) quantity: u32,
     #[serde(flatten)]
-    pub(crate) script: Script,
+    pub(super) script: Script,
 }
 
-/// Where orders are placed.
+/// The table of orders, as the orders function has it.
 #[derive(Clone)]
-pub(crate) struct Orders {
+pub(super) struct Orders {
     client: Client,
     table: String,
 }
 
 impl Orders {
-    pub(crate) async fn from_env() -> Result<Self, Error> {
-        let table = std::env::var("ORDERS_TABLE")
-            .ok()
-            .filter(|table| !table.is_empty())
-            .ok_or("set ORDERS_TABLE to the name of the orders table")?;
+    pub(super) async fn from_env() -> Result<Self, Error> {
+        let table = std::env::var("ORDERS_TABLE")?;
         let config = aws_config::load_defaults(BehaviorVersion::v2026_01_12()).await;
         Ok(Self { client: Client::new(&config), table })
     }
 
     /// Adds one to how often the order was placed: duplicates would show as 2.
-    pub(crate) async fn place(&self, order: &Order) -> Result<(), aws_sdk_dynamodb::Error> {
+    pub(super) async fn place(&self, order: &Order) -> Result<(), aws_sdk_dynamodb::Error> {
         let text = |value: &str| AttributeValue::S(value.to_owned());
         self.client
             .update_item()

@@ -1,0 +1,75 @@
+//! What the scripted functions share: a shop that places an order as the order's own script says.
+//!
+//! These functions exist to be killed, delayed, made to fail and read afterwards. Further variables:
+//!
+//! | variable | effect |
+//! |---|---|
+//! | `SCRIPTED_LEDGER` | orders are placed by appending to this file, instead of in the orders table |
+//! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by so much, or behind |
+//! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to see whether an audit notices |
+
+mod clock;
+mod ledger;
+mod order;
+mod script;
+
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, MissingKey, Operation};
+use lambda_runtime::Error;
+
+use clock::SkewedClock;
+use ledger::Ledger;
+pub(crate) use order::Order;
+use order::Orders;
+
+/// Everything a handler needs. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Shop {
+    orders: Orders,
+    ledger: Option<Ledger>,
+    unprotected: bool,
+}
+
+impl Shop {
+    /// The shop that the environment describes, and what makes its handlers safe to call twice.
+    pub(crate) async fn from_env() -> Result<(Self, Idempotency), Error> {
+        let idempotency = match SkewedClock::from_env()? {
+            None => Idempotency::new(DynamoDbStore::from_env().await?),
+            Some(clock) => {
+                let store = DynamoDbStore::builder_from_env().await?.clock(clock).build()?;
+                Idempotency::new(store).with_clock(clock)
+            }
+        };
+        let shop = Self {
+            orders: Orders::from_env().await?,
+            ledger: Ledger::from_env()?,
+            unprotected: std::env::var("SCRIPTED_UNPROTECTED").is_ok_and(|value| value == "1"),
+        };
+        Ok((shop, idempotency))
+    }
+
+    /// The operation; without its protection if the environment asks for that, by a key that no record
+    /// has.
+    pub(crate) fn operation(&self, operation: Operation) -> Operation {
+        if !self.unprotected {
+            return operation;
+        }
+        operation.key("noRecordHasThis").on_missing_key(MissingKey::RunUnprotected)
+    }
+
+    /// Runs once per order.
+    pub(crate) async fn place(&self, order: Order, call: Call) -> Result<(), Failure> {
+        if order.quantity == 0 {
+            return Err(Failure::remember("an order needs a quantity of at least 1"));
+        }
+        if let Some(ledger) = &self.ledger {
+            ledger.write("start", &order, &call)?;
+        }
+        order.script.before(&call).await?;
+        match &self.ledger {
+            Some(ledger) => ledger.write("effect", &order, &call)?,
+            None => self.orders.place(&order).await?,
+        }
+        order.script.after(&call).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! What an order may ask to go wrong: failures, panics, deaths of the process, delays.
+
+use std::{process, thread, time::Duration};
+
+use lambda_idempotency::{Call, Failure};
+use serde::Deserialize;
+
+/// What the order asks for.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Script {
+    /// How often the handler fails before it succeeds.
+    fail_times: u32,
+    /// How often it panics before it succeeds.
+    panic_times: u32,
+    /// How often it takes the whole process with it, as running out of memory does.
+    die_times: u32,
+    /// As `die_times`, but after the order was placed.
+    die_late_times: u32,
+    /// How long it takes to place.
+    delay_ms: u64,
+    /// As `delay_ms`, but only the first time.
+    first_delay_ms: u64,
+    /// As `first_delay_ms`, but after the order was placed.
+    late_delay_ms: u64,
+    /// As `first_delay_ms`, but without awaiting: nothing else in the process goes on meanwhile.
+    first_block_ms: u64,
+    /// As `first_block_ms`, but after the order was placed.
+    late_block_ms: u64,
+}
+
+impl Script {
+    /// What happens before the order is placed.
+    pub(super) async fn before(&self, call: &Call) -> Result<(), Failure> {
+        if call.vanished() < self.die_times {
+            // Late enough for the claim to be seen.
+            pause(100).await;
+            process::abort();
+        }
+        if is_first(call) {
+            block(self.first_block_ms);
+            pause(self.first_delay_ms).await;
+        }
+        pause(self.delay_ms).await;
+        if call.failures() < self.panic_times {
+            #[expect(clippy::panic, reason = "the order asks for it")]
+            {
+                panic!("the order asks for a panic");
+            }
+        }
+        if call.failures() < self.fail_times {
+            return Err(Failure::retry("the order asks for a failure"));
+        }
+        Ok(())
+    }
+
+    /// What happens after the order was placed, and before that is recorded.
+    pub(super) async fn after(&self, call: &Call) {
+        if call.vanished() < self.die_late_times {
+            process::abort();
+        }
+        if is_first(call) {
+            block(self.late_block_ms);
+            pause(self.late_delay_ms).await;
+        }
+    }
+}
+
+/// Whether this is the first attempt, as far as the store knows.
+fn is_first(call: &Call) -> bool {
+    call.failures() == 0 && call.vanished() == 0
+}
+
+async fn pause(ms: u64) {
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+}
+
+fn block(ms: u64) {
+    if ms > 0 {
+        thread::sleep(Duration::from_millis(ms));
+    }
+}
