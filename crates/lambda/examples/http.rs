@@ -1,15 +1,16 @@
-//! A function that charges cards over HTTP: once per `Idempotency-Key` and caller, whoever asks again
-//! gets the first response.
+//! Charges over HTTP: once per caller and `Idempotency-Key`; whoever asks again gets the first response.
 //!
-//! It is as it would be deployed. Here it runs on this machine, with an embedded DynamoDB and a client
-//! that sends its request twice; `http.json` is the request as an HTTP API hands it over:
+//! **In AWS**: an API Gateway, function URL or load balancer in front, and a function timeout of no more
+//! than 29 seconds behind API Gateway: a request whose client is gone holds its key until then. Let the
+//! API pass the header `Idempotency-Key` (CORS: `AllowHeaders`).
+//!
+//! **Here**: the local runner is a client that sends its request twice. Both responses are a 201 with the
+//! same receipt, the second with `idempotency-replayed: true`.
 //!
 //! ```console
 //! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/http.json \
 //!     --package lambda-idempotency --example http --repeat 2 --json
 //! ```
-//!
-//! Both responses are a 201 with the same receipt, the second with `idempotency-replayed: true`.
 
 use lambda_http::{
     Body, Error, Request, RequestPayloadExt as _,
@@ -28,11 +29,11 @@ struct Charge {
     currency: String,
 }
 
-/// Stands for the work that is to be done once.
+/// The receipt stands for the work that is to be done once.
 async fn charge(request: Request) -> Result<Response<Body>, Failure> {
     let Ok(Some(charge)) = request.payload::<Charge>() else {
         // A 400 releases the key: the client may correct its request.
-        return respond(StatusCode::BAD_REQUEST, "send an amount and a currency");
+        return respond(StatusCode::BAD_REQUEST, r#"{"wanted":"amount and currency"}"#);
     };
     let call = request.extensions().get::<Call>().ok_or("a request without protection")?;
     // To be given to the payment provider as its own key: the same in every attempt.

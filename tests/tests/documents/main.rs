@@ -1,9 +1,10 @@
 //! What the documents say is there: tests by their names, files by their links, settings and crates in
-//! the README, a page for each source with all that a page has.
+//! the README, a page for each source with all that a page has, examples that can be copied.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod apis;
+mod examples;
 mod guarantees;
 mod links;
 mod messages;

@@ -1,0 +1,68 @@
+//! A store of your own, with the conformance suite that tells whether it is one.
+//!
+//! A store applies conditional writes and decides nothing: for each write it answers that it was applied,
+//! or what is there instead. This one keeps its records in the process, and no two environments of a
+//! function share a process; a real one does the same with the conditional writes of its server.
+//!
+//! ```console
+//! $ cargo test -p lambda-idempotency --example custom_store     # the suite
+//! $ cargo run -p lambda-idempotency --example custom_store      # one order, delivered twice
+//! ```
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use lambda_idempotency::{Call, Failure, Idempotency, Operation, Timestamp, store::*, testing};
+use serde_json::{Value, json};
+
+#[derive(Default)]
+struct MapStore(Mutex<HashMap<Key, Record>>);
+
+impl Store for MapStore {
+    fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
+        let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Each member for itself: one that does not apply changes nothing for the others.
+        let apply = |write: &Write| {
+            let found = records.get(&write.key);
+            if !write.applies(found) {
+                return Verdict::Found(found.cloned());
+            }
+            match &write.record {
+                Some(record) => records.insert(write.key.clone(), record.clone()),
+                None => records.remove(&write.key),
+            };
+            Verdict::Written
+        };
+        let verdicts = writes.iter().map(apply).collect();
+        Box::pin(async move { verdicts })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        _: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = keys.iter().map(|key| Ok(records.get(key).cloned())).collect();
+        Box::pin(async move { found })
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let idempotency = Idempotency::new(MapStore::default());
+    let place = Operation::new("place-order").key("orderId");
+    let function = idempotency.invoke(place, place_order)?;
+    for _ in 0..2 {
+        testing::invoke(&function, &json!({ "orderId": "o-1" })).await?;
+    }
+    Ok(())
+}
+
+async fn place_order(_: Value, _: Call) -> Result<(), Failure> {
+    println!("placed");
+    Ok(())
+}
+
+#[cfg(test)]
+lambda_idempotency_testkit::store_conformance!(async || MapStore::default());

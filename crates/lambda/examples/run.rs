@@ -1,0 +1,60 @@
+//! Parts of a function that are each done once: a monthly run that sends an invoice to each customer,
+//! and goes on where it was stopped.
+//!
+//! If one invoice fails, the invocation fails, and Lambda tries it again. What was sent before is then
+//! answered from the store, and only the rest is done.
+//!
+//! **In AWS**: the table and its name in `IDEMPOTENCY_TABLE`. A schedule invokes asynchronously: up to two
+//! more tries, and an on-failure destination for what fails three times.
+//!
+//! **Here**: the second run sends nothing.
+//!
+//! ```console
+//! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/run.json \
+//!     --package lambda-idempotency --example run --repeat 2 --json
+//! ```
+
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, RunError};
+use lambda_runtime::{Error, LambdaEvent, service_fn, tracing};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct MonthEnd {
+    month: String,
+    customers: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    sent: usize,
+    sent_before: usize,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    tracing::init_default_subscriber();
+    let idempotency = &Idempotency::new(DynamoDbStore::from_env().await?);
+    let invoice = &Operation::new("invoice").key("[customer, month]");
+    invoice.check()?; // a mistake in the expression is found now, and not by the first event
+    lambda_runtime::run(service_fn(|event| send_all(event, idempotency, invoice))).await
+}
+
+async fn send_all(
+    event: LambdaEvent<MonthEnd>,
+    idempotency: &Idempotency,
+    invoice: &Operation,
+) -> Result<Summary, RunError> {
+    let mut summary = Summary { sent: 0, sent_before: 0 };
+    for customer in &event.payload.customers {
+        let payload = json!({ "customer": customer, "month": event.payload.month });
+        let run = idempotency.run_in(&event.context, invoice, &payload, send).await?;
+        if run.replayed { summary.sent_before += 1 } else { summary.sent += 1 }
+    }
+    Ok(summary)
+}
+
+/// Stands for the call of a mail service, to which it gives a key of its own: the same in every attempt.
+async fn send(call: Call) -> Result<String, Failure> {
+    Ok(call.subkey("mail"))
+}

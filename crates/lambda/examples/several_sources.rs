@@ -1,0 +1,59 @@
+//! One function for several sources: orders that come by a queue *or* a topic and are placed once in
+//! all, and cancellations, which are other work, by an event bus.
+//!
+//! **In AWS**: `ReportBatchItemFailures` for the queue. SNS and EventBridge invoke asynchronously, and
+//! Lambda tries twice more: an on-failure destination keeps what fails three times. `template.yaml` at
+//! the root of the repository has such sources.
+//!
+//! **Here**: the notification carries another order than the message, so that both are placed. Deliver
+//! them again (`--repeat 2`), and nothing runs.
+//!
+//! ```console
+//! $ cargo run -p lambda-idempotency-cli -- invoke events/sqs.json events/sns.json \
+//!     crates/lambda/examples/several_sources.json --package lambda-idempotency --example several_sources
+//! ```
+
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, Sources};
+use lambda_runtime::{Error, tracing};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Order {
+    quantity: u32,
+}
+
+#[derive(Deserialize)]
+struct Cancellation {
+    reason: String,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    tracing::init_default_subscriber();
+    let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
+    // One operation: its name and its key say that it is the same work, whichever way it comes.
+    let place = Operation::new("place-order").key("orderId");
+    let either = Sources::new().sqs(|place| place).sns(|place| place);
+    // Another name: a cancellation never shares a key with the order that it cancels.
+    let cancel = Operation::new("cancel-order").key("orderId").detail_type("OrderCancelled");
+    let function = idempotency
+        .function()
+        .sources(place, place_order, either)
+        .event_bridge(cancel, cancel_order)
+        .build()?;
+    lambda_runtime::run(function).await
+}
+
+async fn place_order(order: Order, call: Call) -> Result<(), Failure> {
+    if order.quantity == 0 {
+        return Err(Failure::remember("an order needs a quantity of at least 1"));
+    }
+    tracing::info!(source = call.record().source, key = call.key_hash(), "placed");
+    Ok(())
+}
+
+async fn cancel_order(cancellation: Cancellation, call: Call) -> Result<(), Failure> {
+    let by_customer = cancellation.reason == "customer";
+    tracing::info!(by_customer, key = call.key_hash(), "cancelled");
+    Ok(())
+}

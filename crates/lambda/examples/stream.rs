@@ -1,0 +1,53 @@
+//! Orders from a Kinesis stream: those of one partition key one after another, keys side by side.
+//!
+//! The answer names what failed. Lambda delivers from the first of these on again, and what was done
+//! behind it is answered from the store.
+//!
+//! **In AWS**: `ReportBatchItemFailures`, or one failure repeats the whole batch; `BisectBatchOnFunctionError`,
+//! `MaximumRetryAttempts` and an on-failure destination, or a record that always fails stops its shard
+//! until it expires; `MaximumRecordAgeInSeconds` below the retention, or an old record is processed again.
+//!
+//! **Here**, with four records that carry three orders:
+//!
+//! ```console
+//! $ cargo run -p lambda-idempotency-cli -- invoke events/kinesis.json \
+//!     --package lambda-idempotency --example stream
+//! ```
+
+use std::time::Duration;
+
+use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation};
+use lambda_runtime::{Error, tracing};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Order {
+    sku: String,
+}
+
+/// Why an order is not indexed. Logs show the type, `IndexError`, and not the message, which could
+/// quote the order.
+#[derive(Debug, thiserror::Error)]
+enum IndexError {
+    #[error("an order names no article")]
+    NoArticle,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    tracing::init_default_subscriber();
+    let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
+    let index = Operation::new("index")
+        .key("orderId") // without it each record of the stream would be its own work
+        .retain(Duration::from_hours(48)) // Kinesis keeps records for 24 hours by default
+        .max_failures(3); // the third failure is permanent: the handler is not called again
+    lambda_runtime::run(idempotency.kinesis(index, index_order)?).await
+}
+
+async fn index_order(order: Order, call: Call) -> Result<(), IndexError> {
+    if order.sku.is_empty() {
+        return Err(IndexError::NoArticle); // goes back to the stream, and is tried three times in all
+    }
+    tracing::info!(key = call.key_hash(), attempt = call.failures() + 1, "indexed");
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! How a function is tested: its handler alone, with calls made for the test, and the whole function,
+//! with an event and a store in memory. No AWS, no emulator.
+//!
+//! ```console
+//! $ cargo test -p lambda-idempotency --example test_a_handler
+//! ```
+
+use lambda_idempotency::{
+    Call, ConfigError, DynamoDbStore, Failure, Function, Idempotency, Operation, Store,
+};
+use serde_json::Value;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    lambda_runtime::tracing::init_default_subscriber();
+    lambda_runtime::run(function(DynamoDbStore::from_env().await?)?).await
+}
+
+/// The function around any store: the deployed one's, or a test's.
+fn function(store: impl Store) -> Result<Function, ConfigError> {
+    Idempotency::new(store).sqs(Operation::new("charge").key("paymentId"), charge)
+}
+
+async fn charge(payment: Value, call: Call) -> Result<(), Failure> {
+    if call.vanished() > 0 {
+        return Err(Failure::remember("a person has to look whether it was charged"));
+    }
+    payment["amount"].as_u64().map(|_| ()).ok_or_else(|| Failure::retry("no amount"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lambda_idempotency::{MemoryStore, testing};
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn a_payment_without_an_amount_is_tried_again() {
+        let failure = charge(json!({}), Call::test("p-1")).await.unwrap_err();
+        assert!(failure.is_retried());
+    }
+
+    #[tokio::test]
+    async fn after_a_lost_attempt_a_person_decides() {
+        let call = Call::test("p-1").with_vanished(1);
+        assert!(!charge(json!({ "amount": 5 }), call).await.unwrap_err().is_retried());
+    }
+
+    #[tokio::test]
+    async fn only_the_message_that_failed_is_returned() {
+        let message = |id: &str, body: Value| {
+            json!({ "messageId": id, "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:payments", "body": body.to_string() })
+        };
+        let event = json!({ "Records": [
+            message("m-1", json!({ "paymentId": "p-1", "amount": 5 })),
+            message("m-2", json!({ "paymentId": "p-2" })),
+        ] });
+        let answer = testing::invoke(&function(MemoryStore::new()).unwrap(), &event).await.unwrap();
+        assert_eq!(answer, json!({ "batchItemFailures": [{ "itemIdentifier": "m-2" }] }));
+    }
+}

@@ -1,0 +1,50 @@
+//! A function whose caller wants its result: a payment is charged once, and whoever invokes again with
+//! its id gets the first receipt.
+//!
+//! For callers that invoke directly and try again, such as Step Functions or an SDK. The layer wraps
+//! any tower service of `LambdaEvent<T>`.
+//!
+//! **In AWS**: the table and its name in `IDEMPOTENCY_TABLE`; let the caller wait at least as long as the
+//! function's timeout.
+//!
+//! **Here**: both answers are the same receipt.
+//!
+//! ```console
+//! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/whole_event.json \
+//!     --package lambda-idempotency --example whole_event --repeat 2 --json
+//! ```
+
+use lambda_idempotency::{Clock as _, DynamoDbStore, Failure, Idempotency, Operation, SystemClock};
+use lambda_runtime::{Error, LambdaEvent, service_fn, tower::ServiceBuilder, tracing};
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize)]
+struct Payment {
+    amount: u64,
+}
+
+/// It can be written and read as JSON, because later callers get it from the store.
+#[derive(Deserialize, Serialize)]
+struct Receipt {
+    charged: u64,
+    number: String,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    tracing::init_default_subscriber();
+    let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
+    // The same id with another amount is a mistake of the caller, and is refused.
+    let charge_once = Operation::new("charge").key("paymentId").fingerprint("amount");
+    let layer = idempotency.event(&charge_once)?;
+    lambda_runtime::run(ServiceBuilder::new().layer(layer).service(service_fn(charge))).await
+}
+
+async fn charge(event: LambdaEvent<Payment>) -> Result<Receipt, Failure> {
+    let amount = event.payload.amount;
+    if amount == 0 {
+        // Later calls with this id fail as well. After any other error the next call would try again.
+        return Err(Failure::remember("there is nothing to charge"));
+    }
+    Ok(Receipt { charged: amount, number: format!("r-{}", SystemClock.now().as_millis()) })
+}
