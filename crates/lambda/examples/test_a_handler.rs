@@ -8,7 +8,12 @@
 use lambda_idempotency::{
     Call, ConfigError, DynamoDbStore, Failure, Function, Idempotency, Operation, Store,
 };
-use serde_json::Value;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Payment {
+    amount: u64,
+}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
@@ -21,29 +26,32 @@ fn function(store: impl Store) -> Result<Function, ConfigError> {
     Idempotency::new(store).sqs(Operation::new("charge").key("paymentId"), charge)
 }
 
-async fn charge(payment: Value, call: Call) -> Result<(), Failure> {
+async fn charge(payment: Payment, call: Call) -> Result<(), Failure> {
     if call.vanished() > 0 {
         return Err(Failure::remember("a person has to look whether it was charged"));
     }
-    payment["amount"].as_u64().map(|_| ()).ok_or_else(|| Failure::retry("no amount"))
+    if payment.amount > 1_000 {
+        return Err(Failure::retry("over the limit of today"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use lambda_idempotency::{MemoryStore, testing};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[tokio::test]
-    async fn a_payment_without_an_amount_is_tried_again() {
-        let failure = charge(json!({}), Call::test("p-1")).await.unwrap_err();
+    async fn a_payment_over_the_limit_is_tried_again() {
+        let failure = charge(Payment { amount: 5_000 }, Call::test("p-1")).await.unwrap_err();
         assert!(failure.is_retried());
     }
 
     #[tokio::test]
     async fn after_a_lost_attempt_a_person_decides() {
         let call = Call::test("p-1").with_vanished(1);
-        assert!(!charge(json!({ "amount": 5 }), call).await.unwrap_err().is_retried());
+        assert!(!charge(Payment { amount: 5 }, call).await.unwrap_err().is_retried());
     }
 
     #[tokio::test]
@@ -54,7 +62,7 @@ mod tests {
         };
         let event = json!({ "Records": [
             message("m-1", json!({ "paymentId": "p-1", "amount": 5 })),
-            message("m-2", json!({ "paymentId": "p-2" })),
+            message("m-2", json!({ "paymentId": "p-2", "amount": 5_000 })),
         ] });
         let answer = testing::invoke(&function(MemoryStore::new()).unwrap(), &event).await.unwrap();
         assert_eq!(answer, json!({ "batchItemFailures": [{ "itemIdentifier": "m-2" }] }));
