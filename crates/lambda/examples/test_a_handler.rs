@@ -5,9 +5,7 @@
 //! $ cargo test -p lambda-idempotency --example test_a_handler
 //! ```
 
-use lambda_idempotency::{
-    Call, ConfigError, DynamoDbStore, Failure, Function, Idempotency, Operation, Store,
-};
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Function, Idempotency, Operation, Store};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -22,7 +20,7 @@ async fn main() -> Result<(), lambda_runtime::Error> {
 }
 
 /// The function around any store: the deployed one's, or a test's.
-fn function(store: impl Store) -> Result<Function, ConfigError> {
+fn function(store: impl Store) -> Result<Function, lambda_idempotency::ConfigError> {
     Idempotency::new(store).sqs(Operation::new("charge").key("paymentId"), charge)
 }
 

@@ -39,19 +39,9 @@
 //! | how to do all that | [`guide`] |
 //! | to test a handler, or a whole function | [`Call::test`], [`testing`] |
 //! | a store of your own | [`store`] |
-//! | whole programs to copy | [`first_use`][example-first_use], [`several_sources`][example-several_sources], [`fifo`][example-fifo], [`stream`][example-stream], [`http`][example-http], [`whole_event`][example-whole_event], [`run`][example-run], [`custom_store`][example-custom_store], [`test_a_handler`][example-test_a_handler], [`producer`][example-producer], [`sources`][example-sources] |
+//! | whole programs to copy | the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`, `custom_store`, `test_a_handler`, `producer`; `sources` has one event of every source |
 //!
-//! [example-first_use]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/first_use.rs
-//! [example-several_sources]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/several_sources.rs
-//! [example-fifo]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/fifo.rs
-//! [example-stream]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/stream.rs
-//! [example-http]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/http.rs
-//! [example-whole_event]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/whole_event.rs
-//! [example-run]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/run.rs
-//! [example-custom_store]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/custom_store.rs
-//! [example-test_a_handler]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/test_a_handler.rs
-//! [example-producer]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/producer.rs
-//! [example-sources]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/crates/lambda/examples/sources.rs
+//! [examples]: https://github.com/lambda-idempotency/lambda-idempotency/tree/main/crates/lambda/examples
 //!
 //! # What is promised
 //!
