@@ -48,7 +48,7 @@ async fn send_all(
     let mut summary = Summary { sent: 0, sent_before: 0 };
     for customer in &event.payload.customers {
         let payload = json!({ "customer": customer, "month": event.payload.month });
-        let run = idempotency.run_in(&event.context, invoice, &payload, send).await?;
+        let run = idempotency.run(invoice, &payload, &event.context, send).await?;
         if run.replayed { summary.sent_before += 1 } else { summary.sent += 1 }
     }
     Ok(summary)
