@@ -73,7 +73,8 @@ impl<'a> Extraction<'a> {
             _ => None,
         };
         let divert = known.zip(self.operation.sink.as_ref()).map(|((key, fingerprint), sink)| {
-            sink.divert(self.operation, self.tenant, record, key, fingerprint)
+            let operation = (&self.operation.name, &self.operation.form);
+            sink.divert(operation, self.tenant, record, key, fingerprint)
         });
         Delivery {
             record: record.id.clone(),

@@ -9,9 +9,9 @@ use lambda_idempotency_engine::{
     batch::{Aside, Divert, Job, Returned},
     call::RecordId,
 };
-use lambda_idempotency_keys::{Key, Scope};
+use lambda_idempotency_keys::{Form, Key, Scope};
 
-use crate::{operation::Prepared, source::Record};
+use crate::source::Record;
 
 /// A record that was not processed and never will be: what a sink is given.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl Sink {
     /// may give one id to different messages.
     pub(crate) fn divert<'a>(
         &self,
-        operation: &'a Prepared,
+        (operation, form): (&'a Arc<str>, &'a Form),
         tenant: Option<&'a str>,
         record: &'a Record<'a>,
         key: Option<Key>,
@@ -94,15 +94,15 @@ impl Sink {
                 // Nothing else is the same at each delivery: it may be put aside twice.
                 Err(_) => parts.push(&record.raw),
             }
-            let scope = Scope { operation: &operation.name, tenant };
+            let scope = Scope { operation, tenant };
             let diverted = DivertedRecord {
-                operation: Arc::clone(&operation.name),
+                operation: Arc::clone(operation),
                 record: record.id.clone(),
                 key_hash: key.as_ref().map(|key| key.hash().to_owned()),
                 raw: record.raw.clone().into_owned(),
                 reason,
             };
-            Aside { key: operation.form.identity(&scope, &parts), job: sink.job(diverted) }
+            Aside { key: form.identity(&scope, &parts), job: sink.job(diverted) }
         })
     }
 }

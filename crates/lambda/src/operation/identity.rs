@@ -9,7 +9,7 @@ use lambda_idempotency_keys::{
     producer::{Producer, Recipe},
 };
 
-use super::{Operation, keys};
+use super::{Keys, Operation};
 use crate::error::ConfigError;
 
 /// # Name and key
@@ -42,7 +42,7 @@ impl Operation {
             name: name.into(),
             key: None,
             key_variable: None,
-            keys: keys::Keys::default(),
+            keys: Keys::default(),
             fingerprint: None,
             dialect: None,
             policy: Policy::default(),

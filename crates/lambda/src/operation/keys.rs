@@ -3,25 +3,65 @@
 use std::sync::Arc;
 
 use lambda_idempotency_keys::{
-    Expression, ExpressionError, Form, Functions, Reads, Secret, SecretError, View,
-    producer::RecipeError,
+    Expression, ExpressionError, Form, KeyPath, Secret, producer::RecipeError,
 };
 
-use super::{Operation, Path};
+use super::{Keys, Operation, prepared::Path};
 use crate::error::ConfigError;
 
-/// What was asked for.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Keys {
-    pub(super) optional: Vec<String>,
-    pub(super) readable: bool,
-    pub(super) secret: Option<Result<Secret, SecretError>>,
-    pub(super) functions: Functions,
-    /// Whether the functions were given by themselves, and not in a recipe.
-    pub(super) own_functions: bool,
-}
-
 impl Operation {
+    /// A mistake in the key, with the variable that it came from.
+    pub(super) fn with_variable(&self, error: ConfigError) -> ConfigError {
+        match (error, &self.key_variable) {
+            (ConfigError::Expression { operation, what: "key", source }, Some(variable))
+                if std::env::var_os(variable).is_some() =>
+            {
+                ConfigError::VariableExpression { operation, variable: variable.clone(), source }
+            }
+            (error, _) => error,
+        }
+    }
+
+    /// The key's expression, if there is one: from the environment, if that is asked for.
+    pub(super) fn key_path(&self) -> Result<Option<KeyPath>, ConfigError> {
+        let Some(variable) = &self.key_variable else { return Ok(self.key.clone()) };
+        match std::env::var(variable) {
+            Ok(value) => Ok(Some(KeyPath::parse(&value))),
+            Err(_) if self.key.is_some() => Ok(self.key.clone()),
+            Err(_) => Err(ConfigError::Variable {
+                operation: Arc::clone(&self.name),
+                variable: variable.clone(),
+            }),
+        }
+    }
+
+    /// Compiles an expression, and refuses one that cannot tell records apart.
+    pub(super) fn compile(&self, what: &'static str, path: &KeyPath) -> Result<Path, ConfigError> {
+        let operation = Arc::clone(&self.name);
+        let expression = match self.expression(&path.expression) {
+            Ok(expression) => expression,
+            Err(source) => return Err(ConfigError::Expression { operation, what, source }),
+        };
+        if expression.is_constant() {
+            let expression = path.expression.clone();
+            return Err(ConfigError::Constant { operation, what, expression });
+        }
+        self.tells_apart(what, path, expression.few_values())?;
+        Ok(Path { view: path.view, expression })
+    }
+
+    /// Refuses a key that is one of a few values, because of `by`.
+    pub(super) fn tells_apart(
+        &self,
+        what: &str,
+        path: &KeyPath,
+        by: Option<&'static str>,
+    ) -> Result<(), ConfigError> {
+        let Some(by) = by.filter(|_| what == "key") else { return Ok(()) };
+        let (operation, expression) = (Arc::clone(&self.name), path.expression.clone());
+        Err(RecipeError::FewValues { operation, expression, by }.into())
+    }
+
     pub(super) fn form(&self) -> Result<Form, ConfigError> {
         let operation = || Arc::clone(&self.name);
         let Keys { optional, readable, secret, .. } = &self.keys;
@@ -85,27 +125,5 @@ impl Operation {
                 ConfigError::Expression { operation: operation(), what: "key", source }
             })?;
         Ok(Some(Path { view, expression }))
-    }
-}
-
-/// What expressions look at in a record's texts: in its payload, and in the record around it.
-#[derive(Debug)]
-pub(crate) struct Looks([Reads; 2]);
-
-impl Looks {
-    pub(super) fn of(paths: &[Option<&Path>]) -> Self {
-        let reads = |view| {
-            let paths = paths.iter().copied().flatten().filter(|path| path.view == view);
-            Reads::of(paths.map(|path| &path.expression))
-        };
-        Self([reads(View::Payload), reads(View::Record)])
-    }
-
-    pub(crate) const fn at(&self, view: View) -> &Reads {
-        let [payload, record] = &self.0;
-        match view {
-            View::Payload => payload,
-            View::Record => record,
-        }
     }
 }

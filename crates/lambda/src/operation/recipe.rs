@@ -2,7 +2,7 @@
 
 use lambda_idempotency_keys::{Form, producer::Recipe};
 
-use super::{Operation, keys::Keys};
+use super::{Keys, Operation};
 
 /// The operation whose keys are made by this recipe, which its producers have too.
 ///

@@ -1,6 +1,6 @@
 //! Which records an operation takes, and what of them its handler gets.
 
-use super::{Operation, filters::Kind};
+use super::{Operation, filter::Kind};
 use crate::{
     bad_record::OnBadRecord,
     records::{Envelope, Order},

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source, base64,
     event::{Member, descend, id, list, object, scalar, text},
-    record_id,
+    record::record_id,
 };
 use crate::operation::{Kind, Operation};
 

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source,
     event::{Member, id, list, object, text},
-    record_id,
+    record::record_id,
 };
 use crate::{
     operation::{Kind, Operation},

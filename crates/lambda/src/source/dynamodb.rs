@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source, attributes,
     event::{Member, id, object, text},
-    record_id,
-    response::{Item, partial},
+    record::{Item, record_id},
+    response::partial,
 };
 use crate::{
     error::InvocationError,

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source,
     event::{Member, id, object, text},
-    record_id,
+    record::record_id,
 };
 use crate::operation::{Kind, Operation};
 

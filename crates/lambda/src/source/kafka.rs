@@ -13,7 +13,8 @@ use serde_json::{Value, value::RawValue};
 use super::{
     Event, Identity, Record, Source, base64,
     event::{Member, descend, list, object, text, text_of_bytes},
-    response::{Item, partial},
+    record::Item,
+    response::partial,
 };
 use crate::{
     error::InvocationError,

@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source, base64,
     event::{Member, id, object, text},
-    record_id,
-    response::{Item, partial},
+    record::{Item, record_id},
+    response::partial,
 };
 use crate::{
     error::InvocationError,

@@ -18,7 +18,8 @@ use super::{
     Event, Identity, Record, Source, Sqs, active_mq, dynamodb,
     event::{Member, id, object, takes_all, text},
     kafka, kinesis, rabbit_mq,
-    response::{Item, all_or_error, partial},
+    record::Item,
+    response::{all_or_error, partial},
     sqs,
 };
 use crate::{

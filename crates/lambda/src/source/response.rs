@@ -9,23 +9,8 @@ use lambda_idempotency_core::outcome::Outcome;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::Record;
+use super::record::{Item, Record};
 use crate::error::InvocationError;
-
-/// What a record is called in a partial batch response.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Item {
-    /// A message id, a sequence number, or the event id of a stream's record in a pipe.
-    Id(String),
-    /// A place in a partition of Kafka.
-    Offset {
-        /// Topic and partition, as the event writes them: `orders-0`.
-        partition: String,
-        /// The place.
-        offset: u64,
-    },
-}
 
 #[derive(Serialize)]
 struct Response<'a> {

@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source,
     event::{Member, descend, id, object, text},
-    record_id,
-    response::{Item, all_or_error, partial},
+    record::{Item, record_id},
+    response::{all_or_error, partial},
     sns,
 };
 use crate::{

@@ -1,0 +1,268 @@
+//! One filter: a queue, a topic, a stream, ... from which records are taken.
+//!
+//! Each filter has a kind, and is compared only with what an event says of that kind. A topic's name
+//! is never compared with a cluster's, nor a queue's with a stream's.
+
+/// What a filter names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A queue of SQS.
+    Queue,
+    /// A topic of SNS or Kafka.
+    Topic,
+    /// A stream of Kinesis.
+    Stream,
+    /// A table of DynamoDB, by its stream.
+    Table,
+    /// A bucket of S3.
+    Bucket,
+    /// A broker of Amazon MQ or a cluster of Amazon MSK.
+    Broker,
+    /// A cluster of DocumentDB.
+    Cluster,
+    /// A schedule of EventBridge Scheduler.
+    Schedule,
+    /// The `source` of an EventBridge event.
+    EventSource,
+    /// The `detail-type` of an EventBridge event.
+    DetailType,
+}
+
+/// A filter: a kind and a name, or an ARN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub(super) kind: Kind,
+    pub(super) name: String,
+}
+
+/// What an event says of where it is from: a kind, and the name or ARN, if it has one.
+pub(super) type Found<'a> = (Kind, Option<&'a str>);
+
+impl Kind {
+    /// The setting that names it.
+    pub(super) const fn setting(self) -> &'static str {
+        match self {
+            Self::Queue => "from_queue",
+            Self::Topic => "from_topic",
+            Self::Stream => "from_stream",
+            Self::Table => "from_table",
+            Self::Bucket => "from_bucket",
+            Self::Broker => "from_broker",
+            Self::Cluster => "from_cluster",
+            Self::Schedule => "from_schedule",
+            Self::EventSource => "from_source",
+            Self::DetailType => "detail_type",
+        }
+    }
+
+    /// The services in whose ARNs it can be; none if it has no ARN.
+    const fn services(self) -> &'static [&'static str] {
+        match self {
+            Self::Queue => &["sqs"],
+            Self::Topic => &["sns"],
+            Self::Stream => &["kinesis"],
+            Self::Table => &["dynamodb"],
+            Self::Bucket => &["s3"],
+            Self::Broker => &["mq", "kafka"],
+            Self::Cluster => &["rds"],
+            Self::Schedule => &["scheduler"],
+            Self::EventSource | Self::DetailType => &[],
+        }
+    }
+
+    /// The resource's name in its ARN.
+    fn name_in(self, arn: &str) -> Option<&str> {
+        let resource = arn.splitn(6, ':').nth(5)?;
+        match self {
+            Self::Queue | Self::Topic | Self::Bucket => Some(resource),
+            // `stream/orders`, `table/orders/stream/2026-..`, `cluster/shop/3f2a-4`,
+            // `broker:shop:b-1`, `cluster:shop`
+            Self::Stream | Self::Table | Self::Broker | Self::Cluster => {
+                resource.split(['/', ':']).nth(1)
+            }
+            // `schedule/group/nightly`
+            Self::Schedule => resource.rsplit('/').next(),
+            Self::EventSource | Self::DetailType => None,
+        }
+    }
+
+    /// What AWS appends to the ARN of the resource that its users know: a table's records name the
+    /// table's stream, a stream's may name a consumer.
+    const fn suffix(self) -> Option<&'static str> {
+        match self {
+            Self::Table => Some("/stream/"),
+            Self::Stream => Some("/consumer/"),
+            _ => None,
+        }
+    }
+}
+
+impl Filter {
+    /// Whether it takes what the event says.
+    pub(super) fn takes(&self, (kind, found): Found<'_>) -> bool {
+        let Some(found) = found.filter(|_| kind == self.kind) else { return false };
+        found == self.name
+            || if is_arn(&self.name) { self.is_parent_of(found) } else { self.is_name_in(found) }
+    }
+
+    fn is_name_in(&self, found: &str) -> bool {
+        is_arn(found) && self.kind.name_in(found) == Some(&*self.name)
+    }
+
+    fn is_parent_of(&self, found: &str) -> bool {
+        let rest = found.strip_prefix(&*self.name);
+        // A test event of S3 names its bucket without an ARN.
+        let is_bucket = self.kind == Kind::Bucket && self.kind.name_in(&self.name) == Some(found);
+        is_bucket
+            || rest.zip(self.kind.suffix()).is_some_and(|(rest, suffix)| rest.starts_with(suffix))
+    }
+
+    /// Whether it takes all that the other takes.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        // The name of a bucket may be in the ARN of another partition.
+        let is_parent = self.kind != Kind::Bucket && is_arn(&self.name);
+        self == other
+            || (self.kind == other.kind
+                && (self.is_name_in(&other.name) || is_parent && self.is_parent_of(&other.name)))
+    }
+
+    /// Why nothing can ever match it.
+    pub(super) fn mistake(&self) -> Option<&'static str> {
+        let Self { kind, name } = self;
+        if name.trim().is_empty() {
+            return Some("is empty");
+        }
+        if kind.services().is_empty() {
+            return (name.trim() != name).then_some("begins or ends with a space");
+        }
+        if is_arn(name) {
+            let service = name.split(':').nth(2).unwrap_or_default();
+            let whole = kind.name_in(name).is_some_and(is_allowed) && !name.contains(['*', ' ']);
+            return if !kind.services().contains(&service) {
+                Some("is the ARN of another service")
+            } else {
+                (!whole).then_some("is not a whole ARN")
+            };
+        }
+        if name.contains("://") {
+            return Some("is a URL");
+        }
+        (!is_allowed(name)).then_some("has characters that no such name has")
+    }
+}
+
+/// Whether a name has only characters that AWS and Kafka allow in the names of these resources.
+fn is_allowed(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
+    !name.is_empty() && name.chars().all(allowed)
+}
+
+/// Whether a text is an ARN, or was meant for one.
+pub(super) fn is_arn(text: &str) -> bool {
+    text.starts_with("arn:")
+}
+
+/// Whether a record can pass both: a topic is in a cluster, and an event has a source and a type.
+pub(super) fn may_meet(one: &Filter, two: &Filter) -> bool {
+    use Kind::{Broker, DetailType, EventSource, Topic};
+    one == two
+        || matches!(
+            (one.kind, two.kind),
+            (Topic, Broker)
+                | (Broker, Topic)
+                | (EventSource, DetailType)
+                | (DetailType, EventSource)
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(kind: Kind, name: &str) -> Filter {
+        Filter { kind, name: name.to_owned() }
+    }
+
+    #[test]
+    fn a_resource_goes_by_its_arn_or_by_its_name() {
+        use Kind::{Broker, Bucket, Cluster, Queue, Schedule, Stream, Table, Topic};
+        for (kind, arn) in [
+            (Cluster, "arn:aws:rds:eu-west-1:111122223333:cluster:orders"),
+            (Queue, "arn:aws:sqs:eu-west-1:111122223333:orders"),
+            (Topic, "arn:aws-cn:sns:cn-north-1:111122223333:orders"),
+            (Bucket, "arn:aws:s3:::orders"),
+            (Stream, "arn:aws:kinesis:eu-west-1:1:stream/orders"),
+            (Table, "arn:aws:dynamodb:eu-west-1:1:table/orders/stream/2026-01-01T00:00:00.000"),
+            (Broker, "arn:aws:kafka:eu-west-1:1:cluster/orders/3f2a-4"),
+            (Broker, "arn:aws:mq:eu-west-1:1:broker:orders:b-1"),
+            (Schedule, "arn:aws:scheduler:eu-west-1:1:schedule/default/orders"),
+        ] {
+            assert!(filter(kind, "orders").takes((kind, Some(arn))), "{arn}");
+            assert!(filter(kind, arn).takes((kind, Some(arn))), "{arn}");
+            assert_eq!(filter(kind, arn).mistake(), None, "{arn}");
+            assert!(!filter(kind, "orders").takes((kind, None)));
+            for other in ["order", "my-orders", "orders-eu", "b-1", "1", "default", "stream"] {
+                assert!(!filter(kind, other).takes((kind, Some(arn))), "{other} {arn}");
+            }
+            let other_region = arn.replace("-1:1", "-2:1");
+            assert!(kind == Bucket || !filter(kind, &other_region).takes((kind, Some(arn))));
+            for other in [Queue, Topic, Bucket, Stream, Table, Broker, Schedule] {
+                assert!(
+                    other == kind || !filter(other, "orders").takes((kind, Some(arn))),
+                    "{arn}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_arn_of_a_table_or_stream_takes_what_aws_appends_to_it() {
+        let table = "arn:aws:dynamodb:eu-west-1:1:table/orders";
+        let found = |arn: &str| filter(Kind::Table, table).takes((Kind::Table, Some(arn)));
+        assert!(found("arn:aws:dynamodb:eu-west-1:1:table/orders/stream/2026-01-01T00:00:00.000"));
+        assert!(!found(
+            "arn:aws:dynamodb:eu-west-1:1:table/orders-eu/stream/2026-01-01T00:00:00.000"
+        ));
+        let stream = filter(Kind::Stream, "arn:aws:kinesis:eu-west-1:1:stream/orders");
+        let consumer = "arn:aws:kinesis:eu-west-1:1:stream/orders/consumer/index:1";
+        assert!(stream.takes((Kind::Stream, Some(consumer))));
+        let queue = filter(Kind::Queue, "arn:aws:sqs:eu-west-1:1:orders");
+        assert!(!queue.takes((Kind::Queue, Some("arn:aws:sqs:eu-west-1:1:orders/consumer/a"))));
+    }
+
+    #[test]
+    fn a_fifo_queue_has_its_suffix_in_its_name() {
+        let arn = "arn:aws:sqs:eu-west-1:111122223333:orders.fifo";
+        assert!(filter(Kind::Queue, "orders.fifo").takes((Kind::Queue, Some(arn))));
+        assert!(!filter(Kind::Queue, "orders").takes((Kind::Queue, Some(arn))));
+    }
+
+    #[test]
+    fn names_that_nothing_matches_are_mistakes() {
+        for (kind, name, problem) in [
+            (Kind::Queue, "", "is empty"),
+            (Kind::Queue, " ", "is empty"),
+            (Kind::Queue, "https://sqs.eu-west-1.amazonaws.com/111122223333/orders", "is a URL"),
+            (Kind::Bucket, "s3://uploads", "is a URL"),
+            (Kind::Queue, "orders ", "has characters that no such name has"),
+            (Kind::Queue, "orders*", "has characters that no such name has"),
+            (Kind::Stream, "stream/orders", "has characters that no such name has"),
+            (Kind::Queue, "arn:aws:sns:eu-west-1:1:orders", "is the ARN of another service"),
+            (Kind::Queue, "arn:aws:sqs", "is not a whole ARN"),
+            (Kind::Queue, "arn:aws:sqs:eu-west-1:1:", "is not a whole ARN"),
+            (Kind::Queue, "arn:aws:sqs:*:*:orders", "is not a whole ARN"),
+            (Kind::Table, "arn:aws:dynamodb:eu-west-1:1:table", "is not a whole ARN"),
+            (Kind::EventSource, "", "is empty"),
+            (Kind::DetailType, "Placed ", "begins or ends with a space"),
+        ] {
+            assert_eq!(filter(kind, name).mistake(), Some(problem), "{name}");
+        }
+        for (kind, name) in [
+            (Kind::EventSource, "https://shop.example/orders"),
+            (Kind::DetailType, "EC2 Instance State-change Notification"),
+            (Kind::Topic, "orders.placed_v1"),
+        ] {
+            assert_eq!(filter(kind, name).mistake(), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! An operation whose expressions are compiled.
+
+use std::sync::Arc;
+
+use lambda_idempotency_core::policy::{Conflict, Policy};
+use lambda_idempotency_engine::batch::Pace;
+use lambda_idempotency_keys::{Expression, Form, KeyPath, Reads, View};
+
+use super::spoken::Spoken;
+use crate::divert::Sink;
+
+/// An operation whose expressions are compiled.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) name: Arc<str>,
+    pub(crate) key: Option<Path>,
+    /// The whole payload, where there is neither a key nor an identity.
+    pub(crate) whole: Path,
+    pub(crate) fingerprint: Option<Path>,
+    /// Of the key and the fingerprint.
+    pub(crate) looks: Looks,
+    pub(crate) form: Form,
+    /// In place of the key and the fingerprint, where keys are another library's.
+    pub(crate) spoken: Option<Spoken>,
+    pub(crate) policy: Policy,
+    pub(crate) conflict: Option<Conflict>,
+    /// Where bad records are put aside.
+    pub(crate) bad_records: Option<Sink>,
+    /// Where permanent failures and mismatches are put aside.
+    pub(crate) sink: Option<Sink>,
+    pub(crate) pace: Pace,
+}
+
+impl Prepared {
+    /// Whether the operation says where its key is.
+    pub(crate) const fn names_key(&self) -> bool {
+        self.spoken.is_some() || self.key.is_some()
+    }
+
+    /// Which expression looks at the record around a payload, if one does.
+    #[cfg(feature = "http")]
+    pub(crate) fn sees_record(&self) -> Option<&'static str> {
+        let fingerprint = match &self.spoken {
+            Some(spoken) => spoken.fingerprint_view(),
+            None => self.fingerprint.as_ref().map(|path| path.view),
+        };
+        let key = self.key_path().map(|path| path.view);
+        let views = [("key", key), ("fingerprint", fingerprint)];
+        views.into_iter().find(|(_, view)| *view == Some(View::Record)).map(|(what, _)| what)
+    }
+
+    /// Where the key is looked for; `None` is the default key.
+    pub(crate) fn key_path(&self) -> Option<KeyPath> {
+        let own = |path: &Path| KeyPath {
+            view: path.view,
+            expression: path.expression.as_str().to_owned(),
+        };
+        self.spoken.as_ref().map(Spoken::key_path).or_else(|| self.key.as_ref().map(own))
+    }
+}
+
+/// A compiled expression and what it sees.
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) view: View,
+    pub(crate) expression: Expression,
+}
+
+/// What expressions look at in a record's texts: in its payload, and in the record around it.
+#[derive(Debug)]
+pub(crate) struct Looks([Reads; 2]);
+
+impl Looks {
+    pub(super) fn of(paths: &[Option<&Path>]) -> Self {
+        let reads = |view| {
+            let paths = paths.iter().copied().flatten().filter(|path| path.view == view);
+            Reads::of(paths.map(|path| &path.expression))
+        };
+        Self([reads(View::Payload), reads(View::Record)])
+    }
+
+    pub(crate) const fn at(&self, view: View) -> &Reads {
+        let [payload, record] = &self.0;
+        match view {
+            View::Payload => payload,
+            View::Record => record,
+        }
+    }
+}
