@@ -25,3 +25,7 @@ pub mod store;
 
 #[doc(no_inline)]
 pub use lambda_idempotency_keys as key;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

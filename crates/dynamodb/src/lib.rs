@@ -154,3 +154,7 @@ impl Store for DynamoDbStore {
         })
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

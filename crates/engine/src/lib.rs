@@ -17,3 +17,7 @@ pub mod delivered;
 pub mod observe;
 pub mod process;
 mod unanswered;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -156,3 +156,7 @@ mod tests {
         assert_ne!(key.hash(), Key::from_text("refund#~/ann/+42").hash());
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -147,5 +147,9 @@ pub use lambda_idempotency_keys::{self as key, Functions, KeyPath, payload, prod
 pub use lambda_idempotency_powertools::{self as powertools, Dialect, HashFunction};
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme_of_the_repository {}

@@ -54,3 +54,7 @@ pub use source::{
     InvocationReport, Kafka, Pipe, Poller, Queue, RecordReport, Shards, Source, SqsConfig,
     StreamConfig, parse_event,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -91,3 +91,7 @@ impl FromStr for Library {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no dialect of this name: `powertools-python` and `powertools-typescript` are known")]
 pub struct UnknownLibrary;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

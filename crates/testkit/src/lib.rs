@@ -91,3 +91,7 @@ pub mod conformance;
 pub mod crashing;
 pub mod faults;
 pub mod ledger;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -54,6 +54,8 @@ fn anchors(page: &str) -> Vec<String> {
 
 /// The guide, which is read on docs.rs: there, no path leads to another file.
 const GUIDE: &str = "crates/lambda/src/guide";
+/// The same, as the READMEs of crates name it.
+const ON_DOCS_RS: &str = "https://docs.rs/lambda-idempotency/latest/lambda_idempotency/guide/";
 /// How the guide and the READMEs of crates name a file of the repository.
 const REPOSITORY: [&str; 2] = [
     "https://github.com/lambda-idempotency/lambda-idempotency/blob/main/",
@@ -68,8 +70,12 @@ fn file_of(page: &Path, path: &str) -> Option<PathBuf> {
     if let Some(file) = REPOSITORY.iter().find_map(|start| path.strip_prefix(start)) {
         return Some(root().join(file));
     }
+    let guide = |module: &str| root().join(GUIDE).join(module).with_extension("md");
     if let Some(module) = path.strip_prefix("crate::guide::") {
-        return Some(root().join(GUIDE).join(module.replace("::", "/")).with_extension("md"));
+        return Some(guide(&module.replace("::", "/")));
+    }
+    if let Some(module) = path.strip_prefix(ON_DOCS_RS).filter(|module| !module.is_empty()) {
+        return Some(guide(module.trim_end_matches("index.html").trim_end_matches('/')));
     }
     let elsewhere = path.contains("://") || path.starts_with("mailto:") || path.contains("::");
     (!elsewhere).then(|| page.parent().unwrap_or(page).join(path))
@@ -123,6 +129,8 @@ fn a_link_that_leads_nowhere_is_found_out() {
         (&format!("{blob}docs/model.md#the-mutants"), true),
         (&format!("{blob}docs/nowhere.md"), false),
         ("https://docs.rs/lambda_http", true),
+        (&format!("{ON_DOCS_RS}sources/sqs/"), true),
+        (&format!("{ON_DOCS_RS}nowhere/"), false),
     ] {
         assert_eq!(wrong(&page, target).is_none(), leads, "{target}");
         assert_eq!(wrong(&root().join(GUIDE).join("a.md"), target).is_none(), leads, "{target}");

@@ -9,6 +9,7 @@ mod guarantees;
 mod links;
 mod messages;
 mod names;
+mod packages;
 mod pages;
 mod scenarios;
 mod settings;

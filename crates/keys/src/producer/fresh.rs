@@ -16,7 +16,7 @@ use uuid::Builder;
 /// protects from nothing.
 ///
 /// ```
-/// use lambda_idempotency_core::clock::SystemClock;
+/// use std::time::SystemTime;
 /// use lambda_idempotency_keys::producer::{Recipe, new_key};
 /// # use std::collections::BTreeMap;
 /// # fn send(body: &str, deduplication_id: &str) -> Result<(), &'static str> { Err("no answer") }
