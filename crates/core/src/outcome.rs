@@ -141,6 +141,8 @@ impl Foreign {
     }
 }
 
+impl std::error::Error for Foreign {}
+
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, theirs, ours } = self;
@@ -198,6 +200,21 @@ pub enum DivertReason {
     Mismatch,
 }
 
+/// Why an event of some kind has no default key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoDefaultKey {
+    /// The default key would be the request id of the invocation, and a retry has another one.
+    #[error("it gets a new request id each time it is delivered again")]
+    NewRequestId,
+    /// The default key would be the whole event, and it differs when it is delivered again.
+    #[error("parts of it differ each time it is delivered again")]
+    Differs,
+    /// The default key would be the whole event, and it can be the same for other work.
+    #[error("it has neither an id nor a time, so that another event can be the same JSON")]
+    Repeats,
+}
+
 /// Why a record cannot be processed as it is. Says where and what to do, never what stands there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -207,36 +224,36 @@ pub enum Rejection {
         "the payload is {0}; send JSON, or take the key from the raw record \
          (`record(\"...\")`)"
     )]
-    Payload(DocumentError),
+    Payload(#[source] DocumentError),
     /// The record has no payload where its source keeps it.
     #[error("the record has no {0}; is it in the shape that AWS delivers?")]
     NoPayload(&'static str),
     /// The payload is not text: its bytes are not UTF-8, or not base64 where they should be.
     #[error(
-        "{0} holds no text; take the whole record (`.whole_record()`) for payloads that are bytes"
+        "{0} is not valid UTF-8 text; take the whole record (`.whole_record()`) for payloads that are bytes"
     )]
     NotText(&'static str),
     /// The payload is not in the envelope that the operation expects it in.
     #[error(
-        "the payload is no {0}, though the operation has `.envelope(..)` for one; \
+        "the payload is not {0}, though the operation has `.envelope(..)` for one; \
          correct the operation, or what the source is subscribed to"
     )]
     Envelope(&'static str),
     /// Nothing in the record stays the same when it is delivered again, and no other record has.
     #[error(
-        "the record has no {0}, so nothing tells it from others; \
-         say what does with `.key(\"...\")` on the operation"
+        "the record has no {0}, so it cannot be told apart from other records; \
+         choose a key with `.key(\"...\")` on the operation"
     )]
     NoIdentity(&'static str),
-    /// The event is of a kind whose default key would never recognise a retry.
-    #[error("the event is {what}, {why}; {instead}, or choose a key with `.key(\"...\")`")]
+    /// The event is of a kind that has no default key.
+    #[error("{event}: {reason}; {advice}, or choose a key with `.key(\"...\")`")]
     NoDefaultKey {
-        /// What the event is.
-        what: &'static str,
-        /// Why it has no default key.
-        why: &'static str,
-        /// What to use for it.
-        instead: &'static str,
+        /// Why it has none.
+        reason: NoDefaultKey,
+        /// Of which kind it is, as a sentence.
+        event: &'static str,
+        /// What to do, as a sentence.
+        advice: &'static str,
     },
     /// The event came in a list with others, and no operation of the function is for it.
     #[error(
@@ -253,6 +270,7 @@ pub enum Rejection {
         /// The expression.
         expression: Arc<str>,
         /// What is wrong with what it selects.
+        #[source]
         error: SelectionError,
     },
     /// The fingerprint expression selects nothing that can be compared.
@@ -261,6 +279,7 @@ pub enum Rejection {
         /// The expression.
         expression: Arc<str>,
         /// What is wrong with what it selects.
+        #[source]
         error: SelectionError,
     },
     /// The payload does not fit the handler's type.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::config_error::ConfigError;
+use crate::config_error::DynamoDbConfigError;
 
 /// Far below what DynamoDB allows, so that all names fit in a statement of 8192 characters.
 const LONGEST_NAME: usize = 255;
@@ -141,21 +141,21 @@ impl Attributes {
     }
 
     /// Refuses names that cannot be quoted in a PartiQL statement, and one name used twice.
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self) -> Result<(), DynamoDbConfigError> {
         let mut seen = Vec::new();
         let sort_key = self.sort_key.as_ref();
         if let Some(SortKey { partition, .. }) = sort_key
             && !(1..=LONGEST_PARTITION).contains(&partition.len())
         {
-            return Err(ConfigError::UnfitPartition);
+            return Err(DynamoDbConfigError::UnfitPartition);
         }
         for name in self.all().into_iter().chain(sort_key.map(|sort_key| &*sort_key.name)) {
             let unfit = |c: char| c.is_control() || matches!(c, '"' | '\'' | '\\');
             if name.is_empty() || name.len() > LONGEST_NAME || name.contains(unfit) {
-                return Err(ConfigError::UnfitName(name.into()));
+                return Err(DynamoDbConfigError::UnfitName(name.into()));
             }
             if seen.contains(&name) {
-                return Err(ConfigError::NameUsedTwice(name.into()));
+                return Err(DynamoDbConfigError::NameUsedTwice(name.into()));
             }
             seen.push(name);
         }
@@ -176,13 +176,13 @@ mod tests {
     fn a_name_that_could_leave_its_quotes_is_refused() {
         for name in ["", "a\"b", "a'b", "a\\", "a\n", &"x".repeat(256)] {
             let names = Attributes { data: name.to_owned().into(), ..Attributes::default() };
-            assert_eq!(names.check(), Err(ConfigError::UnfitName(name.into())));
+            assert_eq!(names.check(), Err(DynamoDbConfigError::UnfitName(name.into())));
         }
     }
 
     #[test]
     fn a_name_is_used_once() {
         let names = Attributes { data: "status".into(), ..Attributes::default() };
-        assert_eq!(names.check(), Err(ConfigError::NameUsedTwice("status".into())));
+        assert_eq!(names.check(), Err(DynamoDbConfigError::NameUsedTwice("status".into())));
     }
 }

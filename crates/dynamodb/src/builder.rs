@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::{Client, config::retry::RetryConfig};
 use lambda_idempotency_core::clock::{Clock, SystemClock};
 
 use crate::{
-    attributes::Attributes, config::Config, config_error::ConfigError, store::DynamoDbStore,
+    attributes::Attributes, config::Config, config_error::DynamoDbConfigError, store::DynamoDbStore,
 };
 
 /// How long one request may take before it is tried again.
@@ -24,20 +24,20 @@ impl DynamoDbStore {
     }
 
     /// The store in `table`, to be set up.
-    pub fn builder(client: Client, table: impl Into<String>) -> Builder {
-        Builder::new(client, table.into())
+    pub fn builder(client: Client, table: impl Into<String>) -> DynamoDbStoreBuilder {
+        DynamoDbStoreBuilder::new(client, table.into())
     }
 }
 
 /// A [`DynamoDbStore`] that is not the default one; see [`DynamoDbStore::builder`].
 #[derive(Clone)]
 #[must_use = "call `build`"]
-pub struct Builder {
+pub struct DynamoDbStoreBuilder {
     client: Client,
     config: Config,
 }
 
-impl Builder {
+impl DynamoDbStoreBuilder {
     fn new(client: Client, table: String) -> Self {
         let config = Config {
             table,
@@ -97,8 +97,8 @@ impl Builder {
     /// The store.
     ///
     /// # Errors
-    /// [`ConfigError::UnfitName`] and [`ConfigError::NameUsedTwice`] for attribute names.
-    pub fn build(self) -> Result<DynamoDbStore, ConfigError> {
+    /// [`DynamoDbConfigError::UnfitName`] and [`DynamoDbConfigError::NameUsedTwice`] for attribute names.
+    pub fn build(self) -> Result<DynamoDbStore, DynamoDbConfigError> {
         self.config.attributes.check()?;
         Ok(self.build_unchecked())
     }
@@ -111,7 +111,7 @@ impl Builder {
     }
 }
 
-impl fmt::Debug for Builder {
+impl fmt::Debug for DynamoDbStoreBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
     }

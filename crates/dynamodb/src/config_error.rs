@@ -7,7 +7,7 @@ use std::fmt;
 /// Its `Debug` is its message, since that is what a `main` shows that returns it.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConfigError {
+pub enum DynamoDbConfigError {
     /// The environment names no table.
     #[error("the environment variable {0} is not set: it names the DynamoDB table to use")]
     NoTable(&'static str),
@@ -28,7 +28,7 @@ pub enum ConfigError {
     NameUsedTwice(String),
 }
 
-impl fmt::Debug for ConfigError {
+impl fmt::Debug for DynamoDbConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

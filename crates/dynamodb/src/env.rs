@@ -5,7 +5,9 @@ use std::time::Duration;
 use aws_config::{BehaviorVersion, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::Client;
 
-use crate::{builder::Builder, config_error::ConfigError, store::DynamoDbStore};
+use crate::{
+    builder::DynamoDbStoreBuilder, config_error::DynamoDbConfigError, store::DynamoDbStore,
+};
 
 /// The environment variable that names the table.
 const TABLE: &str = "IDEMPOTENCY_TABLE";
@@ -24,9 +26,9 @@ impl DynamoDbStore {
     /// second; and nothing but the connection has a time limit (3.1 s).
     ///
     /// # Errors
-    /// [`ConfigError::NoTable`] if `IDEMPOTENCY_TABLE` is not set or empty;
-    /// [`ConfigError::NoRegion`] if no region is configured.
-    pub async fn from_env() -> Result<Self, ConfigError> {
+    /// [`DynamoDbConfigError::NoTable`] if `IDEMPOTENCY_TABLE` is not set or empty;
+    /// [`DynamoDbConfigError::NoRegion`] if no region is configured.
+    pub async fn from_env() -> Result<Self, DynamoDbConfigError> {
         Ok(Self::builder_from_env().await?.build_unchecked())
     }
 
@@ -34,7 +36,7 @@ impl DynamoDbStore {
     ///
     /// # Errors
     /// As [`from_env`](Self::from_env).
-    pub async fn builder_from_env() -> Result<Builder, ConfigError> {
+    pub async fn builder_from_env() -> Result<DynamoDbStoreBuilder, DynamoDbConfigError> {
         let table = table(std::env::var(TABLE).ok())?;
         // A concrete version: `latest` would change these settings with an update.
         let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
@@ -43,14 +45,14 @@ impl DynamoDbStore {
             .load()
             .await;
         if config.region().is_none() {
-            return Err(ConfigError::NoRegion);
+            return Err(DynamoDbConfigError::NoRegion);
         }
         Ok(Self::builder(Client::new(&config), table))
     }
 }
 
-fn table(variable: Option<String>) -> Result<String, ConfigError> {
-    variable.filter(|name| !name.trim().is_empty()).ok_or(ConfigError::NoTable(TABLE))
+fn table(variable: Option<String>) -> Result<String, DynamoDbConfigError> {
+    variable.filter(|name| !name.trim().is_empty()).ok_or(DynamoDbConfigError::NoTable(TABLE))
 }
 
 #[cfg(test)]

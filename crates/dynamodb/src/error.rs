@@ -229,7 +229,7 @@ fn unquoted(message: &str) -> String {
 fn permissions(names: &str) -> String {
     let names: Vec<_> = names.split(' ').map(|name| format!("dynamodb:{name}")).collect();
     let hint = if names.iter().any(|name| name.contains("PartiQL")) {
-        " (or use `Builder::without_partiql`)"
+        " (or use `DynamoDbStoreBuilder::without_partiql`)"
     } else {
         ""
     };

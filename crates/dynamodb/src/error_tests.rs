@@ -73,7 +73,7 @@ fn the_text_names_the_remedy() {
     }
     assert_eq!(
         permissions("PartiQLInsert PartiQLUpdate"),
-        "dynamodb:PartiQLInsert, dynamodb:PartiQLUpdate (or use `Builder::without_partiql`)"
+        "dynamodb:PartiQLInsert, dynamodb:PartiQLUpdate (or use `DynamoDbStoreBuilder::without_partiql`)"
     );
 }
 

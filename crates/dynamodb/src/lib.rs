@@ -32,7 +32,7 @@
 //!
 //! `dynamodb:GetItem`, `BatchGetItem`, `PutItem`, `DeleteItem`, `PartiQLInsert`, `PartiQLUpdate`
 //! and `PartiQLDelete` on the table. The last three are not in any policy template of AWS SAM;
-//! [`Builder::without_partiql`] does without them.
+//! [`DynamoDbStoreBuilder::without_partiql`] does without them.
 //!
 //! # How it writes
 //!
@@ -52,7 +52,7 @@
 //! # What is logged
 //!
 //! Nothing of a key or a record, at any level. The AWS SDK writes whole requests and responses at the
-//! level `TRACE`, so the store keeps it silent; [`Builder::with_sdk_logs`] lets it speak. That holds
+//! level `TRACE`, so the store keeps it silent; [`DynamoDbStoreBuilder::with_sdk_logs`] lets it speak. That holds
 //! for requests of the store: where a function uses the SDK itself, filter its lines
 //! (`aws_smithy_runtime=warn,aws_sdk_dynamodb=warn`).
 //!
@@ -125,8 +125,8 @@ use lambda_idempotency_core::{
 
 pub use crate::{
     attributes::{Attributes, DataForm, SortKey},
-    builder::Builder,
-    config_error::ConfigError,
+    builder::DynamoDbStoreBuilder,
+    config_error::DynamoDbConfigError,
     store::DynamoDbStore,
 };
 use crate::{error::Failure, retry::Budget};

@@ -12,7 +12,9 @@ use lambda_idempotency_core::{
     record::{Fingerprint, Record, Status},
     store::{Guard, Seen, Store, Verdict, Write},
 };
-use lambda_idempotency_dynamodb::{Attributes, ConfigError, DataForm, DynamoDbStore, SortKey};
+use lambda_idempotency_dynamodb::{
+    Attributes, DataForm, DynamoDbConfigError, DynamoDbStore, SortKey,
+};
 use serde_json::{Value, json};
 use support::{Fault, Fixture, Told, claimed, claims, completed, owner, soon, told};
 
@@ -297,8 +299,8 @@ async fn a_sort_key_needs_a_name_of_its_own_and_a_partition() {
         builder.build().err()
     };
     assert_eq!(build("sk", "p"), None);
-    assert_eq!(build("sk", ""), Some(ConfigError::UnfitPartition));
-    assert_eq!(build("id", "p"), Some(ConfigError::NameUsedTwice("id".into())));
+    assert_eq!(build("sk", ""), Some(DynamoDbConfigError::UnfitPartition));
+    assert_eq!(build("id", "p"), Some(DynamoDbConfigError::NameUsedTwice("id".into())));
 }
 
 /// The hazard of two fleets on one table: their completion has no condition.

@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
     record::{Fingerprint, Record},
     store::{Guard, Seen, Store, Verdict, Write},
 };
-use lambda_idempotency_dynamodb::{Builder, DynamoDbStore};
+use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
 use serde_json::json;
 use support::{Fault, Fixture, claimed, completed, soon};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
@@ -146,7 +146,7 @@ fn show(captured: &Captured, error: &(dyn std::error::Error + 'static)) {
     }
 }
 
-type Make = fn(Builder) -> Builder;
+type Make = fn(DynamoDbStoreBuilder) -> DynamoDbStoreBuilder;
 
 async fn captured(statements: bool, make: Make) -> Captured {
     let fixture = Fixture::start().await;
@@ -161,7 +161,8 @@ async fn captured(statements: bool, make: Make) -> Captured {
 
 #[tokio::test]
 async fn no_line_and_no_error_shows_what_is_in_a_record() {
-    let ways: [(bool, Make); 2] = [(true, |builder| builder), (false, Builder::without_partiql)];
+    let ways: [(bool, Make); 2] =
+        [(true, |builder| builder), (false, DynamoDbStoreBuilder::without_partiql)];
     for (statements, make) in ways {
         let captured = captured(statements, make).await;
         assert_eq!(captured.leak(), None);
@@ -175,7 +176,7 @@ async fn no_line_and_no_error_shows_what_is_in_a_record() {
 /// So the test before can fail. And it is as documented: `TRACE` alone, and one target to filter.
 #[tokio::test]
 async fn the_sdk_would_show_it_at_trace() {
-    let captured = captured(true, Builder::with_sdk_logs).await;
+    let captured = captured(true, DynamoDbStoreBuilder::with_sdk_logs).await;
     assert!(captured.leak().is_some());
     for line in captured.text().lines().filter(|line| line.contains(SECRET)) {
         let level = line.split_whitespace().nth(1);

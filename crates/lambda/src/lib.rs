@@ -89,7 +89,7 @@ mod busy;
 mod call;
 mod delivery;
 mod divert;
-mod error;
+pub mod error;
 mod event;
 mod function;
 pub mod guide;
@@ -129,7 +129,7 @@ pub use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     failure::{BoxError, Failure},
     memory::MemoryStore,
-    outcome::{DivertReason, Foreign, Kept, NotStarted, Outcome, Rejection},
+    outcome::{DivertReason, Foreign, Kept, NoDefaultKey, NotStarted, Outcome, Rejection},
     policy::{Conflict, Lease, MissingKey, OnFailure, OnOutage, OnTimeout, Remembered},
     store::{Store, StoreError, StoreErrorKind},
 };

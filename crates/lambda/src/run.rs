@@ -24,7 +24,7 @@ use serde_json::{Value, value::RawValue};
 use crate::{
     call::Invoked,
     delivery::{Extraction, Texts},
-    error::RunError,
+    error::{ResultLost, RunError},
     function::deadline,
     handler::{decode, serialized},
     nested,
@@ -259,12 +259,12 @@ fn answer<R: DeserializeOwned>(
         (Outcome::Fenced, _) => Err(RunError::Fenced),
         (Outcome::Skipped, _) => Err(RunError::Skipped),
         (Outcome::TimedOut { .. } | Outcome::Returned(_), _) => Err(RunError::OutOfTime),
-        _ => Err(RunError::ResultLost("is not known")),
+        _ => Err(RunError::ResultLost(ResultLost::Unknown)),
     }
 }
 
 /// A result that was kept earlier.
 pub(crate) fn decoded<R: DeserializeOwned>(outcome: Option<Json>) -> Result<R, RunError> {
-    let json = outcome.ok_or(RunError::ResultLost("was not kept"))?;
-    decode(&json).map_err(|_| RunError::ResultLost("has another type"))
+    let json = outcome.ok_or(RunError::ResultLost(ResultLost::NotKept))?;
+    decode(&json).map_err(|_| RunError::ResultLost(ResultLost::OtherType))
 }

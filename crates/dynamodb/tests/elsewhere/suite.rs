@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::{
 };
 use futures_util::{FutureExt, StreamExt, stream};
 use lambda_idempotency_core::{record::Owner, store::Store};
-use lambda_idempotency_dynamodb::{Builder, DynamoDbStore};
+use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
 use lambda_idempotency_testkit::conformance::{SCENARIOS, Scenario};
 
 use crate::company::InCompany;
@@ -77,7 +77,7 @@ async fn create(client: &Client, table: &str) -> Result<(), Box<dyn Any + Send>>
 }
 
 async fn run(client: &Client, table: &str, deviations: &[Deviation]) {
-    let builder = || -> Builder {
+    let builder = || -> DynamoDbStoreBuilder {
         DynamoDbStore::builder(client.clone(), table).attempt_timeout(Duration::from_secs(20))
     };
     let ways: [(Way, Box<dyn Store>); 3] = [

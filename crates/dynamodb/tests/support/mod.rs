@@ -27,7 +27,7 @@ use lambda_idempotency_core::{
     record::{Owner, Record, Status},
     store::{Guard, Store, StoreError, Verdict, Write},
 };
-use lambda_idempotency_dynamodb::{Builder, DynamoDbStore};
+use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
 use serde_json::{Value, json};
 
 pub(crate) use company::InCompany;
@@ -77,7 +77,7 @@ impl Fixture {
         Self { db, wire, client: Client::from_conf(config) }
     }
 
-    pub fn builder(&self) -> Builder {
+    pub fn builder(&self) -> DynamoDbStoreBuilder {
         DynamoDbStore::builder(self.client.clone(), TABLE)
             .attempt_timeout(Duration::from_secs(20))
             .backoff(Duration::from_millis(1), Duration::from_millis(4))

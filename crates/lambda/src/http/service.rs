@@ -32,7 +32,7 @@ use super::{
 use crate::{
     call::Invoked,
     delivery::{Extraction, Texts},
-    error::{InvocationError, RunError},
+    error::{InvocationError, ResultLost, RunError},
     function::deadline,
 };
 
@@ -304,7 +304,7 @@ impl Settings {
             (Outcome::Failed { failure, .. }, None) => Err(failed(failure)),
             // It panicked while it was made.
             (Outcome::Executed { .. }, None) => Ok(problem(Problem::lost())),
-            (_, None) => Err(RunError::ResultLost("is not known").into()),
+            (_, None) => Err(RunError::ResultLost(ResultLost::Unknown).into()),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Each filter has a kind, and is compared only with what an event says of that kind. A topic's name
 //! is never compared with a cluster's, nor a queue's with a stream's.
 
+use crate::error::FilterMistake;
+
 /// What a filter names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -127,27 +129,27 @@ impl Filter {
     }
 
     /// Why nothing can ever match it.
-    pub(super) fn mistake(&self) -> Option<&'static str> {
+    pub(super) fn mistake(&self) -> Option<FilterMistake> {
         let Self { kind, name } = self;
         if name.trim().is_empty() {
-            return Some("is empty");
+            return Some(FilterMistake::Empty);
         }
         if kind.services().is_empty() {
-            return (name.trim() != name).then_some("begins or ends with a space");
+            return (name.trim() != name).then_some(FilterMistake::Spaces);
         }
         if is_arn(name) {
             let service = name.split(':').nth(2).unwrap_or_default();
             let whole = kind.name_in(name).is_some_and(is_allowed) && !name.contains(['*', ' ']);
             return if !kind.services().contains(&service) {
-                Some("is the ARN of another service")
+                Some(FilterMistake::OtherService)
             } else {
-                (!whole).then_some("is not a whole ARN")
+                (!whole).then_some(FilterMistake::PartOfArn)
             };
         }
         if name.contains("://") {
-            return Some("is a URL");
+            return Some(FilterMistake::Url);
         }
-        (!is_allowed(name)).then_some("has characters that no such name has")
+        (!is_allowed(name)).then_some(FilterMistake::Characters)
     }
 }
 
@@ -240,20 +242,24 @@ mod tests {
     #[test]
     fn names_that_nothing_matches_are_mistakes() {
         for (kind, name, problem) in [
-            (Kind::Queue, "", "is empty"),
-            (Kind::Queue, " ", "is empty"),
-            (Kind::Queue, "https://sqs.eu-west-1.amazonaws.com/111122223333/orders", "is a URL"),
-            (Kind::Bucket, "s3://uploads", "is a URL"),
-            (Kind::Queue, "orders ", "has characters that no such name has"),
-            (Kind::Queue, "orders*", "has characters that no such name has"),
-            (Kind::Stream, "stream/orders", "has characters that no such name has"),
-            (Kind::Queue, "arn:aws:sns:eu-west-1:1:orders", "is the ARN of another service"),
-            (Kind::Queue, "arn:aws:sqs", "is not a whole ARN"),
-            (Kind::Queue, "arn:aws:sqs:eu-west-1:1:", "is not a whole ARN"),
-            (Kind::Queue, "arn:aws:sqs:*:*:orders", "is not a whole ARN"),
-            (Kind::Table, "arn:aws:dynamodb:eu-west-1:1:table", "is not a whole ARN"),
-            (Kind::EventSource, "", "is empty"),
-            (Kind::DetailType, "Placed ", "begins or ends with a space"),
+            (Kind::Queue, "", FilterMistake::Empty),
+            (Kind::Queue, " ", FilterMistake::Empty),
+            (
+                Kind::Queue,
+                "https://sqs.eu-west-1.amazonaws.com/111122223333/orders",
+                FilterMistake::Url,
+            ),
+            (Kind::Bucket, "s3://uploads", FilterMistake::Url),
+            (Kind::Queue, "orders ", FilterMistake::Characters),
+            (Kind::Queue, "orders*", FilterMistake::Characters),
+            (Kind::Stream, "stream/orders", FilterMistake::Characters),
+            (Kind::Queue, "arn:aws:sns:eu-west-1:1:orders", FilterMistake::OtherService),
+            (Kind::Queue, "arn:aws:sqs", FilterMistake::PartOfArn),
+            (Kind::Queue, "arn:aws:sqs:eu-west-1:1:", FilterMistake::PartOfArn),
+            (Kind::Queue, "arn:aws:sqs:*:*:orders", FilterMistake::PartOfArn),
+            (Kind::Table, "arn:aws:dynamodb:eu-west-1:1:table", FilterMistake::PartOfArn),
+            (Kind::EventSource, "", FilterMistake::Empty),
+            (Kind::DetailType, "Placed ", FilterMistake::Spaces),
         ] {
             assert_eq!(filter(kind, name).mistake(), Some(problem), "{name}");
         }

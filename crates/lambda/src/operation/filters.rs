@@ -6,7 +6,7 @@ use super::{
     Operation,
     filter::{Filter, Found, Kind, is_arn, may_meet},
 };
-use crate::error::ConfigError;
+use crate::error::{ConfigError, FilterMistake};
 
 impl Operation {
     /// Takes only records that this filter takes, too.
@@ -45,21 +45,21 @@ impl Operation {
     pub(crate) fn check_filters_of(&self, source: &str) -> Result<(), ConfigError> {
         let topic = self.filters.iter().find(|filter| filter.kind == Kind::Topic);
         match topic.filter(|topic| source == "kafka" && is_arn(&topic.name)) {
-            Some(topic) => Err(self.mistaken(topic, "is an ARN, where Kafka has names")),
+            Some(topic) => Err(self.mistaken(topic, FilterMistake::KafkaArn)),
             None => Ok(()),
         }
     }
 
-    fn mistaken(&self, filter: &Filter, problem: &'static str) -> ConfigError {
+    fn mistaken(&self, filter: &Filter, mistake: FilterMistake) -> ConfigError {
         let (setting, name) = (filter.kind.setting(), filter.name.clone());
-        ConfigError::FilterName { operation: Arc::clone(&self.name), setting, name, problem }
+        ConfigError::FilterName { operation: Arc::clone(&self.name), setting, name, mistake }
     }
 
     /// Refuses filters that no record can pass.
     pub(super) fn check_filters(&self) -> Result<(), ConfigError> {
         for (nth, filter) in self.filters.iter().enumerate() {
-            if let Some(problem) = filter.mistake() {
-                return Err(self.mistaken(filter, problem));
+            if let Some(mistake) = filter.mistake() {
+                return Err(self.mistaken(filter, mistake));
             }
             let mut before = self.filters.iter().take(nth);
             if let Some(before) = before.find(|before| !may_meet(before, filter)) {

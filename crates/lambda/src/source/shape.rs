@@ -8,7 +8,7 @@
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/lambda-services.html>
 
-use lambda_idempotency_core::outcome::Rejection;
+use lambda_idempotency_core::outcome::{NoDefaultKey, Rejection};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -16,9 +16,11 @@ use super::event::{Event, Member, list, object, text};
 
 /// A kind of event, known by its members.
 pub(crate) struct Shape {
-    what: &'static str,
+    /// A sentence.
+    event: &'static str,
     whole: Whole,
-    instead: &'static str,
+    /// A sentence.
+    advice: &'static str,
 }
 
 /// What the whole event is worth as a key.
@@ -84,38 +86,44 @@ impl Shape {
     /// Batches of event source mappings and pipes.
     fn polled(event: &Event<'_>) -> Option<Self> {
         let is_piped = event.items.is_some();
-        let shape = |what, whole, instead| {
-            let instead = if is_piped { "give the operation to `.pipe(..)`" } else { instead };
-            Some(Self { what, whole, instead })
+        let shape = |event, whole, advice| {
+            let advice = if is_piped { "give the operation to `.pipe(..)`" } else { advice };
+            Some(Self { event, whole, advice })
         };
         match &*event.source_of_batch()? {
-            "aws:sqs" => {
-                shape("a batch of SQS", Whole::Differs, "give the operation to `.sqs(..)`")
-            }
-            "aws:kinesis" => {
-                shape("a batch of Kinesis", Whole::Key, "give the operation to `.kinesis(..)`")
-            }
+            "aws:sqs" => shape(
+                "the event is a batch of SQS",
+                Whole::Differs,
+                "give the operation to `.sqs(..)`",
+            ),
+            "aws:kinesis" => shape(
+                "the event is a batch of Kinesis",
+                Whole::Key,
+                "give the operation to `.kinesis(..)`",
+            ),
             "aws:dynamodb" => shape(
-                "a batch of a DynamoDB stream",
+                "the event is a batch of a DynamoDB stream",
                 Whole::Key,
                 "give the operation to `.dynamodb_stream(..)`",
             ),
             "aws:docdb" => shape(
-                "a batch of a DocumentDB change stream",
+                "the event is a batch of a DocumentDB change stream",
                 Whole::Key,
                 "give the operation to `.document_db(..)`",
             ),
-            "aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka" => {
-                shape("a batch of Kafka", Whole::Key, "give the operation to `.kafka(..)`")
-            }
+            "aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka" => shape(
+                "the event is a batch of Kafka",
+                Whole::Key,
+                "give the operation to `.kafka(..)`",
+            ),
             // Messages say whether they were delivered before.
             "aws:amq" | "aws:mq" => shape(
-                "a batch of ActiveMQ",
+                "the event is a batch of ActiveMQ",
                 Whole::Differs,
                 "give the operation to `.active_mq(..)`",
             ),
             "aws:rmq" => shape(
-                "a batch of RabbitMQ",
+                "the event is a batch of RabbitMQ",
                 Whole::Differs,
                 "give the operation to `.rabbit_mq(..)`",
             ),
@@ -127,64 +135,67 @@ impl Shape {
     fn called(raw: &RawValue) -> Option<Self> {
         let signs: Signs<'_> = object(Some(raw));
         let request: RequestContext<'_> = object(signs.request);
-        let shape = |what, whole, instead| Some(Self { what, whole, instead });
+        let shape = |event, whole, advice| Some(Self { event, whole, advice });
         if request.function.is_none() && request.id.or(request.time).or(request.elb).is_some() {
-            let instead = "use `Idempotency::http` (feature `http`)";
-            return shape("an HTTP request", Whole::Differs, instead);
+            let advice = "use `Idempotency::http` (feature `http`)";
+            return shape("the event is an HTTP request", Whole::Differs, advice);
         }
         if signs.invocation.is_some() && list(signs.records).is_some() {
-            let instead = "do what must be done once for a record by `Idempotency::run`, with \
+            let advice = "do what must be done once for a record by `Idempotency::run`, with \
                            `.key(\"recordId\")`: the answer for the whole batch is often larger than \
                            what a store keeps (400 KB in DynamoDB), and lost to a retry then";
-            return shape("a transformation request of Firehose", Whole::Differs, instead);
+            return shape(
+                "the event is a transformation request of Firehose",
+                Whole::Differs,
+                advice,
+            );
         }
         if signs.invocation.is_some() && list(signs.tasks).is_some() {
-            let instead = "wrap the whole event, whose answer S3 needs, by `.event(..)` with \
+            let advice = "wrap the whole event, whose answer S3 needs, by `.event(..)` with \
                            `.key(\"[job.id, tasks[0].taskId]\")`, and keep no \
                            `TemporaryFailure` (`.keep(..)`)";
-            return shape("a task of S3 Batch Operations", Whole::Differs, instead);
+            return shape("the event is a task of S3 Batch Operations", Whole::Differs, advice);
         }
         if text(signs.trigger).is_some() && text(signs.pool).is_some() {
-            let instead = "wrap the whole event, whose answer Cognito needs, by `.event(..)` with a key \
+            let advice = "wrap the whole event, whose answer Cognito needs, by `.event(..)` with a key \
                            of what is to be done once (for once per user \
                            `.key(\"[userPoolId, userName, triggerSource]\")`); for what is done at \
                            each sign-in there is no key, since nothing tells a retry from another \
                            sign-in: leave it unprotected";
-            return shape("a trigger of a Cognito user pool", Whole::Repeats, instead);
+            return shape("the event is a trigger of a Cognito user pool", Whole::Repeats, advice);
         }
         if signs.bot.is_some() && text(signs.dialog).is_some() {
-            let instead = "wrap the whole event, whose answer Lex needs, by `.event(..)` with a key of \
+            let advice = "wrap the whole event, whose answer Lex needs, by `.event(..)` with a key of \
                            what is to be done once, such as the id of an order in its slots; a key \
                            that tells a retry from another turn that says the same does not exist";
-            return shape("a request of Lex", Whole::Repeats, instead);
+            return shape("the event is a request of Lex", Whole::Repeats, advice);
         }
         if text(signs.name).as_deref() == Some("ContactFlowEvent") && signs.details.is_some() {
-            let instead = "wrap the whole event, whose answer Connect needs, by `.event(..)` with a key \
+            let advice = "wrap the whole event, whose answer Connect needs, by `.event(..)` with a key \
                            of what is to be done once (for once per contact \
                            `.key(\"Details.ContactData.ContactId\")`); a key that tells a retry from \
                            another call in the same contact does not exist";
-            return shape("a request of Amazon Connect", Whole::Repeats, instead);
+            return shape("the event is a request of Amazon Connect", Whole::Repeats, advice);
         }
         None
     }
 
     /// Why the request id is not a key.
     pub(crate) fn has_no_request_id(self) -> Rejection {
-        let Self { what, instead, .. } = self;
-        let why = "which gets a new request id each time it is delivered again";
-        Rejection::NoDefaultKey { what, why, instead }
+        self.rejected(NoDefaultKey::NewRequestId)
     }
 
     /// Why the whole event is not a key, if it is not.
     pub(crate) fn why_no_key(self) -> Option<Rejection> {
-        let Self { what, whole, instead } = self;
-        let why = match whole {
-            Whole::Key => return None,
-            Whole::Differs => "parts of which differ each time it is delivered again",
-            Whole::Repeats => {
-                "which has neither an id nor a time: another one can be the same JSON"
-            }
-        };
-        Some(Rejection::NoDefaultKey { what, why, instead })
+        match self.whole {
+            Whole::Key => None,
+            Whole::Differs => Some(self.rejected(NoDefaultKey::Differs)),
+            Whole::Repeats => Some(self.rejected(NoDefaultKey::Repeats)),
+        }
+    }
+
+    fn rejected(self, reason: NoDefaultKey) -> Rejection {
+        let Self { event, advice, .. } = self;
+        Rejection::NoDefaultKey { reason, event, advice }
     }
 }

@@ -64,9 +64,9 @@ fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
     });
     opened.unwrap_or_else(|| {
         let rejection = Rejection::Envelope(match envelope {
-            Envelope::Sns => "notification of SNS",
-            Envelope::EventBridge => "event of EventBridge",
-            Envelope::S3 => "notification of S3",
+            Envelope::Sns => "a notification of SNS",
+            Envelope::EventBridge => "an event of EventBridge",
+            Envelope::S3 => "a notification of S3",
         });
         let payload = std::mem::replace(&mut record.payload, Err(rejection));
         record.body = record.body.take().or(payload.ok());

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
     Cache, Call, ConfigError, Dialect, Failure, Function, Idempotency, Kept, Observer, Operation,
-    Outcome, Report, RunError, keep_result, record,
+    Outcome, Report, RunError, error::ResultLost, keep_result, record,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ async fn without_being_asked_nothing_is_kept() {
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(*seen.0.lock().unwrap(), [("executed", None)]);
     let lost = world.idempotency().kept_result::<Value, _>(&place(), &json!({ "id": "a" })).await;
-    assert!(matches!(lost, Err(RunError::ResultLost("was not kept"))), "{lost:?}");
+    assert!(matches!(lost, Err(RunError::ResultLost(ResultLost::NotKept))), "{lost:?}");
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_kept_result_is_read_later_by_the_key_of_its_payload() {
     assert!(matches!(failed, Err(RunError::Remembered { .. })), "{failed:?}");
     assert_eq!(ask("c").await.unwrap(), None, "it failed, and may still succeed");
     let other = idempotency.kept_result::<u32, _>(&place(), &json!({ "id": "a" })).await;
-    assert!(matches!(other, Err(RunError::ResultLost("has another type"))), "{other:?}");
+    assert!(matches!(other, Err(RunError::ResultLost(ResultLost::OtherType))), "{other:?}");
     let nobody = idempotency.kept_result::<Value, _>(&place(), &json!({})).await;
     assert!(matches!(nobody, Err(RunError::Rejected(_))), "{nobody:?}");
     world.clock.advance(std::time::Duration::from_hours(25));

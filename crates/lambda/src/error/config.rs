@@ -1,15 +1,8 @@
-//! What can go wrong outside a single record.
+//! Mistakes in how a function is put together.
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use lambda_idempotency_core::{
-    clock::Timestamp,
-    failure::Failure,
-    outcome::{Foreign, Rejection},
-    store::StoreError,
-};
 use lambda_idempotency_keys::{ExpressionError, SecretError, producer::RecipeError};
-use lambda_runtime::Diagnostic;
 
 /// A mistake in how a function is put together; found when it starts.
 ///
@@ -121,7 +114,7 @@ pub enum ConfigError {
     /// hook that is never called.
     #[error(
         "operation `{operation}` is given to {source_name}, where its `.{setting}(..)` has no effect; \
-         that is for {places}: remove it, or use a clone of the operation that has it only there"
+         it has one for {places}: remove it, or use a clone of the operation that has it only there"
     )]
     Misplaced {
         /// The operation.
@@ -135,8 +128,8 @@ pub enum ConfigError {
     },
     /// A filter with a name that no record can be from.
     #[error(
-        "operation `{operation}` has `.{setting}({name:?})`, which {problem}, so no record would be \
-         from there; give the name alone, or the whole ARN where it has one"
+        "operation `{operation}` has `.{setting}({name:?})`, which no record can match: {mistake}; \
+         give the name alone, or the whole ARN where it has one"
     )]
     FilterName {
         /// The operation.
@@ -146,7 +139,7 @@ pub enum ConfigError {
         /// What it was given.
         name: String,
         /// What is wrong with that.
-        problem: &'static str,
+        mistake: FilterMistake,
     },
     /// Two filters that no record passes both.
     #[error(
@@ -163,7 +156,7 @@ pub enum ConfigError {
     },
     /// No event ever reaches a handler: one before it in the function takes them all.
     #[error(
-        "operation `{operation}` is never reached: `{before}` stands before it and takes every \
+        "operation `{operation}` is never reached: `{before}` comes before it and takes every \
          {source_name} event that is for it; say which records are whose (`.from_queue(\"...\")`, \
          `.detail_type(\"...\")`, ...), or put the narrower one first"
     )]
@@ -361,174 +354,31 @@ impl fmt::Debug for ConfigError {
     }
 }
 
-/// Why an invocation as a whole fails, so that Lambda or the source tries it again.
+/// Why no record can match the name that a filter has, such as [`Operation::from_queue`].
 ///
-/// Converts to a [`Diagnostic`] whose `errorType` begins with `Idempotency.` and names the variant.
-#[derive(Clone, Debug, thiserror::Error)]
+/// [`Operation::from_queue`]: crate::Operation::from_queue
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InvocationError {
-    /// The event is of no source that this function handles.
-    #[error(
-        "the event is from no source that this function handles ({expected}): {found}; \
-         add the source, or a handler for other events with `.otherwise(..)`"
-    )]
-    UnknownEvent {
-        /// What the function handles.
-        expected: String,
-        /// What the event looks like.
-        found: String,
-    },
-    /// An answer cannot be written, or an event not be read, as JSON.
-    #[error("{what} cannot be represented as JSON")]
-    Json {
-        /// Which.
-        what: &'static str,
-    },
-    /// Records have to come again, and this is how their source is told.
-    #[error("{failed} of {total} {source_name} record(s) must be delivered again: {problems}")]
-    Records {
-        /// The source.
-        source_name: &'static str,
-        /// How many.
-        failed: usize,
-        /// Of how many.
-        total: usize,
-        /// The first few, with what is wrong with each.
-        problems: String,
-    },
-    /// The wrapped event could not be processed.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// The handler for other events failed.
-    #[error("the handler for other events failed: {0}")]
-    Otherwise(Failure),
-}
-
-impl From<InvocationError> for Diagnostic {
-    fn from(error: InvocationError) -> Self {
-        let kind = match &error {
-            InvocationError::UnknownEvent { .. } => "UnknownEvent",
-            InvocationError::Json { .. } => "Json",
-            InvocationError::Records { .. } => "RecordsReturned",
-            InvocationError::Run(run) => run.kind(),
-            InvocationError::Otherwise(_) => "HandlerFailed",
-        };
-        Self { error_type: format!("Idempotency.{kind}"), error_message: error.to_string() }
-    }
-}
-
-/// So that a handler which returns `Result<_, RunError>` has an `errorType` to alarm on, as
-/// [`InvocationError`] has. In a `Box<dyn Error>` it would be the name of the box.
-impl From<RunError> for Diagnostic {
-    fn from(error: RunError) -> Self {
-        InvocationError::Run(error).into()
-    }
-}
-
-/// Why [`run`](crate::Idempotency::run) has no result.
-///
-/// Converts to a [`Diagnostic`] whose `errorType` begins with `Idempotency.`; so let the handler return
-/// it, or an [`InvocationError`], rather than a boxed error.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The operation has a mistake.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The function failed.
-    #[error("{0}")]
-    Failed(Failure),
-    /// An earlier call failed for good, and that is remembered.
-    #[error("an earlier call with this key failed for good, with {}", .error.as_deref().unwrap_or("an error"))]
-    Remembered {
-        /// The type of the error.
-        error: Option<Arc<str>>,
-    },
-    /// Another worker holds the key.
-    #[error(
-        "another worker is processing the same key, until {until} at the latest; try again then"
-    )]
-    Busy {
-        /// Up to and including this instant.
-        until: Timestamp,
-    },
-    /// The key was used with another payload.
-    #[error("the key was used before with another payload; use a new key, or the same payload")]
-    Mismatch,
-    /// The key belongs to another application, with an operation of the same name in the same store.
-    #[error("{0}")]
-    Foreign(Foreign),
-    /// The call was made by the function of the same operation for the same key, and would wait for
-    /// itself.
-    #[error(
-        "operation `{operation}` is called inside itself for the same key, and would wait for itself; \
-         give the inner work another operation name"
-    )]
-    Nested {
-        /// The operation.
-        operation: Arc<str>,
-    },
-    /// The payload has no key, or cannot be read.
-    #[error("{0}")]
-    Rejected(Rejection),
-    /// The payload could not be turned into JSON to find its key in.
-    #[error(
-        "the payload cannot be serialized as JSON to find its key in; \
-         correct its `Serialize`, or give maps keys that are texts"
-    )]
-    Unserializable,
-    /// The store did not let the key be claimed; the function was not called.
-    #[error("the key could not be claimed, and the function was not called: {0}")]
-    Store(#[source] StoreError),
-    /// There was too little time.
-    #[error(
-        "the invocation's deadline came before the function returned, or left no time to start it"
-    )]
-    OutOfTime,
-    /// The function returned, but lost its lease to another worker meanwhile.
-    #[error(
-        "the lease was lost to another worker while the function ran; its result does not count"
-    )]
-    Fenced,
-    /// Another worker holds the key, or there is none, and the policy says to skip the call then.
-    #[error("the function was not called, as the operation's policy says")]
-    Skipped,
-    /// The work was done by an earlier call, whose result was not kept or has another type.
-    #[error(
-        "the work was done by an earlier call, but its result {0}; \
-         it is not done again, and has to be found where the earlier call left it"
-    )]
-    ResultLost(&'static str),
-}
-
-impl RunError {
-    /// One word for the kind of error.
-    pub(crate) const fn kind(&self) -> &'static str {
-        match self {
-            Self::Config(_) => "Config",
-            Self::Failed(_) => "HandlerFailed",
-            Self::Remembered { .. } => "Remembered",
-            Self::Busy { .. } => "InProgress",
-            Self::Mismatch => "Mismatch",
-            Self::Foreign(_) => "Foreign",
-            Self::Nested { .. } => "Nested",
-            Self::Rejected(_) | Self::Unserializable => "Rejected",
-            Self::Store(_) => "Store",
-            Self::OutOfTime => "OutOfTime",
-            Self::Fenced => "Fenced",
-            Self::Skipped => "Skipped",
-            Self::ResultLost(_) => "ResultLost",
-        }
-    }
-
-    /// Whether the same call may succeed later.
-    #[must_use]
-    pub fn is_transient(&self) -> bool {
-        match self {
-            Self::Busy { .. } | Self::OutOfTime | Self::Fenced => true,
-            Self::Failed(failure) => failure.is_retried(),
-            Self::Store(error) => error.is_transient(),
-            _ => false,
-        }
-    }
+pub enum FilterMistake {
+    /// There is no name.
+    #[error("it is empty")]
+    Empty,
+    /// There is a space before or after the name.
+    #[error("it begins or ends with a space")]
+    Spaces,
+    /// The ARN is that of a resource of another service.
+    #[error("it is the ARN of another service")]
+    OtherService,
+    /// It begins like an ARN, but has no resource or has a wildcard.
+    #[error("it is not a whole ARN")]
+    PartOfArn,
+    /// Events name resources by their names or ARNs, not by URLs.
+    #[error("it is a URL")]
+    Url,
+    /// The service does not allow these characters in a name.
+    #[error("it has characters that such a name cannot have")]
+    Characters,
+    /// Topics of Kafka have no ARN in its records.
+    #[error("it is an ARN, and topics of Kafka are known by their names")]
+    KafkaArn,
 }
