@@ -386,6 +386,7 @@ fn no_error_is_forgotten() {
         "InvocationError",
         "Loss",
         "NoKey",
+        "PayloadError",
         "ProducerError",
         "RecordError",
         "Rejection",
@@ -395,14 +396,18 @@ fn no_error_is_forgotten() {
         "StoreError",
         // Of the configuration, which is not data.
         "ConfigError",
+        "DynamoDbConfigError",
         "EntropyError",
+        "FilterMistake",
+        "Foreign",
+        "NoDefaultKey",
         "NotStarted",
         "RecipeError",
         "UnknownHashFunction",
         "UnknownLibrary",
     ];
     let mut found = Vec::new();
-    for of in ["core", "dynamodb", "lambda"] {
+    for of in ["core", "dynamodb", "engine", "keys", "lambda", "powertools"] {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(of).join("src");
         errors(&root, &mut found);
     }

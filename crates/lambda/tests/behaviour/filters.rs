@@ -202,7 +202,7 @@ fn a_topic_of_kafka_has_no_arn() {
     let world = World::new();
     let operation = Operation::new("a").from_topic("arn:aws:sns:eu-west-1:1:orders");
     let error = world.idempotency().kafka(operation, world.handler()).unwrap_err();
-    assert!(error.to_string().contains("where Kafka has names"), "{error}");
+    assert!(error.to_string().contains("topics of Kafka are known by their names"), "{error}");
 }
 
 #[test]
