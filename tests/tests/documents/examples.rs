@@ -1,7 +1,7 @@
 //! The examples: each is small, says in its header what to do with it, and is in the list that users read;
 //! and the function that `template.yaml` deploys stays one that can be copied.
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::{read, root};
 
@@ -113,4 +113,13 @@ fn an_example_with_a_mistake_is_found_out() {
     let long = format!("{good}{}", "a();\n".repeat(MOST_LINES));
     assert!(problems("good", &long).iter().any(|found| found.contains("lines")));
     assert_eq!(listed("| [`a`](a.rs) | one |\n| [`b`](c.rs) | two |\n"), ["a".to_owned()].into());
+}
+
+/// The command builds it by name, when it is run and not before.
+#[test]
+fn the_function_that_chaos_builds_is_there() {
+    let command = read("crates/cli/src/chaos/mod.rs");
+    assert!(command.contains(concat!("\"", env!("CARGO_PKG_NAME"), "\"")), "another package");
+    assert!(command.contains("\"scripted_orders\""), "another binary");
+    assert!(Path::new(env!("CARGO_BIN_EXE_scripted_orders")).exists());
 }
