@@ -1,14 +1,8 @@
 //! What became of a delivery.
 
-use std::{fmt, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
-use crate::{
-    clock::Timestamp,
-    failure::Failure,
-    key::{DocumentError, SelectionError, producer::PayloadError},
-    record::Json,
-    store::StoreError,
-};
+use crate::{clock::Timestamp, failure::Failure, record::Json, store::StoreError};
 
 /// What became of one delivery of one record.
 #[derive(Clone, Debug)]
@@ -99,7 +93,7 @@ pub enum Outcome {
     /// The handler was not started.
     Returned(NotStarted),
     /// The record cannot be processed as it is.
-    Rejected(Rejection),
+    Rejected(Rejected),
     /// The store did not let the key be claimed.
     Unavailable(StoreError),
 }
@@ -182,7 +176,7 @@ pub enum NotStarted {
 pub enum DivertReason {
     /// It cannot be processed as it is.
     #[error(transparent)]
-    BadRecord(#[from] Rejection),
+    BadRecord(#[from] Rejected),
     /// Its handler failed and is not called again: the failure was permanent, it was the last of those
     /// allowed, or a timeout was to be permanent.
     #[error(
@@ -200,117 +194,61 @@ pub enum DivertReason {
     Mismatch,
 }
 
-/// Why an event of some kind has no default key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoDefaultKey {
-    /// The default key would be the request id of the invocation, and a retry has another one.
-    #[error("it gets a new request id each time it is delivered again")]
-    NewRequestId,
-    /// The default key would be the whole event, and it differs when it is delivered again.
-    #[error("parts of it differ each time it is delivered again")]
-    Differs,
-    /// The default key would be the whole event, and it can be the same for other work.
-    #[error("it has neither an id nor a time, so that another event can be the same JSON")]
-    Repeats,
+/// Why a record cannot be processed as it is, in the words of whoever read the record: the protocol
+/// passes it on and knows nothing of it. `lambda-idempotency` puts its `Rejection` here.
+///
+/// ```
+/// use lambda_idempotency_core::outcome::Rejected;
+///
+/// #[derive(Debug, thiserror::Error)]
+/// #[error("the record has no body")]
+/// struct NoBody;
+///
+/// let rejected = Rejected::new(NoBody);
+/// assert_eq!(rejected.to_string(), "the record has no body");
+/// assert!(rejected.reason::<NoBody>().is_some());
+/// ```
+#[derive(Clone)]
+pub struct Rejected(Arc<dyn Error + Send + Sync>);
+
+impl Rejected {
+    /// With this reason, whose `Display` and `Debug` go into logs: neither may show a payload.
+    #[must_use]
+    pub fn new(reason: impl Error + Send + Sync + 'static) -> Self {
+        Self(Arc::new(reason))
+    }
+
+    /// The reason, if it is of this type.
+    #[must_use]
+    pub fn reason<E: Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
 }
 
-/// Why a record cannot be processed as it is. Says where and what to do, never what stands there.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Rejection {
-    /// The payload is not JSON, though the key or the handler's type needs it to be.
-    #[error(
-        "the payload is {0}; send JSON, or take the key from the raw record \
-         (`record(\"...\")`)"
-    )]
-    Payload(#[source] DocumentError),
-    /// The record has no payload where its source keeps it.
-    #[error("the record has no {0}; is it in the shape that AWS delivers?")]
-    NoPayload(&'static str),
-    /// The payload is not text: its bytes are not UTF-8, or not base64 where they should be.
-    #[error(
-        "{0} is not valid UTF-8 text; take the whole record (`.whole_record()`) for payloads that are bytes"
-    )]
-    NotText(&'static str),
-    /// The payload is not in the envelope that the operation expects it in.
-    #[error(
-        "the payload is not {0}, though the operation has `.envelope(..)` for one; \
-         correct the operation, or what the source is subscribed to"
-    )]
-    Envelope(&'static str),
-    /// Nothing in the record stays the same when it is delivered again, and no other record has.
-    #[error(
-        "the record has no {0}, so it cannot be told apart from other records; \
-         choose a key with `.key(\"...\")` on the operation"
-    )]
-    NoIdentity(&'static str),
-    /// The event is of a kind that has no default key.
-    #[error("{event}: {reason}; {advice}, or choose a key with `.key(\"...\")`")]
-    NoDefaultKey {
-        /// Why it has none.
-        reason: NoDefaultKey,
-        /// Of which kind it is, as a sentence.
-        event: &'static str,
-        /// What to do, as a sentence.
-        advice: &'static str,
-    },
-    /// The event came in a list with others, and no operation of the function is for it.
-    #[error(
-        "no operation of this function takes this event of the list; add one that does, or exclude \
-         such events where the list is put together (in the rule or subscription of the bus)"
-    )]
-    NoOperation,
-    /// The key expression selects nothing that can be a key.
-    #[error(
-        "no idempotency key under `{expression}`: {error}; \
-         correct the producer or the expression, or choose a policy for missing keys"
-    )]
-    Key {
-        /// The expression.
-        expression: Arc<str>,
-        /// What is wrong with what it selects.
-        #[source]
-        error: SelectionError,
-    },
-    /// The fingerprint expression selects nothing that can be compared.
-    #[error("no fingerprint under `{expression}`: {error}; correct the producer or the expression")]
-    Fingerprint {
-        /// The expression.
-        expression: Arc<str>,
-        /// What is wrong with what it selects.
-        #[source]
-        error: SelectionError,
-    },
-    /// The payload does not fit the handler's type.
-    #[error(
-        "the payload does not fit the handler's type `{expected}` \
-         (at line {line}, column {column}); correct the producer or the type"
-    )]
-    Decode {
-        /// The handler's type.
-        expected: &'static str,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-    },
-    /// Decoding the payload panicked.
-    #[error("decoding the payload as `{expected}` panicked; correct its `Deserialize`")]
-    DecodePanicked {
-        /// The handler's type.
-        expected: &'static str,
-    },
+/// Two are equal if they say the same.
+impl PartialEq for Rejected {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
 }
 
-/// As the consumer says what a producer would be told.
-impl From<PayloadError> for Rejection {
-    fn from(error: PayloadError) -> Self {
-        match error {
-            PayloadError::NotJson(error) => Self::Payload(error),
-            PayloadError::Key { expression, error } => Self::Key { expression, error },
-            _ => Self::NotText("the payload"),
-        }
+impl Eq for Rejected {}
+
+impl fmt::Debug for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Error for Rejected {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
     }
 }
 

@@ -23,8 +23,6 @@ pub struct Policy {
     /// What becomes of a delivery whose key is held elsewhere. Default: [`Conflict::Retry`]; sources
     /// other than queues choose [`Conflict::Wait`].
     pub conflict: Conflict,
-    /// What becomes of a record that has no key. Default: [`MissingKey::Fail`].
-    pub missing_key: MissingKey,
     /// What becomes of a handler's failure that does not say. Default: [`OnFailure::Release`].
     pub on_failure: OnFailure,
     /// What becomes of a key whose handler was stopped. Default: [`OnTimeout::Retry`].
@@ -49,7 +47,6 @@ impl Default for Policy {
             fallback_lease: Duration::from_mins(15),
             lease: Lease::Invocation,
             conflict: Conflict::Retry,
-            missing_key: MissingKey::Fail,
             on_failure: OnFailure::Release,
             on_timeout: OnTimeout::Retry,
             on_outage: OnOutage::Return,
@@ -76,19 +73,6 @@ pub enum Conflict {
     },
     /// It is acknowledged: the other worker is trusted to finish. If that one dies, the event is
     /// lost.
-    Skip,
-}
-
-/// What becomes of a record in which the key expression finds nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MissingKey {
-    /// The record fails and goes back to its source.
-    #[default]
-    Fail,
-    /// The handler runs, without protection against duplicates.
-    RunUnprotected,
-    /// The record is acknowledged without being processed.
     Skip,
 }
 

@@ -2,13 +2,13 @@
 
 use std::{fmt, future::Future, sync::Arc};
 
-use lambda_idempotency_core::{
-    failure::Failure,
-    outcome::{DivertReason, Rejection},
-};
+use lambda_idempotency_core::{failure::Failure, outcome::DivertReason};
 use lambda_idempotency_engine::call::RecordId;
 
-use crate::divert::{DivertedRecord, Sink};
+use crate::{
+    divert::{DivertedRecord, Sink},
+    rejection::Rejection,
+};
 
 /// What becomes of a record that cannot be processed as it is.
 ///
@@ -73,6 +73,7 @@ impl OnBadRecord {
             async move {
                 match reason {
                     DivertReason::BadRecord(rejection) => {
+                        let rejection = rejection.into();
                         sink(BadRecord { operation, record, raw, rejection })
                             .await
                             .map_err(Into::into)

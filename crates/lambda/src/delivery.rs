@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{outcome::Rejection, policy::MissingKey, record::Fingerprint};
+use lambda_idempotency_core::{outcome::Rejected, record::Fingerprint};
 use lambda_idempotency_engine::{
     batch::{Aside, Delivery, Job, Work},
     call::RecordId,
@@ -12,7 +12,9 @@ use serde_json::Value;
 
 use crate::{
     divert::DivertedRecord,
+    missing_key::MissingKey,
     operation::{Looks, Path, Prepared, Spoken},
+    rejection::Rejection,
     source::Record,
 };
 
@@ -61,10 +63,10 @@ impl<'a> Extraction<'a> {
     ) -> Delivery<'a> {
         let work = match &record.payload {
             Ok(payload) => self.work(record.texts(payload), job),
-            Err(rejection) => Work::Reject(rejection.clone()),
+            Err(rejection) => Work::Reject(rejection.clone().into()),
         };
         let work = match work {
-            Work::Reject(rejection) => self.bad(record, rejection),
+            Work::Reject(rejected) => self.bad(record, rejected),
             work => work,
         };
         let known = match &work {
@@ -87,9 +89,9 @@ impl<'a> Extraction<'a> {
 
     /// What is to be done with a record that cannot be processed. To put it aside is work that is
     /// done once, too: a stream delivers it again with every failure before it.
-    fn bad(&self, record: &'a Record<'a>, rejection: Rejection) -> Work<'a> {
+    fn bad(&self, record: &'a Record<'a>, rejected: Rejected) -> Work<'a> {
         let Some(sink) = &self.operation.bad_records else {
-            return Work::Reject(rejection);
+            return Work::Reject(rejected);
         };
         let mut parts = vec!["bad record"];
         match &record.identity {
@@ -106,7 +108,7 @@ impl<'a> Extraction<'a> {
             record: record.id.clone(),
             key_hash: Some(key.hash().to_owned()),
             raw: record.raw.clone().into_owned(),
-            reason: rejection.into(),
+            reason: rejected.into(),
         };
         Work::Divert { aside: Aside { key, job: sink.job(diverted) }, payload: &record.raw }
     }
@@ -117,7 +119,7 @@ impl<'a> Extraction<'a> {
         texts: Texts<'w>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Work<'w> {
-        self.keyed(texts, job).unwrap_or_else(Work::Reject)
+        self.keyed(texts, job).unwrap_or_else(|rejection| Work::Reject(rejection.into()))
     }
 
     /// Looks for the key first, because a record without one is best told so; then decodes, because
@@ -207,7 +209,7 @@ impl<'a> Extraction<'a> {
     }
 
     fn missing(&self, rejection: Rejection) -> Missing {
-        match self.operation.policy.missing_key {
+        match self.operation.missing_key {
             MissingKey::RunUnprotected => Missing::RunUnprotected,
             MissingKey::Skip => Missing::Skip,
             _ => Missing::Reject(rejection),

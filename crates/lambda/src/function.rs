@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,
-    outcome::{Outcome, Rejection},
+    outcome::Outcome,
     policy::Policy,
 };
 use lambda_idempotency_engine::batch::{Batch, Engine};
@@ -28,6 +28,7 @@ use crate::{
     handler::{ErasedHandler, Handler, Typed},
     names::{Names, Worker},
     operation::{Operation, Place, Prepared},
+    rejection::Rejection,
     source::{Event, Record, Source, hidden_with, unwrap},
     sources::{Member, Sources},
 };
@@ -286,7 +287,7 @@ impl Inner {
             done.extend(
                 records
                     .into_iter()
-                    .map(|record| (record, Outcome::Rejected(Rejection::NoOperation))),
+                    .map(|record| (record, Outcome::Rejected(Rejection::NoOperation.into()))),
             );
         }
         if shares.len() > 1 || rest.is_some() {

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use lambda_idempotency_core::{failure::Failure, outcome::Rejection};
+use lambda_idempotency_core::failure::Failure;
 use lambda_idempotency_engine::{
     batch::{Job, Returned},
     call::Call,
@@ -18,6 +18,8 @@ use serde::{
     Serialize,
     de::{DeserializeOwned, IntoDeserializer as _},
 };
+
+use crate::rejection::Rejection;
 
 /// An async function of a payload and a [`Call`]: `async fn(T, Call) -> Result<_, E>`.
 ///

@@ -25,7 +25,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use lambda_idempotency_core::{outcome::Rejection, record::Fingerprint};
+use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_engine::call::RecordId;
 use lambda_idempotency_keys::{Key, KeyPath, Selection};
 pub use lambda_idempotency_keys::{View, Warning};
@@ -36,6 +36,7 @@ use crate::{
     delivery::{Extraction, Inspected, Missing, Texts},
     error::ConfigError,
     operation::{Operation, Prepared},
+    rejection::Rejection,
     source::{self, Event, Identity, unwrap},
 };
 

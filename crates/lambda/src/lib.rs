@@ -98,10 +98,12 @@ mod handler;
 pub mod http;
 mod idempotency;
 pub mod inspect;
+mod missing_key;
 mod names;
 mod nested;
 mod operation;
 mod records;
+mod rejection;
 mod routes;
 mod run;
 mod source;
@@ -120,8 +122,10 @@ pub use crate::{
     function::{Function, FunctionBuilder},
     handler::{Handler, HandlerResult, KeepResult, keep_result},
     idempotency::Idempotency,
+    missing_key::MissingKey,
     operation::Operation,
     records::{Envelope, Order},
+    rejection::{NoDefaultKey, Rejection},
     run::{Run, RunContext},
     sources::Sources,
 };
@@ -129,8 +133,8 @@ pub use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     failure::{BoxError, Failure},
     memory::MemoryStore,
-    outcome::{DivertReason, Foreign, Kept, NoDefaultKey, NotStarted, Outcome, Rejection},
-    policy::{Conflict, Lease, MissingKey, OnFailure, OnOutage, OnTimeout, Remembered},
+    outcome::{DivertReason, Foreign, Kept, NotStarted, Outcome, Rejected},
+    policy::{Conflict, Lease, OnFailure, OnOutage, OnTimeout, Remembered},
     store::{Store, StoreError, StoreErrorKind},
 };
 #[cfg(feature = "dynamodb")]

@@ -7,12 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use lambda_idempotency_core::{
-    clock::Timestamp,
-    failure::Failure,
-    outcome::{Outcome, Rejection},
-    record::Json,
-};
+use lambda_idempotency_core::{clock::Timestamp, failure::Failure, outcome::Outcome, record::Json};
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Returned, Work},
     call::{Call, RecordId},
@@ -29,6 +24,7 @@ use crate::{
     handler::{decode, serialized},
     nested,
     operation::Prepared,
+    rejection::Rejection,
     source::{Event, Shape},
 };
 
@@ -191,8 +187,8 @@ where
     let id = &task.record;
     let texts = Texts { id, payload: task.payload, record: task.payload, identity };
     let work = extraction.work(texts, |_| Ok(job));
-    if let Work::Reject(rejection) = work {
-        return Err(RunError::Rejected(rejection));
+    if let Work::Reject(rejected) = work {
+        return Err(RunError::Rejected(rejected.into()));
     }
     let work = match work {
         Work::Keyed { key, fingerprint, payload, job } => {
@@ -254,7 +250,7 @@ fn answer<R: DeserializeOwned>(
         (Outcome::Busy { until }, _) => Err(RunError::Busy { until }),
         (Outcome::Mismatch, _) => Err(RunError::Mismatch),
         (Outcome::Foreign(foreign), _) => Err(RunError::Foreign(foreign)),
-        (Outcome::Rejected(rejection), _) => Err(RunError::Rejected(rejection)),
+        (Outcome::Rejected(rejected), _) => Err(RunError::Rejected(rejected.into())),
         (Outcome::Unavailable(error), _) => Err(RunError::Store(error)),
         (Outcome::Fenced, _) => Err(RunError::Fenced),
         (Outcome::Skipped, _) => Err(RunError::Skipped),

@@ -389,6 +389,8 @@ fn no_error_is_forgotten() {
         "PayloadError",
         "ProducerError",
         "RecordError",
+        // Carries a `Rejection`, and says what that says.
+        "Rejected",
         "Rejection",
         "RunError",
         "SecretError",

@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod apis;
+mod crates;
 mod examples;
 mod guarantees;
 mod links;

@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     contained::Contained,
     failure::Failure,
-    outcome::{DivertReason, NotStarted, Outcome, Rejection},
+    outcome::{DivertReason, NotStarted, Outcome, Rejected},
     record::Fingerprint,
     store::StoreError,
 };
@@ -68,7 +68,7 @@ pub(super) enum Intake {
     Keyed,
     Unprotected,
     Skip,
-    Reject(Rejection),
+    Reject(Rejected),
 }
 
 /// What tells copies of a record from others with its key.

@@ -58,7 +58,7 @@ use lambda_idempotency_core::{
     admission::{Admission, Claim, admit},
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     failure::Failure,
-    outcome::{DivertReason, Foreign, Outcome, Rejection},
+    outcome::{DivertReason, Foreign, Outcome, Rejected},
     policy::Policy,
     record::{Fingerprint, Json, Owner},
     store::{Store, StoreError},
@@ -160,7 +160,7 @@ pub enum Work<'a> {
         payload: &'a str,
     },
     /// It cannot be processed.
-    Reject(Rejection),
+    Reject(Rejected),
 }
 
 /// What is not started any more after a record that goes back to its source.

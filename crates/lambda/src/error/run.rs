@@ -3,14 +3,12 @@
 use std::{fmt, sync::Arc};
 
 use lambda_idempotency_core::{
-    clock::Timestamp,
-    failure::Failure,
-    outcome::{Foreign, Rejection},
-    store::StoreError,
+    clock::Timestamp, failure::Failure, outcome::Foreign, store::StoreError,
 };
 use lambda_runtime::Diagnostic;
 
 use super::{ConfigError, InvocationError};
+use crate::rejection::Rejection;
 
 /// Why [`run`](crate::Idempotency::run) has no result.
 ///

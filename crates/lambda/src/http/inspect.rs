@@ -1,7 +1,6 @@
 //! Looking at a request without handling it.
 
 use lambda_http::{Request, RequestExt as _, request};
-use lambda_idempotency_core::outcome::Rejection;
 use lambda_idempotency_keys::Digest;
 use lambda_runtime::Context;
 use serde::{Deserialize, de::IgnoredAny};
@@ -15,6 +14,7 @@ use super::{
 use crate::{
     delivery::Extraction,
     inspect::{InspectError, NoKey, Record, RecordKey},
+    rejection::Rejection,
 };
 
 /// What all events of API Gateway, function URLs and load balancers have, and no others.

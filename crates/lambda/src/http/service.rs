@@ -12,7 +12,7 @@ use lambda_http::{
     http::{HeaderMap, Response},
 };
 use lambda_idempotency_core::{
-    clock::BoxFuture, failure::Failure, outcome::Outcome, policy::MissingKey, record::Fingerprint,
+    clock::BoxFuture, failure::Failure, outcome::Outcome, record::Fingerprint,
 };
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Job, Returned, Work},
@@ -34,6 +34,7 @@ use crate::{
     delivery::{Extraction, Texts},
     error::{InvocationError, ResultLost, RunError},
     function::deadline,
+    missing_key::MissingKey,
 };
 
 /// A service that handles each request once per key, and answers later ones with the first
@@ -210,7 +211,7 @@ impl Settings {
             let detail = format!("The header `{}` cannot be read: {error}.", self.header);
             Problem::key("The idempotency key cannot be read", detail)
         })?;
-        if key.is_none() && self.operation.policy.missing_key != MissingKey::RunUnprotected {
+        if key.is_none() && self.operation.missing_key != MissingKey::RunUnprotected {
             let detail = format!(
                 "Send the header `{}` with a value of your own for each request, such as a UUID, and \
                  the same value when you send the request again.",

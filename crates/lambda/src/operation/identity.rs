@@ -10,7 +10,7 @@ use lambda_idempotency_keys::{
 };
 
 use super::{Keys, Operation};
-use crate::error::ConfigError;
+use crate::{error::ConfigError, missing_key::MissingKey};
 
 /// # Name and key
 ///
@@ -47,6 +47,7 @@ impl Operation {
             dialect: None,
             policy: Policy::default(),
             conflict: None,
+            missing_key: MissingKey::Fail,
             bad_record: None,
             sink: None,
             filters: Vec::new(),

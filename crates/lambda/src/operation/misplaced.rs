@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::policy::{MissingKey, Policy, Remembered};
+use lambda_idempotency_core::policy::{Policy, Remembered};
 use lambda_idempotency_engine::batch::AfterFailure;
 
 use super::Operation;
-use crate::{bad_record::OnBadRecord, error::ConfigError};
+use crate::{bad_record::OnBadRecord, error::ConfigError, missing_key::MissingKey};
 
 /// What an operation is given to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl Operation {
     }
 
     fn skips_without_key(&self) -> bool {
-        self.policy.missing_key == MissingKey::Skip
+        self.missing_key == MissingKey::Skip
     }
 }
 

@@ -43,6 +43,7 @@ use crate::{
     busy::Hook,
     divert::Sink,
     error::ConfigError,
+    missing_key::MissingKey,
     records::{Envelope, Order},
 };
 
@@ -89,6 +90,7 @@ pub struct Operation {
     dialect: Option<Arc<dyn ForeignKeys>>,
     policy: Policy,
     conflict: Option<Conflict>,
+    missing_key: MissingKey,
     bad_record: Option<OnBadRecord>,
     pub(crate) sink: Option<Sink>,
     filters: Vec<Filter>,

@@ -55,6 +55,7 @@ impl Operation {
             spoken,
             policy: self.policy.clone(),
             conflict: self.conflict,
+            missing_key: self.missing_key,
             bad_records: match &self.bad_record {
                 Some(OnBadRecord::Fail) => None,
                 Some(OnBadRecord::Divert(sink)) => Some(sink.clone()),

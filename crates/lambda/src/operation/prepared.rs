@@ -7,7 +7,7 @@ use lambda_idempotency_engine::batch::Pace;
 use lambda_idempotency_keys::{Expression, Form, KeyPath, Reads, View};
 
 use super::spoken::Spoken;
-use crate::divert::Sink;
+use crate::{divert::Sink, missing_key::MissingKey};
 
 /// An operation whose expressions are compiled.
 #[derive(Debug)]
@@ -24,6 +24,7 @@ pub(crate) struct Prepared {
     pub(crate) spoken: Option<Spoken>,
     pub(crate) policy: Policy,
     pub(crate) conflict: Option<Conflict>,
+    pub(crate) missing_key: MissingKey,
     /// Where bad records are put aside.
     pub(crate) bad_records: Option<Sink>,
     /// Where permanent failures and mismatches are put aside.

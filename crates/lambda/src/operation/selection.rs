@@ -3,9 +3,9 @@
 use super::{Operation, filter::Kind};
 use crate::{
     bad_record::OnBadRecord,
+    missing_key::MissingKey,
     records::{Envelope, Order},
 };
-use lambda_idempotency_core::policy::MissingKey;
 
 /// # Which records
 ///
@@ -200,7 +200,7 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn on_missing_key(mut self, missing_key: MissingKey) -> Self {
-        self.policy.missing_key = missing_key;
+        self.missing_key = missing_key;
         self.changed()
     }
 

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{outcome::Rejection, record::Fingerprint};
+use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_engine::batch::{Job, Returned};
 use lambda_idempotency_keys::{
     Key, KeyPath, Selection, SelectionError, View,
     foreign::{ForeignExpression, ForeignKeys},
 };
+
+use crate::rejection::Rejection;
 
 /// A dialect with its expressions compiled.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use lambda_idempotency_core::outcome::Rejection;
+
+use crate::rejection::Rejection;
 
 /// The text whose bytes are given in base64, in the member of this name.
 pub(super) fn text<'e>(

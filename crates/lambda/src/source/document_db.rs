@@ -5,7 +5,6 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::outcome::Rejection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -17,6 +16,7 @@ use super::{
 use crate::{
     operation::{Kind, Operation},
     records::Order,
+    rejection::Rejection,
 };
 
 pub(crate) struct DocumentDb;

@@ -9,7 +9,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use lambda_idempotency_core::outcome::{Outcome, Rejection};
+use lambda_idempotency_core::outcome::Outcome;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -23,6 +23,7 @@ use crate::{
     error::InvocationError,
     operation::{Kind, Operation},
     records::Order,
+    rejection::Rejection,
 };
 
 pub(crate) struct DynamoDb;

@@ -6,7 +6,6 @@
 
 use std::{borrow::Cow, slice};
 
-use lambda_idempotency_core::outcome::Rejection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -15,7 +14,10 @@ use super::{
     event::{Member, id, object, text},
     record::record_id,
 };
-use crate::operation::{Kind, Operation};
+use crate::{
+    operation::{Kind, Operation},
+    rejection::Rejection,
+};
 
 pub(crate) struct EventBridge;
 

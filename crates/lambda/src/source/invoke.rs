@@ -5,11 +5,10 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::outcome::Rejection;
 use lambda_idempotency_engine::call::RecordId;
 
 use super::{Event, Identity, Record, Shape, Source};
-use crate::operation::Operation;
+use crate::{operation::Operation, rejection::Rejection};
 
 pub(crate) struct Invoke;
 

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, sync::Arc};
 
-use lambda_idempotency_core::outcome::{Outcome, Rejection};
+use lambda_idempotency_core::outcome::Outcome;
 use lambda_idempotency_engine::call::RecordId;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -20,6 +20,7 @@ use crate::{
     error::InvocationError,
     operation::{Kind, Operation},
     records::Order,
+    rejection::Rejection,
 };
 
 pub(crate) struct Kafka;

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::outcome::{Outcome, Rejection};
+use lambda_idempotency_core::outcome::Outcome;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -19,6 +19,7 @@ use crate::{
     error::InvocationError,
     operation::{Kind, Operation},
     records::Order,
+    rejection::Rejection,
 };
 
 pub(crate) struct Kinesis;

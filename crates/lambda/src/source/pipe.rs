@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::outcome::{Outcome, Rejection};
+use lambda_idempotency_core::outcome::Outcome;
 use lambda_idempotency_engine::call::RecordId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -25,6 +25,7 @@ use super::{
 use crate::{
     error::InvocationError,
     operation::{Kind, Operation},
+    rejection::Rejection,
 };
 
 pub(crate) struct Pipe;

@@ -4,7 +4,6 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use lambda_idempotency_core::outcome::Rejection;
 use lambda_idempotency_engine::call::RecordId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,7 +13,10 @@ use super::{
     event::{Member, descend, id, list, object, scalar, text, text_of_bytes},
     record::record_id,
 };
-use crate::operation::{Kind, Operation};
+use crate::{
+    operation::{Kind, Operation},
+    rejection::Rejection,
+};
 
 pub(crate) struct RabbitMq;
 

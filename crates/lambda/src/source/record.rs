@@ -2,10 +2,11 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::outcome::Rejection;
 use lambda_idempotency_engine::{call::RecordId, delivered::ReadAttribute};
 use serde::Serialize;
 use serde_json::value::RawValue;
+
+use crate::rejection::Rejection;
 
 /// One record of an event.
 #[derive(Clone)]

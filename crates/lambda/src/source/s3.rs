@@ -5,7 +5,6 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::outcome::Rejection;
 use lambda_idempotency_engine::call::RecordId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,7 +13,10 @@ use super::{
     Event, Identity, Record, Source,
     event::{Member, id, object, text},
 };
-use crate::operation::{Kind, Operation};
+use crate::{
+    operation::{Kind, Operation},
+    rejection::Rejection,
+};
 
 pub(crate) struct S3;
 

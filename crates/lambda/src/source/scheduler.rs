@@ -13,11 +13,13 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::outcome::Rejection;
 use lambda_idempotency_engine::call::RecordId;
 
 use super::{Event, Identity, Record, Source, event::id};
-use crate::operation::{Kind, Operation};
+use crate::{
+    operation::{Kind, Operation},
+    rejection::Rejection,
+};
 
 pub(crate) struct Scheduler;
 

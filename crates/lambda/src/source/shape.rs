@@ -8,11 +8,11 @@
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/lambda-services.html>
 
-use lambda_idempotency_core::outcome::{NoDefaultKey, Rejection};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::event::{Event, Member, list, object, text};
+use crate::rejection::{NoDefaultKey, Rejection};
 
 /// A kind of event, known by its members.
 pub(crate) struct Shape {

@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::outcome::Rejection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -13,7 +12,10 @@ use super::{
     event::{Member, descend, id, object, text},
     record::record_id,
 };
-use crate::operation::{Kind, Operation};
+use crate::{
+    operation::{Kind, Operation},
+    rejection::Rejection,
+};
 
 pub(crate) struct Sns;
 

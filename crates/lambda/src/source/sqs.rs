@@ -4,10 +4,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::{
-    outcome::{Outcome, Rejection},
-    policy::Conflict,
-};
+use lambda_idempotency_core::{outcome::Outcome, policy::Conflict};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -21,6 +18,7 @@ use super::{
 use crate::{
     error::InvocationError,
     operation::{Kind, Operation},
+    rejection::Rejection,
 };
 
 pub(crate) struct Sqs;

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::outcome::Rejection;
 use lambda_idempotency_keys::Secret;
 use serde_json::value::RawValue;
 
 use super::{EventBridge, Identity, Record, S3, Sns, Source, Sqs, event_bridge, s3, sns, sqs};
-use crate::{operation::Operation, records::Envelope};
+use crate::{operation::Operation, records::Envelope, rejection::Rejection};
 
 /// Takes the envelopes off that `operation` names, outermost first. Ids that are not shown are hashed
 /// with the operation's secret, if it has one, as its keys are.

@@ -1,0 +1,14 @@
+//! Records that have no key.
+
+/// What becomes of a record in which the key expression finds nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MissingKey {
+    /// The record fails and goes back to its source.
+    #[default]
+    Fail,
+    /// The handler runs, without protection against duplicates.
+    RunUnprotected,
+    /// The record is acknowledged without being processed.
+    Skip,
+}

@@ -1,0 +1,95 @@
+//! Who depends on whom among the crates: decision 33, and what `cargo package` needs.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::root;
+
+/// The packages of the workspace, as Cargo reads their manifests.
+fn packages() -> Vec<Value> {
+    let cargo = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .expect("cargo");
+    let mut metadata: Value = serde_json::from_slice(&cargo.stdout).expect("metadata");
+    let Value::Array(packages) = metadata["packages"].take() else { panic!("no packages") };
+    assert!(packages.len() > 8, "are these all? {}", packages.len());
+    packages
+}
+
+fn text<'v>(value: &'v Value, member: &str) -> &'v str {
+    value[member].as_str().unwrap_or_default()
+}
+
+/// Our own crates that a package names, by kind: `dev`, or none for those that users compile.
+fn own<'p>(package: &'p Value, kind: Option<&str>) -> impl Iterator<Item = &'p Value> {
+    let named = package["dependencies"].as_array().into_iter().flatten();
+    let of_kind = kind.map(str::to_owned);
+    named.filter(move |one| {
+        text(one, "name").starts_with("lambda-idempotency")
+            && one["kind"].as_str() == of_kind.as_deref()
+    })
+}
+
+/// What a user of a crate compiles of ours, with the optional parts if `all` is set.
+fn compiled(packages: &[Value], name: &str, all: bool) -> BTreeSet<String> {
+    let by_name: BTreeMap<_, _> = packages.iter().map(|one| (text(one, "name"), one)).collect();
+    let (mut found, mut open) = (BTreeSet::new(), vec![name]);
+    while let Some(name) = open.pop() {
+        for one in own(by_name[name], None) {
+            let is_part = all || one["optional"] == false;
+            if is_part && found.insert(text(one, "name").replace("lambda-idempotency-", "")) {
+                open.push(text(one, "name"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_crate_compiles_what_it_needs_and_no_more() {
+    let packages = packages();
+    for (name, expected) in [
+        ("keys", &[][..]),
+        ("powertools", &["keys"]),
+        ("core", &["keys"]),
+        ("dynamodb", &["core", "keys"]),
+        ("testkit", &["core", "keys"]),
+        ("engine", &["core", "keys"]),
+    ] {
+        let found = compiled(&packages, &format!("lambda-idempotency-{name}"), true);
+        assert!(found.iter().eq(expected), "{name} compiles {found:?}");
+    }
+    let found = compiled(&packages, "lambda-idempotency", false);
+    assert!(found.iter().eq(&["core", "engine", "keys"]), "lambda compiles {found:?}");
+}
+
+#[test]
+fn keys_of_powertools_are_off_by_default() {
+    let packages = packages();
+    let lambda = packages.iter().find(|one| text(one, "name") == "lambda-idempotency");
+    let features = &lambda.expect("the crate")["features"];
+    assert_eq!(features["default"], serde_json::json!(["dynamodb"]));
+    assert!(features["powertools"].is_array(), "{features}");
+}
+
+/// A dev-dependency with a version must be published before the crate itself, which is impossible
+/// where two test each other; one by its path alone is left out of the package.
+#[test]
+fn each_published_crate_can_be_packaged() {
+    for package in packages().iter().filter(|package| package["publish"].is_null()) {
+        let name = text(package, "name");
+        assert!(!text(package, "description").is_empty(), "{name} has no description");
+        for one in own(package, None) {
+            assert_ne!(text(one, "req"), "*", "{name}: {} needs a version", text(one, "name"));
+        }
+        for one in own(package, Some("dev")) {
+            assert_eq!(text(one, "req"), "*", "{name}: {} by path alone", text(one, "name"));
+        }
+    }
+}
