@@ -117,7 +117,7 @@ pub enum ProducerError {
 pub enum PayloadError {
     /// It is not JSON.
     #[error("the payload is {0}; send JSON")]
-    NotJson(DocumentError),
+    NotJson(#[source] DocumentError),
     /// Its bytes are not UTF-8.
     #[error("the payload is not text: its bytes are not UTF-8; send JSON")]
     NotText,
@@ -129,6 +129,7 @@ pub enum PayloadError {
         /// The expression.
         expression: Arc<str>,
         /// What is wrong with what it selects.
+        #[source]
         error: SelectionError,
     },
 }
