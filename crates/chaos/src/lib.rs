@@ -1,8 +1,8 @@
 //! Runs a real function under every fault that Lambda and DynamoDB can produce, and audits what it did.
 //!
-//! [`run`] starts several processes of the scripted orders function (`tests/src/bin/scripted_orders.rs`) over the Lambda Runtime API of
-//! [`lambda_idempotency_local`], delivers batches of a queue to them in which the same orders come
-//! again and again, and lets go wrong what a seed says: processes are killed and stopped, handlers
+//! [`run`] starts several processes of the scripted orders function
+//! (`tests/src/bin/scripted_orders.rs`) over the Lambda Runtime API of [`lambda_idempotency_local`],
+//! delivers batches of a queue to them in which the same orders come again and again, and lets go wrong what a seed says: processes are killed and stopped, handlers
 //! fail and overrun, the store throttles, lies about what it did, hangs up and goes away, clocks
 //! differ. When every message is acknowledged or dead-lettered it compares three accounts of what
 //! happened, which cannot know of each other: the *effect ledger* that the processes wrote, the

@@ -33,7 +33,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 ///
 /// What a failure displays and what the library logs is the *type* of the error, because its message may
 /// quote the payload. The message is there for the handler's own logs, through [`error`](Self::error);
-/// [`TracingObserver::showing_error_messages`](crate::observe::TracingObserver::showing_error_messages)
+/// `TracingObserver::showing_error_messages`
 /// logs it too.
 #[derive(Clone)]
 pub struct Failure {

@@ -24,7 +24,7 @@ pub enum Outcome {
     },
     /// The record will never be processed; it was put aside where the user said. If that could not be
     /// recorded, a later delivery puts it aside again:
-    /// [`Report::unrecorded`](crate::observe::Report::unrecorded).
+    /// `Report::unrecorded`.
     Diverted(DivertReason),
     /// The work was done by an earlier delivery, or the record was put aside by one.
     Replayed {

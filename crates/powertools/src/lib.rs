@@ -26,7 +26,7 @@
 //! # What is refused
 //!
 //! Both libraries give some distinct records one key, and answer one with the other's result. Such
-//! records are refused here ([`SelectionError::Lossy`](super::SelectionError::Lossy), and for what is missing the errors that our
+//! records are refused here ([`SelectionError::Lossy`](lambda_idempotency_keys::SelectionError::Lossy), and for what is missing the errors that our
 //! own keys have), unless [`Dialect::accept_lossy`] asks for exactly what Powertools does.
 //!
 //! What depends on more than the record is an error under either. In TypeScript, `sort` of texts

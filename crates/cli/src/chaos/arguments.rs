@@ -8,8 +8,8 @@ use lambda_idempotency_chaos::{FaultKind, Settings};
 
 /// Run a real function under every fault, and audit what it did
 ///
-/// Builds the orders function whose orders say what goes wrong, starts several processes of it with a Lambda Runtime API and an embedded DynamoDB, and
-/// delivers batches in which the same orders come again and again, while processes are killed and stopped, handlers fail,
+/// Builds the orders function whose orders say what goes wrong, starts several processes of it with a Lambda Runtime
+/// API and an embedded DynamoDB, and delivers batches in which the same orders come again and again, while processes are killed and stopped, handlers fail,
 /// the store misbehaves and clocks differ, as the seed says. Then it compares what the processes did (each effect is a
 /// line in a file), what the store remembers and what the queue was told.
 #[derive(Args, Debug)]

@@ -63,7 +63,7 @@ impl Local {
     }
 
     /// Invokes the function with all of these events at the same time, in one process, as Lambda Managed Instances do; see
-    /// [`FunctionConfig::concurrency`]. Events beyond the process's concurrency wait until it asks for more.
+    /// [`FunctionConfig::concurrency`](crate::FunctionConfig::concurrency). Events beyond the process's concurrency wait until it asks for more.
     ///
     /// If the future is dropped, the process is killed.
     ///
@@ -110,7 +110,7 @@ impl Local {
     }
 
     /// Sends a signal to a process, by its id ([`InFlight::pid`]): one that has an invocation, or one that missed its
-    /// deadline and was left running ([`FunctionConfig::outlives_timeout`]).
+    /// deadline and was left running ([`FunctionConfig::outlives_timeout`](crate::FunctionConfig::outlives_timeout)).
     ///
     /// A process that is stopped misses its deadline. To let it go on afterwards, past its lease, it has to be left
     /// running. False if there is no such process (any more), and on systems that are not Unix.
@@ -118,7 +118,7 @@ impl Local {
         self.pool.signal(pid, signal)
     }
 
-    /// Whether a process missed its deadline and was left running ([`FunctionConfig::outlives_timeout`]). It gets no
+    /// Whether a process missed its deadline and was left running ([`FunctionConfig::outlives_timeout`](crate::FunctionConfig::outlives_timeout)). It gets no
     /// more work.
     pub fn is_left_running(&self, pid: u32) -> bool {
         self.pool.is_stray(pid)
