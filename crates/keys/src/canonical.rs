@@ -10,9 +10,9 @@ use std::io::Write;
 
 use super::{
     SelectionError,
-    document::MOST_BYTES,
     jmespath::value::{Kind, Number, Text, Value},
     parts::Optional,
+    signs::MOST_BYTES,
 };
 
 /// From here on, neighbouring integers share a double.

@@ -6,13 +6,14 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    jmespath::{Variant, read::read_wanted, value::Value},
+    document_error::DocumentError,
+    jmespath::{
+        Variant,
+        read::{read, read_wanted},
+        value::Value,
+    },
     reads::{Reads, Wanted},
-    texts::Texts,
 };
-
-/// Larger than any event that Lambda delivers (6 MB).
-pub(super) const MOST_BYTES: usize = 8 << 20;
 
 /// A parsed JSON text.
 #[derive(Clone)]
@@ -20,41 +21,6 @@ pub struct Document {
     pub(super) value: Value,
     /// What of the text was read; `None` if all of it.
     reads: Option<Arc<Wanted>>,
-    /// The JSON texts in it that several calls of `json` read, if there are any.
-    texts: Option<Arc<Texts>>,
-}
-
-/// Why a text is not a [`Document`]. Says where, never what stands there.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DocumentError {
-    /// Not JSON, or nested deeper than 127 levels.
-    #[error("not valid JSON: {reason} at line {line}, column {column}")]
-    Syntax {
-        /// What is wrong, in general terms.
-        reason: &'static str,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-    },
-    /// An object names one member twice, so that two readers may see two values.
-    #[error(
-        "an object names a member twice, before line {line}, column {column}: \
-         two readers may take different values for it"
-    )]
-    DuplicateMember {
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-    },
-    /// More than 8 MiB, which no event of Lambda is.
-    #[error("it has {bytes} bytes, more than the {MOST_BYTES} that are read")]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-    },
 }
 
 impl Document {
@@ -64,46 +30,32 @@ impl Document {
     /// Not JSON; an object with two members of one name; a number that is larger than any double;
     /// more than 8 MiB.
     pub fn parse(json: &str) -> Result<Self, DocumentError> {
-        Self::reading(json, &Wanted::All)
+        Ok(Self { value: read(Variant::Standard, json)?, reads: None })
     }
 
     /// Parses `json` and keeps what some expressions look at; only those can be applied to it.
     ///
     /// The rest is skipped: it is not copied, and must only look like JSON. What is skipped may
-    /// name a member twice or hold a number of any size, since the key does not depend on it. A JSON
-    /// text in it that several calls of `json` read is parsed once for all of them.
+    /// name a member twice or hold a number of any size, since the key does not depend on it.
     ///
     /// # Errors
     /// Not JSON; what is looked at is named twice in its object or is a number that is larger than
     /// any double; more than 8 MiB.
     pub fn read(json: &str, reads: &Reads) -> Result<Self, DocumentError> {
-        let document = Self::reading(json, &reads.document)?;
+        let value = read_wanted(Variant::Standard, json, &reads.document)?;
         let all = *reads.document == Wanted::All;
-        Ok(Self {
-            reads: (!all).then(|| Arc::clone(&reads.document)),
-            texts: Texts::of(&reads.shared),
-            ..document
-        })
-    }
-
-    pub(super) fn reading(json: &str, wanted: &Wanted) -> Result<Self, DocumentError> {
-        Ok(Self { value: read_wanted(Variant::Standard, json, wanted)?, reads: None, texts: None })
+        Ok(Self { value, reads: (!all).then(|| Arc::clone(&reads.document)) })
     }
 
     /// A document that is one JSON string.
     #[must_use]
     pub fn string(text: impl Into<String>) -> Self {
-        Self { value: Value::text(&text.into()), reads: None, texts: None }
+        Self { value: Value::text(&text.into()), reads: None }
     }
 
     /// Whether it holds all that is looked at.
     pub(super) fn has(&self, wanted: &Wanted) -> bool {
         self.reads.as_ref().is_none_or(|read| read.covers(wanted))
-    }
-
-    /// The JSON texts in it that are parsed once for several calls.
-    pub(super) fn texts(&self) -> Option<&Texts> {
-        self.texts.as_deref()
     }
 }
 

@@ -1,23 +1,21 @@
 //! JMESPath expressions: checked when a function starts, evaluated for each record.
 
-use std::{cell::Cell, fmt};
+use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 
 use super::{
-    Document, ExpressionError, Functions, Selection, SelectionError, Warning, canonical,
-    document::MOST_BYTES,
-    functions,
+    ExpressionError, Functions, Selection, SelectionError, Warning, canonical,
+    document::Document,
+    field_sets::Looks,
     jmespath::{
-        Losses, Variant,
-        ast::Node,
-        evaluate::{self, Absences, Budget, Evaluation},
-        functions::Sorted,
-        parser, value,
+        Losses, Variant, absences::Absences, ast::Node, evaluate::Evaluation, parser, state::State,
+        value,
     },
+    own,
     parts::{self, Optional, Shape},
     reach,
-    reads::Looks,
+    reads::{Reads, Wanted},
     signs, warning,
 };
 
@@ -227,7 +225,7 @@ impl Expression {
     /// # Errors
     /// It cannot be evaluated; what it selects holds a number that is not exact, or is more than 8 MiB.
     pub fn evaluate(&self, document: &Document) -> Result<Value, SelectionError> {
-        functions::value(&self.run(document)?.0)
+        own::value(&self.run(document)?.0)
     }
 
     /// What is selected, and the first part found missing of a list in it.
@@ -238,13 +236,9 @@ impl Expression {
         if !document.has(&self.looks.document) {
             return Err(SelectionError::Unread);
         }
+        let losses = Losses::default();
         let evaluation = Evaluation {
-            variant: Variant::Standard,
-            losses: &Losses::default(),
-            sorted: Sorted::default(),
-            room: Cell::new(MOST_BYTES),
-            budget: Budget::default(),
-            looks: Some(evaluate::Looks { calls: &self.looks.texts, shared: document.texts() }),
+            state: State::new(Variant::Standard, &losses).with_texts(&self.looks.texts),
             absences: Some(Absences::but_of(parts::list(&self.node))),
         };
         let selected =
@@ -256,6 +250,16 @@ impl Expression {
                 error => error,
             })?;
         Ok((selected, evaluation.absences.and_then(Absences::first)))
+    }
+}
+
+impl Reads {
+    /// What these expressions look at.
+    #[must_use]
+    pub fn of<'e>(expressions: impl IntoIterator<Item = &'e Expression>) -> Self {
+        let mut document = Wanted::none();
+        expressions.into_iter().for_each(|expression| document.merge(&expression.looks.document));
+        Self { document: Arc::new(document) }
     }
 }
 

@@ -3,25 +3,25 @@
 //! There is one evaluator, because what makes two numbers equal or a field missing must not be decided
 //! twice. `lambda-idempotency-powertools` makes its keys with it through this module.
 
-use std::{cell::Cell, fmt};
+use std::fmt;
 
 pub use crate::jmespath::{Losses, Variant};
 use crate::{
     DocumentError, ExpressionError, Functions, Selection, SelectionError,
-    document::MOST_BYTES,
     jmespath::{
         ast::Node,
-        evaluate::{self, Budget, Evaluation},
-        functions::Sorted,
+        evaluate::{self, Evaluation},
         numbers,
         parser::parse,
         read::read,
+        state::State,
         value::Value,
         write::{Layout, TooLong, write},
     },
     missing,
     parts::{Optional, check},
-    reach, signs,
+    reach,
+    signs::{self, MOST_BYTES},
 };
 
 /// A compiled JMESPath expression, evaluated as a variant does.
@@ -92,22 +92,12 @@ impl VariantExpression {
         document: &VariantDocument,
         losses: &Losses,
     ) -> Result<Selected, SelectionError> {
-        let room = Cell::new(MOST_BYTES);
-        let sorted = Sorted::default();
-        let evaluation = Evaluation {
-            variant: self.variant,
-            losses,
-            sorted,
-            room,
-            budget: Budget::default(),
-            looks: None,
-            absences: None,
-        };
+        let evaluation = Evaluation { state: State::new(self.variant, losses), absences: None };
         let mut value = evaluation.run(&self.node, &document.0)?;
-        if !evaluation.sorted.is_empty() {
+        if !evaluation.state.sorted.is_empty() {
             // TypeScript first looks whether there is a key, and so meets the event sorted.
-            evaluation.room.set(MOST_BYTES);
-            evaluation.budget.renew();
+            evaluation.state.room.set(MOST_BYTES);
+            evaluation.state.budget.renew();
             value = evaluation.run(&self.node, &document.0)?;
         }
         Ok(Selected { value, variant: self.variant })

@@ -36,8 +36,11 @@
 
 mod canonical;
 mod decode;
+mod digest;
 mod document;
+mod document_error;
 mod expression;
+mod field_sets;
 pub mod foreign;
 mod functions;
 mod hash;
@@ -47,7 +50,10 @@ mod hash;
 pub mod internal;
 mod invalid;
 mod jmespath;
+mod key;
+mod known;
 mod missing;
+mod own;
 mod parts;
 mod path;
 pub mod producer;
@@ -57,105 +63,23 @@ mod reads;
 mod secret;
 mod selection;
 mod signs;
-mod texts;
 mod warning;
 
-pub use document::{Document, DocumentError};
+pub use digest::Digest;
+pub use document::Document;
+pub use document_error::DocumentError;
 pub use expression::Expression;
 pub use functions::Functions;
-pub use hash::{Digest, Form, Scope, is_operation_name};
+pub use hash::{Form, Scope, is_operation_name};
 pub use invalid::ExpressionError;
 pub use jmespath::Loss;
+pub use key::Key;
 pub use parts::Shape;
 pub use path::{KeyPath, View, payload, record};
 pub use reads::Reads;
 pub use secret::{Secret, SecretError};
 pub use selection::{Selection, SelectionError};
 pub use warning::Warning;
-
-use std::{fmt, sync::Arc};
-
-/// The identity of a piece of work, as the store keeps it.
-///
-/// Two events have the same key if and only if they ask for the same work. The text holds the
-/// operation's name and a hash, and a part of the payload only where [`Form::Readable`] was asked
-/// for.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    text: Arc<str>,
-    /// What logs show, if the text is not for them. It follows from the text.
-    hash: Option<Arc<str>>,
-}
-
-/// What a readable key has behind the operation's name and `#`, and no hash begins with.
-const READABLE: char = '~';
-
-impl Key {
-    /// The key with this text, for stores that read one back, and for tests.
-    #[must_use]
-    pub fn from_text(text: impl Into<Arc<str>>) -> Self {
-        let text = text.into();
-        let is_readable = text.rsplit_once('#').is_some_and(|(_, tail)| tail.starts_with(READABLE));
-        let hash = is_readable.then(|| {
-            let mut digest = Digest::new(b"lambda-idempotency readable key 1");
-            digest.part(text.as_bytes());
-            digest.hex().into()
-        });
-        Self { text, hash }
-    }
-
-    fn readable(operation: &str, parts: &str) -> Self {
-        Self::from_text(format!("{operation}#{READABLE}{parts}"))
-    }
-
-    /// The text that identifies the record in the store. Not for logs: see [`Form::Readable`].
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// The hash alone, without the operation: what logs show. Of a readable key, a hash of it.
-    #[must_use]
-    pub fn hash(&self) -> &str {
-        match &self.hash {
-            Some(hash) => hash,
-            None => self.text.rsplit_once('#').map_or(&*self.text, |(_, hash)| hash),
-        }
-    }
-}
-
-/// The operation and the hash, as logs may show them.
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.hash, self.text.rsplit_once('#')) {
-            (Some(hash), Some((operation, _))) => write!(f, "{operation}#{hash}"),
-            _ => f.write_str(&self.text),
-        }
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key({self})")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_readable_key_is_shown_as_a_hash() {
-        let key = Key::from_text("charge#~/ann/+42");
-        assert_eq!(key.as_str(), "charge#~/ann/+42");
-        assert_eq!(key.hash().len(), 64);
-        for shown in [key.hash().to_owned(), key.to_string(), format!("{key:?}")] {
-            assert!(!shown.contains("ann"), "{shown}");
-        }
-        assert_ne!(key.hash(), Key::from_text("charge#~/ann/+43").hash());
-        assert_ne!(key.hash(), Key::from_text("refund#~/ann/+42").hash());
-    }
-}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

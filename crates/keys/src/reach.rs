@@ -5,46 +5,18 @@ use std::cell::Cell;
 
 use super::{
     SelectionError,
-    document::MOST_BYTES,
     jmespath::{
         Losses, Variant,
         ast::Node,
-        evaluate::{Budget, Evaluation},
-        functions::Sorted,
+        evaluate::Evaluation,
+        state::{Budget, State},
         value::{Text, Value},
     },
+    known::{Held, Known, NOTHING, Variety, together},
 };
 
-/// What is known of a value before there is a record.
-#[derive(Clone)]
-enum Known<'n> {
-    /// The same for every record.
-    Constant(Value),
-    /// The same for every record that has it, and `null` for others.
-    ConstantIfThere(Value),
-    /// One of a few, because of this function or operator.
-    Few(&'static str),
-    /// What is at this path of fields.
-    Path(Vec<&'n str>),
-    List(Vec<Self>),
-    Hash(Vec<(&'n Text, Self)>),
-    /// It has in it what is at these paths. Nothing is known if there are none.
-    Holding(Vec<Held<'n>>),
-}
-
-/// A path of fields whose value is part of another, but for these of its members.
-#[derive(Clone)]
-struct Held<'n> {
-    path: Vec<&'n str>,
-    except: Vec<&'n Text>,
-}
-
-/// How many values are followed.
-const LARGEST: usize = 1000;
 /// How many steps are followed, and how many items are made of what is always the same, altogether.
 const MOST_STEPS: usize = 1 << 18;
-const NOTHING: Known<'static> = Known::Holding(Vec::new());
-
 /// Whether the same is selected from every record.
 pub(super) fn is_constant(node: &Node) -> bool {
     !node.reads_data() || known(node).is_constant()
@@ -63,102 +35,16 @@ pub(super) fn selects(node: &Node, member: &str) -> bool {
 }
 
 fn known(node: &Node) -> Known<'_> {
+    let losses = Losses::default();
     let walk = Walk {
         evaluation: Evaluation {
-            variant: Variant::Standard,
-            losses: &Losses::default(),
-            sorted: Sorted::default(),
-            room: Cell::new(MOST_BYTES),
-            budget: Budget::of(MOST_STEPS),
-            looks: None,
+            state: State::new(Variant::Standard, &losses).with_budget(Budget::of(MOST_STEPS)),
             absences: None,
         },
         is_over: Cell::new(false),
     };
     let known = walk.follow(node, &Known::Path(Vec::new()));
     if walk.is_over.get() { NOTHING } else { known }
-}
-
-/// How far apart the values of different records are.
-enum Variety {
-    One,
-    /// A few, because of this function or operator.
-    Few(&'static str),
-    Unknown,
-}
-
-impl Held<'_> {
-    fn reaches(&self, member: &[&str]) -> bool {
-        let next = member.get(self.path.len());
-        self.path.iter().zip(member).all(|(one, other)| one == other)
-            && !next.is_some_and(|next| self.except.iter().any(|name| name.is(next)))
-    }
-}
-
-impl<'n> Known<'n> {
-    fn variety(&self) -> Variety {
-        match self {
-            Self::Constant(_) | Self::ConstantIfThere(_) => Variety::One,
-            Self::Few(by) => Variety::Few(by),
-            Self::List(items) => together(items.iter()),
-            Self::Hash(members) => together(members.iter().map(|(_, member)| member)),
-            Self::Path(_) | Self::Holding(_) => Variety::Unknown,
-        }
-    }
-
-    fn is_constant(&self) -> bool {
-        matches!(self.variety(), Variety::One)
-    }
-
-    fn few(&self) -> Option<&'static str> {
-        match self.variety() {
-            Variety::Few(by) => Some(by),
-            Variety::One | Variety::Unknown => None,
-        }
-    }
-
-    /// The paths whose values are part of it.
-    fn held(&self) -> Vec<Held<'n>> {
-        match self {
-            Self::Path(path) => vec![Held { path: path.clone(), except: Vec::new() }],
-            Self::List(items) => items.iter().flat_map(Self::held).collect(),
-            Self::Hash(members) => members.iter().flat_map(|(_, member)| member.held()).collect(),
-            Self::Holding(held) => held.clone(),
-            Self::Constant(_) | Self::ConstantIfThere(_) | Self::Few(_) => Vec::new(),
-        }
-    }
-
-    /// Nothing is known of what is too large: expressions can multiply.
-    fn bounded(self) -> Self {
-        if self.size() > LARGEST { NOTHING } else { self }
-    }
-
-    fn size(&self) -> usize {
-        1 + match self {
-            Self::List(items) => items.iter().map(Self::size).sum(),
-            Self::Hash(members) => members.iter().map(|(_, member)| member.size()).sum(),
-            Self::Holding(held) => held.iter().map(|held| 1 + held.except.len()).sum(),
-            Self::Path(path) => path.len(),
-            Self::Constant(_) | Self::ConstantIfThere(_) | Self::Few(_) => 0,
-        }
-    }
-
-    /// Another value that has in it what this has.
-    fn kept(&self) -> Self {
-        Self::Holding(self.held())
-    }
-}
-
-fn together<'k, 'n: 'k>(parts: impl Iterator<Item = &'k Known<'n>>) -> Variety {
-    let mut all = Variety::One;
-    for part in parts {
-        match (part.variety(), &all) {
-            (Variety::Unknown, _) => return Variety::Unknown,
-            (Variety::Few(by), Variety::One) => all = Variety::Few(by),
-            _ => {}
-        }
-    }
-    all
 }
 
 /// One way through an expression.
@@ -183,7 +69,7 @@ impl Walk<'_> {
     }
 
     fn spend(&self, steps: usize) -> bool {
-        if self.is_over.get() || self.evaluation.budget.spend_items(steps).is_err() {
+        if self.is_over.get() || self.evaluation.state.budget.spend_items(steps).is_err() {
             self.is_over.set(true);
         }
         !self.is_over.get()
@@ -387,191 +273,5 @@ fn or<'n>(left: Known<'n>, right: impl Fn() -> Known<'n>) -> Known<'n> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::Expression;
-
-    #[test]
-    fn what_can_only_be_one_of_a_few_values() {
-        for few in [
-            "length(items)",
-            "order.length(items)",
-            "type(id)",
-            "amount > `100`",
-            "!paid",
-            "contains(tags, 'a')",
-            "starts_with(id, 'a')",
-            "id && 'yes'",
-            "(a == b) || 'no'",
-            "(a == b) | @",
-            "to_string(length(items))",
-            "[length(items), type(id)]",
-            "{n: length(items), x: 'x'}",
-            "paid && (a == b)",
-            "[a == b][0]",
-            "{x: a == b, y: id}.x",
-            "(paid == `true`) || id",
-            "length(items) || id",
-            "not_null(length(items), id)",
-            "order.[length(items), 'v1']",
-            "order.{n: type(@), v: 'v1'}",
-        ] {
-            assert!(Expression::compile(few).unwrap().few_values().is_some(), "{few}");
-        }
-        for many in [
-            "id",
-            "@",
-            "[id, length(items)]",
-            "{id: id, large: amount > `100`}",
-            "items[?paid == `true`].id",
-            "(a == b) && id",
-            "id || (a == b)",
-            "not_null(id, length(items))",
-            "[id, a == b][0]",
-            "items[*].type(id)",
-            "to_string(id)",
-            "sum(items)",
-            "'constant'",
-        ] {
-            assert_eq!(Expression::compile(many).unwrap().few_values(), None, "{many}");
-        }
-    }
-
-    #[test]
-    fn what_is_always_the_same() {
-        for constant in [
-            "'x'",
-            "id | 'x'",
-            "'x' || id",
-            "not_null('x', id)",
-            "{a: 'x', b: id}.a",
-            "[id, 'x'][1]",
-            "['x', 'y']",
-            "[['x', id][0], `1`]",
-            "'x' && 'y'",
-            "not_null(`null`, 'x', id)",
-            "order.['x']",
-            "order.{v: 'x'}",
-            "order.{v: 'x'}.v",
-            "order.['x', `{\"a\":\"y\"}`] | [1].a",
-            "order.[['x']]",
-            "[order.['x'], 'y']",
-        ] {
-            assert!(Expression::compile(constant).unwrap().is_constant(), "{constant}");
-        }
-        for other in [
-            "id",
-            "id || 'x'",
-            "'' || id",
-            "[id, 'x']",
-            "not_null(id, 'x')",
-            "{a: 'x', b: id}.b",
-            "a.{k: 'x'}.k || id",
-            "merge({a: 'x'}, @).a",
-            "order.['x'] || id",
-            "(order.['x'])[0] || id",
-            "(order.[a].['x'])[0] || id",
-            "not_null(order.['x'][0], id)",
-            "[order.['x'], id]",
-            "order.['x', id]",
-        ] {
-            assert!(!Expression::compile(other).unwrap().is_constant(), "{other}");
-        }
-    }
-
-    /// Each of these stands for millions of values.
-    #[test]
-    fn expressions_that_multiply_are_not_followed_for_ever() {
-        for (first, by) in [("@", " | [@,@]"), ("`1`", " | [@,@]"), ("[@]", " | [@,@,@][]")] {
-            let expression = format!("{first}{}", by.repeat(30));
-            let expression = Expression::compile(&expression).unwrap();
-            assert!(!expression.selects("a") && expression.few_values().is_none());
-        }
-    }
-
-    /// The first stands for 125 million values, the second for 10^7 steps to one of them, the third
-    /// evaluates what is always the same as often.
-    #[test]
-    fn maps_of_maps_are_not_followed_for_ever() {
-        let list = |item: &str| format!("[{}]", vec![item; 400].join(","));
-        let (many, few) = (list("@"), format!("[{}]", ["@"; 150].join(",")));
-        let nested =
-            |depth: usize| "map(&".repeat(depth) + "@" + &format!(", {few})").repeat(depth);
-        for text in [
-            format!(
-                "{many} | map(&[@,@,@,@,@,@,@,@,@,@], @) | map(&map(&[@,@,@,@,@,@,@,@,@,@], @), @)"
-            ),
-            format!("{few} | map(&map(&map(&map(&{few}, @), {few}), {few}), @)"),
-            nested(8),
-            format!("{} | map(&map(&map(&map(&@, {few}), {few}), {few}), @)", list("`1`")),
-        ] {
-            let expression = Expression::compile(&text).unwrap();
-            let selects = expression.selects("a");
-            assert!(!selects && !expression.is_constant(), "{text}");
-            assert_eq!(expression.few_values(), None, "{text}");
-        }
-    }
-
-    /// Each level asked its parts twice.
-    #[test]
-    fn lists_in_lists_are_followed_once() {
-        let nested = |part: &str| "[".repeat(80) + part + &"]".repeat(80);
-        let few = |text: &str| Expression::compile(text).unwrap().few_values();
-        assert_eq!(few(&nested("type(a)")), Some("`type`"));
-        assert_eq!(few(&nested("a")), None);
-    }
-
-    #[test]
-    fn what_surely_holds_a_member() {
-        let selects = |text, member| Expression::compile(text).unwrap().selects(member);
-        for text in [
-            "@",
-            "a",
-            "a.b",
-            "a.b.c",
-            "a | b",
-            "[id, a.b]",
-            "{x: a}",
-            "@.a",
-            "to_string(@)",
-            "values(a)",
-            "a.*",
-            "*",
-            "id && a.b",
-            "join('-', [id, a.b])",
-            "[a.b][0]",
-            "[id, a.b][-1]",
-            "[id, a.b] | @[1]",
-            "{x: a, y: id}.x.b",
-            "not_null(a.b)",
-            "merge(@, {x: 'y'})",
-            "merge({a: id}, {a: a.b})",
-            "sort([id, a.b])",
-            "map(&@, [id, a.b])",
-            "[a.b][]",
-            "[{x: a.b}][*].x",
-        ] {
-            assert!(selects(text, "a.b"), "{text}");
-        }
-        for text in [
-            "id",
-            "b",
-            "a.c",
-            "[id, a.c]",
-            "id || a.b",
-            "a.b == 'x'",
-            "b.a",
-            "x.a.b",
-            "a.*.c",
-            "[id, a.b][0]",
-            "{x: a.b, y: id}.y",
-            "merge(@, {a: id})",
-            "merge({a: a.b}, {a: id})",
-            "not_null(id, a.b)",
-        ] {
-            assert!(!selects(text, "a.b"), "{text}");
-        }
-        let looks_at = |text| Expression::compile(text).unwrap().looks_at("a.b");
-        assert!(looks_at("id || a.b") && looks_at("a.b == 'x' && id") && looks_at("a"));
-        assert!(!looks_at("a.c") && !looks_at("id"));
-    }
-}
+#[path = "reach_tests.rs"]
+mod tests;

@@ -55,7 +55,7 @@ impl fmt::Debug for Secret {
 mod tests {
     use hmac::Mac;
 
-    use super::{super::hash::hex, *};
+    use super::{super::digest::hex, *};
 
     /// RFC 4231, test cases 3, 4, 6 and 7, whose keys are long enough.
     #[test]

@@ -1,7 +1,9 @@
-//! What the text of an expression shows before it is parsed: how large it is.
+//! How large a document and an expression may be.
 
 use super::jmespath::Mistake;
 
+/// The most bytes of a document: more than any event that Lambda delivers (6 MB).
+pub(crate) const MOST_BYTES: usize = 8 << 20;
 /// In bytes: longer than any key expression, and short enough for every message about it.
 pub(super) const LONGEST: usize = 4096;
 /// Each level of an expression takes stack when it is read and whenever it is evaluated; as many as

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::value::{Text, Value};
-use crate::functions::Own;
+use crate::own::Own;
 
 #[derive(Clone)]
 pub(crate) enum Node {
@@ -94,6 +94,11 @@ impl Node {
             open.extend(node.children());
         }
         false
+    }
+
+    /// Whether it is a list whatever the data, if it is anything.
+    pub(crate) const fn is_projection(&self) -> bool {
+        matches!(self, Self::Each(..) | Self::Values { .. } | Self::Filter { .. })
     }
 
     /// The expressions that it is made of.

@@ -5,19 +5,25 @@
 //! expression ─ tokens, parser ─► Node ─ evaluate, functions ─► Value
 //! ```
 
+pub(super) mod absences;
 pub(super) mod ast;
 pub(super) mod coercion;
 mod compare;
+mod cursor;
 mod decimal;
 mod decode;
 mod digits;
 pub(super) mod evaluate;
 pub(super) mod functions;
+mod lists;
 mod loss;
 pub(super) mod numbers;
 pub(super) mod parser;
 pub(super) mod read;
+mod scan;
 pub(super) mod signatures;
+mod sorted;
+pub(super) mod state;
 mod tokens;
 pub(super) mod value;
 pub(super) mod write;

@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use super::{
     Mistake, Variant,
     ast::Node,
-    functions, signatures,
+    cursor::Cursor,
+    signatures,
     tokens::{PROJECTION_STOP, Token, tokens},
     value::Value,
 };
@@ -17,18 +18,17 @@ use crate::Functions;
 
 /// Nothing here is deeper than the expression has operators, which are counted before.
 pub(crate) fn parse(variant: Variant, text: &str, functions: &Functions) -> Result<Node, Mistake> {
-    let mut parser = Parser { variant, tokens: tokens(variant, text)?, at: 0, functions };
+    let mut parser = Parser { variant, cursor: Cursor::new(tokens(variant, text)?), functions };
     let node = parser.expression(0)?;
-    match parser.peek() {
+    match parser.cursor.peek() {
         Token::End => Ok(node),
-        _ => Err(parser.mistake("the expression could end here, and goes on")),
+        _ => Err(parser.cursor.mistake("the expression could end here, and goes on")),
     }
 }
 
 struct Parser<'f> {
     variant: Variant,
-    tokens: Vec<(usize, Token)>,
-    at: usize,
+    cursor: Cursor,
     functions: &'f Functions,
 }
 
@@ -39,53 +39,19 @@ const OWN: &str = "one of your own is added with `.functions(..)`";
 const NO_VALUE: &str = "an expression reference (`&name`) is no value; \
                         `map`, `sort_by`, `max_by` and `min_by` take one";
 
-/// Whether it is a list whatever the data, if it is anything.
-const fn is_projection(node: &Node) -> bool {
-    matches!(node, Node::Each(..) | Node::Values { .. } | Node::Filter { .. })
-}
-
 fn boxed(node: Node) -> Box<Node> {
     Box::new(node)
 }
 
 impl Parser<'_> {
-    fn peek(&self) -> &Token {
-        self.ahead(0)
-    }
-
-    fn ahead(&self, tokens: usize) -> &Token {
-        self.tokens.get(self.at + tokens).map_or(&Token::End, |(_, token)| token)
-    }
-
-    fn offset(&self) -> usize {
-        let last = self.tokens.last();
-        self.tokens.get(self.at).or(last).map_or(0, |(offset, _)| *offset)
-    }
-
-    /// What is wrong with the token that comes next.
-    fn mistake(&self, reason: &str) -> Mistake {
-        let end = if matches!(self.peek(), Token::End) { ", but it ends" } else { "" };
-        (self.offset(), format!("{reason}{end}"))
-    }
-
     fn is_standard(&self) -> bool {
         self.variant == Variant::Standard
-    }
-
-    fn take(&mut self, sign: char) -> bool {
-        let found = self.peek().is(sign);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn require(&mut self, sign: char, expected: &str) -> Result<(), Mistake> {
-        if self.take(sign) { Ok(()) } else { Err(self.mistake(expected)) }
     }
 
     /// What binds stronger than `power`.
     fn expression(&mut self, power: u8) -> Parsed {
         let mut left = self.prefix()?;
-        while power < self.peek().power() {
+        while power < self.cursor.peek().power() {
             left = self.infix(left)?;
         }
         Ok(left)
@@ -93,18 +59,19 @@ impl Parser<'_> {
 
     /// A token that begins an expression.
     fn prefix(&mut self) -> Parsed {
-        let (offset, token) = (self.offset(), self.peek().clone());
-        self.at += 1;
+        let (offset, token) = (self.cursor.offset(), self.cursor.peek().clone());
+        self.cursor.skip();
         Ok(match token {
             Token::Literal(value) => Node::Literal(value),
             Token::Name(name) => Node::Field { name: name.as_str().into(), offset },
-            Token::Quoted(_) if self.peek().is('(') => {
-                return Err(self.mistake("a function's name has no quotes"));
+            Token::Quoted(_) if self.cursor.peek().is('(') => {
+                return Err(self.cursor.mistake("a function's name has no quotes"));
             }
             Token::Quoted(name) => Node::Field { name, offset },
             Token::Sign('@') => Node::Current,
             Token::Sign('*') => {
-                let each = if self.peek().is(']') { Node::Current } else { self.projected('*')? };
+                let each =
+                    if self.cursor.peek().is(']') { Node::Current } else { self.projected('*')? };
                 Node::Values { object: boxed(Node::Current), each: boxed(each), offset }
             }
             Token::Filter => self.filter(Node::Current)?,
@@ -114,31 +81,31 @@ impl Parser<'_> {
             Token::Sign('&') => Node::Reference(boxed(self.expression(0)?)),
             Token::Sign('(') => {
                 let inside = self.expression(0)?;
-                self.require(')', "expected ')' to close '('")?;
+                self.cursor.require(')', "expected ')' to close '('")?;
                 inside
             }
             Token::Sign('{') => self.hash()?,
-            Token::Sign('[') => match self.peek() {
+            Token::Sign('[') => match self.cursor.peek() {
                 Token::Number(_) | Token::Sign(':') => self.bracket(Node::Current)?,
-                Token::Sign('*') if self.ahead(1).is(']') => self.bracket(Node::Current)?,
+                Token::Sign('*') if self.cursor.ahead(1).is(']') => self.bracket(Node::Current)?,
                 _ => self.list()?,
             },
             _ => {
-                self.at -= 1;
-                return Err(self.mistake("expected a value here"));
+                self.cursor.back();
+                return Err(self.cursor.mistake("expected a value here"));
             }
         })
     }
 
     /// A token that goes on with one.
     fn infix(&mut self, left: Node) -> Parsed {
-        let (offset, token) = (self.offset(), self.peek().clone());
+        let (offset, token) = (self.cursor.offset(), self.cursor.peek().clone());
         let power = token.power();
-        self.at += 1;
+        self.cursor.skip();
         Ok(match token {
-            Token::Sign('.') if self.peek().is('*') => {
-                let star = self.offset();
-                self.at += 1;
+            Token::Sign('.') if self.cursor.peek().is('*') => {
+                let star = self.cursor.offset();
+                self.cursor.skip();
                 // To the libraries as strong as the dot: what follows the next one is no longer
                 // projected.
                 let each = self.projected(if self.is_standard() { '*' } else { '.' })?;
@@ -147,7 +114,7 @@ impl Parser<'_> {
             Token::Sign('.') => {
                 let right = self.after_dot(power)?;
                 if let (true, true, Node::Field { name, .. }) =
-                    (self.is_standard(), is_projection(&left), &right)
+                    (self.is_standard(), left.is_projection(), &right)
                 {
                     let name = name.shown();
                     let reason = "the expression before it is a list, which has no member";
@@ -167,8 +134,8 @@ impl Parser<'_> {
             Token::Flatten => self.flatten(left, offset)?,
             Token::Sign('[') => self.bracket(left)?,
             _ => {
-                self.at -= 1;
-                return Err(self.mistake("this cannot follow a value"));
+                self.cursor.back();
+                return Err(self.cursor.mistake("this cannot follow a value"));
             }
         })
     }
@@ -186,18 +153,18 @@ impl Parser<'_> {
         };
         let by_reference = signatures::takes_reference(name).filter(|_| self.is_standard());
         let mut arguments = Vec::new();
-        while !self.take(')') {
-            if by_reference == Some(arguments.len()) && self.take('&') {
+        while !self.cursor.take(')') {
+            if by_reference == Some(arguments.len()) && self.cursor.take('&') {
                 arguments.push(Node::Reference(boxed(self.expression(0)?)));
             } else {
                 arguments.push(self.expression(0)?);
             }
-            if !self.take(',') && self.is_standard() {
-                self.require(')', "expected ')' or ','")?;
+            if !self.cursor.take(',') && self.is_standard() {
+                self.cursor.require(')', "expected ')' or ','")?;
                 break;
             }
-            if self.is_standard() && self.peek().is(')') {
-                return Err(self.mistake("expected a value here"));
+            if self.is_standard() && self.cursor.peek().is(')') {
+                return Err(self.cursor.mistake("expected a value here"));
             }
         }
         if let Some((name, function)) = self.functions.get(name) {
@@ -206,7 +173,7 @@ impl Parser<'_> {
             let (name, function) = (name.clone(), function.clone());
             return Ok(Node::Own { name, function, arguments, offset });
         }
-        let (name, arity) = functions::named(self.variant, name).ok_or_else(|| {
+        let (name, arity) = signatures::named(self.variant, name).ok_or_else(|| {
             let reason = match self.variant {
                 Variant::Standard => format!("there is no function `{name}`; {OWN}"),
                 _ => format!("Powertools has no function `{name}`"),
@@ -226,7 +193,7 @@ impl Parser<'_> {
     /// Behind `[?`.
     fn filter(&mut self, list: Node) -> Parsed {
         let keep = boxed(self.expression(0)?);
-        self.require(']', "expected ']'")?;
+        self.cursor.require(']', "expected ']'")?;
         let power = match self.variant {
             Variant::Standard | Variant::Python => Token::Filter.power(),
             // So that `a[?b].c[?d]` filters each `c`, where Python filters all of them.
@@ -244,12 +211,12 @@ impl Parser<'_> {
 
     /// Behind `[`: a place, a slice, or `*`.
     fn bracket(&mut self, left: Node) -> Parsed {
-        let place = match self.peek() {
-            Token::Number(_) if !self.ahead(1).is(':') => self.index()?,
+        let place = match self.cursor.peek() {
+            Token::Number(_) if !self.cursor.ahead(1).is(':') => self.index()?,
             Token::Number(_) | Token::Sign(':') => self.slice()?,
             _ => {
-                self.require('*', "expected number, ':', or '*'")?;
-                self.require(']', "expected ']' for wildcard index")?;
+                self.cursor.require('*', "expected number, ':', or '*'")?;
+                self.cursor.require(']', "expected ']' for wildcard index")?;
                 return Ok(Node::Each(boxed(left), boxed(self.projected('*')?)));
             }
         };
@@ -273,47 +240,49 @@ impl Parser<'_> {
     }
 
     fn index(&mut self) -> Parsed {
-        let Token::Number(index) = *self.peek() else {
-            return Err(self.mistake("expected number"));
+        let Token::Number(index) = *self.cursor.peek() else {
+            return Err(self.cursor.mistake("expected number"));
         };
-        self.at += 1;
-        self.require(']', "expected ':', or ']'")?;
+        self.cursor.skip();
+        self.cursor.require(']', "expected ':', or ']'")?;
         Ok(Node::Index(index))
     }
 
     /// To the libraries, the last of several numbers without a colon between them counts.
     fn slice(&mut self) -> Parsed {
-        let offset = self.offset();
+        let offset = self.cursor.offset();
         let mut parts = [None; 3];
         let mut at = 0;
-        while !self.peek().is(']') {
-            match *self.peek() {
+        while !self.cursor.peek().is(']') {
+            match *self.cursor.peek() {
                 Token::Sign(':') if at < 2 => at += 1,
-                Token::Sign(':') => return Err(self.mistake("a slice has two colons at most")),
+                Token::Sign(':') => {
+                    return Err(self.cursor.mistake("a slice has two colons at most"));
+                }
                 Token::Number(number) => match parts.get_mut(at) {
                     Some(Some(_)) if self.is_standard() => {
-                        return Err(self.mistake("expected ':', or ']'"));
+                        return Err(self.cursor.mistake("expected ':', or ']'"));
                     }
                     Some(part) => *part = Some(number),
                     None => {}
                 },
-                _ => return Err(self.mistake("expected number, ':', or ']'")),
+                _ => return Err(self.cursor.mistake("expected number, ':', or ']'")),
             }
-            self.at += 1;
+            self.cursor.skip();
         }
         let [start, stop, step] = parts;
         if step == Some(0) && self.is_standard() {
-            return Err(self.mistake("the step of a slice cannot be 0"));
+            return Err(self.cursor.mistake("the step of a slice cannot be 0"));
         }
-        self.at += 1;
+        self.cursor.skip();
         Ok(Node::Slice { start, stop, step, offset })
     }
 
     /// Behind `[`.
     fn list(&mut self) -> Parsed {
         let mut parts = vec![self.expression(0)?];
-        while !self.take(']') {
-            self.require(',', "expected ']' or ','")?;
+        while !self.cursor.take(']') {
+            self.cursor.require(',', "expected ']' or ','")?;
             parts.push(self.expression(0)?);
         }
         Ok(Node::List(parts))
@@ -321,28 +290,28 @@ impl Parser<'_> {
 
     /// Behind `{`. Here, too, the libraries allow commas to be left out.
     fn hash(&mut self) -> Parsed {
-        let offset = self.tokens.get(self.at - 1).map_or(0, |(offset, _)| *offset);
+        let offset = self.cursor.last_offset();
         let mut members = Vec::new();
         let mut names = HashSet::new();
         loop {
-            let name: super::value::Text = match self.peek() {
+            let name: super::value::Text = match self.cursor.peek() {
                 Token::Name(name) => name.as_str().into(),
                 Token::Quoted(name) => name.clone(),
-                _ => return Err(self.mistake("expected the name of a part")),
+                _ => return Err(self.cursor.mistake("expected the name of a part")),
             };
-            self.at += 1;
+            self.cursor.skip();
             if !names.insert(name.clone()) && self.is_standard() {
                 let name = name.shown();
                 return Err((offset, format!("two parts are named `{name}`; one would be lost")));
             }
-            self.require(':', "expected ':' to follow key")?;
+            self.cursor.require(':', "expected ':' to follow key")?;
             members.push((name, self.expression(0)?));
-            if !self.take(',') {
-                if self.take('}') {
+            if !self.cursor.take(',') {
+                if self.cursor.take('}') {
                     return Ok(Node::Hash(members));
                 }
                 if self.is_standard() {
-                    return Err(self.mistake("expected '}' or ','"));
+                    return Err(self.cursor.mistake("expected '}' or ','"));
                 }
             }
         }
@@ -354,28 +323,28 @@ impl Parser<'_> {
 
     /// What is selected of each.
     fn projection(&mut self, power: u8) -> Parsed {
-        match self.peek() {
+        match self.cursor.peek() {
             Token::Sign('[') | Token::Filter => self.expression(power),
             token if token.power() < PROJECTION_STOP => Ok(Node::Current),
             _ => {
-                self.require('.', "expected '.', '[', or '[?'")?;
+                self.cursor.require('.', "expected '.', '[', or '[?'")?;
                 self.after_dot(power)
             }
         }
     }
 
     fn after_dot(&mut self, power: u8) -> Parsed {
-        match self.peek() {
+        match self.cursor.peek() {
             Token::Name(_) | Token::Quoted(_) | Token::Sign('*') => self.expression(power),
             Token::Sign('[') => {
-                self.at += 1;
+                self.cursor.skip();
                 self.list()
             }
             Token::Sign('{') => {
-                self.at += 1;
+                self.cursor.skip();
                 self.hash()
             }
-            _ => Err(self.mistake("expected identifier, '*', '{', or '['")),
+            _ => Err(self.cursor.mistake("expected identifier, '*', '{', or '['")),
         }
     }
 }

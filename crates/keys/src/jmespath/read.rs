@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::{
     Variant,
     decimal::Decimal,
-    value::{Kind, Members, Number, Text, Value},
+    scan::{CHARACTER, Reader},
+    value::{Kind, Members, Number, Value},
 };
-use crate::{DocumentError, document::MOST_BYTES, reads::Wanted};
+use crate::{DocumentError, reads::Wanted, signs::MOST_BYTES};
 
 /// As deep as documents may be, for the libraries; and less by two in the standard, as `serde_json`
 /// has it.
@@ -48,61 +49,10 @@ pub(crate) fn read_wanted(
 }
 
 const DEEP: &str = "too deep a nesting";
-const EARLY: &str = "it ends too early";
-const CHARACTER: &str = "a character that cannot stand there";
-const ESCAPE: &str = "an invalid escape";
 const TOO_LARGE: &str = "a number that is larger than any double";
 const TOO_SMALL: &str = "a number with an exponent beyond 4 * 10^18; send it as a string";
 
-struct Reader<'a> {
-    variant: Variant,
-    json: &'a str,
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn is_standard(&self) -> bool {
-        self.variant == Variant::Standard
-    }
-
-    /// Line and column, from 1.
-    fn place(&self) -> (usize, usize) {
-        let before = self.json.get(..self.at).unwrap_or(self.json);
-        let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count());
-        (before.matches('\n').count() + 1, column + 1)
-    }
-
-    fn error(&self, reason: &'static str) -> DocumentError {
-        let (line, column) = self.place();
-        DocumentError::Syntax { reason, line, column }
-    }
-
-    fn unexpected(&self) -> DocumentError {
-        self.error(if self.at < self.json.len() { CHARACTER } else { EARLY })
-    }
-
-    fn rest(&self) -> &str {
-        self.json.get(self.at..).unwrap_or("")
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.json.as_bytes().get(self.at).copied()
-    }
-
-    fn skip_space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-    }
-
-    fn take(&mut self, text: &str) -> bool {
-        let found = self.rest().starts_with(text);
-        if found {
-            self.at += text.len();
-        }
-        found
-    }
-
+impl Reader<'_> {
     fn value(&mut self, wanted: &Wanted, depth: usize) -> Result<Value, DocumentError> {
         if depth > DEEPEST {
             return Err(self.error(DEEP));
@@ -180,26 +130,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn skip_name(&mut self) -> Result<(), DocumentError> {
-        self.skip_space();
-        if self.peek() != Some(b'"') {
-            return Err(self.unexpected());
-        }
-        self.skip_string()?;
-        self.skip_space();
-        if self.take(":") { Ok(()) } else { Err(self.unexpected()) }
-    }
-
-    fn skip_string(&mut self) -> Result<(), DocumentError> {
-        self.at += 1;
-        loop {
-            self.plain();
-            if self.special()?.is_none() {
-                return Ok(());
-            }
-        }
-    }
-
     /// Python reads what no JSON has.
     fn take_constant(&mut self, text: &str) -> bool {
         self.variant == Variant::Python && self.take(text)
@@ -262,102 +192,6 @@ impl<'a> Reader<'a> {
         Ok(Value::Object(Arc::new(members)))
     }
 
-    /// Passes over what stands for itself in a string.
-    fn plain(&mut self) -> &'a str {
-        let rest = self.json.get(self.at..).unwrap_or("");
-        let special = |byte: u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-        let length = rest.bytes().position(special).unwrap_or(rest.len());
-        self.at += length;
-        rest.get(..length).unwrap_or("")
-    }
-
-    /// Passes over an escape, which is a unit of UTF-16; `None` at the end of the string.
-    fn special(&mut self) -> Result<Option<u16>, DocumentError> {
-        match self.peek() {
-            Some(b'"') => {
-                self.at += 1;
-                Ok(None)
-            }
-            Some(b'\\') => {
-                self.at += 1;
-                self.escape().map(Some).ok_or_else(|| self.error(ESCAPE))
-            }
-            Some(_) => Err(self.error("a control character in a string")),
-            None => Err(self.error(EARLY)),
-        }
-    }
-
-    fn string(&mut self) -> Result<Text, DocumentError> {
-        let start = self.at;
-        self.at += 1;
-        let mut text = String::new();
-        let mut high = None;
-        loop {
-            let before = self.at;
-            text.push_str(self.plain());
-            let half_alone = high.is_some() && self.at > before;
-            let unit = self.special()?;
-            match (high.take(), unit) {
-                (None, None) => return Ok(text.as_str().into()),
-                (None, Some(unit @ 0xD800..0xDC00)) => high = Some(unit),
-                (Some(first), Some(unit @ 0xDC00..0xE000)) if !half_alone => {
-                    text.extend(char::decode_utf16([first, unit]).flatten());
-                }
-                (None, Some(unit)) => match char::from_u32(unit.into()) {
-                    Some(c) => text.push(c),
-                    None => return self.string_of_units(start),
-                },
-                (Some(_), _) => return self.string_of_units(start),
-            }
-        }
-    }
-
-    /// A string with half surrogates.
-    fn string_of_units(&mut self, start: usize) -> Result<Text, DocumentError> {
-        if self.is_standard() {
-            return Err(self.error(ESCAPE));
-        }
-        self.at = start + 1;
-        let mut units = Vec::new();
-        loop {
-            units.extend(self.plain().encode_utf16());
-            match self.special()? {
-                None => return Ok(Text::from_units(&units)),
-                Some(unit) => units.push(unit),
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Option<u16> {
-        let kind = self.peek()?;
-        self.at += 1;
-        Some(match kind {
-            b'"' | b'\\' | b'/' => kind.into(),
-            b'b' => 8,
-            b'f' => 12,
-            b'n' => 10,
-            b'r' => 13,
-            b't' => 9,
-            b'u' => {
-                let digits = self.json.get(self.at..self.at.checked_add(4)?)?;
-                if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-                    return None;
-                }
-                self.at += 4;
-                u16::from_str_radix(digits, 16).ok()?
-            }
-            _ => return None,
-        })
-    }
-
-    fn digits(&mut self) -> usize {
-        let start = self.at;
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
-        self.at - start
-    }
-
     fn number(&mut self) -> Result<Value, DocumentError> {
         if self.variant == Variant::Python && self.take("-Infinity") {
             return Ok(not_finite(f64::NEG_INFINITY));
@@ -383,33 +217,6 @@ impl<'a> Reader<'a> {
             Variant::Python if is_integer => Value::integer(text),
             variant => Value::Number(number(variant, text)),
         })
-    }
-
-    /// A numeral, and whether it is one of an integer.
-    fn numeral(&mut self) -> Result<(&'a str, bool), DocumentError> {
-        let start = self.at;
-        self.take("-");
-        if !self.take("0") && self.digits() == 0 {
-            return Err(self.unexpected());
-        }
-        let mut is_integer = true;
-        if self.take(".") {
-            is_integer = false;
-            if self.digits() == 0 {
-                return Err(self.unexpected());
-            }
-        }
-        if matches!(self.peek(), Some(b'e' | b'E')) {
-            is_integer = false;
-            self.at += 1;
-            if matches!(self.peek(), Some(b'+' | b'-')) {
-                self.at += 1;
-            }
-            if self.digits() == 0 {
-                return Err(self.unexpected());
-            }
-        }
-        Ok((self.json.get(start..self.at).unwrap_or(""), is_integer))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The functions that expressions may call, and how many arguments they take.
 
+use super::Variant;
+
 /// How many arguments: at least, and at most.
 pub(crate) type Arity = (usize, usize);
 
@@ -9,7 +11,7 @@ const SOME: Arity = (1, usize::MAX);
 
 /// Those of JMESPath (<https://jmespath.org/specification.html#built-in-functions>) and those that
 /// Powertools for AWS Lambda adds.
-pub(crate) const SHARED: [(&str, Arity); 29] = [
+const SHARED: [(&str, Arity); 29] = [
     ("abs", ONE),
     ("avg", ONE),
     ("ceil", ONE),
@@ -42,7 +44,35 @@ pub(crate) const SHARED: [(&str, Arity); 29] = [
 ];
 
 /// The shorter names that our own expressions have for Powertools'.
-pub(crate) const OURS: [(&str, Arity); 3] = [("json", ONE), ("base64", ONE), ("base64_gzip", ONE)];
+const OURS: [(&str, Arity); 3] = [("json", ONE), ("base64", ONE), ("base64_gzip", ONE)];
+
+/// The function that the variant calls by this name. TypeScript looks for a method, so that
+/// `powertoolsJson` and `Powertools_json` are names of it too.
+pub(crate) fn named(variant: Variant, name: &str) -> Option<(&'static str, Arity)> {
+    let is_it = |own: &str| match variant {
+        Variant::Standard | Variant::Python => own == name,
+        Variant::TypeScript => method(own) == method(name),
+    };
+    let ours = OURS.into_iter().filter(|_| variant == Variant::Standard);
+    SHARED.into_iter().chain(ours).find(|(own, _)| is_it(own))
+}
+
+/// A letter behind `_`, and the first, in upper case.
+fn method(name: &str) -> String {
+    let mut method = String::with_capacity(name.len());
+    let mut characters = name.chars().peekable();
+    while let Some(c) = characters.next() {
+        match characters.peek() {
+            Some(next) if c == '_' && next.is_ascii_lowercase() => {
+                method.push(next.to_ascii_uppercase());
+                characters.next();
+            }
+            _ if method.is_empty() => method.push(c.to_ascii_uppercase()),
+            _ => method.push(c),
+        }
+    }
+    method
+}
 
 /// Whether it reads JSON, of which an expression may look at some members only.
 pub(crate) fn is_json(name: &str) -> bool {

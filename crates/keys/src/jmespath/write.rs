@@ -6,7 +6,7 @@ use super::{
     Loss, Losses, Variant, digits,
     value::{Kind, Members, Number, Text, Value},
 };
-use crate::document::MOST_BYTES;
+use crate::signs::MOST_BYTES;
 
 /// How a value is laid out.
 #[derive(Clone, Copy)]

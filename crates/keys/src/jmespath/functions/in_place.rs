@@ -1,38 +1,9 @@
 //! `sort` and `reverse`, with which TypeScript changes the list itself, for all who see it.
 
-use std::{cell::RefCell, cmp::Ordering, collections::HashMap, sync::Arc};
+use std::{cmp::Ordering, sync::Arc};
 
 use super::{Answer, Call};
-use crate::jmespath::{coercion, value::Value};
-
-type List = Arc<[Value]>;
-
-/// The lists that an evaluation has sorted, by where they are, and what they are since.
-#[derive(Default)]
-pub(crate) struct Sorted(RefCell<HashMap<usize, (List, List)>>);
-
-fn place(list: &List) -> usize {
-    list.as_ptr().addr()
-}
-
-impl Sorted {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
-    }
-
-    /// The value as it is by now.
-    pub(crate) fn now(&self, value: Value) -> Value {
-        if self.is_empty() {
-            return value;
-        }
-        value.replacing(&|list| self.0.borrow().get(&place(list)).map(|(_, now)| Arc::clone(now)))
-    }
-
-    /// Keeps the old list, so that no other comes to its place.
-    fn note(&self, old: &List, now: &List) {
-        self.0.borrow_mut().insert(place(old), (Arc::clone(old), Arc::clone(now)));
-    }
-}
+use crate::jmespath::{coercion, sorted::List, value::Value};
 
 impl Call<'_> {
     /// `sort` of what JavaScript takes for numbers. Of texts, it asks the locale.
@@ -57,7 +28,7 @@ impl Call<'_> {
         keyed.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
         let sorted = keyed.into_iter().map(|(_, item)| item).chain(last);
         let sorted: List = sorted.cloned().collect();
-        self.evaluation.sorted.note(items, &sorted);
+        self.state.sorted.note(items, &sorted);
         Ok(Value::Array(sorted))
     }
 

@@ -6,15 +6,9 @@ mod text;
 
 use std::sync::Arc;
 
-pub(crate) use in_place::Sorted;
-
-use super::signatures::{self, Arity};
 use super::{
-    Loss, Variant,
-    ast::Node,
-    coercion,
-    evaluate::{Argument, Evaluation},
-    numbers,
+    Loss, Variant, coercion, numbers, signatures,
+    state::State,
     value::{Members, Number, Text, Value},
     write::{Layout, TooLong, write},
 };
@@ -28,6 +22,16 @@ pub(crate) enum Why {
     Error(SelectionError),
 }
 type Answer = Result<Value, Why>;
+
+/// What an expression selects.
+pub(super) type Evaluated = Result<Value, SelectionError>;
+
+/// An argument of a function.
+pub(super) enum Argument<'a> {
+    Value(Value),
+    /// `&expression`: what it selects from an item.
+    Expression(Box<dyn Fn(&Value) -> Evaluated + 'a>),
+}
 
 impl From<String> for Why {
     fn from(reason: String) -> Self {
@@ -45,49 +49,21 @@ impl Why {
     }
 }
 
-/// The function that the variant calls by this name. TypeScript looks for a method, so that
-/// `powertoolsJson` and `Powertools_json` are names of it too.
-pub(crate) fn named(variant: Variant, name: &str) -> Option<(&'static str, Arity)> {
-    let is_it = |own: &str| match variant {
-        Variant::Standard | Variant::Python => own == name,
-        Variant::TypeScript => method(own) == method(name),
-    };
-    let ours = signatures::OURS.into_iter().filter(|_| variant == Variant::Standard);
-    signatures::SHARED.into_iter().chain(ours).find(|(own, _)| is_it(own))
-}
-
-/// A letter behind `_`, and the first, in upper case.
-fn method(name: &str) -> String {
-    let mut method = String::with_capacity(name.len());
-    let mut characters = name.chars().peekable();
-    while let Some(c) = characters.next() {
-        match characters.peek() {
-            Some(next) if c == '_' && next.is_ascii_lowercase() => {
-                method.push(next.to_ascii_uppercase());
-                characters.next();
-            }
-            _ if method.is_empty() => method.push(c.to_ascii_uppercase()),
-            _ => method.push(c),
-        }
-    }
-    method
-}
-
-pub(crate) fn call(
-    evaluation: &Evaluation<'_>,
+pub(super) fn call(
+    state: &State<'_>,
     name: &'static str,
     offset: usize,
     arguments: Vec<Argument<'_>>,
 ) -> Answer {
-    let call = Call { evaluation, variant: evaluation.variant, name, offset };
+    let call = Call { state, variant: state.variant, name, offset };
     let mut arguments = arguments.into_iter();
     match (name, arguments.next(), arguments.next()) {
         ("map", Some(expression), Some(Argument::Value(items))) => call.map(&expression, &items),
         (
             "max_by" | "min_by" | "sort_by",
             Some(Argument::Value(items)),
-            Some(Argument::Expression(node)),
-        ) => call.by(&items, node),
+            Some(Argument::Expression(key)),
+        ) => call.by(&items, &key),
         ("merge" | "not_null", first, second) => {
             let all = [first, second].into_iter().flatten().chain(arguments);
             let values: Result<Vec<Value>, Why> = all.map(|one| call.value(one)).collect();
@@ -100,26 +76,16 @@ pub(crate) fn call(
 }
 
 struct Call<'c> {
-    evaluation: &'c Evaluation<'c>,
+    state: &'c State<'c>,
     variant: Variant,
     name: &'static str,
     offset: usize,
 }
 
 impl Call<'_> {
-    /// What `&expression` is for one item.
-    fn run(&self, node: &Node, item: &Value) -> Answer {
-        self.evaluation.run(node, item).map_err(Why::Error)
-    }
-
     /// Counts the bytes of a text that is put together.
     fn spend_text(&self, bytes: usize) -> Result<(), Why> {
-        self.evaluation.budget.spend_text(bytes).map_err(Why::Error)
-    }
-
-    /// The same, where that only decides the order.
-    fn decide(&self, node: &Node, item: &Value) -> Answer {
-        self.evaluation.decide(node, item).map_err(Why::Error)
+        self.state.budget.spend_text(bytes).map_err(Why::Error)
     }
 
     fn value(&self, argument: Argument<'_>) -> Answer {
@@ -143,7 +109,7 @@ impl Call<'_> {
     }
 
     fn unary(&self, value: Value) -> Answer {
-        let losses = self.evaluation.losses;
+        let losses = self.state.losses;
         match self.name {
             "type" => return Ok(Value::text(type_name(&value))),
             "length" => return self.length(&value),
@@ -162,7 +128,7 @@ impl Call<'_> {
                     _ => self.decode(text),
                 };
             }
-            _ => self.evaluation.see(&value),
+            _ => self.state.see(&value),
         }
         match (self.name, &value) {
             ("abs" | "ceil" | "floor", Value::Number(number)) => {
@@ -195,8 +161,8 @@ impl Call<'_> {
     }
 
     fn binary(&self, first: &Value, second: &Value) -> Answer {
-        self.evaluation.see(first);
-        self.evaluation.see(second);
+        self.state.see(first);
+        self.state.see(second);
         match (self.name, first, second) {
             ("starts_with", Value::String(text), Value::String(part)) => {
                 Ok(Value::Bool(self.symbols(text).starts_with(&self.symbols(part))))
@@ -217,7 +183,7 @@ impl Call<'_> {
             Value::String(text) => self.symbols(text).len(),
             Value::Array(items) => items.len(),
             Value::Object(members) => {
-                self.evaluation.losses.see_members(members);
+                self.state.losses.see_members(members);
                 members.len()
             }
             _ => return Err(self.type_error(value)),
@@ -227,7 +193,7 @@ impl Call<'_> {
 
     fn members(&self, value: &Value) -> Answer {
         let Value::Object(members) = value else { return Err(self.type_error(value)) };
-        self.evaluation.losses.see_members(members);
+        self.state.losses.see_members(members);
         Ok(Value::array(if self.name == "values" {
             members.iter().map(|(_, value)| value.clone()).collect()
         } else {
@@ -245,8 +211,8 @@ impl Call<'_> {
 
     fn map(&self, expression: &Argument<'_>, items: &Value) -> Answer {
         let Value::Array(items) = items else { return Err(self.type_error(items)) };
-        let node = match (expression, self.variant) {
-            (Argument::Expression(node), _) => node,
+        let run = match (expression, self.variant) {
+            (Argument::Expression(run), _) => run,
             // TypeScript does not look at it before it is called for the first of them.
             (Argument::Value(_), Variant::TypeScript) if items.is_empty() => {
                 return Ok(Value::array(vec![]));
@@ -254,7 +220,7 @@ impl Call<'_> {
             (Argument::Value(_), Variant::TypeScript) => return Ok(Value::Undefined),
             (Argument::Value(value), _) => return Err(self.type_error(value)),
         };
-        let mapped = items.iter().map(|item| Ok(self.or_null(self.run(node, item)?)));
+        let mapped = items.iter().map(|item| Ok(self.or_null(run(item).map_err(Why::Error)?)));
         mapped.collect::<Result<_, Why>>().map(Value::array)
     }
 
@@ -264,7 +230,7 @@ impl Call<'_> {
             return value;
         }
         if !value.is_null() {
-            self.evaluation.losses.note(Loss::TakenForMissing);
+            self.state.losses.note(Loss::TakenForMissing);
         }
         Value::Null
     }
@@ -278,8 +244,8 @@ impl Call<'_> {
         for value in values {
             match (value, self.variant) {
                 (Value::Object(members), _) => {
-                    self.evaluation.losses.see_members(members);
-                    self.evaluation.budget.spend_items(members.len()).map_err(Why::Error)?;
+                    self.state.losses.see_members(members);
+                    self.state.budget.spend_items(members.len()).map_err(Why::Error)?;
                     merged.extend(members.iter().cloned());
                 }
                 (other, Variant::Standard) => return Err(self.type_error(other)),

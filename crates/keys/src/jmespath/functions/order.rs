@@ -2,8 +2,8 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use super::{Answer, Call, Why};
-use crate::jmespath::{Variant, ast::Node, coercion, compare, numbers, value::Value};
+use super::{Answer, Call, Evaluated, Why};
+use crate::jmespath::{Variant, coercion, compare, numbers, value::Value};
 
 /// A value, and what it is ordered by.
 type Keyed = (Value, Value);
@@ -23,11 +23,11 @@ impl Call<'_> {
     }
 
     /// `max_by`, `min_by`, `sort_by`.
-    pub(super) fn by(&self, items: &Value, node: &Node) -> Answer {
+    pub(super) fn by(&self, items: &Value, key: &dyn Fn(&Value) -> Evaluated) -> Answer {
         let Value::Array(items) = items else { return Err(self.type_error(items)) };
         let keyed = items.iter().map(|item| {
-            let key = self.decide(node, item)?;
-            self.evaluation.see(&key);
+            let key = key(item).map_err(Why::Error)?;
+            self.state.see(&key);
             match key {
                 Value::Number(_) | Value::String(_) => Ok((key, item.clone())),
                 other => Err(self.type_error(&other)),

@@ -8,9 +8,10 @@ use crate::{
     jmespath::{
         Variant, coercion, compare,
         decode::{self, NotUnpacked},
-        read::{is_beyond_us, read},
+        read::{is_beyond_us, read, read_wanted},
         value::{Text, Value},
     },
+    reads::Wanted,
 };
 
 impl Call<'_> {
@@ -98,7 +99,7 @@ impl Call<'_> {
     /// What is not in the strict form is an error: a reader that passes over what it does not know
     /// would take two distinct texts for one.
     pub(super) fn decode_strictly(&self, text: &str) -> Answer {
-        let room = &self.evaluation.room;
+        let room = &self.state.room;
         let decoded = match self.name {
             "base64" | "powertools_base64" => strict::base64(text),
             "base64_gzip" | "powertools_base64_gzip" => strict::base64_gzip(text, room.get())
@@ -106,10 +107,8 @@ impl Call<'_> {
                     room.set(room.get().saturating_sub(plain.len()));
                 }),
             _ => {
-                let read = match &self.evaluation.looks {
-                    Some(looks) => looks.read(text, self.offset),
-                    None => read(self.variant, text),
-                };
+                let wanted = self.state.texts.and_then(|texts| texts.get(&self.offset));
+                let read = read_wanted(self.variant, text, wanted.unwrap_or(&Wanted::All));
                 return read.map_err(|error| format!("{}(): {error}", self.name).into());
             }
         };
@@ -120,7 +119,7 @@ impl Call<'_> {
 
     /// What TypeScript cannot decode is `undefined` there, and an error in Python.
     pub(super) fn decode(&self, text: &Text) -> Answer {
-        let losses = self.evaluation.losses;
+        let losses = self.state.losses;
         if text.to_str().is_none() && self.name == "powertools_json" {
             return Err(self.differs("it meets half a surrogate pair"));
         }
@@ -155,7 +154,7 @@ impl Call<'_> {
     }
 
     fn gunzip(&self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Why> {
-        let room = &self.evaluation.room;
+        let room = &self.state.room;
         match decode::gunzip(self.variant, bytes, room.get()) {
             Ok(plain) => {
                 room.set(room.get().saturating_sub(plain.len()));

@@ -1,0 +1,195 @@
+//! Which members of a document an expression looks at, as its syntax says.
+
+use std::collections::BTreeMap;
+
+use super::{
+    jmespath::{ast::Node, signatures},
+    reads::Wanted,
+};
+
+/// What an expression looks at: of the document, and of each JSON text that it reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Looks {
+    pub(super) document: Wanted,
+    /// By the offset of the call of `json` that reads it.
+    pub(super) texts: BTreeMap<usize, Wanted>,
+}
+
+/// A value that an expression handles: a place in the document or, with the offset, in a text that
+/// it reads; or something else.
+type Place<'a> = Option<(Option<usize>, Vec<&'a str>)>;
+
+/// What is found on the way through an expression.
+struct Walk {
+    document: Wanted,
+    texts: BTreeMap<usize, Wanted>,
+}
+
+impl Looks {
+    pub(super) fn of(node: &Node) -> Self {
+        let mut walk = Walk { document: Wanted::none(), texts: BTreeMap::new() };
+        walk.use_of(node, Some((None, vec![])));
+        Self { document: walk.document, texts: walk.texts }
+    }
+}
+
+impl Walk {
+    /// The place whose value is used is read as a whole.
+    fn mark(&mut self, place: Place<'_>) {
+        if let Some(node) = self.touch(place) {
+            *node = Wanted::All;
+        }
+    }
+
+    /// Whether there is a value at the place is looked at.
+    fn touch(&mut self, place: Place<'_>) -> Option<&mut Wanted> {
+        let (text, path) = place?;
+        let mut node = match text {
+            None => &mut self.document,
+            Some(offset) => self.texts.get_mut(&offset)?,
+        };
+        for name in path {
+            let Wanted::Members(members) = node else { return None };
+            node = members.entry(name.to_owned()).or_insert_with(Wanted::none);
+        }
+        Some(node)
+    }
+
+    /// Follows an expression from a place to the place of its value, marking what it uses.
+    fn walk<'a>(&mut self, node: &'a Node, at: Place<'a>) -> Place<'a> {
+        match node {
+            Node::Current => return at,
+            Node::Field { name, .. } => {
+                return at.and_then(|(text, mut path)| {
+                    path.push(name.to_str()?);
+                    Some((text, path))
+                });
+            }
+            Node::Then(first, second) => {
+                let first = self.walk(first, at);
+                return self.walk(second, first);
+            }
+            Node::Literal(_) => {}
+            Node::Index(_) | Node::Slice { .. } => self.mark(at),
+            Node::Call { name, arguments, offset } if signatures::is_json(name) => {
+                arguments.iter().for_each(|argument| self.use_of(argument, at.clone()));
+                self.texts.insert(*offset, Wanted::none());
+                return Some((Some(*offset), vec![]));
+            }
+            // A list of parts of nothing is nothing, whatever its parts are.
+            Node::List(_) | Node::Hash(_) | Node::Call { .. } | Node::Own { .. } => {
+                self.touch(at.clone());
+                node.children().into_iter().for_each(|node| self.use_of(node, at.clone()));
+            }
+            Node::Compare { .. }
+            | Node::And(..)
+            | Node::Or(..)
+            | Node::Not(_)
+            | Node::Flatten { .. } => {
+                node.children().into_iter().for_each(|node| self.use_of(node, at.clone()));
+            }
+            // What they are applied to is the items of something that is read as a whole.
+            Node::Each(list, each) | Node::Values { object: list, each, .. } => {
+                self.use_of(list, at);
+                self.use_of(each, None);
+            }
+            Node::Filter { list, keep, each } => {
+                self.use_of(list, at);
+                self.use_of(keep, None);
+                self.use_of(each, None);
+            }
+            Node::Reference(node) => self.use_of(node, None),
+            // The libraries' alone, whose documents are read as a whole.
+            Node::Indexed(_) => self.mark(at),
+        }
+        None
+    }
+
+    fn use_of<'a>(&mut self, node: &'a Node, at: Place<'a>) {
+        let place = self.walk(node, at);
+        self.mark(place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Expression, Reads};
+
+    fn show(node: &Wanted) -> String {
+        match node {
+            Wanted::All => "*".to_owned(),
+            Wanted::Members(members) => {
+                let members = members.iter().map(|(name, node)| format!("{name}:{}", show(node)));
+                format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+
+    fn reads(expression: &str) -> String {
+        show(&Expression::compile(expression).unwrap().looks.document)
+    }
+
+    #[test]
+    fn fields_are_read_and_what_is_computed_on_is_read_as_a_whole() {
+        for (expression, expected) in [
+            ("id", "{id:*}"),
+            ("@", "*"),
+            ("a.b.c", "{a:{b:{c:*}}}"),
+            ("[tenant, order.id]", "{order:{id:*},tenant:*}"),
+            ("{x: a.b, y: a.c}", "{a:{b:*,c:*}}"),
+            ("a.[b, c.d]", "{a:{b:*,c:{d:*}}}"),
+            ("a.['x']", "{a:{}}"),
+            ("[a.{x: 'x'}, b.length('x')]", "{a:{},b:{}}"),
+            ("[a.b, a]", "{a:*}"),
+            ("a | b", "{a:{b:*}}"),
+            ("@.a", "{a:*}"),
+            ("json(body).id", "{body:*}"),
+            ("a.list[0].id", "{a:{list:*}}"),
+            ("list[?x == `1`].id", "{list:*}"),
+            ("list[*].id", "{list:*}"),
+            ("a.*.id", "{a:*}"),
+            ("a.b || c", "{a:{b:*},c:*}"),
+            ("a.b && c.d == e", "{a:{b:*},c:{d:*},e:*}"),
+            ("!(a.b)", "{a:{b:*}}"),
+            ("!a.b", "{a:*}"),
+            ("sort_by(list, &x)", "{list:*}"),
+            ("map(&a.b, list)", "{list:*}"),
+            ("length(@)", "*"),
+            ("[0]", "*"),
+            ("*", "*"),
+            ("'x'", "{}"),
+        ] {
+            assert_eq!(reads(expression), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn of_texts_too() {
+        for (expression, expected) in [
+            ("json(body).[tenant, order.id]", vec!["{order:{id:*},tenant:*}"]),
+            ("[json(a).b, powertools_json(json(a).c)]", vec!["{b:*}", "*", "{c:*}"]),
+            ("map(&json(@).id, list)", vec!["{id:*}"]),
+            ("json(body)", vec!["*"]),
+            ("length(json(body))", vec!["*"]),
+            ("json(body)[0].id", vec!["*"]),
+            ("base64(body)", vec![]),
+        ] {
+            let looks = Expression::compile(expression).unwrap().looks;
+            let texts: Vec<_> = looks.texts.values().map(show).collect();
+            assert_eq!(texts, expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn what_covers_what() {
+        let of = |text: &str| Expression::compile(text).unwrap();
+        let both = Reads::of([&of("a.b"), &of("c")]);
+        for covered in ["a.b", "c", "c.d", "a.b.c[0]", "[a.b, c]"] {
+            assert!(both.document.covers(&of(covered).looks.document), "{covered}");
+        }
+        for not in ["a", "@", "d", "a.c", "[c, a.b, d]"] {
+            assert!(!both.document.covers(&of(not).looks.document), "{not}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Which parts are missing of the lists that an expression puts together.
+
+use std::{
+    cell::{Cell, RefCell},
+    ptr,
+};
+
+use super::{ast::Node, value::Value};
+use crate::{SelectionError, parts};
+
+/// Parts that are missing of the lists that an evaluation puts together, wherever their way leads
+/// from there.
+pub(crate) struct Absences<'e> {
+    first: RefCell<Option<SelectionError>>,
+    is_deciding: Cell<bool>,
+    /// The list whose parts are judged when it has been selected.
+    except: Option<&'e Node>,
+    /// The list that is being flattened, to be compared with: lists in it may be empty.
+    flattened: Cell<*const Node>,
+}
+
+impl<'e> Absences<'e> {
+    pub(crate) const fn but_of(except: Option<&'e Node>) -> Self {
+        Self {
+            first: RefCell::new(None),
+            is_deciding: Cell::new(false),
+            except,
+            flattened: Cell::new(ptr::null()),
+        }
+    }
+
+    pub(crate) fn first(self) -> Option<SelectionError> {
+        self.first.into_inner()
+    }
+
+    /// What `run` gives, which only decides which values are selected, or in which order: parts of lists
+    /// may be missing in it.
+    pub(super) fn deciding<T>(&self, run: impl FnOnce() -> T) -> T {
+        let outside = self.is_deciding.replace(true);
+        let decided = run();
+        self.is_deciding.set(outside);
+        decided
+    }
+
+    /// What `run` gives, which is flattened.
+    pub(super) fn flattening<T>(&self, list: &Node, run: impl FnOnce() -> T) -> T {
+        let flattened = parts::list(list).map_or(ptr::null(), ptr::from_ref);
+        let outside = self.flattened.replace(flattened);
+        let result = run();
+        self.flattened.set(outside);
+        result
+    }
+
+    /// What was found so far, to be put back, or not.
+    pub(super) fn take(&self) -> Option<SelectionError> {
+        self.first.take()
+    }
+
+    pub(super) fn put(&self, first: Option<SelectionError>) {
+        self.first.replace(first);
+    }
+
+    /// Notes if a part of a list that becomes a value is missing. A part that does not read the record
+    /// is a default: it is as the expression has it.
+    pub(super) fn expect(
+        &self,
+        list: &Node,
+        node: &Node,
+        part: &Value,
+        label: impl Fn() -> String,
+    ) {
+        let is_elsewhere =
+            self.is_deciding.get() || self.except.is_some_and(|one| ptr::eq(one, list));
+        if is_elsewhere || self.first.borrow().is_some() {
+            return;
+        }
+        let Some(error) = parts::absence(part, label) else { return };
+        let adds_nothing = matches!(part, Value::Array(_)) && ptr::eq(self.flattened.get(), list);
+        if !adds_nothing && node.reads_data() {
+            *self.first.borrow_mut() = Some(error);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+use super::*;
+
+fn is_exact(numeral: &str) -> bool {
+    Decimal::of(numeral).exact().is_some()
+}
+
+fn shown(number: &Decimal) -> String {
+    let sign = if number.negative { "-" } else { "" };
+    format!("{sign}{}e{}", number.digits, number.power)
+}
+
+#[test]
+fn what_prints_back_is_exact() {
+    for numeral in ["0", "-0", "0.1", "0.10", "1e3", "1E+3", "1.5e-7", "123.456", "100", "1e22"] {
+        assert!(is_exact(numeral), "{numeral}");
+    }
+}
+
+#[test]
+fn what_shares_its_double_with_another_value_is_not() {
+    for numeral in [
+        "9007199254740993.0",
+        "0.1000000000000000055",
+        "18446744073709551617",
+        "1e999",
+        "1e-999",
+        "1.7969999999999999999e308",
+        "1e-99999999999999999999",
+    ] {
+        assert!(!is_exact(numeral), "{numeral}");
+        let neighbours = Decimal::of(numeral).neighbours();
+        assert!(neighbours[0] < neighbours[1], "{numeral}");
+    }
+}
+
+#[test]
+fn what_is_short_prints_back() {
+    for numeral in ["0.0000000000001", "123456789.12345", "-99999999999.99", "1e-270", "1e280"] {
+        let nearest = Decimal::of(numeral).exact().unwrap();
+        assert_eq!(numeral.parse(), Ok(nearest));
+        let printed = Decimal::of(&format!("{nearest:e}"));
+        assert_eq!(shown(&Decimal::of(numeral)), shown(&printed), "{numeral}");
+    }
+}
+
+#[test]
+fn order_is_that_of_the_values() {
+    let rising = [
+        "-1e999",
+        "-18446744073709551617",
+        "-2.5",
+        "-2.49",
+        "-1e-999",
+        "0",
+        "1e-999",
+        "0.1",
+        "0.1000000000000000055",
+        "1",
+        "1.5",
+        "9007199254740992",
+        "9007199254740993",
+        "9007199254740993.5",
+        "1e400",
+    ];
+    for (at, one) in rising.iter().enumerate() {
+        for (other_at, other) in rising.iter().enumerate() {
+            let order = Decimal::of(one).compare(&Decimal::of(other));
+            assert_eq!(order, at.cmp(&other_at), "{one} and {other}");
+        }
+    }
+    for (one, other) in [("1", "1.0"), ("0", "-0"), ("100", "1e2"), ("0.5", "5E-1")] {
+        assert!(Decimal::of(one).compare(&Decimal::of(other)).is_eq(), "{one} and {other}");
+    }
+}
+
+#[test]
+fn arithmetic_is_exact() {
+    let sum = |terms: &[&str]| {
+        let terms: Vec<_> = terms.iter().map(|term| Decimal::of(term)).collect();
+        Decimal::sum(&terms).ok().map(|sum| shown(&sum))
+    };
+    for (terms, expected) in [
+        (&["9007199254740993", "-9007199254740992"][..], "1e0"),
+        (&["0.1", "0.2"], "3e-1"),
+        (&["-0.5", "0.25"], "-25e-2"),
+        (&["999", "1"], "1e3"),
+        (&["-999", "-1"], "-1e3"),
+        (&["1e300", "1e-300", "-1e300"], "1e-300"),
+        (&["-0", "0"], "e0"),
+        (&[], "e0"),
+    ] {
+        assert_eq!(sum(terms).unwrap(), expected, "{terms:?}");
+    }
+    assert_eq!(sum(&["1", "1e-999999999"]), None);
+    for (dividend, count, expected) in
+        [("1", 4, "25e-2"), ("-3", 2, "-15e-1"), ("10", 5, "2e0"), ("0", 7, "e0")]
+    {
+        assert_eq!(shown(&Decimal::of(dividend).divided_by(count)), expected);
+    }
+    let third = |dividend| Decimal::of(dividend).divided_by(3);
+    assert_eq!(third("1").exact(), None);
+    assert!((third("1").nearest() - 1.0 / 3.0).abs() < 1e-15);
+    let thirds = [third("1"), third("2")];
+    assert_eq!(shown(&Decimal::sum(&thirds).unwrap()), "1e0");
+    assert_eq!(shown(&Decimal::sum(&thirds).unwrap().mean(2).unwrap()), "5e-1");
+    assert!(third("2").compare(&Decimal::of("4").divided_by(6)).is_eq());
+    assert!(third("1").compare(&Decimal::of(&format!("0.{}", "3".repeat(99)))).is_gt());
+    for (dividend, floor, ceil) in
+        [("10", "3e0", "4e0"), ("-10", "-4e0", "-3e0"), ("0.1", "e0", "1e0")]
+    {
+        let number = third(dividend);
+        let rounded = [number.floor().unwrap(), number.ceil().unwrap()];
+        assert_eq!(rounded.map(|number| shown(&number)), [floor, ceil], "{dividend}");
+    }
+    assert!(third("1e999999999").floor().is_none());
+    for (numeral, floor, ceil) in [
+        ("1.5", "1e0", "2e0"),
+        ("-1.5", "-2e0", "-1e0"),
+        ("-0.5", "-1e0", "-e0"),
+        ("1e-999999999", "e0", "1e0"),
+        ("9.99", "9e0", "1e1"),
+        ("7e5", "7e5", "7e5"),
+    ] {
+        let number = Decimal::of(numeral);
+        assert_eq!(
+            (shown(&number.floor().unwrap()), shown(&number.ceil().unwrap())),
+            (floor.into(), ceil.into())
+        );
+    }
+}

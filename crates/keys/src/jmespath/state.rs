@@ -1,0 +1,93 @@
+//! What one evaluation keeps, for the evaluator and for the functions that it calls.
+
+use std::{cell::Cell, collections::BTreeMap};
+
+use super::{Losses, Variant, sorted::Sorted, value::Value};
+use crate::{SelectionError, reads::Wanted, signs::MOST_BYTES};
+
+/// The state of one evaluation.
+pub(crate) struct State<'e> {
+    pub(crate) variant: Variant,
+    pub(crate) losses: &'e Losses,
+    pub(crate) sorted: Sorted,
+    /// How many bytes may still be decompressed.
+    pub(crate) room: Cell<usize>,
+    pub(crate) budget: Budget,
+    /// What the expression looks at in the JSON texts that it reads, by the offset of the call that
+    /// reads it. The whole of others.
+    pub(super) texts: Option<&'e BTreeMap<usize, Wanted>>,
+}
+
+impl<'e> State<'e> {
+    pub(crate) fn new(variant: Variant, losses: &'e Losses) -> Self {
+        Self {
+            variant,
+            losses,
+            sorted: Sorted::default(),
+            room: Cell::new(MOST_BYTES),
+            budget: Budget::default(),
+            texts: None,
+        }
+    }
+
+    /// Reads JSON texts only as far as this says.
+    pub(crate) fn with_texts(self, texts: &'e BTreeMap<usize, Wanted>) -> Self {
+        Self { texts: Some(texts), ..self }
+    }
+
+    /// With another budget.
+    pub(crate) fn with_budget(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Notes what the library could lose of a value that something depends on.
+    pub(crate) fn see(&self, value: &Value) {
+        if self.variant != Variant::Standard {
+            self.losses.see(value);
+        }
+    }
+}
+
+/// What an evaluation may still put together: an expression can multiply what a record holds.
+pub(crate) struct Budget {
+    /// Items and members of lists and objects.
+    items: Cell<usize>,
+    /// Bytes of texts.
+    text: Cell<usize>,
+}
+
+/// A document has fewer.
+const MOST_ITEMS: usize = MOST_BYTES;
+/// A text that is written is at most as long.
+const MOST_TEXT: usize = 8 * MOST_BYTES;
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::of(MOST_ITEMS)
+    }
+}
+
+impl Budget {
+    pub(crate) const fn of(items: usize) -> Self {
+        Self { items: Cell::new(items), text: Cell::new(MOST_TEXT) }
+    }
+
+    /// As at the beginning.
+    pub(crate) fn renew(&self) {
+        self.items.set(MOST_ITEMS);
+        self.text.set(MOST_TEXT);
+    }
+
+    pub(crate) fn spend_items(&self, count: usize) -> Result<(), SelectionError> {
+        Self::spend(&self.items, count)
+    }
+
+    pub(crate) fn spend_text(&self, bytes: usize) -> Result<(), SelectionError> {
+        Self::spend(&self.text, bytes)
+    }
+
+    fn spend(left: &Cell<usize>, amount: usize) -> Result<(), SelectionError> {
+        left.set(left.get().checked_sub(amount).ok_or(SelectionError::TooLong)?);
+        Ok(())
+    }
+}

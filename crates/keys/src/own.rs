@@ -1,0 +1,108 @@
+//! Calling a function of the user's own, with values as `serde_json` has them.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use serde_json::{Number, Value};
+
+use super::{
+    SelectionError,
+    jmespath::{
+        Variant,
+        read::read,
+        value::{self, Kind},
+    },
+    signs::MOST_BYTES,
+};
+
+/// A function of the user's own.
+#[derive(Clone)]
+pub(super) struct Own {
+    pub(super) arity: usize,
+    pub(super) call: Arc<Call>,
+}
+
+pub(super) type Call = dyn Fn(&[Value]) -> Result<Value, &'static str> + Send + Sync;
+
+/// Numbers that are not exact come from below and from above; what is the same for both does not
+/// depend on them.
+pub(super) fn call(own: &Own, arguments: &[value::Value]) -> Result<value::Value, SelectionError> {
+    let from = |side| {
+        let mut met_inexact = false;
+        let values = arguments.iter().map(|argument| {
+            let mut room = MOST_BYTES;
+            copied(argument, &mut room, &mut |number: &value::Number| {
+                let Kind::Decimal(decimal) = &number.kind else { return None };
+                met_inexact = true;
+                let [below, above] = decimal.neighbours();
+                Number::from_f64(if side == 0 { below } else { above })
+            })
+        });
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        // What one record makes a function do must not end the invocation of all.
+        let returned = catch_unwind(AssertUnwindSafe(|| (own.call)(&values)));
+        let returned = returned.unwrap_or(Err("it panicked")).map_err(str::to_owned);
+        Ok((returned, met_inexact))
+    };
+    let (returned, met_inexact) = from(0)?;
+    if met_inexact && from(1)?.0 != returned {
+        return Err(SelectionError::InexactNumber);
+    }
+    // What `Value` holds depends on features of `serde_json`; its text does not.
+    returned
+        .and_then(|returned| {
+            read(Variant::Standard, &returned.to_string()).map_err(|error| error.to_string())
+        })
+        .map_err(|reason| SelectionError::Evaluation { reason, offset: 0 })
+}
+
+/// As `serde_json` has it, unless a number in it is not exact, or it is larger than any document.
+pub(super) fn value(value: &value::Value) -> Result<Value, SelectionError> {
+    let mut room = MOST_BYTES;
+    copied(value, &mut room, &mut |_| None)
+}
+
+/// `room` is for values and bytes of text: an expression can list one value many times over.
+fn copied(
+    value: &value::Value,
+    room: &mut usize,
+    inexact: &mut impl FnMut(&value::Number) -> Option<Number>,
+) -> Result<Value, SelectionError> {
+    let mut take = |size: usize| {
+        *room = room.checked_sub(size).ok_or(SelectionError::TooLong)?;
+        Ok(())
+    };
+    take(1)?;
+    Ok(match value {
+        value::Value::Null | value::Value::Undefined => Value::Null,
+        value::Value::Bool(value) => Value::Bool(*value),
+        value::Value::Number(number) => {
+            let exact = match &number.kind {
+                Kind::Integer(digits) => (digits.parse::<u64>().map(Number::from))
+                    .or_else(|_| digits.parse::<i64>().map(Number::from))
+                    .ok(),
+                Kind::Decimal(decimal) => decimal.exact().and_then(Number::from_f64),
+                Kind::Double(double) => Number::from_f64(*double),
+            };
+            let number = exact.or_else(|| inexact(number));
+            Value::Number(number.ok_or(SelectionError::InexactNumber)?)
+        }
+        value::Value::String(text) => {
+            let text = text.shown();
+            take(text.len())?;
+            Value::String(text)
+        }
+        value::Value::Array(items) => {
+            let items = items.iter().map(|item| copied(item, room, inexact));
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        value::Value::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(name, member)| Ok((name.shown(), copied(member, room, inexact)?)));
+            Value::Object(members.collect::<Result<_, _>>()?)
+        }
+    })
+}
