@@ -11,6 +11,7 @@ mod cases;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use lambda_idempotency_keys::{Document, Expression, Reads, Scope};
 
 fn keys(c: &mut Criterion) {
     c.bench_function("yardstick: serde_json parses the record twice", |b| {
@@ -22,5 +23,21 @@ fn keys(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, keys);
+/// A key of one field, with the payload read as far as the key needs it, and as a whole.
+fn read(c: &mut Criterion) {
+    let expression = Expression::compile("orderId").unwrap();
+    let reads = Reads::of([&expression]);
+    let scope = Scope { operation: "place-order", tenant: None };
+    for (name, payload) in cases::payloads() {
+        let key = |document| scope.key(&expression.select(&document).unwrap());
+        c.bench_function(&format!("read in part: {name}"), |b| {
+            b.iter(|| key(Document::read(black_box(&payload), &reads).unwrap()))
+        });
+        c.bench_function(&format!("read as a whole: {name}"), |b| {
+            b.iter(|| key(Document::parse(black_box(&payload)).unwrap()))
+        });
+    }
+}
+
+criterion_group!(benches, keys, read);
 criterion_main!(benches);

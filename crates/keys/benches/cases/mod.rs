@@ -57,3 +57,21 @@ pub(crate) fn extract(text: &str, prepared: &Prepared) -> Vec<Key> {
 pub(crate) fn parse_twice() -> [serde_json::Value; 2] {
     [RECORD, RECORD].map(|text| serde_json::from_str(std::hint::black_box(text)).unwrap())
 }
+
+/// Payloads that are read in part and as a whole: one of some 150 bytes, one with a long text, one with
+/// many lines.
+#[allow(dead_code, reason = "the counts of instructions have no such cases")]
+pub(crate) fn payloads() -> [(&'static str, String); 3] {
+    let payload = |rest: &str| {
+        format!(
+            r#"{{"tenant":"acme","orderId":"o-2026-000042","amount":45.5,{rest},"currency":"EUR"}}"#
+        )
+    };
+    let line = r#"{"sku":"SKU-000100","quantity":2,"price":19.5,"name":"a thing of this kind"}"#;
+    let lines = |count: usize| format!(r#""lines":[{}]"#, vec![line; count].join(","));
+    [
+        ("small", payload(&lines(1))),
+        ("one text of 256 KB", payload(&format!(r#""photo":"{}""#, "a".repeat(256 << 10)))),
+        ("3,400 lines, 256 KB", payload(&lines(3_400))),
+    ]
+}
