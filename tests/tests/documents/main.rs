@@ -10,6 +10,7 @@ mod guarantees;
 mod links;
 mod messages;
 mod names;
+mod outcomes;
 mod packages;
 mod pages;
 mod scenarios;
