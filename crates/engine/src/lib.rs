@@ -16,6 +16,7 @@ pub mod call;
 pub mod delivered;
 pub mod observe;
 pub mod process;
+mod record_id;
 mod unanswered;
 
 #[cfg(doctest)]

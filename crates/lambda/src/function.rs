@@ -1,9 +1,7 @@
 //! A Lambda function made of sources, operations and handlers.
 
 use std::{
-    collections::HashMap,
     fmt,
-    future::Future,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -17,20 +15,17 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_engine::batch::{Batch, Engine};
 use lambda_runtime::LambdaEvent;
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use tower_service::Service;
 
 use crate::{
     call::Invoked,
     delivery::Extraction,
-    error::{ConfigError, InvocationError},
-    handler::{ErasedHandler, Handler, Typed},
-    names::{Names, Worker},
-    operation::{Operation, Place, Prepared},
+    error::InvocationError,
+    handler::ErasedHandler,
+    operation::{Operation, Prepared},
     rejection::Rejection,
     source::{Event, Record, Source, hidden_with, unwrap},
-    sources::{Member, Sources},
 };
 
 /// A Lambda function: a service to be given to `lambda_runtime::run` or `run_concurrent`.
@@ -38,26 +33,26 @@ use crate::{
 /// Takes the raw event, so that keys and payloads are what AWS delivered and not what some type
 /// made of it. Clones share everything.
 #[derive(Clone)]
-pub struct Function(Arc<Inner>);
+pub struct Function(pub(crate) Arc<Inner>);
 
-struct Inner {
-    engine: Engine,
-    routes: Vec<Route>,
-    otherwise: Option<Otherwise>,
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    pub(crate) routes: Vec<Route>,
+    pub(crate) otherwise: Option<Otherwise>,
 }
 
-type Otherwise = Box<
+pub(crate) type Otherwise = Box<
     dyn Fn(LambdaEvent<Box<RawValue>>) -> BoxFuture<'static, Result<Box<RawValue>, Failure>>
         + Send
         + Sync,
 >;
 
-struct Route {
-    source: Box<dyn Source>,
-    operation: Operation,
-    prepared: Arc<Prepared>,
-    policy: Policy,
-    handler: Arc<dyn ErasedHandler>,
+pub(crate) struct Route {
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) operation: Operation,
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) policy: Policy,
+    pub(crate) handler: Arc<dyn ErasedHandler>,
 }
 
 /// What each route has to do of an event, and what no route takes.
@@ -66,31 +61,9 @@ struct Shares<'f, 'e> {
     rest: Option<Event<'e>>,
 }
 
-/// Builds a [`Function`] for several sources; see
-/// [`Idempotency::function`](crate::Idempotency::function).
-#[must_use]
-pub struct FunctionBuilder {
-    engine: Engine,
-    names: Names,
-    routes: Vec<Draft>,
-    otherwise: Option<Otherwise>,
-    /// The first mistake that was met before `build`.
-    mistake: Option<ConfigError>,
-}
-
-/// A route that is not checked yet.
-struct Draft {
-    source: Box<dyn Source>,
-    operation: Operation,
-    handler: Arc<dyn ErasedHandler>,
-    worker: Worker,
-    /// The place of the first route that was registered together with this one.
-    first: usize,
-}
-
 impl Route {
     /// Whether this route, asked first, takes every event of the other.
-    fn shadows(&self, other: &Self) -> bool {
+    pub(crate) fn shadows(&self, other: &Self) -> bool {
         self.source.name() == other.source.name() && self.operation.covers(&other.operation)
     }
 
@@ -103,137 +76,6 @@ impl Route {
         } else {
             format!("{source} from {}", names.join(", "))
         }
-    }
-}
-
-impl FunctionBuilder {
-    pub(crate) fn new(engine: Engine, names: Names, mistake: Option<ConfigError>) -> Self {
-        Self { engine, names, routes: Vec::new(), otherwise: None, mistake }
-    }
-
-    /// Handles every other event, without protection against duplicates.
-    pub fn otherwise<F, Fut, R, E>(mut self, handler: F) -> Self
-    where
-        F: Fn(LambdaEvent<Box<RawValue>>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, E>> + Send + 'static,
-        R: Serialize,
-        E: Into<Failure>,
-    {
-        self.otherwise = Some(Box::new(move |event| {
-            let running = handler(event);
-            Box::pin(async move {
-                let value = running.await.map_err(Into::into)?;
-                to_raw_value(&value).map_err(Failure::retry)
-            })
-        }));
-        self
-    }
-
-    pub(crate) fn route<T, H>(
-        mut self,
-        source: Box<dyn Source>,
-        operation: Operation,
-        handler: H,
-    ) -> Self
-    where
-        T: DeserializeOwned + Send + 'static,
-        H: Handler<T>,
-    {
-        let handler = Arc::new(Typed::<H, T>::new(handler));
-        let (worker, first) = (Worker::of::<H>(), self.routes.len());
-        self.routes.push(Draft { source, operation, handler, worker, first });
-        self
-    }
-
-    /// One operation and one handler for records of several sources: what one of them has delivered
-    /// is not done again when another delivers it.
-    ///
-    /// The operation needs a [`key`](Operation::key) for every source, since default identities of
-    /// two sources never agree. Each source may adjust the operation for itself: where the key is,
-    /// which records it takes, in which envelope they come. It may not change the name, nor how keys
-    /// are made from what they select (`readable_keys`, `key_secret`, `optional`, `dialect`).
-    ///
-    /// ```
-    /// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, Sources};
-    /// # async fn place_order(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
-    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
-    /// let sources = Sources::new()
-    ///     .sqs(|place| place.from_queue("orders"))
-    ///     .sns(|place| place)
-    ///     .event_bridge(|place| place.key("order.id").detail_type("OrderRequested"));
-    /// let function = Idempotency::new(MemoryStore::new())
-    ///     .function()
-    ///     .sources(Operation::new("place-order").key("orderId"), place_order, sources)
-    ///     .build()?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn sources<T, H>(mut self, operation: Operation, handler: H, sources: Sources) -> Self
-    where
-        T: DeserializeOwned + Send + 'static,
-        H: Handler<T>,
-    {
-        if sources.members.is_empty() {
-            let operation = operation.name().into();
-            self.mistake.get_or_insert(ConfigError::OperationWithoutSource { operation });
-        }
-        let handler: Arc<dyn ErasedHandler> = Arc::new(Typed::<H, T>::new(handler));
-        let (worker, first) = (Worker::of::<H>(), self.routes.len());
-        for Member { source, adjust } in sources.members {
-            let (operation, handler) = (adjust(operation.clone()), Arc::clone(&handler));
-            self.routes.push(Draft { source, operation, handler, worker, first });
-        }
-        self
-    }
-
-    /// Checks everything that can be checked before the first event, and builds the function.
-    /// Events go to the first source that recognises them, and to
-    /// [`invoke`](Self::invoke) only if no other does.
-    ///
-    /// # Errors
-    /// Any mistake in an operation; a setting that has no effect for its source; two registrations of
-    /// one name, or a name that is used for something else; [several sources](Self::sources) of one operation whose keys can never agree; an
-    /// operation behind another that takes all of its events; no source at all.
-    pub fn build(self) -> Result<Function, ConfigError> {
-        if let Some(mistake) = self.mistake {
-            return Err(mistake);
-        }
-        let mut workers = HashMap::new();
-        let mut routes: Vec<Route> = Vec::with_capacity(self.routes.len());
-        for Draft { source, operation, handler, worker, first } in self.routes {
-            let prepared = operation.prepared()?;
-            if let Some(first) = routes.get(first) {
-                let pair = [(first.source.name(), &first.operation), (source.name(), &operation)];
-                Operation::agree(pair)?;
-            } else if workers.insert(Arc::clone(&prepared.name), worker).is_some() {
-                return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
-            }
-            operation.fits(Place::Source(source.name()))?;
-            operation.check_filters_of(source.name())?;
-            operation.lasts(&*source)?;
-            let mut policy = prepared.policy.clone();
-            policy.conflict = prepared.conflict.unwrap_or_else(|| source.conflict());
-            routes.push(Route { source, operation, prepared, policy, handler });
-        }
-        if routes.is_empty() {
-            return Err(ConfigError::NoSource);
-        }
-        for (nth, route) in routes.iter().enumerate() {
-            if let Some(before) = routes.iter().take(nth).find(|before| before.shadows(route)) {
-                return Err(ConfigError::OutOfReach {
-                    operation: Arc::clone(&route.prepared.name),
-                    source_name: route.source.name(),
-                    before: Arc::clone(&before.prepared.name),
-                });
-            }
-        }
-        for (name, worker) in &workers {
-            self.names.take_records(name, *worker)?;
-        }
-        // What takes anything is asked last.
-        routes.sort_by_key(|route| route.source.takes_anything());
-        let Self { engine, otherwise, .. } = self;
-        Ok(Function(Arc::new(Inner { engine, routes, otherwise })))
     }
 }
 
@@ -369,15 +211,6 @@ impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let routes = self.0.routes.iter();
         f.debug_map().entries(routes.map(|route| (&route.prepared.name, route.describe()))).finish()
-    }
-}
-
-/// Each operation with its source, as far as they are named.
-impl fmt::Debug for FunctionBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let routes = self.routes.iter();
-        let named = routes.map(|route| (route.operation.name(), route.source.name()));
-        f.debug_map().entries(named).finish()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     application,
     error::{ConfigError, RunError},
     event::EventLayer,
-    function::FunctionBuilder,
+    function_builder::FunctionBuilder,
     names::Names,
     operation::{Operation, Place, Prepared},
     run::{self, Run, RunContext, Task},

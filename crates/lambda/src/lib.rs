@@ -92,6 +92,7 @@ mod divert;
 pub mod error;
 mod event;
 mod function;
+mod function_builder;
 pub mod guide;
 mod handler;
 #[cfg(feature = "http")]
@@ -119,7 +120,8 @@ pub use crate::{
     divert::{DivertedRecord, Sink},
     error::{ConfigError, InvocationError, RunError},
     event::{EventLayer, EventService},
-    function::{Function, FunctionBuilder},
+    function::Function,
+    function_builder::FunctionBuilder,
     handler::{Handler, HandlerResult, KeepResult, keep_result},
     idempotency::Idempotency,
     missing_key::MissingKey,

@@ -5,7 +5,8 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     error::ConfigError,
-    function::{Function, FunctionBuilder},
+    function::Function,
+    function_builder::FunctionBuilder,
     handler::Handler,
     idempotency::Idempotency,
     operation::Operation,

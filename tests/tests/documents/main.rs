@@ -9,6 +9,7 @@ mod examples;
 mod guarantees;
 mod links;
 mod messages;
+mod modules;
 mod names;
 mod outcomes;
 mod packages;

@@ -1,0 +1,181 @@
+//! Building a function: its sources, operations and handlers, checked before the first event.
+
+use std::{collections::HashMap, fmt, future::Future, sync::Arc};
+
+use lambda_idempotency_core::failure::Failure;
+use lambda_idempotency_engine::batch::Engine;
+use lambda_runtime::LambdaEvent;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{
+    error::ConfigError,
+    function::{Function, Inner, Otherwise, Route},
+    handler::{ErasedHandler, Handler, Typed},
+    names::{Names, Worker},
+    operation::{Operation, Place},
+    source::Source,
+    sources::{Member, Sources},
+};
+
+/// Builds a [`Function`] for several sources; see
+/// [`Idempotency::function`](crate::Idempotency::function).
+#[must_use]
+pub struct FunctionBuilder {
+    engine: Engine,
+    names: Names,
+    routes: Vec<Draft>,
+    otherwise: Option<Otherwise>,
+    /// The first mistake that was met before `build`.
+    mistake: Option<ConfigError>,
+}
+
+/// A route that is not checked yet.
+struct Draft {
+    source: Box<dyn Source>,
+    operation: Operation,
+    handler: Arc<dyn ErasedHandler>,
+    worker: Worker,
+    /// The place of the first route that was registered together with this one.
+    first: usize,
+}
+
+impl FunctionBuilder {
+    pub(crate) fn new(engine: Engine, names: Names, mistake: Option<ConfigError>) -> Self {
+        Self { engine, names, routes: Vec::new(), otherwise: None, mistake }
+    }
+
+    /// Handles every other event, without protection against duplicates.
+    pub fn otherwise<F, Fut, R, E>(mut self, handler: F) -> Self
+    where
+        F: Fn(LambdaEvent<Box<RawValue>>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        R: Serialize,
+        E: Into<Failure>,
+    {
+        self.otherwise = Some(Box::new(move |event| {
+            let running = handler(event);
+            Box::pin(async move {
+                let value = running.await.map_err(Into::into)?;
+                to_raw_value(&value).map_err(Failure::retry)
+            })
+        }));
+        self
+    }
+
+    pub(crate) fn route<T, H>(
+        mut self,
+        source: Box<dyn Source>,
+        operation: Operation,
+        handler: H,
+    ) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        H: Handler<T>,
+    {
+        let handler = Arc::new(Typed::<H, T>::new(handler));
+        let (worker, first) = (Worker::of::<H>(), self.routes.len());
+        self.routes.push(Draft { source, operation, handler, worker, first });
+        self
+    }
+
+    /// One operation and one handler for records of several sources: what one of them has delivered
+    /// is not done again when another delivers it.
+    ///
+    /// The operation needs a [`key`](Operation::key) for every source, since default identities of
+    /// two sources never agree. Each source may adjust the operation for itself: where the key is,
+    /// which records it takes, in which envelope they come. It may not change the name, nor how keys
+    /// are made from what they select (`readable_keys`, `key_secret`, `optional`, `dialect`).
+    ///
+    /// ```
+    /// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, Sources};
+    /// # async fn place_order(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// let sources = Sources::new()
+    ///     .sqs(|place| place.from_queue("orders"))
+    ///     .sns(|place| place)
+    ///     .event_bridge(|place| place.key("order.id").detail_type("OrderRequested"));
+    /// let function = Idempotency::new(MemoryStore::new())
+    ///     .function()
+    ///     .sources(Operation::new("place-order").key("orderId"), place_order, sources)
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sources<T, H>(mut self, operation: Operation, handler: H, sources: Sources) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        H: Handler<T>,
+    {
+        if sources.members.is_empty() {
+            let operation = operation.name().into();
+            self.mistake.get_or_insert(ConfigError::OperationWithoutSource { operation });
+        }
+        let handler: Arc<dyn ErasedHandler> = Arc::new(Typed::<H, T>::new(handler));
+        let (worker, first) = (Worker::of::<H>(), self.routes.len());
+        for Member { source, adjust } in sources.members {
+            let (operation, handler) = (adjust(operation.clone()), Arc::clone(&handler));
+            self.routes.push(Draft { source, operation, handler, worker, first });
+        }
+        self
+    }
+
+    /// Checks everything that can be checked before the first event, and builds the function.
+    /// Events go to the first source that recognises them, and to
+    /// [`invoke`](Self::invoke) only if no other does.
+    ///
+    /// # Errors
+    /// Any mistake in an operation; a setting that has no effect for its source; two registrations of
+    /// one name, or a name that is used for something else; [several sources](Self::sources) of one operation whose keys can never agree; an
+    /// operation behind another that takes all of its events; no source at all.
+    pub fn build(self) -> Result<Function, ConfigError> {
+        if let Some(mistake) = self.mistake {
+            return Err(mistake);
+        }
+        let mut workers = HashMap::new();
+        let mut routes: Vec<Route> = Vec::with_capacity(self.routes.len());
+        for Draft { source, operation, handler, worker, first } in self.routes {
+            let prepared = operation.prepared()?;
+            if let Some(first) = routes.get(first) {
+                let pair = [(first.source.name(), &first.operation), (source.name(), &operation)];
+                Operation::agree(pair)?;
+            } else if workers.insert(Arc::clone(&prepared.name), worker).is_some() {
+                return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
+            }
+            operation.fits(Place::Source(source.name()))?;
+            operation.check_filters_of(source.name())?;
+            operation.lasts(&*source)?;
+            let mut policy = prepared.policy.clone();
+            policy.conflict = prepared.conflict.unwrap_or_else(|| source.conflict());
+            routes.push(Route { source, operation, prepared, policy, handler });
+        }
+        if routes.is_empty() {
+            return Err(ConfigError::NoSource);
+        }
+        for (nth, route) in routes.iter().enumerate() {
+            if let Some(before) = routes.iter().take(nth).find(|before| before.shadows(route)) {
+                return Err(ConfigError::OutOfReach {
+                    operation: Arc::clone(&route.prepared.name),
+                    source_name: route.source.name(),
+                    before: Arc::clone(&before.prepared.name),
+                });
+            }
+        }
+        for (name, worker) in &workers {
+            self.names.take_records(name, *worker)?;
+        }
+        // What takes anything is asked last.
+        routes.sort_by_key(|route| route.source.takes_anything());
+        let Self { engine, otherwise, .. } = self;
+        Ok(Function(Arc::new(Inner { engine, routes, otherwise })))
+    }
+}
+
+/// Each operation with its source, as far as they are named.
+impl fmt::Debug for FunctionBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let routes = self.routes.iter();
+        let named = routes.map(|route| (route.operation.name(), route.source.name()));
+        f.debug_map().entries(named).finish()
+    }
+}

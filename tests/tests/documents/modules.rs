@@ -1,0 +1,160 @@
+//! How the crates are put together: files are short, and no two modules of a crate import each other.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use crate::root;
+
+/// The most lines of a source file.
+const LONGEST: usize = 400;
+/// Modules whose files share one state, and so may import each other: (crate, first part of the path).
+const TOGETHER: [(&str, &str); 1] = [("engine", "batch")];
+
+type Module = Vec<String>;
+
+/// What a file imports from its own crate, and what it exports under names of its own.
+#[derive(Default)]
+struct Imports {
+    private: Vec<Module>,
+    public: BTreeMap<String, Module>,
+}
+
+fn files(folder: &Path, at: &[String], found: &mut Vec<(Module, String)>) {
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned();
+        let inside = [at, &[name.clone()]].concat();
+        if path.is_dir() {
+            files(&path, &inside, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") && !name.ends_with("_tests")
+        {
+            let module =
+                if matches!(&*name, "lib" | "main" | "mod") { at.to_vec() } else { inside };
+            found.push((module, fs::read_to_string(&path).expect("a source")));
+        }
+    }
+}
+
+/// The paths of a tree of imports, each with the name that it gets.
+fn paths(tree: &str, before: &[String]) -> Vec<(String, Module)> {
+    let (head, group) = tree.split_once('{').unwrap_or((tree, ""));
+    let (head, alias) =
+        head.split_once(" as ").map_or((head, None), |(head, as_)| (head, Some(as_)));
+    let parts = head.split("::").map(str::trim).filter(|part| !part.is_empty() && *part != "self");
+    let path: Module = before.iter().cloned().chain(parts.map(str::to_owned)).collect();
+    let Some(group) = group.trim_end().strip_suffix('}') else {
+        let name = alias.map(|alias| alias.trim().to_owned()).or(path.last().cloned());
+        return name.map(|name| (name, path)).into_iter().collect();
+    };
+    let (mut depth, mut items) = (0, vec![String::new()]);
+    for c in group.chars() {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        match (c, depth) {
+            (',', 0) => items.push(String::new()),
+            (c, _) => items.last_mut().expect("an item").push(c),
+        }
+    }
+    let items = items.iter().filter(|item| !item.trim().is_empty());
+    items.flat_map(|item| paths(item.trim(), &path)).collect()
+}
+
+fn imports(module: &[String], text: &str, modules: &BTreeSet<Module>) -> Imports {
+    let mut imports = Imports::default();
+    let code = format!("\n{}", text.split("\n#[cfg(test)]").next().unwrap_or_default());
+    for statement in code.split(";\n") {
+        // Each is written at the beginning of a line, behind comments and attributes.
+        let starts = ["\nuse ", "\npub use ", "\npub(crate) use ", "\npub(super) use "];
+        let Some(at) = starts.iter().filter_map(|start| statement.rfind(start)).max() else {
+            continue;
+        };
+        let line = statement.get(at..).unwrap_or_default().trim();
+        let (visibility, tree) = line.split_once("use ").expect("an import");
+        for (name, path) in paths(&tree.replace('\n', " "), &[]) {
+            let supers = path.iter().take_while(|part| *part == "super").count();
+            let Some(outside) = module.len().checked_sub(supers) else { continue };
+            let inner = [module, path.get(..1).unwrap_or_default()].concat();
+            let path = match path.first().map(String::as_str) {
+                Some("crate") => path.get(1..).unwrap_or_default().to_vec(),
+                Some("super") => [&module[..outside], &path[supers..]].concat(),
+                _ if modules.contains(&inner) => [module, &path].concat(),
+                _ => continue,
+            };
+            if visibility.is_empty() {
+                imports.private.push(path);
+            } else {
+                imports.public.insert(name, path);
+            }
+        }
+    }
+    imports
+}
+
+/// The module that has what is at the path, wherever else it is exported.
+fn owner(path: &[String], all: &BTreeMap<Module, Imports>, depth: usize) -> Option<Module> {
+    let length = (0..=path.len()).rev().find(|length| all.contains_key(&path[..*length]))?;
+    let (module, rest) = path.split_at(length);
+    match rest.split_first().and_then(|(name, rest)| Some((all[module].public.get(name)?, rest))) {
+        Some((target, rest)) if depth < 9 => owner(&[target, rest].concat(), all, depth + 1),
+        _ => Some(module.to_vec()),
+    }
+}
+
+fn sources() -> Vec<(String, Vec<(Module, String)>)> {
+    let crates = fs::read_dir(root().join("crates")).expect("crates");
+    let all = crates.map(|entry| {
+        let folder = entry.expect("a crate").path();
+        let mut found = Vec::new();
+        files(&folder.join("src"), &[], &mut found);
+        (folder.file_name().and_then(|name| name.to_str()).expect("a name").to_owned(), found)
+    });
+    all.collect()
+}
+
+#[test]
+fn no_source_file_is_long() {
+    for (of, files) in sources() {
+        for (module, text) in files {
+            let lines = text.lines().count();
+            assert!(lines <= LONGEST, "{of}: {} has {lines} lines; split it", module.join("::"));
+        }
+    }
+}
+
+#[test]
+fn no_two_modules_import_each_other() {
+    let mut arrows = 0;
+    for (of, files) in sources() {
+        let modules: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
+        let all: BTreeMap<Module, Imports> =
+            files.iter().map(|(m, text)| (m.clone(), imports(m, text, &modules))).collect();
+        let mut left: BTreeMap<&Module, BTreeSet<Module>> = BTreeMap::new();
+        for (module, Imports { private, .. }) in &all {
+            let together = |other: &Module| {
+                let first = |of: &Module| of.first().cloned();
+                let is_one = |at: &str| first(module).as_deref() == Some(at);
+                first(module) == first(other)
+                    && TOGETHER.iter().any(|(c, at)| *c == of && is_one(at))
+            };
+            let needed = private.iter().filter_map(|path| owner(path, &all, 0));
+            left.insert(
+                module,
+                needed.filter(|other| other != module && !together(other)).collect(),
+            );
+        }
+        arrows += left.values().map(BTreeSet::len).sum::<usize>();
+        // Takes away what needs nothing that is left, until nothing changes: circles stay.
+        loop {
+            let open: BTreeSet<Module> = left.keys().map(|module| (*module).clone()).collect();
+            left.retain(|_, needed| needed.iter().any(|module| open.contains(module)));
+            if left.len() == open.len() {
+                break;
+            }
+        }
+        let circle: Vec<_> = left.keys().map(|module| module.join("::")).collect();
+        assert!(circle.is_empty(), "{of}: in a circle, or above one: {circle:?}");
+    }
+    assert!(arrows > 300, "{arrows} imports are found: is the code read?");
+}
