@@ -1,6 +1,6 @@
 //! From canonical bytes to a [`Key`].
 
-use super::{Digest, Key, Secret, Selection, readable};
+use super::{Digest, Key, Secret, SecretError, Selection, readable};
 
 /// Changes if any byte that is hashed could change its meaning. Old records are then not found.
 const SCHEME: &[u8] = b"lambda-idempotency key scheme 1";
@@ -80,6 +80,21 @@ impl Scope<'_> {
 }
 
 impl Form {
+    /// With this secret: at least 16 bytes, best 32 random ones, the same for all who share the operation.
+    ///
+    /// # Errors
+    /// It is shorter.
+    ///
+    /// ```
+    /// use lambda_idempotency_keys::Form;
+    ///
+    /// assert!(Form::secret([7; 32]).is_ok());
+    /// assert!(Form::secret("too short").is_err());
+    /// ```
+    pub fn secret(secret: impl AsRef<[u8]>) -> Result<Self, SecretError> {
+        Secret::new(secret).map(Self::Secret)
+    }
+
     /// The key of what an expression selected.
     #[must_use]
     pub fn key(&self, scope: &Scope<'_>, selection: &Selection) -> Key {

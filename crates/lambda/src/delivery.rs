@@ -189,7 +189,7 @@ impl<'a> Extraction<'a> {
             Ok(selection) => {
                 Ok((self.operation.form.key(&self.scope(), &selection), Some(selection)))
             }
-            Err(error) => Err(self.no_key(path.text(), error)),
+            Err(error) => Err(self.no_key(Arc::clone(&path.text), error)),
         }
     }
 
@@ -232,9 +232,10 @@ impl<'a> Extraction<'a> {
             return spoken.fingerprint((views.payload, views.record));
         }
         let Some(path) = &self.operation.fingerprint else { return Ok(None) };
-        let selection = views
-            .select(path)?
-            .map_err(|error| Rejection::Fingerprint { expression: path.text(), error })?;
+        let selection = views.select(path)?.map_err(|error| Rejection::Fingerprint {
+            expression: Arc::clone(&path.text),
+            error,
+        })?;
         let mut digest = self.operation.form.digest(b"lambda-idempotency fingerprint 1");
         digest.part(selection.canonical_bytes());
         Ok(Some(Fingerprint::new(digest.hex())))
@@ -268,8 +269,8 @@ impl Views<'_> {
     /// What is selected, part by part; what is missing is `null`.
     fn parts(&mut self, path: &Path) -> Result<Vec<(String, Value)>, Rejection> {
         let selected = path.expression.evaluate(self.document(path.view)?);
-        let selected =
-            selected.map_err(|error| Rejection::Key { expression: path.text(), error })?;
+        let selected = selected
+            .map_err(|error| Rejection::Key { expression: Arc::clone(&path.text), error })?;
         let names = path.expression.parts();
         Ok(match selected {
             Value::Array(items) if !names.is_empty() => names.into_iter().zip(items).collect(),
@@ -301,11 +302,5 @@ impl Views<'_> {
             })
             .as_ref();
         parsed.map_err(Clone::clone)
-    }
-}
-
-impl Path {
-    fn text(&self) -> Arc<str> {
-        Arc::from(self.expression.as_str())
     }
 }

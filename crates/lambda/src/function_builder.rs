@@ -85,7 +85,7 @@ impl FunctionBuilder {
     /// The operation needs a [`key`](Operation::key) for every source, since default identities of
     /// two sources never agree. Each source may adjust the operation for itself: where the key is,
     /// which records it takes, in which envelope they come. It may not change the name, nor how keys
-    /// are made from what they select (`readable_keys`, `key_secret`, `optional`, `dialect`).
+    /// are made from what they select (`key_format`, `optional`, `dialect`).
     ///
     /// ```
     /// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, Sources};

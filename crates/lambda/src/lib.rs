@@ -148,7 +148,9 @@ pub use lambda_idempotency_engine::{
     observe::{Observer, Report, Silent, TracingObserver},
     process::Cache,
 };
-pub use lambda_idempotency_keys::{self as key, Functions, KeyPath, payload, producer, record};
+pub use lambda_idempotency_keys::{
+    self as key, Form, Functions, KeyPath, payload, producer, record,
+};
 #[cfg(feature = "powertools")]
 pub use lambda_idempotency_powertools::{self as powertools, Dialect, HashFunction};
 

@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) readable: bool,
 
-    /// The variable that holds the secret of the keys, as for `Operation::key_secret`
+    /// The variable that holds the secret of the keys, as for `Form::secret`
     #[arg(long, value_name = "VARIABLE", conflicts_with = "readable")]
     pub(crate) secret_from_env: Option<String>,
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lambda_idempotency::{Dialect, KeyPath, MissingKey, Operation, inspect};
+use lambda_idempotency::{Dialect, Form, KeyPath, MissingKey, Operation, inspect};
 
 use super::arguments::{Arguments, Missing, Wrapping};
 use super::scoped::{self, Scoped};
@@ -17,22 +17,29 @@ const OTHERS: &str = "";
 /// The operations, by source.
 pub(crate) struct Operations<'a> {
     arguments: &'a Arguments,
-    secret: Option<String>,
+    /// How keys are written.
+    format: Form,
     made: BTreeMap<String, Operation>,
 }
 
 impl<'a> Operations<'a> {
     /// Reads what is in the environment, and checks what the arguments say of any source.
     pub(crate) fn new(arguments: &'a Arguments) -> Result<Self, Failure> {
-        let secret = match &arguments.secret_from_env {
-            None => None,
-            Some(variable) => Some(std::env::var(variable).map_err(|_| {
-                Failure::from(format!(
-                    "the environment variable {variable}, which is to hold the secret, is not set"
-                ))
-            })?),
+        let format = match &arguments.secret_from_env {
+            None if arguments.readable => Form::Readable,
+            None => Form::Hashed,
+            Some(variable) => {
+                let secret = std::env::var(variable).map_err(|_| {
+                    Failure::from(format!(
+                        "the environment variable {variable}, which is to hold the secret, is not set"
+                    ))
+                })?;
+                let unfit =
+                    |error| Failure::from(format!("the environment variable {variable}: {error}"));
+                Form::secret(secret).map_err(unfit)?
+            }
         };
-        let mut operations = Self { arguments, secret, made: BTreeMap::new() };
+        let mut operations = Self { arguments, format, made: BTreeMap::new() };
         // A mistake is one even where no event needs what it is in.
         for source in named(arguments) {
             operations.of(source)?;
@@ -94,12 +101,7 @@ impl<'a> Operations<'a> {
         if arguments.whole_record {
             operation = operation.whole_record();
         }
-        if arguments.readable {
-            operation = operation.readable_keys();
-        }
-        if let Some(secret) = &self.secret {
-            operation = operation.key_secret(secret);
-        }
+        operation = operation.key_format(self.format.clone());
         match self.dialect() {
             Some(dialect) => operation.dialect(dialect),
             None => operation,

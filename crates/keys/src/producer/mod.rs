@@ -36,24 +36,29 @@
 //!
 //! None of this needs Lambda or the AWS SDK.
 
+mod compile;
 mod fresh;
 mod message;
 mod recipe;
+mod recipe_error;
 
+pub use compile::{Compiled, CompiledKeys, CompiledPath};
 pub use fresh::{EntropyError, new_key};
 pub use message::{Message, deduplication_id};
-pub use recipe::{Recipe, RecipeError};
+pub use recipe::Recipe;
+pub use recipe_error::{ExpressionUse, RecipeError};
 
 // What a recipe is made with, and what it makes.
 #[doc(no_inline)]
-pub use crate::{Form, Functions, Key, Secret, SecretError};
+pub use crate::{Form, Functions, Key, KeyPath, Secret, SecretError};
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::{
-    Document, DocumentError, Expression, Reads, Scope, SelectionError, foreign::ForeignExpression,
+    Document, DocumentError, Expression, Reads, Scope, SelectionError, View,
+    foreign::ForeignExpression,
 };
 
 /// Computes the keys of payloads, as the consumer of the same [`Recipe`] does. Cheap to clone.
@@ -78,7 +83,7 @@ enum Keys {
     },
     /// Those of another library.
     Spoken {
-        text: String,
+        text: Arc<str>,
         expression: Box<dyn ForeignExpression>,
     },
 }
@@ -135,15 +140,24 @@ pub enum PayloadError {
 }
 
 impl Producer {
-    fn of(operation: Arc<str>, expression: Expression, form: Form) -> Self {
-        let reads = Reads::of([&expression]);
-        let keys = Arc::new(Keys::Own { expression, reads, form });
-        Self { operation, tenant: None, keys }
-    }
-
-    fn speaking(operation: Arc<str>, text: String, expression: Box<dyn ForeignExpression>) -> Self {
-        let keys = Arc::new(Keys::Spoken { text, expression });
-        Self { operation, tenant: None, keys }
+    fn of(compiled: Compiled) -> Result<Self, RecipeError> {
+        let Compiled { operation, form, keys } = compiled;
+        let (view, keys) = match keys {
+            CompiledKeys::Own { key: None, .. } => {
+                return Err(RecipeError::DefaultKey { operation });
+            }
+            CompiledKeys::Own { key: Some(CompiledPath { view, expression, .. }), .. } => {
+                let reads = Reads::of([&expression]);
+                (view, Keys::Own { expression, reads, form })
+            }
+            CompiledKeys::Foreign { key: CompiledPath { view, text, expression }, .. } => {
+                (view, Keys::Spoken { text, expression })
+            }
+        };
+        match view {
+            View::Payload => Ok(Self { operation, tenant: None, keys: Arc::new(keys) }),
+            View::Record => Err(RecipeError::RecordKey { operation }),
+        }
     }
 
     /// For one tenant, where the consumer is a function with [tenant isolation]: Lambda names it to

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Producer;
-use crate::{
-    Expression, ExpressionError, Form, Functions, foreign::ForeignKeys, is_operation_name,
-};
+use super::{Producer, RecipeError};
+use crate::{Form, Functions, KeyPath, Secret, foreign::ForeignKeys};
 
 /// How the keys of an operation are made: its name, where the key is in the payload, and the form.
 ///
@@ -14,7 +12,7 @@ use crate::{
 /// (`Operation::from(recipe)` in `lambda-idempotency`), and neither can change it alone.
 ///
 /// ```
-/// use lambda_idempotency_keys::producer::{Form, Recipe, Secret, SecretError};
+/// use lambda_idempotency_keys::producer::{Form, Recipe, SecretError};
 ///
 /// // In a crate of the two:
 /// pub fn place_order() -> Recipe {
@@ -22,106 +20,57 @@ use crate::{
 /// }
 /// // With all there is:
 /// pub fn invite(secret: &str) -> Result<Recipe, SecretError> {
-///     let form = Form::Secret(Secret::new(secret)?);
+///     let form = Form::secret(secret)?;
 ///     Ok(Recipe::new("invite", "[email, campaign]").optional(["campaign"]).form(form))
 /// }
 /// # place_order().producer().unwrap();
 /// # invite("4f1f5c0e2b7d49a8").unwrap().producer().unwrap();
 /// ```
-// Not `non_exhaustive`: what makes an operation of it must not overlook a field.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// The operation's name.
-    pub operation: Arc<str>,
-    /// JMESPath on the payload.
-    pub key: String,
-    /// The parts of it that may be missing.
-    pub optional: Vec<String>,
-    /// How the key is written.
-    pub form: Form,
-    /// The functions that the expression may call.
-    pub functions: Functions,
-    /// The library whose keys they are, if they are not ours.
-    pub dialect: Option<Arc<dyn ForeignKeys>>,
-}
-
-/// A mistake in a [`Recipe`]. Wrapping a handler with an operation made of it fails likewise.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecipeError {
-    /// The operation's name cannot be used.
-    #[error(
-        "operation name {name:?} cannot be used: it needs 1 to 128 characters, \
-         none of them `#` or a control character"
-    )]
-    Name {
-        /// The name.
-        name: Arc<str>,
-    },
-    /// The expression has a mistake, or no such part that could be optional.
-    #[error("key of operation `{operation}`: {source}")]
-    Expression {
-        /// The operation.
-        operation: Arc<str>,
-        /// The mistake and its place.
-        source: ExpressionError,
-    },
-    /// The expression selects the same from every payload, which would make all of them one.
-    #[error(
-        "key of operation `{operation}`: `{expression}` selects the same from every payload; \
-         a field is written without quotes, or in double quotes"
-    )]
-    Constant {
-        /// The operation.
-        operation: Arc<str>,
-        /// The expression.
-        expression: String,
-    },
-    /// The expression selects one of a few values, which would make records of different work one.
-    #[error(
-        "key of operation `{operation}`: `{expression}` selects one of a few values, by {by}, which many \
-         records share; name what tells the work from other work, alone or beside it: \
-         `[order.id, ..]`"
-    )]
-    FewValues {
-        /// The operation.
-        operation: Arc<str>,
-        /// The expression.
-        expression: String,
-        /// The function or operator that leaves only a few values.
-        by: &'static str,
-    },
-    /// Keys of another library are made as that makes them.
-    #[error(
-        "operation `{operation}` speaks another library's keys, which have no optional parts and \
-         no form but their own; leave these out, or the dialect"
-    )]
-    DialectForm {
-        /// The operation.
-        operation: Arc<str>,
-    },
+    pub(super) operation: Arc<str>,
+    pub(super) key: Option<KeyPath>,
+    pub(super) optional: Vec<String>,
+    pub(super) form: Form,
+    /// `None` is the standard ones.
+    pub(super) functions: Option<Functions>,
+    pub(super) dialect: Option<Arc<dyn ForeignKeys>>,
 }
 
 impl Recipe {
     /// Keys of the operation with this name, which are what `key` selects from the payload:
     /// JMESPath, `@` for the whole of it. Every part must be there; keys are hashed.
     ///
-    /// An expression on the record *around* the payload is not for producers: AWS makes that
-    /// record when the message is delivered.
+    /// An expression on the record *around* the payload ([`record`](crate::record)) is for consumers only:
+    /// AWS makes that record when the message is delivered.
     #[must_use]
-    pub fn new(operation: impl Into<Arc<str>>, key: impl Into<String>) -> Self {
+    pub fn new(operation: impl Into<Arc<str>>, key: impl Into<KeyPath>) -> Self {
+        Self::without_key(operation).key(key)
+    }
+
+    /// The operation with this name, whose records are known by what their source calls them. No producer
+    /// can know that before.
+    #[must_use]
+    pub fn without_key(operation: impl Into<Arc<str>>) -> Self {
         Self {
             operation: operation.into(),
-            key: key.into(),
+            key: None,
             optional: Vec::new(),
             form: Form::Hashed,
-            functions: Functions::standard(),
+            functions: None,
             dialect: None,
         }
     }
 
+    /// Another expression for the key.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<KeyPath>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
     /// Allows these parts of the key to be missing, `null` or empty, as
-    /// [`Expression::optional`] does. Default: none.
+    /// [`Expression::optional`](crate::Expression::optional) does. Default: none.
     #[must_use]
     pub fn optional<'n>(mut self, parts: impl IntoIterator<Item = &'n str>) -> Self {
         self.optional.extend(parts.into_iter().map(str::to_owned));
@@ -138,7 +87,7 @@ impl Recipe {
     /// Functions of your own, for the expression. Default: the standard ones.
     #[must_use]
     pub fn functions(mut self, functions: Functions) -> Self {
-        self.functions = functions;
+        self.functions = Some(functions);
         self
     }
 
@@ -150,53 +99,60 @@ impl Recipe {
         self
     }
 
+    /// The operation's name.
+    #[must_use]
+    pub const fn name(&self) -> &Arc<str> {
+        &self.operation
+    }
+
+    /// Where the key is, if that is said.
+    #[must_use]
+    pub const fn key_path(&self) -> Option<&KeyPath> {
+        self.key.as_ref()
+    }
+
+    /// The parts of the key that may be missing.
+    #[must_use]
+    pub fn optional_parts(&self) -> &[String] {
+        &self.optional
+    }
+
+    /// The secret that keys are made with, if there is one.
+    #[must_use]
+    pub const fn secret(&self) -> Option<&Secret> {
+        match &self.form {
+            Form::Secret(secret) => Some(secret),
+            Form::Hashed | Form::Readable => None,
+        }
+    }
+
+    /// Whether it has functions of the user's own.
+    #[must_use]
+    pub const fn has_functions(&self) -> bool {
+        self.functions.is_some()
+    }
+
+    /// The library whose keys they are, if they are not ours.
+    #[must_use]
+    pub fn foreign(&self) -> Option<&dyn ForeignKeys> {
+        self.dialect.as_deref()
+    }
+
     /// Compiles the recipe. Do it once, when the program starts.
     ///
     /// # Errors
     /// A mistake in the recipe: a name that cannot be used, an expression with a mistake, one that
-    /// selects the same, or one of a few values, from
-    /// everything, settings that exclude one another.
+    /// selects the same, or one of a few values, from everything, settings that exclude one another, a key
+    /// that is not taken from the payload.
     pub fn producer(&self) -> Result<Producer, RecipeError> {
-        let operation = || Arc::clone(&self.operation);
-        if !is_operation_name(&self.operation) {
-            return Err(RecipeError::Name { name: operation() });
-        }
-        let of = |source| RecipeError::Expression { operation: operation(), source };
-        let constant =
-            || RecipeError::Constant { operation: operation(), expression: self.key.clone() };
-        let few = |by| {
-            let (operation, expression) = (operation(), self.key.clone());
-            Err(RecipeError::FewValues { operation, expression, by })
-        };
-        let Some(dialect) = &self.dialect else {
-            let expression = Expression::compile_with(&self.key, &self.functions).map_err(of)?;
-            if expression.is_constant() {
-                return Err(constant());
-            }
-            if let Some(by) = expression.few_values() {
-                return few(by);
-            }
-            let optional = self.optional.iter().map(String::as_str);
-            let expression = expression.optional(optional).map_err(of)?;
-            return Ok(Producer::of(operation(), expression, self.form.clone()));
-        };
-        if !self.optional.is_empty() || !matches!(self.form, Form::Hashed) {
-            return Err(RecipeError::DialectForm { operation: operation() });
-        }
-        let expression = dialect.key(&self.key).map_err(of)?;
-        if expression.is_constant() {
-            return Err(constant());
-        }
-        if let Some(by) = expression.few_values() {
-            return few(by);
-        }
-        Ok(Producer::speaking(operation(), self.key.clone(), expression))
+        Producer::of(self.compile(None)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record;
 
     #[test]
     fn mistakes_are_named_with_the_operation() {
@@ -205,9 +161,12 @@ mod tests {
             (Recipe::new("a#b", "id"), "operation name \"a#b\""),
             (Recipe::new("place", "id["), "operation `place`: invalid JMESPath"),
             (Recipe::new("place", ""), "it is empty; `@` stands for the whole payload"),
-            (Recipe::new("place", "'id'"), "`'id'` selects the same from every payload"),
+            (Recipe::new("place", "'id'"), "`'id'` selects the same from every record"),
             (Recipe::new("place", "length(items)"), "one of a few values, by `length`, which many"),
             (Recipe::new("place", "[id]").optional(["no"]), "it lists `id`"),
+            (Recipe::without_key("place").optional(["id"]), "part `id` of its key is optional"),
+            (Recipe::without_key("place"), "names no key"),
+            (Recipe::new("place", record("id")), "the record around the payload"),
         ] {
             let error = recipe.producer().unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

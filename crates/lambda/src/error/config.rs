@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use lambda_idempotency_keys::{ExpressionError, SecretError, producer::RecipeError};
+use lambda_idempotency_keys::{
+    ExpressionError,
+    producer::{ExpressionUse, RecipeError},
+};
 
 /// A mistake in how a function is put together; found when it starts.
 ///
@@ -168,29 +171,6 @@ pub enum ConfigError {
         /// The operation that takes its events.
         before: Arc<str>,
     },
-    /// An expression has a mistake.
-    #[error("{what} of operation `{operation}`: {source}")]
-    Expression {
-        /// The operation.
-        operation: Arc<str>,
-        /// Which of its expressions.
-        what: &'static str,
-        /// The mistake and its place.
-        source: ExpressionError,
-    },
-    /// An expression selects the same from every record, which would make all of them one.
-    #[error(
-        "{what} of operation `{operation}`: `{expression}` selects the same from every record; \
-         a field is written without quotes, or in double quotes"
-    )]
-    Constant {
-        /// The operation.
-        operation: Arc<str>,
-        /// Which of its expressions.
-        what: &'static str,
-        /// The expression.
-        expression: String,
-    },
     /// A key or a fingerprint that is another one whenever its record is delivered again.
     #[error(
         "{what} of operation `{operation}`: `{expression}` holds `{member}`, which differs each time {source_name} \
@@ -200,22 +180,13 @@ pub enum ConfigError {
         /// The operation.
         operation: Arc<str>,
         /// Which of its expressions.
-        what: &'static str,
+        what: ExpressionUse,
         /// The expression.
         expression: String,
         /// The source.
         source_name: &'static str,
         /// The member of its records.
         member: &'static str,
-    },
-    /// Keys of another library have no default.
-    #[error(
-        "operation `{operation}` has a dialect and no key: name one with `.key(\"...\")`; \
-         `@` is the whole payload, as Powertools takes it without an expression"
-    )]
-    DialectKey {
-        /// The operation.
-        operation: Arc<str>,
     },
     /// An expression for requests looks at a record, and they have none.
     #[error(
@@ -227,7 +198,7 @@ pub enum ConfigError {
         /// The operation.
         operation: Arc<str>,
         /// Which of its expressions.
-        what: &'static str,
+        what: ExpressionUse,
     },
     /// A setting of the layer for HTTP requests that changes nothing, or switches the layer off.
     #[error(
@@ -245,39 +216,10 @@ pub enum ConfigError {
     },
     /// Functions for expressions that nothing calls.
     #[error(
-        "operation `{operation}` has `.functions(..)` without effect: {why}; \
-         remove them, or use them in `.key(\"...\")` or `.fingerprint(\"...\")`"
+        "operation `{operation}` has `.functions(..)` without effect: it has no expression that could call \
+         them; remove them, or use them in `.key(\"...\")` or `.fingerprint(\"...\")`"
     )]
     Functions {
-        /// The operation.
-        operation: Arc<str>,
-        /// Why nothing calls them.
-        why: &'static str,
-    },
-    /// A part of the key is optional, but there is no key expression.
-    #[error(
-        "operation `{operation}` says that part `{part}` of its key is optional, and names no key; \
-         name one with `.key(\"...\")`"
-    )]
-    OptionalPart {
-        /// The operation.
-        operation: Arc<str>,
-        /// The part.
-        part: String,
-    },
-    /// A secret for keys that is too short.
-    #[error("operation `{operation}`: {source}")]
-    Secret {
-        /// The operation.
-        operation: Arc<str>,
-        /// What is wrong with it.
-        source: SecretError,
-    },
-    /// Keys that can be read hide nothing.
-    #[error(
-        "operation `{operation}` has a secret for its keys and wants them readable; choose one"
-    )]
-    ReadableSecret {
         /// The operation.
         operation: Arc<str>,
     },
@@ -302,19 +244,8 @@ pub enum ConfigError {
         /// The mistake and its place.
         source: ExpressionError,
     },
-    /// What the key is made of does not exist before AWS delivers it.
-    #[error(
-        "operation `{operation}` has keys that no producer can compute: {why}, which AWS makes when \
-         it delivers; name a part of the payload with `.key(\"...\")`"
-    )]
-    UnknownToProducers {
-        /// The operation.
-        operation: Arc<str>,
-        /// What its key is taken from.
-        why: &'static str,
-    },
-    /// A mistake that a recipe for keys can have too: a name that cannot be used, settings of keys that
-    /// exclude one another.
+    /// A mistake in the recipe of the keys: a name that cannot be used, an expression with a mistake,
+    /// settings of keys that exclude one another.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     /// A record that expires at once protects from nothing.

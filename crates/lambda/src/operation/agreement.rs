@@ -1,6 +1,6 @@
 //! Whether two sources of one operation can arrive at the same keys.
 
-use std::{collections::BTreeSet, mem::discriminant, sync::Arc};
+use std::{collections::BTreeSet, mem::discriminant};
 
 use lambda_idempotency_keys::{Form, Key, Scope};
 
@@ -13,9 +13,9 @@ impl Operation {
     /// together (`id`, `[id]`, `{order: id}`), may not.
     pub(crate) fn agree(pair: [(&'static str, &Self); 2]) -> Result<(), ConfigError> {
         let [(_, first), (source_name, second)] = pair;
-        let operation = || Arc::clone(&first.name);
-        if first.name != second.name {
-            let other = Arc::clone(&second.name);
+        let operation = || first.shared_name();
+        if first.name() != second.name() {
+            let other = second.shared_name();
             return Err(ConfigError::SourceName { operation: operation(), source_name, other });
         }
         for (source_name, one) in pair {
@@ -35,16 +35,15 @@ impl Operation {
     fn differs(&self, other: &Self) -> Result<Option<&'static str>, ConfigError> {
         let (mine, theirs) = (self.prepared()?, other.prepared()?);
         // The paths of optional parts may differ as the expressions do.
-        let optional = |one: &Self| one.keys.optional.iter().collect::<BTreeSet<_>>().len();
-        let spoken = |one: &Self| one.dialect.as_ref().map(|keys| keys.settings());
+        let optional = |one: &Self| one.keys.optional_parts().iter().collect::<BTreeSet<_>>().len();
+        let spoken = |one: &Self| one.keys.foreign().map(|keys| keys.settings());
         let shape = |one: &Prepared| one.key.as_ref().map(|path| path.expression.shape());
         Ok(if spoken(self) != spoken(other) {
             Some("dialect")
-        } else if discriminant(&mine.form) != discriminant(&theirs.form) {
-            let secret = [&mine.form, &theirs.form].iter().any(|f| matches!(f, Form::Secret(_)));
-            Some(if secret { "key_secret" } else { "readable_keys" })
-        } else if probe(&mine.form) != probe(&theirs.form) {
-            Some("key_secret")
+        } else if discriminant(&mine.form) != discriminant(&theirs.form)
+            || probe(&mine.form) != probe(&theirs.form)
+        {
+            Some("key_format")
         } else if shape(&mine) != shape(&theirs) {
             Some("key")
         } else if optional(self) != optional(other) {

@@ -1,14 +1,8 @@
 //! Operations whose keys another library makes.
 
-use std::sync::Arc;
+use lambda_idempotency_keys::foreign::ForeignKeys;
 
-use lambda_idempotency_keys::{KeyPath, foreign::ForeignKeys};
-
-use super::{
-    Operation,
-    spoken::{Place, Spoken},
-};
-use crate::error::ConfigError;
+use super::Operation;
 
 impl Operation {
     /// Makes its keys, fingerprints and results those of Powertools for AWS Lambda, so that a table
@@ -34,47 +28,7 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn dialect(mut self, dialect: impl ForeignKeys + 'static) -> Self {
-        self.dialect = Some(Arc::new(dialect));
+        self.keys = self.keys.dialect(dialect);
         self.changed()
-    }
-
-    /// The dialect with its expressions compiled.
-    pub(super) fn spoken(&self) -> Result<Option<Spoken>, ConfigError> {
-        let Some(dialect) = &self.dialect else { return Ok(None) };
-        let Some(key) = self.key_path()? else {
-            return Err(ConfigError::DialectKey { operation: Arc::clone(&self.name) });
-        };
-        let fingerprint = self.fingerprint.as_ref();
-        Ok(Some(Spoken {
-            dialect: Arc::clone(dialect),
-            key: self.place(&**dialect, "key", &key)?,
-            fingerprint: fingerprint
-                .map(|path| self.place(&**dialect, "fingerprint", path))
-                .transpose()?,
-        }))
-    }
-
-    fn place(
-        &self,
-        dialect: &dyn ForeignKeys,
-        what: &'static str,
-        path: &KeyPath,
-    ) -> Result<Place, ConfigError> {
-        let operation = Arc::clone(&self.name);
-        let text = Arc::from(path.expression.as_str());
-        let compiled = match what {
-            "key" => dialect.key(&path.expression),
-            _ => dialect.fingerprint(&path.expression),
-        };
-        let expression = match compiled {
-            Ok(expression) => expression,
-            Err(source) => return Err(ConfigError::Expression { operation, what, source }),
-        };
-        if expression.is_constant() {
-            let expression = path.expression.clone();
-            return Err(ConfigError::Constant { operation, what, expression });
-        }
-        self.tells_apart(what, path, expression.few_values())?;
-        Ok(Place { view: path.view, text, expression })
     }
 }

@@ -1,7 +1,5 @@
 //! From where an operation takes its records (`from_queue`, `from_topic`, ...).
 
-use std::sync::Arc;
-
 use super::{
     Operation,
     filter::{Filter, Found, Kind, is_arn, may_meet},
@@ -52,7 +50,7 @@ impl Operation {
 
     fn mistaken(&self, filter: &Filter, mistake: FilterMistake) -> ConfigError {
         let (setting, name) = (filter.kind.setting(), filter.name.clone());
-        ConfigError::FilterName { operation: Arc::clone(&self.name), setting, name, mistake }
+        ConfigError::FilterName { operation: self.shared_name(), setting, name, mistake }
     }
 
     /// Refuses filters that no record can pass.
@@ -64,7 +62,7 @@ impl Operation {
             let mut before = self.filters.iter().take(nth);
             if let Some(before) = before.find(|before| !may_meet(before, filter)) {
                 let (before, setting) = (before.kind.setting(), filter.kind.setting());
-                let operation = Arc::clone(&self.name);
+                let operation = self.shared_name();
                 return Err(ConfigError::Filters { operation, before, setting });
             }
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use lambda_idempotency_core::policy::Policy;
 use lambda_idempotency_engine::batch::AfterFailure;
 use lambda_idempotency_keys::{
-    Functions, KeyPath, Secret, View,
-    producer::{Producer, Recipe},
+    Form, Functions, KeyPath,
+    producer::{Producer, Recipe, RecipeError},
 };
 
-use super::{Keys, Operation};
+use super::Operation;
 use crate::{error::ConfigError, missing_key::MissingKey};
 
 /// # Name and key
@@ -38,26 +38,7 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self {
-            name: name.into(),
-            key: None,
-            key_variable: None,
-            keys: Keys::default(),
-            fingerprint: None,
-            dialect: None,
-            policy: Policy::default(),
-            conflict: None,
-            missing_key: MissingKey::Fail,
-            bad_record: None,
-            sink: None,
-            filters: Vec::new(),
-            envelopes: Vec::new(),
-            whole_record: false,
-            order: None,
-            after_failure: AfterFailure::Group,
-            on_busy: None,
-            prepared: Arc::default(),
-        }
+        Self::of(Recipe::without_key(name))
     }
 
     /// The operation's name.
@@ -68,7 +49,7 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        self.keys.name()
     }
 
     /// Where the idempotency key is: a JMESPath expression on the payload or, with
@@ -99,7 +80,7 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn key(mut self, path: impl Into<KeyPath>) -> Self {
-        self.key = Some(path.into());
+        self.keys = self.keys.key(path);
         self.changed()
     }
 
@@ -152,7 +133,7 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn optional<'n>(mut self, parts: impl IntoIterator<Item = &'n str>) -> Self {
-        self.keys.optional.extend(parts.into_iter().map(str::to_owned));
+        self.keys = self.keys.optional(parts);
         self.changed()
     }
 
@@ -181,59 +162,39 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn functions(mut self, functions: Functions) -> Self {
-        self.keys.functions = functions;
-        self.keys.own_functions = true;
+        self.keys = self.keys.functions(functions);
         self.changed()
     }
 
-    /// Stores keys that can be read, such as `place-order#~/acme/+42`, where their parts are short and have
-    /// only safe characters; all others are hashed. **Whoever can read the table's keys can then read these
-    /// parts.** Logs show a hash all the same. Default: all keys are hashed.
+    /// How keys are written in the store. Default: [`Form::Hashed`], of which nothing can be read.
     ///
-    /// Do not switch it on or off in a running function: the keys change, and duplicates of what was done
-    /// before are not recognised until the retention is over.
+    /// * [`Form::Readable`] stores keys such as `place-order#~/acme/+42`, where their parts are short and
+    ///   have only safe characters, and hashes all others. **Whoever can read the table's keys can then read
+    ///   these parts.** Logs show a hash all the same.
+    /// * [`Form::secret`] makes keys and fingerprints with HMAC-SHA256 and a secret, for keys that are
+    ///   personal data: whoever has the table, but not the secret, cannot find out whose they are by hashing
+    ///   guesses. The secret is the same in all functions that share the operation.
     ///
-    /// # Errors
-    /// Refused by [`check`](Self::check) and when a function is built, if there is a
-    /// [`key_secret`](Self::key_secret) as well.
+    /// Another format or another secret makes other keys: duplicates of what was done before are not
+    /// recognised until the retention is over.
     ///
     /// ```
-    /// # use lambda_idempotency::Operation;
+    /// use lambda_idempotency::{Form, Operation};
+    ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let place = Operation::new("place-order").key("[tenant, id]").readable_keys();
+    /// let place = Operation::new("place-order").key("[tenant, id]").key_format(Form::Readable);
     /// let key = place.producer()?.key(r#"{ "tenant": "acme", "id": 42 }"#)?;
     /// assert!(key.as_str().starts_with("place-order#~/"), "{}", key.as_str());
+    /// # let secret = [7; 32];
+    /// // The secret is from AWS Secrets Manager, for example.
+    /// let invite = Operation::new("invite").key("email").key_format(Form::secret(secret)?);
+    /// assert_eq!(invite.check(), Ok(()));
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn readable_keys(mut self) -> Self {
-        self.keys.readable = true;
-        self.changed()
-    }
-
-    /// Makes keys and fingerprints with HMAC-SHA256 and this secret, for keys that are personal data:
-    /// whoever has the table, but not the secret, cannot find out whose they are by hashing guesses.
-    /// Default: no secret.
-    ///
-    /// At least 16 bytes, best 32 random ones, the same in all functions that share the operation. Another
-    /// secret makes other keys: what was done under the old one is then not known.
-    ///
-    /// # Errors
-    /// Refused by [`check`](Self::check) and when a function is built: a secret of fewer than 16 bytes, and
-    /// a secret with [`readable_keys`](Self::readable_keys).
-    ///
-    /// ```
-    /// # use lambda_idempotency::Operation;
-    /// # let secret = [7; 32];
-    /// // From AWS Secrets Manager, for example.
-    /// let invite = Operation::new("invite").key("email").key_secret(secret);
-    /// assert_eq!(invite.check(), Ok(()));
-    /// assert!(Operation::new("invite").key("email").key_secret("too short").check().is_err());
-    /// ```
-    #[must_use]
-    pub fn key_secret(mut self, secret: impl AsRef<[u8]>) -> Self {
-        self.keys.secret = Some(Secret::new(secret));
+    pub fn key_format(mut self, format: Form) -> Self {
+        self.keys = self.keys.form(format);
         self.changed()
     }
 
@@ -267,10 +228,9 @@ impl Operation {
     /// A mistake in the settings, with what to do about it: see [`ConfigError`].
     ///
     /// ```
-    /// use lambda_idempotency::{ConfigError, Operation};
-    ///
-    /// let mistaken = Operation::new("charge").key("payment.").check();
-    /// assert!(matches!(mistaken, Err(ConfigError::Expression { .. })));
+    /// # use lambda_idempotency::Operation;
+    /// let mistaken = Operation::new("charge").key("payment.").check().unwrap_err();
+    /// assert!(mistaken.to_string().starts_with("key of operation `charge`"), "{mistaken}");
     /// ```
     pub fn check(&self) -> Result<(), ConfigError> {
         self.prepared().map(|_| ())
@@ -294,20 +254,31 @@ impl Operation {
     /// # }
     /// ```
     pub fn producer(&self) -> Result<Producer, ConfigError> {
-        let prepared = self.prepared()?;
-        let unknown =
-            |why| ConfigError::UnknownToProducers { operation: Arc::clone(&self.name), why };
-        let path = self.key_path()?.ok_or_else(|| {
-            unknown("it names no key, so that a record is known by what its source calls it")
-        })?;
-        if path.view == View::Record || self.whole_record {
-            return Err(unknown("its key is taken from the record around the payload"));
+        self.prepared()?;
+        if self.whole_record {
+            return Err(RecipeError::RecordKey { operation: self.shared_name() }.into());
         }
-        let optional = self.keys.optional.iter().map(String::as_str);
-        let recipe = Recipe::new(Arc::clone(&self.name), path.expression)
-            .optional(optional)
-            .form(prepared.form.clone())
-            .functions(self.keys.functions.clone());
-        Ok(Recipe { dialect: self.dialect.clone(), ..recipe }.producer()?)
+        Ok(self.recipe()?.producer()?)
+    }
+
+    /// The operation with these keys, and every other setting at its default.
+    pub(super) fn of(keys: Recipe) -> Self {
+        Self {
+            keys,
+            key_variable: None,
+            fingerprint: None,
+            policy: Policy::default(),
+            conflict: None,
+            missing_key: MissingKey::Fail,
+            bad_record: None,
+            sink: None,
+            filters: Vec::new(),
+            envelopes: Vec::new(),
+            whole_record: false,
+            order: None,
+            after_failure: AfterFailure::Group,
+            on_busy: None,
+            prepared: Arc::default(),
+        }
     }
 }

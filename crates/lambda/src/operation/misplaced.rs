@@ -1,7 +1,5 @@
 //! Where each setting has an effect. Elsewhere it would change nothing, in silence, and is refused.
 
-use std::sync::Arc;
-
 use lambda_idempotency_core::policy::{Policy, Remembered};
 use lambda_idempotency_engine::batch::AfterFailure;
 
@@ -120,7 +118,7 @@ impl Operation {
         let useless = |row: &&Row| (row.is_set)(self) && !row.places.has(place);
         let Some(row) = ROWS.iter().find(useless) else { return Ok(()) };
         Err(ConfigError::Misplaced {
-            operation: Arc::clone(&self.name),
+            operation: self.shared_name(),
             source_name: place.name(),
             setting: row.setting,
             places: row.places.describe(),

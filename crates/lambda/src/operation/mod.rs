@@ -29,7 +29,7 @@ use std::sync::{Arc, OnceLock};
 
 use lambda_idempotency_core::policy::{Conflict, Policy};
 use lambda_idempotency_engine::batch::AfterFailure;
-use lambda_idempotency_keys::{Functions, KeyPath, Secret, SecretError, foreign::ForeignKeys};
+use lambda_idempotency_keys::{KeyPath, producer::Recipe};
 
 pub(crate) use filter::Kind;
 pub(crate) use misplaced::Place;
@@ -57,7 +57,7 @@ use crate::{
 ///
 /// | about | settings |
 /// |---|---|
-/// | the key | [`key`](Self::key), [`key_from_env`](Self::key_from_env), [`optional`](Self::optional), [`functions`](Self::functions), [`readable_keys`](Self::readable_keys), [`key_secret`](Self::key_secret), [`fingerprint`](Self::fingerprint) |
+/// | the key | [`key`](Self::key), [`key_from_env`](Self::key_from_env), [`optional`](Self::optional), [`functions`](Self::functions), [`key_format`](Self::key_format), [`fingerprint`](Self::fingerprint) |
 /// | which records | [`from_queue`](Self::from_queue) and other filters, [`envelope`](Self::envelope), [`whole_record`](Self::whole_record), [`on_missing_key`](Self::on_missing_key), [`on_bad_record`](Self::on_bad_record), [`order`](Self::order) |
 /// | policies | [`on_conflict`](Self::on_conflict), [`on_busy`](Self::on_busy), [`on_failure`](Self::on_failure), [`on_timeout`](Self::on_timeout), [`on_remembered`](Self::on_remembered), [`on_outage`](Self::on_outage), [`after_failure`](Self::after_failure), [`divert`](Self::divert) |
 /// | limits | [`retain`](Self::retain), [`lease`](Self::lease), [`skew`](Self::skew), [`grace`](Self::grace), [`concurrency`](Self::concurrency), [`max_failures`](Self::max_failures) |
@@ -82,12 +82,10 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Operation {
-    name: Arc<str>,
-    key: Option<KeyPath>,
+    /// Its name, and what its keys are made of.
+    keys: Recipe,
     key_variable: Option<String>,
-    keys: Keys,
     fingerprint: Option<KeyPath>,
-    dialect: Option<Arc<dyn ForeignKeys>>,
     policy: Policy,
     conflict: Option<Conflict>,
     missing_key: MissingKey,
@@ -102,18 +100,12 @@ pub struct Operation {
     prepared: Arc<OnceLock<Result<Arc<Prepared>, ConfigError>>>,
 }
 
-/// How its keys are to be made.
-#[derive(Clone, Debug, Default)]
-struct Keys {
-    optional: Vec<String>,
-    readable: bool,
-    secret: Option<Result<Secret, SecretError>>,
-    functions: Functions,
-    /// Whether the functions were given by themselves, and not in a recipe.
-    own_functions: bool,
-}
-
 impl Operation {
+    /// Its name, to be kept.
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        Arc::clone(self.keys.name())
+    }
+
     /// What was compiled before is no longer what is asked for.
     pub(crate) fn changed(mut self) -> Self {
         self.prepared = Arc::default();

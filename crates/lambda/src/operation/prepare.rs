@@ -4,11 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::policy::{Lease, Remembered};
 use lambda_idempotency_engine::batch::Pace;
-use lambda_idempotency_keys::{KeyPath, is_operation_name, producer::RecipeError};
+use lambda_idempotency_keys::{
+    Expression, View,
+    producer::{Compiled, CompiledKeys, ExpressionUse, RecipeError},
+};
 
 use super::{
     Operation,
-    prepared::{Looks, Prepared},
+    prepared::{Looks, Path, Prepared},
+    spoken::Spoken,
 };
 use crate::{bad_record::OnBadRecord, error::ConfigError};
 
@@ -22,35 +26,35 @@ impl Operation {
     }
 
     fn prepare(&self) -> Result<Prepared, ConfigError> {
-        if !is_operation_name(&self.name) {
-            return Err(RecipeError::Name { name: Arc::clone(&self.name) }.into());
-        }
         if self.policy.retention.is_zero() {
-            return Err(ConfigError::Retention { operation: Arc::clone(&self.name) });
+            return Err(ConfigError::Retention { operation: self.shared_name() });
         }
         if let Lease::Renewed { length } = self.policy.lease
             && length < SHORTEST_LEASE
         {
-            return Err(ConfigError::Lease { operation: Arc::clone(&self.name), length });
+            return Err(ConfigError::Lease { operation: self.shared_name(), length });
         }
-        self.functions_fit()?;
         self.check_filters()?;
         if self.sink.is_some() && self.policy.remembered == Remembered::Acknowledge {
-            return Err(ConfigError::AcknowledgedAndDiverted { operation: Arc::clone(&self.name) });
+            return Err(ConfigError::AcknowledgedAndDiverted { operation: self.shared_name() });
         }
-        let spoken = self.spoken()?;
-        let own = |path: Option<KeyPath>| path.filter(|_| spoken.is_none());
-        let key = own(self.key_path()?).map(|path| self.compile("key", &path)).transpose()?;
-        let key = self.with_optional(key)?;
-        let fingerprint = own(self.fingerprint.clone())
-            .map(|path| self.compile("fingerprint", &path))
-            .transpose()?;
+        let Compiled { operation, form, keys } = self.compiled()?;
+        let (key, fingerprint, spoken) = match keys {
+            CompiledKeys::Own { key, fingerprint } => (key, fingerprint, None),
+            CompiledKeys::Foreign { library, key, fingerprint } => {
+                (None, None, Some(Spoken { dialect: library, key, fingerprint }))
+            }
+        };
+        for warning in key.iter().flat_map(|path| path.expression.warnings()) {
+            let expression = key.as_ref().map(|path| &*path.text);
+            tracing::warn!(operation = &*operation, expression, "key expression: {warning}");
+        }
         Ok(Prepared {
-            name: Arc::clone(&self.name),
+            name: operation,
             looks: Looks::of(&[key.as_ref(), fingerprint.as_ref()]),
-            form: self.form()?,
+            form,
             key,
-            whole: self.compile("key", &KeyPath::from("@"))?,
+            whole: self.whole()?,
             fingerprint,
             spoken,
             policy: self.policy.clone(),
@@ -64,6 +68,26 @@ impl Operation {
             sink: self.sink.clone(),
             pace: Pace::default(),
         })
+    }
+
+    fn compiled(&self) -> Result<Compiled, ConfigError> {
+        let recipe = self.recipe()?;
+        let has_expression = recipe.key_path().is_some() || self.fingerprint.is_some();
+        if recipe.has_functions() && recipe.foreign().is_none() && !has_expression {
+            return Err(ConfigError::Functions { operation: self.shared_name() });
+        }
+        Ok(recipe.compile(self.fingerprint.as_ref())?)
+    }
+
+    /// The whole payload.
+    fn whole(&self) -> Result<Path, ConfigError> {
+        let (operation, what) = (self.shared_name(), ExpressionUse::Key);
+        let expression = Expression::compile("@").map_err(|source| RecipeError::Expression {
+            operation,
+            what,
+            source,
+        })?;
+        Ok(Path { view: View::Payload, text: Arc::from("@"), expression })
     }
 }
 
@@ -83,9 +107,14 @@ mod tests {
     #[test]
     fn a_key_that_is_the_same_for_every_record_is_refused() {
         let quoted = Operation::new("place").key("'orderId'").check();
-        assert!(matches!(quoted, Err(ConfigError::Constant { what: "key", .. })), "{quoted:?}");
+        let constant = |result: &Result<(), ConfigError>, of| {
+            matches!(
+                result, Err(ConfigError::Recipe(RecipeError::Constant { what, .. })) if *what == of
+            )
+        };
+        assert!(constant(&quoted, ExpressionUse::Key), "{quoted:?}");
         let quoted = Operation::new("place").key("orderId").fingerprint("`1`").check();
-        assert!(matches!(quoted, Err(ConfigError::Constant { what: "fingerprint", .. })));
+        assert!(constant(&quoted, ExpressionUse::Fingerprint), "{quoted:?}");
         assert_eq!(Operation::new("place").key("\"orderId\"").check(), Ok(()));
     }
 }

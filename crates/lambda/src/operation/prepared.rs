@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::policy::{Conflict, Policy};
 use lambda_idempotency_engine::batch::Pace;
-use lambda_idempotency_keys::{Expression, Form, KeyPath, Reads, View};
+use lambda_idempotency_keys::{
+    Expression, Form, KeyPath, Reads, View,
+    producer::{CompiledPath, ExpressionUse},
+};
 
 use super::spoken::Spoken;
 use crate::{divert::Sink, missing_key::MissingKey};
@@ -40,32 +43,25 @@ impl Prepared {
 
     /// Which expression looks at the record around a payload, if one does.
     #[cfg(feature = "http")]
-    pub(crate) fn sees_record(&self) -> Option<&'static str> {
+    pub(crate) fn sees_record(&self) -> Option<ExpressionUse> {
         let fingerprint = match &self.spoken {
             Some(spoken) => spoken.fingerprint_view(),
             None => self.fingerprint.as_ref().map(|path| path.view),
         };
         let key = self.key_path().map(|path| path.view);
-        let views = [("key", key), ("fingerprint", fingerprint)];
+        let views = [(ExpressionUse::Key, key), (ExpressionUse::Fingerprint, fingerprint)];
         views.into_iter().find(|(_, view)| *view == Some(View::Record)).map(|(what, _)| what)
     }
 
     /// Where the key is looked for; `None` is the default key.
     pub(crate) fn key_path(&self) -> Option<KeyPath> {
-        let own = |path: &Path| KeyPath {
-            view: path.view,
-            expression: path.expression.as_str().to_owned(),
-        };
+        let own = |path: &Path| KeyPath { view: path.view, expression: path.text.to_string() };
         self.spoken.as_ref().map(Spoken::key_path).or_else(|| self.key.as_ref().map(own))
     }
 }
 
 /// A compiled expression and what it sees.
-#[derive(Debug)]
-pub(crate) struct Path {
-    pub(crate) view: View,
-    pub(crate) expression: Expression,
-}
+pub(crate) type Path = CompiledPath<Expression>;
 
 /// What expressions look at in a record's texts: in its payload, and in the record around it.
 #[derive(Debug)]

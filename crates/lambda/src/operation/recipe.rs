@@ -1,8 +1,8 @@
 //! The operation of a recipe: producer and consumer have the same keys.
 
-use lambda_idempotency_keys::{Form, producer::Recipe};
+use lambda_idempotency_keys::producer::Recipe;
 
-use super::{Keys, Operation};
+use super::Operation;
 
 /// The operation whose keys are made by this recipe, which its producers have too.
 ///
@@ -18,13 +18,6 @@ use super::{Keys, Operation};
 /// ```
 impl From<Recipe> for Operation {
     fn from(recipe: Recipe) -> Self {
-        let Recipe { operation, key, optional, form, functions, dialect } = recipe;
-        let (readable, secret) = match form {
-            Form::Hashed => (false, None),
-            Form::Readable => (true, None),
-            Form::Secret(secret) => (false, Some(Ok(secret))),
-        };
-        let keys = Keys { optional, readable, secret, functions, own_functions: false };
-        Self { keys, dialect, ..Self::new(operation).key(key) }
+        Self::of(recipe)
     }
 }

@@ -7,6 +7,7 @@ use lambda_idempotency_engine::batch::{Job, Returned};
 use lambda_idempotency_keys::{
     Key, KeyPath, Selection, SelectionError, View,
     foreign::{ForeignExpression, ForeignKeys},
+    producer::{CompiledPath, ExpressionUse},
 };
 
 use crate::rejection::Rejection;
@@ -20,19 +21,13 @@ pub(crate) struct Spoken {
 }
 
 /// A compiled expression and what it sees.
-#[derive(Debug)]
-pub(super) struct Place {
-    pub(super) view: View,
-    pub(super) text: Arc<str>,
-    pub(super) expression: Box<dyn ForeignExpression>,
-}
+pub(super) type Place = CompiledPath<Box<dyn ForeignExpression>>;
 
-impl Place {
-    fn of<'t>(&self, (payload, record): (&'t str, &'t str)) -> &'t str {
-        match self.view {
-            View::Payload => payload,
-            View::Record => record,
-        }
+/// What it sees of a record's payload and what is around that.
+const fn seen<'t>(place: &Place, (payload, record): (&'t str, &'t str)) -> &'t str {
+    match place.view {
+        View::Payload => payload,
+        View::Record => record,
     }
 }
 
@@ -40,10 +35,13 @@ impl Spoken {
     /// What its key and its fingerprint see, with the expressions.
     pub(super) fn places(
         &self,
-    ) -> impl Iterator<Item = (&'static str, View, &str, &dyn ForeignExpression)> {
-        let places = [("key", Some(&self.key)), ("fingerprint", self.fingerprint.as_ref())];
+    ) -> impl Iterator<Item = (ExpressionUse, View, &str, &dyn ForeignExpression)> {
+        let places = [
+            (ExpressionUse::Key, Some(&self.key)),
+            (ExpressionUse::Fingerprint, self.fingerprint.as_ref()),
+        ];
         places.into_iter().filter_map(|(what, place)| {
-            let Place { view, text, expression } = place?;
+            let CompiledPath { view, text, expression } = place?;
             Some((what, *view, &**text, &**expression))
         })
     }
@@ -55,7 +53,7 @@ impl Spoken {
         texts: (&str, &str),
         tenant: Option<&str>,
     ) -> Result<Result<(Key, Selection), SelectionError>, Rejection> {
-        let made = self.key.expression.make_key(self.key.of(texts), tenant);
+        let made = self.key.expression.make_key(seen(&self.key, texts), tenant);
         made.map_err(Rejection::Payload)
     }
 
@@ -81,7 +79,7 @@ impl Spoken {
         texts: (&str, &str),
     ) -> Result<Option<Fingerprint>, Rejection> {
         let Some(place) = &self.fingerprint else { return Ok(None) };
-        let made = place.expression.make_fingerprint(place.of(texts));
+        let made = place.expression.make_fingerprint(seen(place, texts));
         match made.map_err(Rejection::Payload)? {
             Ok(hash) => Ok(Some(Fingerprint::new(hash))),
             Err(error) => {

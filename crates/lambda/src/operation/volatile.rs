@@ -1,8 +1,6 @@
 //! Keys that differ on each delivery of one record, and so never find the deliveries before.
 
-use std::sync::Arc;
-
-use lambda_idempotency_keys::View;
+use lambda_idempotency_keys::{View, producer::ExpressionUse};
 
 use super::Operation;
 use crate::{error::ConfigError, source::Source};
@@ -12,7 +10,10 @@ impl Operation {
     /// no duplicate would be recognised, or each would be taken for a mismatch. Warns of one that may.
     pub(crate) fn lasts(&self, source: &dyn Source) -> Result<(), ConfigError> {
         let prepared = self.prepared()?;
-        for (what, path) in [("key", &prepared.key), ("fingerprint", &prepared.fingerprint)] {
+        for (what, path) in [
+            (ExpressionUse::Key, &prepared.key),
+            (ExpressionUse::Fingerprint, &prepared.fingerprint),
+        ] {
             let Some(path) = path else { continue };
             let (expression, view) = (&path.expression, path.view);
             self.holds(source, (what, expression.as_str(), view), |member| {
@@ -20,7 +21,7 @@ impl Operation {
             })?;
             for member in self.volatile(source, view).filter(|member| expression.looks_at(member)) {
                 tracing::warn!(
-                    operation = &*self.name,
+                    operation = self.name(),
                     expression = expression.as_str(),
                     "{what} expression looks at `{member}`, which differs on each delivery from {}",
                     source.name()
@@ -42,13 +43,13 @@ impl Operation {
     fn holds(
         &self,
         source: &dyn Source,
-        (what, expression, view): (&'static str, &str, View),
+        (what, expression, view): (ExpressionUse, &str, View),
         selects: impl Fn(&str) -> bool,
     ) -> Result<(), ConfigError> {
         match self.volatile(source, view).find(|member| selects(member)) {
             None => Ok(()),
             Some(member) => Err(ConfigError::Volatile {
-                operation: Arc::clone(&self.name),
+                operation: self.shared_name(),
                 what,
                 expression: expression.to_owned(),
                 source_name: source.name(),

@@ -1,6 +1,6 @@
 //! What belongs to a key besides what the expression selects.
 
-use lambda_idempotency::{Failure, Operation, Timestamp};
+use lambda_idempotency::{Failure, Form, Operation, Timestamp};
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, grouped, notification, order, serve};
@@ -24,8 +24,8 @@ async fn tenants_never_share_a_key() {
     for operation in [
         by_id(),
         Operation::new("place"),
-        by_id().readable_keys(),
-        by_id().key_secret("4f1f5c0e2b7d49a8"),
+        by_id().key_format(Form::Readable),
+        by_id().key_format(Form::secret("4f1f5c0e2b7d49a8").unwrap()),
     ] {
         let world = World::new();
         let function = world.idempotency().sqs(operation, world.handler()).unwrap();

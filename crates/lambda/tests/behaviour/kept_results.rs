@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
     Cache, Call, ConfigError, Dialect, Failure, Function, Idempotency, Kept, Observer, Operation,
-    Outcome, Report, RunError, error::ResultLost, keep_result, record,
+    Outcome, Report, RunError, error::ResultLost, keep_result, producer::RecipeError, record,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -123,7 +123,10 @@ async fn a_result_without_a_key_in_the_payload_cannot_be_asked_for() {
     let idempotency = World::new().idempotency();
     for operation in [Operation::new("o"), Operation::new("o").key(record("messageId"))] {
         let refused = idempotency.kept_result::<Value, _>(&operation, &json!({ "id": "a" })).await;
-        let Err(RunError::Config(ConfigError::UnknownToProducers { .. })) = refused else {
+        let Err(RunError::Config(ConfigError::Recipe(
+            RecipeError::DefaultKey { .. } | RecipeError::RecordKey { .. },
+        ))) = refused
+        else {
             panic!("{refused:?}")
         };
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use lambda_idempotency::{
-    AfterFailure, Call, ConfigError, Conflict, Dialect, Envelope, Failure, Functions, Lease,
+    AfterFailure, Call, ConfigError, Conflict, Dialect, Envelope, Failure, Form, Functions, Lease,
     MissingKey, OnBadRecord, OnFailure, OnOutage, OnTimeout, Operation, Order, Remembered,
     RunContext, RunError,
 };
@@ -66,8 +66,7 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ("optional", |o| o.key("[id, by]").optional(["by"]), everywhere()),
         ("fingerprint", |o| o.fingerprint("amount"), everywhere()),
         ("functions", |o| o.key("id").functions(Functions::standard()), everywhere()),
-        ("readable_keys", Operation::readable_keys, everywhere()),
-        ("key_secret", |o| o.key_secret("4f1f5c0e2b7d49a8"), everywhere()),
+        ("key_format", |o| o.key_format(Form::Readable), everywhere()),
         ("dialect", |o| o.key("id").dialect(Dialect::powertools_python("f")), everywhere()),
         ("retain", |o| o.retain(Duration::from_mins(1)), everywhere()),
         ("lease", |o| o.lease(Lease::Renewed { length: Duration::from_secs(9) }), everywhere()),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Dialect, Functions, Operation, RunContext, RunError, producer::RecipeError,
+    Call, ConfigError, Dialect, Functions, Operation, RunContext, RunError,
+    producer::{ExpressionUse, RecipeError},
     record,
 };
 use serde_json::Value;
@@ -70,7 +71,8 @@ async fn every_entrance_checks() {
     let world = World::new();
     let idempotency = world.idempotency();
     let bad = || Operation::new("place").key("a.");
-    let is_expression = |error: &ConfigError| matches!(error, ConfigError::Expression { .. });
+    let is_expression =
+        |error: &ConfigError| matches!(error, ConfigError::Recipe(RecipeError::Expression { .. }));
     assert!(is_expression(&idempotency.sqs(bad(), nothing).err().unwrap()));
     assert!(is_expression(&idempotency.sns(bad(), nothing).err().unwrap()));
     assert!(is_expression(&idempotency.event_bridge(bad(), nothing).err().unwrap()));
@@ -95,12 +97,15 @@ fn nothing_is_retained_for_no_time() {
 fn functions_that_no_expression_can_call_are_refused() {
     let functions = || Functions::standard().with("lower", 1, |_| Err("none"));
     let dialect = Dialect::powertools_python("orders-fn.app.process");
-    for operation in [
-        Operation::new("place").functions(functions()),
-        Operation::new("place").key("id").dialect(dialect).functions(functions()),
-    ] {
-        let error = operation.check().unwrap_err();
-        assert!(matches!(error, ConfigError::Functions { .. }), "{error}");
+    let without_key = Operation::new("place").functions(functions()).check().unwrap_err();
+    assert!(matches!(without_key, ConfigError::Functions { .. }), "{without_key}");
+    let foreign = Operation::new("place").key("id").dialect(dialect).functions(functions());
+    let foreign = foreign.check().unwrap_err();
+    assert!(
+        matches!(foreign, ConfigError::Recipe(RecipeError::DialectFunctions { .. })),
+        "{foreign}"
+    );
+    for error in [without_key, foreign] {
         assert!(error.to_string().contains("`place`") && error.to_string().contains(".functions("));
     }
     let by_key = Operation::new("place").key("lower(id)").functions(functions());
@@ -147,7 +152,13 @@ async fn child() {
             assert_eq!(executed(operation, &same_order()).await, 1);
             let other = fallback.clone().fingerprint("a.").check().unwrap_err();
             assert!(
-                matches!(other, ConfigError::Expression { what: "fingerprint", .. }),
+                matches!(
+                    other,
+                    ConfigError::Recipe(RecipeError::Expression {
+                        what: ExpressionUse::Fingerprint,
+                        ..
+                    })
+                ),
                 "{other}"
             );
             assert_eq!(executed(fallback, &same_order()).await, 1, "it goes before the default");

@@ -1,7 +1,7 @@
 //! No log line and no error holds anything of a payload, a key or a result.
 
 use lambda_idempotency::{
-    Call, Dialect, Failure, Function, Idempotency, MissingKey, Operation, RunContext,
+    Call, Dialect, Failure, Form, Function, Idempotency, MissingKey, Operation, RunContext,
     StoreErrorKind, TracingObserver, record,
 };
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
@@ -242,8 +242,8 @@ async fn a_secret_for_keys_is_one_for_ids_too() {
     };
     let plain = hashes(Operation::new("a")).await;
     assert_eq!(plain, hashes(Operation::new("b")).await, "one record, one hash");
-    let secret = hashes(Operation::new("a").key_secret([7; 32])).await;
-    let other = hashes(Operation::new("a").key_secret([8; 32])).await;
+    let secret = hashes(Operation::new("a").key_format(Form::secret([7; 32]).unwrap())).await;
+    let other = hashes(Operation::new("a").key_format(Form::secret([8; 32]).unwrap())).await;
     assert!(plain != secret && secret != other);
 }
 

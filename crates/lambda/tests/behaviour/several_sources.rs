@@ -1,7 +1,7 @@
 //! One operation on several sources: what one has delivered is not done again for another.
 
 use lambda_idempotency::{
-    ConfigError, Dialect, FunctionBuilder, Operation, Sources, producer::RecipeError, record,
+    ConfigError, Dialect, Form, FunctionBuilder, Operation, Sources, producer::RecipeError, record,
 };
 use serde_json::json;
 
@@ -99,14 +99,25 @@ fn sources_whose_keys_never_agree_are_refused() {
     let (one, two) = ("4f1f5c0e2b7d49a8", "8a94d7b2e0c5f1f4");
     let parts = || Operation::new("place").key("[id, coupon]");
     let cases = [
-        (refused(place(), Sources::new().sqs(|p| p).sns(|p| p.readable_keys())), "readable_keys"),
-        (refused(place(), Sources::new().sqs(|p| p).sns(move |p| p.key_secret(one))), "key_secret"),
+        (
+            refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key_format(Form::Readable))),
+            "key_format",
+        ),
         (
             refused(
                 place(),
-                Sources::new().sqs(move |p| p.key_secret(one)).sns(move |p| p.key_secret(two)),
+                Sources::new().sqs(|p| p).sns(move |p| p.key_format(Form::secret(one).unwrap())),
             ),
-            "key_secret",
+            "key_format",
+        ),
+        (
+            refused(
+                place(),
+                Sources::new()
+                    .sqs(move |p| p.key_format(Form::secret(one).unwrap()))
+                    .sns(move |p| p.key_format(Form::secret(two).unwrap())),
+            ),
+            "key_format",
         ),
         (refused(parts(), Sources::new().sqs(|p| p).sns(|p| p.optional(["coupon"]))), "optional"),
         (refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key("[id]"))), "key"),
@@ -131,9 +142,12 @@ fn sources_whose_keys_never_agree_are_refused() {
 fn settings_that_agree_are_not_refused() {
     let world = World::new();
     let secret = "4f1f5c0e2b7d49a8";
-    let operation = Operation::new("place").key("[id, coupon]").key_secret(secret);
+    let operation =
+        Operation::new("place").key("[id, coupon]").key_format(Form::secret(secret).unwrap());
     let sources = Sources::new().sqs(|p| p.optional(["coupon"])).sns(move |p| {
-        p.key("[order.id, order.coupon]").optional(["order.coupon"]).key_secret(secret)
+        p.key("[order.id, order.coupon]")
+            .optional(["order.coupon"])
+            .key_format(Form::secret(secret).unwrap())
     });
     built(&world, operation, sources).build().unwrap();
 }
@@ -141,7 +155,7 @@ fn settings_that_agree_are_not_refused() {
 #[test]
 fn mistakes_of_each_source_are_found() {
     let error = refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key("order.[")));
-    assert!(matches!(error, ConfigError::Expression { .. }), "{error}");
+    assert!(matches!(error, ConfigError::Recipe(RecipeError::Expression { .. })), "{error}");
     let error = refused(place(), Sources::new().sqs(|p| p).sns(|p| p.from_queue("orders")));
     assert!(matches!(error, ConfigError::Misplaced { source_name: "sns", .. }), "{error}");
     let error = refused(place(), Sources::new().sqs(|p| p).sqs(|p| p.from_queue("orders")));

@@ -1,0 +1,169 @@
+//! Compiling the expressions of a recipe, and refusing those that cannot tell records apart. Producers and
+//! consumers both do it here.
+
+use std::sync::Arc;
+
+use super::{ExpressionUse, Recipe, RecipeError};
+use crate::{
+    Expression, ExpressionError, Form, Functions, KeyPath, View,
+    foreign::{ForeignExpression, ForeignKeys},
+    is_operation_name,
+};
+
+/// A recipe whose expressions are compiled.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The operation's name.
+    pub operation: Arc<str>,
+    /// How its keys are written.
+    pub form: Form,
+    /// What selects them.
+    pub keys: CompiledKeys,
+}
+
+/// What selects the keys and fingerprints of an operation.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each operation")]
+pub enum CompiledKeys {
+    /// Expressions of our own.
+    Own {
+        /// `None` is what the source calls a record.
+        key: Option<CompiledPath<Expression>>,
+        /// What else must agree.
+        fingerprint: Option<CompiledPath<Expression>>,
+    },
+    /// Those of another library.
+    Foreign {
+        /// The library.
+        library: Arc<dyn ForeignKeys>,
+        /// What selects the key.
+        key: CompiledPath<Box<dyn ForeignExpression>>,
+        /// What else must agree.
+        fingerprint: Option<CompiledPath<Box<dyn ForeignExpression>>>,
+    },
+}
+
+/// A compiled expression, and what it is applied to.
+#[derive(Debug)]
+pub struct CompiledPath<E> {
+    /// What it sees.
+    pub view: View,
+    /// As it was written.
+    pub text: Arc<str>,
+    /// Compiled.
+    pub expression: E,
+}
+
+impl Recipe {
+    /// Compiles the recipe, and the expression of a fingerprint with it. This is for consumers; a producer
+    /// needs [`producer`](Self::producer).
+    ///
+    /// # Errors
+    /// A mistake in the recipe or in the fingerprint's expression.
+    pub fn compile(&self, fingerprint: Option<&KeyPath>) -> Result<Compiled, RecipeError> {
+        let operation = || Arc::clone(&self.operation);
+        if !is_operation_name(&self.operation) {
+            return Err(RecipeError::Name { name: operation() });
+        }
+        let keys = match &self.dialect {
+            Some(library) => self.foreign_keys(library, fingerprint)?,
+            None => self.own_keys(fingerprint)?,
+        };
+        Ok(Compiled { operation: operation(), form: self.form.clone(), keys })
+    }
+
+    fn own_keys(&self, fingerprint: Option<&KeyPath>) -> Result<CompiledKeys, RecipeError> {
+        let standard;
+        let functions = match &self.functions {
+            Some(functions) => functions,
+            None => {
+                standard = Functions::standard();
+                &standard
+            }
+        };
+        let compile = |what, path: &KeyPath| {
+            let compiled = Expression::compile_with(&path.expression, functions);
+            let expression = self.compiled(what, compiled)?;
+            self.tells_apart(what, path, expression.is_constant(), expression.few_values())?;
+            Ok(compiled_path(path, expression))
+        };
+        let key = match (&self.key, self.optional.first()) {
+            (None, None) => None,
+            (None, Some(part)) => {
+                let operation = Arc::clone(&self.operation);
+                return Err(RecipeError::OptionalPart { operation, part: part.clone() });
+            }
+            (Some(path), _) => {
+                let CompiledPath { view, text, expression } = compile(ExpressionUse::Key, path)?;
+                let optional = self.optional.iter().map(String::as_str);
+                let expression =
+                    self.compiled(ExpressionUse::Key, expression.optional(optional))?;
+                Some(CompiledPath { view, text, expression })
+            }
+        };
+        let fingerprint = fingerprint.map(|path| compile(ExpressionUse::Fingerprint, path));
+        Ok(CompiledKeys::Own { key, fingerprint: fingerprint.transpose()? })
+    }
+
+    fn foreign_keys(
+        &self,
+        library: &Arc<dyn ForeignKeys>,
+        fingerprint: Option<&KeyPath>,
+    ) -> Result<CompiledKeys, RecipeError> {
+        let operation = || Arc::clone(&self.operation);
+        if self.functions.is_some() {
+            return Err(RecipeError::DialectFunctions { operation: operation() });
+        }
+        let compile = |what, path: &KeyPath| {
+            let compiled = match what {
+                ExpressionUse::Key => library.key(&path.expression),
+                ExpressionUse::Fingerprint => library.fingerprint(&path.expression),
+            };
+            let expression = self.compiled(what, compiled)?;
+            self.tells_apart(what, path, expression.is_constant(), expression.few_values())?;
+            Ok(compiled_path(path, expression))
+        };
+        let Some(key) = &self.key else {
+            return Err(RecipeError::DialectKey { operation: operation() });
+        };
+        let key = compile(ExpressionUse::Key, key)?;
+        let fingerprint = fingerprint.map(|path| compile(ExpressionUse::Fingerprint, path));
+        let fingerprint = fingerprint.transpose()?;
+        if !self.optional.is_empty() || !matches!(self.form, Form::Hashed) {
+            return Err(RecipeError::DialectForm { operation: operation() });
+        }
+        Ok(CompiledKeys::Foreign { library: Arc::clone(library), key, fingerprint })
+    }
+
+    fn compiled<E>(
+        &self,
+        what: ExpressionUse,
+        expression: Result<E, ExpressionError>,
+    ) -> Result<E, RecipeError> {
+        let operation = Arc::clone(&self.operation);
+        expression.map_err(|source| RecipeError::Expression { operation, what, source })
+    }
+
+    /// Refuses an expression that selects the same from every record, and a key that is one of a few
+    /// values, because of `few_by`.
+    fn tells_apart(
+        &self,
+        what: ExpressionUse,
+        path: &KeyPath,
+        is_constant: bool,
+        few_by: Option<&'static str>,
+    ) -> Result<(), RecipeError> {
+        let (operation, expression) = (Arc::clone(&self.operation), path.expression.clone());
+        if is_constant {
+            return Err(RecipeError::Constant { operation, what, expression });
+        }
+        match few_by.filter(|_| what == ExpressionUse::Key) {
+            Some(by) => Err(RecipeError::FewValues { operation, expression, by }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn compiled_path<E>(path: &KeyPath, expression: E) -> CompiledPath<E> {
+    CompiledPath { view: path.view, text: Arc::from(path.expression.as_str()), expression }
+}
