@@ -117,7 +117,7 @@ fn late(history: &History, attempt: &Attempt) -> Option<Cause> {
     }
 }
 
-/// In the end every order that was sent is completed, or remembered if it fails for good; and the
+/// In the end every order that was sent is completed, or permanently failed; and the
 /// store knows of no other keys.
 fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: &[Value]) {
     let text = |row: &Value, name: &str| {

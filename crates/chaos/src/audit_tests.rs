@@ -193,7 +193,7 @@ fn what_fails_for_good_may_not_be_done_and_nothing_else_dead_lettered() {
     let mut world = World::new();
     world.schedule.orders[0].plan = Plan::Doomed;
     world.rows[0]["status"]["S"] = json!("FAILED");
-    world.end("m-0-0", 1, End::Answered, "remembered", Fate::DeadLettered);
+    world.end("m-0-0", 1, End::Answered, "permanently_failed", Fate::DeadLettered);
     assert_eq!(world.offences(), []);
     world.end("m-0-1", 1, End::Answered, "replayed", Fate::Done);
     assert_eq!(world.offences(), [Offence::Lost]);

@@ -16,10 +16,10 @@ use crate::{
     Error, Report, Settings,
     audit::audit,
     history::{End, History, order_of},
+    injector::Injector,
     ledger::Ledger,
     plan::{Plan, standstill},
     schedule::{Message, Schedule},
-    strike::Strikes,
 };
 
 const CLAIMS: &str = "idempotency";
@@ -29,7 +29,7 @@ const TICK: Duration = Duration::from_millis(5);
 const WINDOW: usize = 2000;
 /// A process that was killed needs a new one; a machine may be slow to start it.
 const INIT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often a message of an order that fails for good is received.
+/// How often a message of an order that fails permanently is received.
 const DOOMED_RECEIVES: u32 = 3;
 
 /// How far a run has come.
@@ -60,7 +60,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     let rows = local.dynamodb().items(CLAIMS)?;
     let left = rig.left();
     let findings = audit(&schedule, &rig.history, &rows, left);
-    let counts = rig.strikes.counts(&local);
+    let counts = rig.injector.counts(&local);
     let usage = local.dynamodb().usage();
     let report = Report::new(settings, &schedule, &rig.history, findings, counts)
         .with_cost(&usage, begun.elapsed())
@@ -96,7 +96,7 @@ struct Rig<'a> {
     local: &'a Local,
     ledger: Ledger,
     history: History,
-    strikes: Strikes,
+    injector: Injector,
     /// One for the orders that can be placed, patient; and one for those that cannot.
     queues: [Queue; 2],
     sent: usize,
@@ -124,7 +124,7 @@ impl<'a> Rig<'a> {
             local,
             ledger,
             history: History::default(),
-            strikes: Strikes::default(),
+            injector: Injector::default(),
             queues: [queue(u32::MAX), queue(DOOMED_RECEIVES)],
             sent: 0,
             begun: 0,
@@ -149,7 +149,7 @@ impl<'a> Rig<'a> {
                     (which, batch, invocation)
                 });
             }
-            let idle = running.is_empty() && self.left() == 0 && self.strikes.is_over();
+            let idle = running.is_empty() && self.left() == 0 && self.injector.is_over();
             if idle || self.moved.elapsed() > self.settings.patience {
                 return Ok(());
             }
@@ -207,35 +207,35 @@ impl<'a> Rig<'a> {
         None
     }
 
-    /// The store's weather goes by how many messages have been received.
+    /// Faults of the store go by how many messages have been received.
     fn befall(&mut self, fresh: usize) {
         let (before, now) = (self.begun, self.begun + fresh);
         self.begun = now;
-        let due = self.schedule.weather.iter();
-        for episode in due.filter(|episode| (before..now).contains(&episode.at)) {
-            self.strikes.befall(self.local, CLAIMS, episode);
+        let due = self.schedule.store_faults.iter();
+        for store_fault in due.filter(|store_fault| (before..now).contains(&store_fault.at)) {
+            self.injector.befall(self.local, CLAIMS, store_fault);
         }
     }
 
     fn tick(&mut self) -> Result<(), Error> {
         self.read()?;
-        for pid in self.strikes.tick(self.local) {
+        for pid in self.injector.tick(self.local) {
             self.read()?;
             self.history.gone(pid);
         }
         Ok(())
     }
 
-    /// Reads the ledger, and strikes where the plan says so.
+    /// Reads the ledger, and sends the signals that the plan asks for.
     fn read(&mut self) -> Result<(), Error> {
         for line in self.ledger.read()? {
             let Some((order, true)) = self.history.line(&line) else { continue };
             let plan = self.schedule.orders.get(order).map(|order| &order.plan);
-            if let Some(Plan::Struck { at, blow, .. }) = plan
+            if let Some(Plan::Struck { at, fault, .. }) = plan
                 && *at == line.step
                 && self.struck.insert(order)
             {
-                self.strikes.strike(self.local, line.pid, *blow, standstill(self.settings));
+                self.injector.signal(self.local, line.pid, *fault, standstill(self.settings));
             }
         }
         Ok(())
@@ -245,13 +245,13 @@ impl<'a> Rig<'a> {
         // Before anything else may start: what the process did is this invocation's.
         self.read()?;
         let pid = invocation.pid;
-        let stopped = self.strikes.was_stopped(pid);
+        let stopped = self.injector.was_stopped(pid);
         let end = match invocation.result {
             InvocationResult::TimedOut => {
-                self.strikes.overran(pid, self.may_run_on(batch));
+                self.injector.overran(pid, self.may_run_on(batch));
                 End::TimedOut
             }
-            InvocationResult::Exited { .. } if self.strikes.was_killed(pid) => End::Killed,
+            InvocationResult::Exited { .. } if self.injector.was_killed(pid) => End::Killed,
             InvocationResult::Exited { .. } => End::Crashed,
             _ => End::Answered,
         };

@@ -41,7 +41,7 @@ faults! {
     Fail = "fail",
     /// A handler that panics.
     Panic = "panic",
-    /// A handler that fails for good: every copy has to end in the dead-letter queue.
+    /// A handler that fails permanently: every copy has to end in the dead-letter queue.
     DeadLetter = "dead-letter",
     /// The store throttles: whole requests, and single members of a batch.
     Throttle = "throttle",

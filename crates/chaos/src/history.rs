@@ -88,7 +88,7 @@ pub(crate) struct Completion {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Offence {
-    /// A message was acknowledged though its order had not been placed, or had failed for good.
+    /// A message was acknowledged though its order had not been placed, or had failed permanently.
     Lost,
     /// A message that nobody finishes, or a key that is still held.
     Stuck,
@@ -96,7 +96,7 @@ pub enum Offence {
     Doubled,
     /// A handler started for a key that was completed.
     RanAgain,
-    /// A message was dead-lettered, and not because its order fails for good.
+    /// A message was dead-lettered, and not because its order fails permanently.
     DeadLettered,
     /// The store disagrees with what happened.
     Store,
@@ -227,7 +227,7 @@ impl History {
             .is_some_and(|order| order.effects > 0);
         match (fate, doomed) {
             (Fate::Done, true) => {
-                self.offend(Offence::Lost, format!("{message}: done, though it fails for good"));
+                self.offend(Offence::Lost, format!("{message}: done, though it fails permanently"));
             }
             (Fate::Done, false) if !placed => {
                 self.offend(Offence::Lost, format!("{message}: done, and its order is not placed"));

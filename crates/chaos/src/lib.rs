@@ -22,8 +22,8 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `settings`, `fault` | what a run is made of |
-//! | `schedule`, `plan`, `weather` | what is going to happen: it follows from the settings, seed included |
-//! | `drive`, `strike` | making it happen |
+//! | `schedule`, `plan`, `store_faults` | what is going to happen: it follows from the settings, seed included |
+//! | `drive`, `injector` | making it happen |
 //! | `ledger`, `history` | what did happen |
 //! | `audit`, `report` | whether that is what the documentation admits |
 //!
@@ -39,14 +39,14 @@ mod drive;
 mod fault;
 mod findings;
 mod history;
+mod injector;
 mod ledger;
 mod plan;
 mod random;
 mod report;
 mod schedule;
 mod settings;
-mod strike;
-mod weather;
+mod store_faults;
 
 pub use drive::{Progress, run};
 pub use fault::FaultKind;

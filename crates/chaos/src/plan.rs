@@ -13,11 +13,11 @@ pub(crate) enum Plan {
     Plain,
     /// It fails or panics at first.
     Stumble(FaultKind),
-    /// It fails for good.
+    /// It fails permanently.
     Doomed,
     /// When it has come to this step, its process gets a signal. It waits there for that, holding
     /// the thread or not.
-    Struck { at: Step, blow: Blow, holding: bool },
+    Struck { at: Step, fault: ProcessFault, holding: bool },
     /// Having come to this step it takes longer than it may, holding the thread or not. A process
     /// that misses its deadline is killed, or left running for a while beside its own retry.
     Overrun { at: Step, holding: bool, left_running: bool },
@@ -25,7 +25,7 @@ pub(crate) enum Plan {
 
 /// The signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Blow {
+pub(crate) enum ProcessFault {
     Kill,
     /// Stopped, and told to go on when the lease is over and taken by somebody else.
     Stop,
@@ -40,17 +40,17 @@ impl Plan {
 
     /// The plans in which this fault shows.
     fn of(kind: FaultKind) -> Vec<Self> {
-        let struck = |blow, at, holding| Self::Struck { at, blow, holding };
+        let struck = |fault, at, holding| Self::Struck { at, fault, holding };
         let overrun = |at, holding, left_running| Self::Overrun { at, holding, left_running };
         match kind {
             FaultKind::Kill => {
-                [Step::Start, Step::Effect].map(|at| struck(Blow::Kill, at, false)).into()
+                [Step::Start, Step::Effect].map(|at| struck(ProcessFault::Kill, at, false)).into()
             }
             FaultKind::Stop => vec![
-                struck(Blow::Stop, Step::Start, false),
-                struck(Blow::Stop, Step::Start, true),
-                struck(Blow::Stop, Step::Effect, false),
-                struck(Blow::Stop, Step::Effect, true),
+                struck(ProcessFault::Stop, Step::Start, false),
+                struck(ProcessFault::Stop, Step::Start, true),
+                struck(ProcessFault::Stop, Step::Effect, false),
+                struck(ProcessFault::Stop, Step::Effect, true),
             ],
             FaultKind::Timeout => vec![
                 overrun(Step::Start, false, false),
@@ -99,7 +99,7 @@ impl Plan {
             Self::Plain | Self::Doomed => json!({}),
             Self::Stumble(FaultKind::Panic) => json!({ "panicTimes": random.between(1, 2) }),
             Self::Stumble(_) => json!({ "failTimes": random.between(1, 3) }),
-            // Should nobody strike, it is in time all the same.
+            // Without a signal it is in time all the same.
             Self::Struck { at, holding, .. } => wait(at, *holding, timeout * 6 / 10),
             Self::Overrun { at, holding: false, .. } => wait(at, false, timeout * 5),
             Self::Overrun { at, holding: true, .. } => wait(at, true, timeout + timeout / 2),
@@ -111,7 +111,7 @@ impl Plan {
 const CLOCKS: Duration = Duration::from_secs(1);
 
 /// How long a stopped process stands still: until the lease of an invocation that had just begun is
-/// over (its deadline and a second of grace), a successor may take it (a second for skew, by a clock
+/// over (its deadline and a second of lease grace), a successor may take it (a second for clock skew, by a clock
 /// that is slow), and the message has been delivered again.
 pub(crate) fn standstill(settings: &Settings) -> Duration {
     settings.timeout + Duration::from_secs(2) + CLOCKS + settings.visibility

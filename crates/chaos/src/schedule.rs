@@ -1,7 +1,7 @@
 //! What is going to happen, all of it decided before anything runs.
 //!
 //! A schedule follows from the settings alone: which orders, how many copies of each and in which
-//! place of the stream, what each order's handler does, where a signal strikes, when the store
+//! place of the stream, what each order's handler does, when a process gets a signal, when the store
 //! misbehaves and how. What does *not* follow is the interleaving: which process gets which batch,
 //! and what a request meets.
 
@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use serde_json::{Value, json};
 
-use crate::{FaultKind, Settings, plan::Plan, random::Random, weather::Episode};
+use crate::{FaultKind, Settings, plan::Plan, random::Random, store_faults::StoreFault};
 
 /// By how much a process's clock may be off: two of them differ by less than the second that the
 /// engine allows for.
@@ -24,7 +24,7 @@ pub(crate) struct Schedule {
     pub(crate) orders: Vec<Order>,
     /// In the order in which they are sent.
     pub(crate) messages: Vec<Message>,
-    pub(crate) weather: Vec<Episode>,
+    pub(crate) store_faults: Vec<StoreFault>,
     /// How far the clock of each process is off, in milliseconds.
     pub(crate) skews: Vec<i64>,
 }
@@ -79,8 +79,8 @@ impl Schedule {
             vec![0]
         };
         let messages = placed.into_iter().map(|(_, message)| message).collect();
-        let weather = Episode::all(settings, &mut random);
-        Self { orders, messages, weather, skews }
+        let store_faults = StoreFault::all(settings, &mut random);
+        Self { orders, messages, store_faults, skews }
     }
 
     /// Equal schedules have equal digests.
@@ -168,7 +168,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::weather::Trouble;
+    use crate::store_faults::Trouble;
 
     fn schedule(seed: u64, faults: &[FaultKind]) -> Schedule {
         let faults = faults.iter().copied().collect();
@@ -189,7 +189,7 @@ mod tests {
         for plan in Plan::all(&Settings::new("orders")) {
             assert!(plans.contains(&plan), "{plan:?}");
         }
-        let troubles: BTreeSet<_> = schedule.weather.iter().map(Episode::kind).collect();
+        let troubles: BTreeSet<_> = schedule.store_faults.iter().map(StoreFault::kind).collect();
         assert_eq!(troubles.len(), 5, "{troubles:?}");
         let ids: BTreeSet<_> = schedule.messages.iter().map(|message| &message.id).collect();
         assert_eq!((ids.len(), schedule.messages.len()), (2000, 2000));
@@ -199,17 +199,18 @@ mod tests {
     #[test]
     fn an_outage_beyond_the_deadline_is_among_them() {
         let schedule = schedule(1, &[FaultKind::Outage]);
-        let longest = schedule.weather.iter().filter_map(|episode| match episode.trouble {
-            Trouble::Outage { ms } => Some(ms),
-            _ => None,
-        });
+        let longest =
+            schedule.store_faults.iter().filter_map(|store_fault| match store_fault.trouble {
+                Trouble::Outage { ms } => Some(ms),
+                _ => None,
+            });
         assert!(longest.max() > Some(2000));
     }
 
     #[test]
     fn without_faults_there_are_only_duplicates() {
         let schedule = schedule(1, &[]);
-        assert!(schedule.weather.is_empty() && schedule.skews == [0]);
+        assert!(schedule.store_faults.is_empty() && schedule.skews == [0]);
         assert!(schedule.orders.iter().all(|order| order.plan == Plan::Plain));
         assert!(schedule.orders.len() < 1000);
     }

@@ -174,13 +174,13 @@ fn the_key_is_the_one_that_the_function_claims() {
 fn a_dialect_makes_the_keys_of_its_library() {
     let event = messages(&[json!({ "order_id": "A-1", "ts": 1 })]);
     let told = keys_of(
-        "dialect",
+        "powertools",
         &[event],
         &[
             "{0}",
             "--key",
             "order_id",
-            "--dialect",
+            "--powertools",
             "powertools-python",
             "--prefix",
             "orders-fn.app.process",

@@ -84,7 +84,7 @@ impl fmt::Display for Timestamp {
 
 /// Where time comes from.
 pub trait Clock: Send + Sync + 'static {
-    /// The current time. It may step, backwards too: every rule that reads it allows for the skew
+    /// The current time. It may step, backwards too: every rule that reads it allows for the clock skew
     /// allowance of its [`Policy`](crate::policy::Policy).
     fn now(&self) -> Timestamp;
 

@@ -15,7 +15,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// A handler's failure, and whether trying again can help.
 ///
 /// Any error converts to a failure that is tried again (unless the operation says
-/// [`OnFailure::Remember`](crate::policy::OnFailure::Remember)), so that `?` works in a handler:
+/// [`OnFailure::FailPermanently`](crate::policy::OnFailure::FailPermanently)), so that `?` works in a handler:
 ///
 /// ```
 /// use lambda_idempotency_core::failure::Failure;
@@ -23,12 +23,12 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// fn quantity(text: &str) -> Result<u32, Failure> {
 ///     let quantity = text.parse()?; // tried again
 ///     if quantity == 0 {
-///         return Err(Failure::remember("nothing was ordered")); // never again
+///         return Err(Failure::permanent("nothing was ordered")); // never again
 ///     }
 ///     Ok(quantity)
 /// }
-/// assert!(quantity("x").unwrap_err().is_retried());
-/// assert!(!quantity("0").unwrap_err().is_retried());
+/// assert!(!quantity("x").unwrap_err().is_permanent());
+/// assert!(quantity("0").unwrap_err().is_permanent());
 /// ```
 ///
 /// What a failure displays and what the library logs is the *type* of the error, because its message may
@@ -39,7 +39,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 pub struct Failure {
     error: Contained<Arc<dyn Error + Send + Sync>>,
     class: &'static str,
-    fate: Fate,
+    declared: Declared,
     of_sink: bool,
 }
 
@@ -48,30 +48,30 @@ const LONGEST_MESSAGE: usize = 2000;
 
 /// What a failure says about trying again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum Declared {
     /// Nothing: the operation's policy decides.
-    Unsaid,
-    Retry,
-    Remember,
+    Nothing,
+    Transient,
+    Permanent,
 }
 
 impl Failure {
     /// The key is released; a later delivery calls the handler again, whatever the operation's
     /// policy is.
     #[must_use]
-    pub fn retry<E: Into<BoxError>>(error: E) -> Self {
+    pub fn transient<E: Into<BoxError>>(error: E) -> Self {
         Self {
             error: Contained::new(Arc::from(error.into())),
             class: class::<E>(),
-            fate: Fate::Retry,
+            declared: Declared::Transient,
             of_sink: false,
         }
     }
 
     /// The failure is the outcome: it is recorded, and later deliveries get it as an answer.
     #[must_use]
-    pub fn remember<E: Into<BoxError>>(error: E) -> Self {
-        Self { fate: Fate::Remember, ..Self::retry(error) }
+    pub fn permanent<E: Into<BoxError>>(error: E) -> Self {
+        Self { declared: Declared::Permanent, ..Self::transient(error) }
     }
 
     /// A handler that panicked. It says nothing about trying again, so the policy decides. What the
@@ -129,16 +129,16 @@ impl Failure {
         self.class
     }
 
-    /// Whether a later delivery calls the handler again, unless the operation's policy is to
-    /// remember the failures that do not say so.
+    /// Whether a later delivery calls the handler again, unless the operation's policy is that
+    /// failures are permanent.
     #[must_use]
-    pub const fn is_retried(&self) -> bool {
-        !matches!(self.fate, Fate::Remember)
+    pub const fn is_permanent(&self) -> bool {
+        matches!(self.declared, Declared::Permanent)
     }
 
-    /// Whether it was made by [`retry`](Self::retry).
-    pub const fn is_retry_asked_for(&self) -> bool {
-        matches!(self.fate, Fate::Retry)
+    /// Whether it was made by [`retry`](Self::transient).
+    pub const fn is_declared_transient(&self) -> bool {
+        matches!(self.declared, Declared::Transient)
     }
 }
 
@@ -165,7 +165,7 @@ fn class<E>() -> &'static str {
 
 impl<E: Into<BoxError>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { fate: Fate::Unsaid, ..Self::retry(error) }
+        Self { declared: Declared::Nothing, ..Self::transient(error) }
     }
 }
 
@@ -178,7 +178,7 @@ impl fmt::Display for Failure {
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Failure({:?}, {})", self.fate, self.class)
+        write!(f, "Failure({:?}, {})", self.declared, self.class)
     }
 }
 
@@ -190,8 +190,8 @@ mod tests {
     fn the_class_names_the_type_and_never_the_message() {
         let failures = [
             (Failure::from(std::io::Error::other("s3cr3t")), "std::io::error::Error"),
-            (Failure::retry("s3cr3t"), "a message"),
-            (Failure::remember("s3cr3t".to_owned()), "a message"),
+            (Failure::transient("s3cr3t"), "a message"),
+            (Failure::permanent("s3cr3t".to_owned()), "a message"),
             (Failure::from(BoxError::from("s3cr3t")), "a boxed error"),
         ];
         for (failure, class) in failures {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_failure_of_a_sink_is_told_from_one_of_a_handler() {
-        let failure = Failure::retry(std::io::Error::other("s3cr3t"));
+        let failure = Failure::transient(std::io::Error::other("s3cr3t"));
         assert_eq!(failure.to_string(), "the handler failed with std::io::error::Error");
         let told = failure.of_sink().to_string();
         assert_eq!(told, "putting the record aside failed with std::io::error::Error");

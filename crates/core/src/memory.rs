@@ -8,7 +8,7 @@ use std::{
 use crate::{
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::Record,
+    record::IdempotencyRecord,
     store::{Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
@@ -22,7 +22,7 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct MemoryStore {
-    records: Mutex<HashMap<Key, Record>>,
+    records: Mutex<HashMap<Key, IdempotencyRecord>>,
     max_outcome: usize,
 }
 
@@ -57,12 +57,12 @@ impl MemoryStore {
     }
 
     /// Puts a record there, whatever was before; for tests that begin in the middle of a story.
-    pub fn insert(&self, key: Key, record: Record) {
+    pub fn insert(&self, key: Key, record: IdempotencyRecord) {
         self.lock().insert(key, record);
     }
 
     // A panic cannot leave the map half-changed, so a poisoned lock is still sound.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Record>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, IdempotencyRecord>> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -83,7 +83,7 @@ impl Store for MemoryStore {
         &'a self,
         keys: &'a [Key],
         _deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         Box::pin(async move {
             let records = self.lock();
             keys.iter().map(|key| Ok(records.get(key).cloned())).collect()
@@ -91,8 +91,12 @@ impl Store for MemoryStore {
     }
 }
 
-fn apply(records: &mut HashMap<Key, Record>, write: &Write, max_outcome: usize) -> Verdict {
-    let outcome = write.record.as_ref().and_then(|r| r.outcome.as_ref());
+fn apply(
+    records: &mut HashMap<Key, IdempotencyRecord>,
+    write: &Write,
+    max_outcome: usize,
+) -> Verdict {
+    let outcome = write.record.as_ref().and_then(|r| r.result.as_ref());
     if outcome.is_some_and(|o| o.len() > max_outcome) {
         let context = format!("an outcome of more than {max_outcome} bytes");
         return Verdict::Unknown(StoreError::new(StoreErrorKind::TooLarge, context));

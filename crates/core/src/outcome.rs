@@ -11,14 +11,14 @@ pub enum Outcome {
     /// The handler ran, and the key is completed.
     Executed {
         /// What it returned, as JSON text; see `kept` for whether later deliveries get it too.
-        outcome: Option<Json>,
+        result: Option<Json>,
         /// What the store keeps of it.
-        kept: Kept,
+        kept: ResultKept,
     },
     /// The handler ran without protection, as the policy for missing keys or for outages says.
     Unprotected {
         /// What it returned, as JSON text.
-        outcome: Option<Json>,
+        result: Option<Json>,
         /// The store's error; `None` if the record has no key.
         outage: Option<StoreError>,
     },
@@ -29,17 +29,17 @@ pub enum Outcome {
     /// The work was done by an earlier delivery, or the record was put aside by one.
     Replayed {
         /// What that returned.
-        outcome: Option<Json>,
+        result: Option<Json>,
     },
     /// An identical record of the same batch did the work.
     Coalesced {
         /// What that returned.
-        outcome: Option<Json>,
+        result: Option<Json>,
     },
     /// The handler ran, lost its lease, and found that a successor has completed the key.
     Superseded {
         /// What the successor returned.
-        outcome: Option<Json>,
+        result: Option<Json>,
     },
     /// The handler ran and turned the delivery away before it did any work, as an HTTP handler does that
     /// answers 429. Its key is free again, and no failure is counted.
@@ -49,7 +49,7 @@ pub enum Outcome {
     /// The handler returned, but that could not be recorded: a later delivery will run it again.
     CompletionLost {
         /// What it returned.
-        outcome: Option<Json>,
+        result: Option<Json>,
         /// Why it could not be recorded.
         error: StoreError,
     },
@@ -58,16 +58,16 @@ pub enum Outcome {
         /// The handler's failure.
         failure: Failure,
         /// How often it has failed for this key, this time included.
-        failures: u32,
-        /// Whether it is remembered, so that the key is not tried again.
-        parked: bool,
+        failed_attempts: u32,
+        /// Whether that is permanent, so that the key is not tried again.
+        permanent: bool,
     },
-    /// An earlier failure of this key is remembered.
-    Remembered {
+    /// An earlier failure of this key was permanent.
+    PermanentlyFailed {
         /// The type of the error.
-        error: Option<Arc<str>>,
+        error_type: Option<Arc<str>>,
         /// How often the handler failed for this key.
-        failures: u32,
+        failed_attempts: u32,
         /// Whether the policy acknowledges such deliveries.
         acknowledged: bool,
     },
@@ -84,8 +84,8 @@ pub enum Outcome {
     /// The handler was stopped shortly before the invocation's deadline. Its lease stands, since
     /// its effect may be on the way.
     TimedOut {
-        /// Whether that is remembered, so that the key is not tried again.
-        parked: bool,
+        /// Whether that is permanent, so that the key is not tried again.
+        permanent: bool,
     },
     /// The handler ran, but lost its lease: to a worker that has not completed the key, or because
     /// it could not be renewed.
@@ -101,7 +101,7 @@ pub enum Outcome {
 /// What the store keeps of a handler's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kept {
+pub enum ResultKept {
     /// All of it.
     Whole,
     /// Only that the work was done: the result is larger than the store can hold.
@@ -180,14 +180,14 @@ pub enum DivertReason {
     /// Its handler failed and is not called again: the failure was permanent, it was the last of those
     /// allowed, or a timeout was to be permanent.
     #[error(
-        "its handler failed permanently, with {} (failures for this key: {failures})",
-        .error.as_deref().unwrap_or("an unknown error")
+        "its handler failed permanently, with {} (failures for this key: {failed_attempts})",
+        .error_type.as_deref().unwrap_or("an unknown error")
     )]
     PermanentFailure {
         /// The type of the error, or `a panic`, or `a timeout`.
-        error: Option<Arc<str>>,
+        error_type: Option<Arc<str>>,
         /// How often the handler failed for this key.
-        failures: u32,
+        failed_attempts: u32,
     },
     /// Its key was used before with another payload: the fingerprints differ.
     #[error("its key was used before with another payload (fingerprint)")]
@@ -265,7 +265,7 @@ impl Outcome {
             | Self::Superseded { .. }
             | Self::Skipped
             | Self::CompletionLost { .. } => true,
-            Self::Remembered { acknowledged, .. } => *acknowledged,
+            Self::PermanentlyFailed { acknowledged, .. } => *acknowledged,
             Self::Declined
             | Self::Failed { .. }
             | Self::Busy { .. }
@@ -293,7 +293,7 @@ impl Outcome {
             Self::Skipped => "skipped",
             Self::CompletionLost { .. } => "completion_lost",
             Self::Failed { .. } => "failed",
-            Self::Remembered { .. } => "remembered",
+            Self::PermanentlyFailed { .. } => "permanently_failed",
             Self::Busy { .. } => "busy",
             Self::Mismatch => "mismatch",
             Self::Foreign(_) => "foreign",
@@ -307,14 +307,14 @@ impl Outcome {
 
     /// What the handler returned, now or earlier, as JSON text.
     #[must_use]
-    pub fn value(&self) -> Option<&Json> {
+    pub fn result(&self) -> Option<&Json> {
         match self {
-            Self::Executed { outcome, .. }
-            | Self::Unprotected { outcome, .. }
-            | Self::Replayed { outcome }
-            | Self::Coalesced { outcome }
-            | Self::Superseded { outcome }
-            | Self::CompletionLost { outcome, .. } => outcome.as_ref(),
+            Self::Executed { result, .. }
+            | Self::Unprotected { result, .. }
+            | Self::Replayed { result }
+            | Self::Coalesced { result }
+            | Self::Superseded { result }
+            | Self::CompletionLost { result, .. } => result.as_ref(),
             _ => None,
         }
     }
@@ -325,23 +325,24 @@ impl Outcome {
         Some(match self {
             _ if self.is_acknowledged() => return None,
             Self::Declined => "the handler turned it away; its key is free".to_owned(),
-            Self::Failed { failure, failures, parked } => {
-                let parked = if *parked { ", remembered: it is not tried again" } else { "" };
-                format!("{failure} (failure {failures} for this key{parked})")
+            Self::Failed { failure, failed_attempts, permanent } => {
+                let permanently =
+                    if *permanent { ", permanently: it is not tried again" } else { "" };
+                format!("{failure} (failure {failed_attempts} for this key{permanently})")
             }
-            Self::Remembered { error, .. } => {
-                let error = error.as_deref().unwrap_or("an error");
-                format!("it failed for good before, with {error}")
+            Self::PermanentlyFailed { error_type, .. } => {
+                let error = error_type.as_deref().unwrap_or("an error");
+                format!("it failed permanently before, with {error}")
             }
             Self::Busy { .. } => "another worker is processing the same key".to_owned(),
             Self::Mismatch => {
                 "its key was used before with another payload (fingerprint)".to_owned()
             }
-            Self::TimedOut { parked: false } => {
+            Self::TimedOut { permanent: false } => {
                 "the handler was stopped at the invocation's deadline".to_owned()
             }
-            Self::TimedOut { parked: true } => "the handler was stopped at the invocation's \
-                deadline, which is remembered: it is not tried again"
+            Self::TimedOut { permanent: true } => "the handler was stopped at the invocation's \
+                deadline, permanently: it is not tried again"
                 .to_owned(),
             Self::Fenced => {
                 "the lease was lost: to another worker, or for want of a renewal".to_owned()

@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 /// is in [`admission`](crate::admission).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Record {
+pub struct IdempotencyRecord {
     /// Where the key stands.
     pub status: Status,
     /// The token of the claim that wrote the record. `None` once it is released, and in a record
@@ -17,9 +17,9 @@ pub struct Record {
     /// Whose release or put-back this is; what a lost answer is recognised by.
     pub last_owner: Option<Owner>,
     /// How often a handler reported failure for this key.
-    pub failures: u32,
+    pub failed_attempts: u32,
     /// How often an owner disappeared: was killed, timed out, or lost its store.
-    pub vanished: u32,
+    pub lost_attempts: u32,
     /// The fence of the last claim: higher than that of every claim before it while the record
     /// lives. 0 in a record of another library.
     pub fence: u64,
@@ -30,17 +30,17 @@ pub struct Record {
     pub expires_at: Timestamp,
     /// Hash of the payload parts that must agree between deliveries, if the operation names any.
     pub fingerprint: Option<Fingerprint>,
-    /// What the handler returned ([`Status::Completed`]) or the remembered failure
-    /// ([`Status::Failed`]), as JSON text.
-    pub outcome: Option<Json>,
+    /// What the handler returned ([`Status::Completed`]) or the permanent failure
+    /// ([`Status::PermanentlyFailed`]), as JSON text.
+    pub result: Option<Json>,
     /// The type of the last failure. Never its message, which may quote the payload.
-    pub error: Option<Arc<str>>,
+    pub error_type: Option<Arc<str>>,
     /// The application that claimed the key: whose work the record is about. `None` if that had no
     /// name, in records of earlier versions, and in those of other libraries.
     pub application: Option<Arc<str>>,
 }
 
-impl Record {
+impl IdempotencyRecord {
     /// A record with nothing in it but a status and an expiry (rounded up to a whole second).
     #[must_use]
     pub const fn new(status: Status, expires_at: Timestamp) -> Self {
@@ -48,14 +48,14 @@ impl Record {
             status,
             owner: None,
             last_owner: None,
-            failures: 0,
-            vanished: 0,
+            failed_attempts: 0,
+            lost_attempts: 0,
             fence: 0,
             lease_until: None,
             expires_at: expires_at.ceil_to_second(),
             fingerprint: None,
-            outcome: None,
-            error: None,
+            result: None,
+            error_type: None,
             application: None,
         }
     }
@@ -80,7 +80,7 @@ pub fn is_application_name(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// A JSON text: what a handler returned, or its remembered failure. It may say anything about a
+/// A JSON text: what a handler returned, or its permanent failure. It may say anything about a
 /// customer, so its `Debug` tells its length only; as a `&str` it is all there.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Json(Arc<str>);
@@ -105,15 +105,15 @@ impl fmt::Debug for Json {
     }
 }
 
-/// The status of a [`Record`].
+/// The status of an [`IdempotencyRecord`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     /// Claimed; the lease says for how long. Also a released record, whose lease has lapsed.
     InProgress,
     /// The handler returned; final until the record expires.
     Completed,
-    /// The handler failed for good; final until the record expires.
-    Failed,
+    /// The handler failed permanently; final until the record expires.
+    PermanentlyFailed,
 }
 
 /// The owner token of one claim: 128 random bits, never used twice.
@@ -195,10 +195,10 @@ mod tests {
 
     #[test]
     fn what_a_record_holds_is_not_for_logs() {
-        let mut record = Record::new(Status::Completed, Timestamp::EPOCH);
-        record.outcome = Some("\"s3cr3t\"".into());
+        let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::EPOCH);
+        record.result = Some("\"s3cr3t\"".into());
         assert!(!format!("{record:?}").contains("s3cr3t"));
-        assert_eq!(record.outcome.as_deref(), Some("\"s3cr3t\""));
+        assert_eq!(record.result.as_deref(), Some("\"s3cr3t\""));
     }
 
     #[test]

@@ -13,46 +13,49 @@ use std::{error::Error, fmt, sync::Arc};
 use crate::{
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::{Owner, Record, Status},
+    record::{IdempotencyRecord, Owner, Status},
 };
 
-/// A durable map from [`Key`] to [`Record`] with conditional writes.
+/// A durable map from [`Key`] to [`IdempotencyRecord`] with conditional writes.
 pub trait Store: Send + Sync + 'static {
     /// Applies each write if its guard holds, each atomically and independently of the others, and
     /// answers in the order asked: one verdict for each write.
     ///
     /// No key occurs twice in one call. The store may retry a member as often as it likes until
-    /// `deadline`, since every write carries a token by which it recognises itself; what is not
+    /// `call_deadline`, since every write carries a token by which it recognises itself; what is not
     /// known by then is [`Verdict::Unknown`]. A call whose deadline is past already may send nothing.
     ///
     /// A server-side expiry, where the store has one, must not remove a record before its
     /// `expires_at` has passed on the server's clock.
-    fn write<'a>(&'a self, writes: &'a [Write], deadline: Timestamp)
-    -> BoxFuture<'a, Vec<Verdict>>;
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>>;
 
     /// Reads each key with strong consistency, in the order asked.
     fn read<'a>(
         &'a self,
         keys: &'a [Key],
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>>;
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>>;
 }
 
 impl<S: Store + ?Sized> Store for Arc<S> {
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
-        deadline: Timestamp,
+        call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
-        (**self).write(writes, deadline)
+        (**self).write(writes, call_deadline)
     }
 
     fn read<'a>(
         &'a self,
         keys: &'a [Key],
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
-        (**self).read(keys, deadline)
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        (**self).read(keys, call_deadline)
     }
 }
 
@@ -64,7 +67,7 @@ pub struct Write {
     /// What must be there now.
     pub guard: Guard,
     /// What to put there, replacing every field; `None` deletes.
-    pub record: Option<Record>,
+    pub record: Option<IdempotencyRecord>,
 }
 
 /// The condition of a [`Write`].
@@ -73,14 +76,14 @@ pub enum Guard {
     /// There is no record, not even an expired one.
     Absent,
     /// The record is exactly the one that was read.
-    Seen(Seen),
+    Unchanged(RecordVersion),
     /// The record is in progress and carries this token.
-    Mine(Owner),
+    OwnedBy(Owner),
 }
 
 /// All that was read of a record and can change under its reader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Seen {
+pub struct RecordVersion {
     /// The status read.
     pub status: Status,
     /// The owner read.
@@ -93,10 +96,10 @@ pub struct Seen {
     pub expires_at: Timestamp,
 }
 
-impl Seen {
+impl RecordVersion {
     /// Names everything of `record` that a later write could have changed.
     #[must_use]
-    pub const fn of(record: &Record) -> Self {
+    pub const fn of(record: &IdempotencyRecord) -> Self {
         Self {
             status: record.status,
             owner: record.owner,
@@ -110,14 +113,14 @@ impl Seen {
 impl Guard {
     /// Whether the guard holds for what is there.
     #[must_use]
-    pub fn holds(&self, found: Option<&Record>) -> bool {
+    pub fn holds(&self, found: Option<&IdempotencyRecord>) -> bool {
         match (self, found) {
             (Self::Absent, found) => found.is_none(),
-            (Self::Seen(seen), Some(record)) => *seen == Seen::of(record),
-            (Self::Mine(owner), Some(record)) => {
+            (Self::Unchanged(seen), Some(record)) => *seen == RecordVersion::of(record),
+            (Self::OwnedBy(owner), Some(record)) => {
                 record.status == Status::InProgress && record.owner == Some(*owner)
             }
-            (Self::Seen(_) | Self::Mine(_), None) => false,
+            (Self::Unchanged(_) | Self::OwnedBy(_), None) => false,
         }
     }
 }
@@ -126,7 +129,7 @@ impl Write {
     /// Whether this write leaves the key as it asks, given what is there: its guard holds, or it
     /// deletes what is gone already.
     #[must_use]
-    pub fn applies(&self, found: Option<&Record>) -> bool {
+    pub fn applies(&self, found: Option<&IdempotencyRecord>) -> bool {
         self.guard.holds(found) || (self.record.is_none() && found.is_none())
     }
 }
@@ -139,7 +142,7 @@ pub enum Verdict {
     /// recognise one's own work is the business of [`admission`](crate::admission).
     Written,
     /// The guard did not hold; this is what is there now.
-    Found(Option<Record>),
+    Found(Option<IdempotencyRecord>),
     /// Whether the write was applied is not known, or it was refused: see
     /// [`StoreError::may_have_applied`].
     Unknown(StoreError),
@@ -251,8 +254,8 @@ impl Error for StoreError {
 mod tests {
     use super::*;
 
-    fn released(by: u128) -> Record {
-        let mut record = Record::new(Status::InProgress, Timestamp::from_secs(9));
+    fn released(by: u128) -> IdempotencyRecord {
+        let mut record = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(9));
         record.last_owner = Some(Owner::from_bits(by));
         record.lease_until = Some(Timestamp::from_millis(1));
         record
@@ -260,16 +263,16 @@ mod tests {
 
     #[test]
     fn two_releases_within_a_second_are_told_apart() {
-        let guard = Guard::Seen(Seen::of(&released(1)));
+        let guard = Guard::Unchanged(RecordVersion::of(&released(1)));
         assert!(guard.holds(Some(&released(1))));
         assert!(!guard.holds(Some(&released(2))));
     }
 
     #[test]
     fn mine_needs_a_record_in_progress() {
-        let mut record = Record::new(Status::InProgress, Timestamp::from_secs(9));
+        let mut record = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(9));
         record.owner = Some(Owner::from_bits(7));
-        let guard = Guard::Mine(Owner::from_bits(7));
+        let guard = Guard::OwnedBy(Owner::from_bits(7));
         assert!(guard.holds(Some(&record)));
         record.status = Status::Completed;
         assert!(!guard.holds(Some(&record)));

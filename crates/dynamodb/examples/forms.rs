@@ -31,7 +31,7 @@ use aws_smithy_runtime_api::client::http::{
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock},
     key::Key,
-    record::{Owner, Record, Status},
+    record::{IdempotencyRecord, Owner, Status},
     store::{Guard, Store, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
@@ -112,7 +112,7 @@ fn soon() -> lambda_idempotency_core::clock::Timestamp {
 }
 
 fn claim(owner: Owner, n: usize) -> Write {
-    let mut record = Record::new(Status::InProgress, soon());
+    let mut record = IdempotencyRecord::new(Status::InProgress, soon());
     record.owner = Some(owner);
     record.lease_until = Some(soon());
     let key = Key::from_text(format!("forms#{owner}#{n}"));
@@ -128,10 +128,10 @@ fn again(claim: &Write) -> Write {
 }
 
 fn complete(owner: Owner, claim: &Write) -> Write {
-    let mut record = Record::new(Status::Completed, soon());
+    let mut record = IdempotencyRecord::new(Status::Completed, soon());
     record.owner = Some(owner);
-    record.outcome = Some(r#"{"charged":true,"receipt":"0f4a1c2e"}"#.into());
-    Write { key: claim.key.clone(), guard: Guard::Mine(owner), record: Some(record) }
+    record.result = Some(r#"{"charged":true,"receipt":"0f4a1c2e"}"#.into());
+    Write { key: claim.key.clone(), guard: Guard::OwnedBy(owner), record: Some(record) }
 }
 
 /// What this thread has had of the processor.

@@ -44,10 +44,10 @@ pub struct Attributes {
     pub owner: Cow<'static, str>,
     /// S: the token of the claim that gave the key up. Default `last_owner`.
     pub last_owner: Cow<'static, str>,
-    /// N: how often a handler failed; not written while it is zero. Default `failures`.
-    pub failures: Cow<'static, str>,
-    /// N: how often an owner disappeared; not written while it is zero. Default `vanished`.
-    pub vanished: Cow<'static, str>,
+    /// N: how often a handler failed; not written while it is zero. Default `failed_attempts`.
+    pub failed_attempts: Cow<'static, str>,
+    /// N: how often an owner disappeared; not written while it is zero. Default `lost_attempts`.
+    pub lost_attempts: Cow<'static, str>,
     /// N: the fence of the last claim. Default `fence`.
     pub fence: Cow<'static, str>,
     /// S: the type of the last failure. Default `error`.
@@ -97,8 +97,8 @@ impl Default for Attributes {
             validation: "validation".into(),
             owner: "owner".into(),
             last_owner: "last_owner".into(),
-            failures: "failures".into(),
-            vanished: "vanished".into(),
+            failed_attempts: "failures".into(),
+            lost_attempts: "vanished".into(),
             fence: "fence".into(),
             error: "error".into(),
             application: "application".into(),
@@ -119,8 +119,8 @@ impl Attributes {
             &self.validation,
             &self.owner,
             &self.last_owner,
-            &self.failures,
-            &self.vanished,
+            &self.failed_attempts,
+            &self.lost_attempts,
             &self.fence,
             &self.error,
             &self.application,

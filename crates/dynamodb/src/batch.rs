@@ -133,7 +133,7 @@ fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeVa
             }
             format!("INSERT INTO \"{table}\" VALUE {{{}}}", members.join(", "))
         }
-        (Guard::Mine(_) | Guard::Seen(_), Some(record)) => {
+        (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(record)) => {
             // Everything we know is set or removed. What others may have added stays, which a
             // single write would remove.
             let mut text = format!("UPDATE \"{table}\"");
@@ -148,7 +148,7 @@ fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeVa
             text.push_str(&where_clause(member, names, key, &mut parameters));
             text
         }
-        (Guard::Mine(_) | Guard::Seen(_), None) => {
+        (Guard::OwnedBy(_) | Guard::Unchanged(_), None) => {
             let clause = where_clause(member, names, key, &mut parameters);
             format!("DELETE FROM \"{table}\"{clause}")
         }
@@ -176,7 +176,7 @@ fn permission(member: &Member<'_>) -> &'static str {
     match (&member.write.guard, &member.write.record) {
         (_, None) => "PartiQLDelete",
         (Guard::Absent, Some(_)) => "PartiQLInsert",
-        (Guard::Mine(_) | Guard::Seen(_), Some(_)) => "PartiQLUpdate",
+        (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(_)) => "PartiQLUpdate",
     }
 }
 

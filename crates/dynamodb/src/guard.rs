@@ -26,11 +26,11 @@ pub(crate) fn tests<'n>(guard: &Guard, names: &'n Attributes) -> Vec<Test<'n>> {
     let test = |alias, name: &'n str, value| Test { alias, name, value };
     match guard {
         Guard::Absent => vec![test("id", &names.id, None)],
-        Guard::Mine(owner) => vec![
+        Guard::OwnedBy(owner) => vec![
             test("status", &names.status, Some(status(Status::InProgress))),
             test("owner", &names.owner, Some(token(*owner))),
         ],
-        Guard::Seen(seen) => vec![
+        Guard::Unchanged(seen) => vec![
             test("status", &names.status, Some(status(seen.status))),
             test("owner", &names.owner, seen.owner.map(token)),
             test("last_owner", &names.last_owner, seen.last_owner.map(token)),
@@ -92,8 +92,8 @@ pub(crate) fn predicate(tests: Vec<Test<'_>>, parameters: &mut Vec<AttributeValu
 mod unit {
     use lambda_idempotency_core::{
         clock::Timestamp,
-        record::{Owner, Record},
-        store::Seen,
+        record::{IdempotencyRecord, Owner},
+        store::RecordVersion,
     };
 
     use super::*;
@@ -125,7 +125,7 @@ mod unit {
 
     #[test]
     fn mine_asks_for_the_token_and_for_a_record_in_progress() {
-        let (condition, predicate, parameters) = both(&Guard::Mine(Owner::from_bits(7)));
+        let (condition, predicate, parameters) = both(&Guard::OwnedBy(Owner::from_bits(7)));
         assert_eq!(condition.expression, "#status = :status AND #owner = :owner");
         let values = [(":status".to_owned(), s("INPROGRESS")), (":owner".to_owned(), s(ME))];
         assert_eq!(condition.values, Some(HashMap::from(values)));
@@ -135,9 +135,10 @@ mod unit {
 
     #[test]
     fn seen_names_what_was_there_and_what_was_not() {
-        let mut record = Record::new(Status::Completed, Timestamp::from_secs(9));
+        let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
         record.lease_until = Some(Timestamp::from_millis(1234));
-        let (condition, predicate, parameters) = both(&Guard::Seen(Seen::of(&record)));
+        let (condition, predicate, parameters) =
+            both(&Guard::Unchanged(RecordVersion::of(&record)));
         assert_eq!(
             condition.expression,
             "#status = :status AND attribute_not_exists(#owner) AND \

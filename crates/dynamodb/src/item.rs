@@ -1,7 +1,7 @@
-//! A [`Record`] as a DynamoDB item, and back.
+//! An [`IdempotencyRecord`] as a DynamoDB item, and back.
 //!
 //! Reading is exact or not at all. A guard compares attributes for equality with what was read, so
-//! a number that a [`Record`] cannot hold to the last digit makes the item unreadable
+//! a number that an [`IdempotencyRecord`] cannot hold to the last digit makes the item unreadable
 //! ([`Corrupt`]), never rounded: a takeover whose guard names another number than the one stored
 //! could not succeed.
 
@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
-    record::{Fingerprint, Owner, Record, Status},
+    record::{Fingerprint, IdempotencyRecord, Owner, Status},
 };
 
 use crate::{
@@ -49,7 +49,7 @@ pub(crate) fn key_text<'i>(names: &Attributes, item: &'i Item) -> Option<&'i str
 /// replaces an item has to remove those.
 pub(crate) fn fields<'n>(
     names: &'n Attributes,
-    record: &Record,
+    record: &IdempotencyRecord,
 ) -> Vec<(&'n str, Option<AttributeValue>)> {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let count = |n: u64| (n > 0).then(|| AttributeValue::N(n.to_string()));
@@ -57,20 +57,20 @@ pub(crate) fn fields<'n>(
         (&names.status, Some(status(record.status))),
         (&names.expiration, Some(seconds(record.expires_at))),
         (&names.in_progress_expiration, record.lease_until.map(millis)),
-        (&names.data, record.outcome.as_deref().map(|json| data::attribute(names.data_form, json))),
+        (&names.data, record.result.as_deref().map(|json| data::attribute(names.data_form, json))),
         (&names.validation, record.fingerprint.as_ref().map(|f| text(f.as_str()))),
         (&names.owner, record.owner.map(token)),
         (&names.last_owner, record.last_owner.map(token)),
-        (&names.failures, count(record.failures.into())),
-        (&names.vanished, count(record.vanished.into())),
+        (&names.failed_attempts, count(record.failed_attempts.into())),
+        (&names.lost_attempts, count(record.lost_attempts.into())),
         (&names.fence, count(record.fence)),
-        (&names.error, record.error.as_deref().map(text)),
+        (&names.error, record.error_type.as_deref().map(text)),
         (&names.application, record.application.as_deref().map(text)),
     ]
 }
 
 /// The whole item.
-pub(crate) fn encode(names: &Attributes, key: &Key, record: &Record) -> Item {
+pub(crate) fn encode(names: &Attributes, key: &Key, record: &IdempotencyRecord) -> Item {
     let fields = fields(names, record).into_iter();
     let mut item = primary_key(names, key);
     item.extend(fields.filter_map(|(name, value)| Some((name.to_owned(), value?))));
@@ -81,7 +81,7 @@ pub(crate) fn status(status: Status) -> AttributeValue {
     let text = match status {
         Status::InProgress => "INPROGRESS",
         Status::Completed => "COMPLETED",
-        Status::Failed => "FAILED",
+        Status::PermanentlyFailed => "FAILED",
     };
     AttributeValue::S(text.to_owned())
 }
@@ -131,30 +131,30 @@ pub(crate) struct Corrupt {
 }
 
 /// Reads an item, whoever wrote it.
-pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<Record, Corrupt> {
+pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<IdempotencyRecord, Corrupt> {
     let read = Reader { item };
     let status = match read.text(&names.status)?.ok_or_else(|| absent(&names.status))? {
         "INPROGRESS" => Status::InProgress,
         "COMPLETED" => Status::Completed,
-        "FAILED" => Status::Failed,
+        "FAILED" => Status::PermanentlyFailed,
         _ => return Err(corrupt(&names.status, "is none of INPROGRESS, COMPLETED, FAILED")),
     };
     let expires_at = read.number(&names.expiration, 3)?.ok_or_else(|| absent(&names.expiration))?;
-    let mut record = Record::new(status, Timestamp::EPOCH);
+    let mut record = IdempotencyRecord::new(status, Timestamp::EPOCH);
     record.expires_at = Timestamp::from_millis(expires_at);
     record.lease_until = read.number(&names.in_progress_expiration, 0)?.map(Timestamp::from_millis);
     record.owner = read.token(&names.owner)?;
     record.last_owner = read.token(&names.last_owner)?;
-    record.failures = read.count(&names.failures)?;
-    record.vanished = read.count(&names.vanished)?;
+    record.failed_attempts = read.count(&names.failed_attempts)?;
+    record.lost_attempts = read.count(&names.lost_attempts)?;
     record.fence = read.number(&names.fence, 0)?.unwrap_or(0);
     record.fingerprint = read.text(&names.validation)?.map(Fingerprint::new);
-    record.error = read.text(&names.error)?.map(Into::into);
+    record.error_type = read.text(&names.error)?.map(Into::into);
     record.application = read.text(&names.application)?.map(Into::into);
     if let Some(value) = item.get(names.data.as_ref()) {
         let text = data::json_text(names.data_form, value);
         let text = text.ok_or_else(|| corrupt(&names.data, "has no form in JSON"))?;
-        record.outcome = Some(text.into());
+        record.result = Some(text.into());
     }
     Ok(record)
 }

@@ -4,17 +4,18 @@ fn names() -> Attributes {
     Attributes::default()
 }
 
-fn full() -> Record {
-    let mut record = Record::new(Status::Failed, Timestamp::from_secs(1_700_003_600));
+fn full() -> IdempotencyRecord {
+    let mut record =
+        IdempotencyRecord::new(Status::PermanentlyFailed, Timestamp::from_secs(1_700_003_600));
     record.owner = Some(Owner::from_bits(1));
     record.last_owner = Some(Owner::from_bits(2));
-    record.failures = 3;
-    record.vanished = 4;
+    record.failed_attempts = 3;
+    record.lost_attempts = 4;
     record.fence = 1_700_000_000_123;
     record.lease_until = Some(Timestamp::from_millis(1_700_000_030_123));
     record.fingerprint = Some(Fingerprint::new("f"));
-    record.outcome = Some(r#"{"ok":true}"#.into());
-    record.error = Some("Declined".into());
+    record.result = Some(r#"{"ok":true}"#.into());
+    record.error_type = Some("Declined".into());
     record
 }
 
@@ -39,7 +40,8 @@ fn every_field_survives() {
 
 #[test]
 fn a_plain_claim_has_no_empty_attributes() {
-    let mut record = Record::new(Status::InProgress, Timestamp::from_secs(1_700_003_600));
+    let mut record =
+        IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(1_700_003_600));
     record.owner = Some(Owner::from_bits(1));
     record.lease_until = Some(Timestamp::from_millis(1_700_000_030_123));
     assert_eq!(
@@ -65,8 +67,8 @@ fn the_lease_that_powertools_leaves_behind_is_kept() {
     ]);
     let record = decode(&names(), &found).unwrap();
     assert_eq!(record.lease_until, Some(Timestamp::from_millis(1_700_000_030_123)));
-    assert_eq!(record.outcome.as_deref(), Some(r#"{"ok": true}"#));
-    assert_eq!((record.owner, record.failures), (None, 0));
+    assert_eq!(record.result.as_deref(), Some(r#"{"ok": true}"#));
+    assert_eq!((record.owner, record.failed_attempts), (None, 0));
 }
 
 #[test]

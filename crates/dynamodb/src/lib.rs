@@ -119,7 +119,7 @@ mod write;
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::Record,
+    record::IdempotencyRecord,
     store::{Store, StoreError, Verdict, Write},
 };
 
@@ -135,18 +135,18 @@ impl Store for DynamoDbStore {
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
-        deadline: Timestamp,
+        call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
-        Box::pin(self.write_all(writes, deadline))
+        Box::pin(self.write_all(writes, call_deadline))
     }
 
     fn read<'a>(
         &'a self,
         keys: &'a [Key],
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         Box::pin(async move {
-            let budget = Budget::new(&self.config, deadline);
+            let budget = Budget::new(&self.config, call_deadline);
             let answers = self.read_all(keys.iter(), &budget).await;
             let missing = || Err(Failure::too_late(&self.config));
             let answer = |key| answers.get(key).cloned().unwrap_or_else(missing);

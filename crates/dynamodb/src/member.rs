@@ -1,7 +1,7 @@
 //! One write of a call: what is sent for it, and what an answer means for it.
 
 use lambda_idempotency_core::{
-    record::Record,
+    record::IdempotencyRecord,
     store::{StoreErrorKind, Verdict, Write},
 };
 
@@ -26,7 +26,7 @@ pub(crate) struct Member<'w> {
     /// It was in a batch that was refused as a whole.
     pub(crate) alone: bool,
     /// How often it lost to a record that was gone when one looked.
-    pub(crate) vanished: u8,
+    pub(crate) lost_attempts: u8,
 }
 
 /// What one attempt said.
@@ -57,7 +57,7 @@ impl<'w> Member<'w> {
     pub(crate) fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, Failure> {
         fit_key(config, &write.key)?;
         let form = config.attributes.data_form;
-        let outcome = write.record.as_ref().and_then(|record| record.outcome.as_deref());
+        let outcome = write.record.as_ref().and_then(|record| record.result.as_deref());
         if !outcome.is_none_or(|json| data::fits(form, json)) {
             let context = format!(
                 "a result that DynamoDB table {} cannot keep as a value of its own (too deep, or \
@@ -66,7 +66,7 @@ impl<'w> Member<'w> {
             );
             return Err(Failure::new(StoreErrorKind::TooLarge, context));
         }
-        let encode = |record: &Record| encode(&config.attributes, &write.key, record);
+        let encode = |record: &IdempotencyRecord| encode(&config.attributes, &write.key, record);
         let item = write.record.as_ref().map(encode);
         let size = item.as_ref().map_or(0, size);
         if size > LARGEST {
@@ -77,7 +77,7 @@ impl<'w> Member<'w> {
             );
             return Err(Failure::new(StoreErrorKind::TooLarge, context));
         }
-        Ok(Self { index, write, item, size, in_doubt: false, alone: false, vanished: 0 })
+        Ok(Self { index, write, item, size, in_doubt: false, alone: false, lost_attempts: 0 })
     }
 
     pub(crate) fn unknown(&self, failure: Failure) -> Verdict {
@@ -86,15 +86,15 @@ impl<'w> Member<'w> {
 
     /// Whether `found` is what this very write puts there: an earlier attempt was applied, and
     /// only its answer was lost. The token makes it ours: nobody else writes it.
-    fn is_own_work(&self, config: &Config, found: &Record) -> bool {
+    fn is_own_work(&self, config: &Config, found: &IdempotencyRecord) -> bool {
         let has_token = found.owner.is_some() || found.last_owner.is_some();
         let wish = || decode(&config.attributes, self.item.as_ref()?).ok();
         // DynamoDB writes the numbers of a native value in its own way.
-        let plain = |record: &Record| match config.attributes.data_form {
+        let plain = |record: &IdempotencyRecord| match config.attributes.data_form {
             DataForm::Json => record.clone(),
             DataForm::Native => {
                 let mut plain = record.clone();
-                plain.outcome = None;
+                plain.result = None;
                 plain
             }
         };
@@ -102,7 +102,7 @@ impl<'w> Member<'w> {
     }
 
     /// The verdict of a write that met `found`.
-    pub(crate) fn met(&self, config: &Config, found: Record) -> Verdict {
+    pub(crate) fn met(&self, config: &Config, found: IdempotencyRecord) -> Verdict {
         if self.is_own_work(config, &found) {
             Verdict::Written
         } else {

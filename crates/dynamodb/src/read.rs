@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::KeysAndAttributes;
-use lambda_idempotency_core::{clock::BoxFuture, key::Key, record::Record};
+use lambda_idempotency_core::{clock::BoxFuture, key::Key, record::IdempotencyRecord};
 
 use crate::{
     error::{Doing, Failure, sdk_failure},
@@ -17,7 +17,7 @@ use crate::{
 const MOST: usize = 100;
 
 /// What was read of some keys: the record or nothing, or why that is not known.
-pub(crate) type Answers<'k> = HashMap<&'k Key, Result<Option<Record>, Failure>>;
+pub(crate) type Answers<'k> = HashMap<&'k Key, Result<Option<IdempotencyRecord>, Failure>>;
 
 /// What one request brought: items, and the keys it left for the next.
 struct Page<'k> {
@@ -51,7 +51,7 @@ impl DynamoDbStore {
         &self,
         mut pending: Vec<&'k Key>,
         budget: &Budget<'_>,
-    ) -> Vec<(&'k Key, Result<Option<Record>, Failure>)> {
+    ) -> Vec<(&'k Key, Result<Option<IdempotencyRecord>, Failure>)> {
         let mut answers = Vec::with_capacity(pending.len());
         let mut backoff = Backoff::new(&self.config);
         loop {
@@ -88,7 +88,10 @@ impl DynamoDbStore {
         }
     }
 
-    fn by_key<'i>(&self, items: &'i [Item]) -> HashMap<&'i str, Result<Record, Failure>> {
+    fn by_key<'i>(
+        &self,
+        items: &'i [Item],
+    ) -> HashMap<&'i str, Result<IdempotencyRecord, Failure>> {
         let names = &self.config.attributes;
         let read = |item| decode(names, item).map_err(|c| Failure::corrupt(&self.config, c));
         items.iter().filter_map(|item| Some((key_text(names, item)?, read(item)))).collect()

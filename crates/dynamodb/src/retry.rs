@@ -30,7 +30,7 @@ const CONCURRENCY: usize = 10;
 /// The time that a call of the store has.
 pub(crate) struct Budget<'a> {
     clock: &'a dyn Clock,
-    deadline: Timestamp,
+    call_deadline: Timestamp,
     /// What the next attempt may take, in milliseconds.
     patience: AtomicU64,
     /// The SDK's own lines show requests, and with them what is in a record.
@@ -42,15 +42,15 @@ pub(crate) struct Budget<'a> {
 pub(crate) struct TimedOut(pub(crate) Duration);
 
 impl<'a> Budget<'a> {
-    pub(crate) fn new(config: &'a Config, deadline: Timestamp) -> Self {
+    pub(crate) fn new(config: &'a Config, call_deadline: Timestamp) -> Self {
         let patience = u64::try_from(config.attempt_timeout.as_millis()).unwrap_or(u64::MAX);
         let patience = AtomicU64::new(patience);
-        Self { clock: &*config.clock, deadline, patience, sdk_logs: config.sdk_logs }
+        Self { clock: &*config.clock, call_deadline, patience, sdk_logs: config.sdk_logs }
     }
 
     /// What is left before the deadline.
     pub(crate) fn left(&self) -> Duration {
-        self.deadline.since(self.clock.now())
+        self.call_deadline.since(self.clock.now())
     }
 
     /// Waits for `request`, not beyond its time; it is dropped then, and the next may take twice as
@@ -130,8 +130,8 @@ mod tests {
     }
 
     fn budget(clock: &Stepped, millis: u64) -> Budget<'_> {
-        let deadline = Timestamp::from_millis(millis);
-        Budget { clock, deadline, patience: AtomicU64::new(1000), sdk_logs: false }
+        let call_deadline = Timestamp::from_millis(millis);
+        Budget { clock, call_deadline, patience: AtomicU64::new(1000), sdk_logs: false }
     }
 
     #[tokio::test]

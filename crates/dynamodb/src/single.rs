@@ -93,6 +93,6 @@ fn lost_to(member: &Member<'_>, item: Option<Item>) -> Lost {
     match (item, &member.write.guard) {
         (Some(item), _) => Lost::To(item),
         (None, Guard::Absent) => Lost::Unread,
-        (None, Guard::Mine(_) | Guard::Seen(_)) => Lost::ToNothing,
+        (None, Guard::OwnedBy(_) | Guard::Unchanged(_)) => Lost::ToNothing,
     }
 }

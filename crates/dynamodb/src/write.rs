@@ -34,8 +34,12 @@ struct Rounds<'w> {
 
 impl DynamoDbStore {
     /// Applies each write; one verdict each, in order.
-    pub(crate) async fn write_all(&self, writes: &[Write], deadline: Timestamp) -> Vec<Verdict> {
-        let budget = Budget::new(&self.config, deadline);
+    pub(crate) async fn write_all(
+        &self,
+        writes: &[Write],
+        call_deadline: Timestamp,
+    ) -> Vec<Verdict> {
+        let budget = Budget::new(&self.config, call_deadline);
         let mut backoff = Backoff::new(&self.config);
         let mut rounds = Rounds::begin(&self.config, writes);
         while !rounds.pending.is_empty() {
@@ -156,14 +160,14 @@ impl<'w> Rounds<'w> {
         match (&member.write.guard, &member.write.record) {
             (_, None) => self.settle(&member, Verdict::Written),
             (Guard::Absent, Some(_)) => {
-                member.vanished = member.vanished.saturating_add(1);
-                if member.vanished < ROUNDS {
+                member.lost_attempts = member.lost_attempts.saturating_add(1);
+                if member.lost_attempts < ROUNDS {
                     self.pending.push(member);
                 } else {
                     self.settle(&member, member.unknown(Failure::contended(config)));
                 }
             }
-            (Guard::Mine(_) | Guard::Seen(_), Some(_)) => {
+            (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(_)) => {
                 self.settle(&member, Verdict::Found(None));
             }
         }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock},
-    record::Record,
-    store::{Guard, Seen, Store, StoreErrorKind, Write},
+    record::IdempotencyRecord,
+    store::{Guard, RecordVersion, Store, StoreErrorKind, Write},
 };
 use serde_json::{Value, json};
 use support::{
@@ -18,24 +18,28 @@ use support::{
 };
 
 /// Every kind of write a claim's life has, with what has to be there before.
-fn writes() -> Vec<(&'static str, Option<Record>, Write)> {
+fn writes() -> Vec<(&'static str, Option<IdempotencyRecord>, Write)> {
     let lapsed = released(8);
     vec![
         ("claim", None, write(0, Guard::Absent, Some(claimed(7)))),
         (
             "takeover",
             Some(lapsed.clone()),
-            write(0, Guard::Seen(Seen::of(&lapsed)), Some(claimed(7))),
+            write(0, Guard::Unchanged(RecordVersion::of(&lapsed)), Some(claimed(7))),
         ),
-        ("complete", Some(claimed(7)), write(0, Guard::Mine(owner(7)), Some(completed(7, "[1]")))),
-        ("release", Some(claimed(7)), write(0, Guard::Mine(owner(7)), Some(released(7)))),
-        ("delete", Some(claimed(7)), write(0, Guard::Mine(owner(7)), None)),
+        (
+            "complete",
+            Some(claimed(7)),
+            write(0, Guard::OwnedBy(owner(7)), Some(completed(7, "[1]"))),
+        ),
+        ("release", Some(claimed(7)), write(0, Guard::OwnedBy(owner(7)), Some(released(7)))),
+        ("delete", Some(claimed(7)), write(0, Guard::OwnedBy(owner(7)), None)),
     ]
 }
 
 /// Runs `write` over `before`, alone and in company, with `faults` made for each.
 async fn each_way(
-    before: Option<&Record>,
+    before: Option<&IdempotencyRecord>,
     write_0: &Write,
     faults: impl Fn(bool) -> Vec<Fault>,
     mut check: impl FnMut(&Fixture, Told, &str),
@@ -227,9 +231,9 @@ async fn at_the_deadline_what_had_no_answer_may_have_been_applied() {
     let fixture = Fixture::start().await;
     let store = fixture.store();
     fixture.wire.fault([Fault::Hang]);
-    let deadline = SystemClock.now().plus(Duration::from_millis(200));
+    let call_deadline = SystemClock.now().plus(Duration::from_millis(200));
     let writes = [write(0, Guard::Absent, Some(claimed(1)))];
-    let error = unknown(store.write(&writes, deadline).await.pop().unwrap());
+    let error = unknown(store.write(&writes, call_deadline).await.pop().unwrap());
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     assert!(error.may_have_applied());
     assert!(fixture.item("op#0").is_some());

@@ -58,8 +58,8 @@ async fn throttled_until_the_deadline_is_throttled() {
     let fixture = Fixture::start().await;
     for count in [1, 3] {
         fixture.wire.fault((0..500).map(|_| Fault::error("ThrottlingException")));
-        let deadline = SystemClock.now().plus(Duration::from_millis(400));
-        for verdict in fixture.store().write(&claims(count), deadline).await {
+        let call_deadline = SystemClock.now().plus(Duration::from_millis(400));
+        for verdict in fixture.store().write(&claims(count), call_deadline).await {
             let error = unknown(verdict);
             assert_eq!(error.kind(), StoreErrorKind::Throttled);
             assert!(error.is_transient() && !error.may_have_applied());
@@ -103,7 +103,7 @@ async fn denied_says_which_permission_the_role_needs() {
 
     fixture.wire.fault([Fault::error("AccessDeniedException")]);
     let mut writes = claims(2);
-    writes.push(write(2, Guard::Mine(owner(2)), None));
+    writes.push(write(2, Guard::OwnedBy(owner(2)), None));
     for verdict in fixture.store().write(&writes, soon()).await {
         let text = unknown(verdict).to_string();
         assert!(
@@ -275,9 +275,9 @@ async fn nobody_there_is_unavailable() {
         .build();
     let client = aws_sdk_dynamodb::Client::from_conf(config);
     let store = DynamoDbStore::new(client, TABLE);
-    let deadline = SystemClock.now().plus(Duration::from_millis(2500));
+    let call_deadline = SystemClock.now().plus(Duration::from_millis(2500));
     let writes = claims(1);
-    let error = unknown(store.write(&writes, deadline).await.pop().unwrap());
+    let error = unknown(store.write(&writes, call_deadline).await.pop().unwrap());
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     let cause = error.source().unwrap().to_string();
     assert!(cause.contains("refused"), "{cause}");

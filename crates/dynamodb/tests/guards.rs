@@ -6,21 +6,21 @@ mod support;
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Record, Status},
-    store::{Guard, Seen, Store, Write},
+    record::{IdempotencyRecord, Status},
+    store::{Guard, RecordVersion, Store, Write},
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use support::{Fixture, Told, claimed, owner, soon, told, write};
 
 /// All combinations of what a guard can name.
-fn records() -> Vec<Record> {
+fn records() -> Vec<IdempotencyRecord> {
     let mut records = Vec::new();
-    for status in [Status::InProgress, Status::Completed, Status::Failed] {
+    for status in [Status::InProgress, Status::Completed, Status::PermanentlyFailed] {
         for by in [None, Some(owner(1)), Some(owner(2))] {
             for last in [None, Some(owner(1))] {
                 for lease in [None, Some(Timestamp::from_millis(1))] {
                     for expires in [Timestamp::from_secs(9), Timestamp::from_millis(9_500)] {
-                        let mut record = Record::new(status, Timestamp::EPOCH);
+                        let mut record = IdempotencyRecord::new(status, Timestamp::EPOCH);
                         record.owner = by;
                         record.last_owner = last;
                         record.lease_until = lease;
@@ -35,13 +35,13 @@ fn records() -> Vec<Record> {
 }
 
 fn guards() -> Vec<Guard> {
-    let mut guards = vec![Guard::Absent, Guard::Mine(owner(1)), Guard::Mine(owner(2))];
-    guards.extend(records().iter().map(|record| Guard::Seen(Seen::of(record))));
+    let mut guards = vec![Guard::Absent, Guard::OwnedBy(owner(1)), Guard::OwnedBy(owner(2))];
+    guards.extend(records().iter().map(|record| Guard::Unchanged(RecordVersion::of(record))));
     guards
 }
 
 async fn every_pair(setup: &DynamoDbStore, store: &DynamoDbStore, step: usize, from: usize) {
-    let mut there: Vec<Option<Record>> = records().into_iter().map(Some).collect();
+    let mut there: Vec<Option<IdempotencyRecord>> = records().into_iter().map(Some).collect();
     there.push(None);
     let (mut before, mut writes, mut expected) = (vec![], vec![], vec![]);
     let pairs = there.iter().flat_map(|there| guards().into_iter().map(move |g| (there, g)));

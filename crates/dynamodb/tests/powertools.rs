@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
     record::Status,
-    store::{Guard, Seen, Store, Verdict, Write},
+    store::{Guard, RecordVersion, Store, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ async fn a_result_of_theirs_is_replayed_as_json() {
             };
             assert_eq!(found.status, Status::Completed);
             assert!(found.lease_until.is_some(), "they never remove it");
-            let outcome = found.outcome.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+            let outcome = found.result.map(|text| serde_json::from_str::<Value>(&text).unwrap());
             assert_eq!(outcome, case.result, "{}", case.name);
             assert_eq!(found.fingerprint.is_some(), case.name.contains("validation"));
         }
@@ -100,7 +100,7 @@ async fn what_was_read_of_theirs_can_be_taken_over() {
             case.claims(&fixture.db);
             case.completes(&fixture.db);
             let found = store.read(&[case.key()], soon()).await.remove(0).unwrap().unwrap();
-            let guard = Guard::Seen(Seen::of(&found));
+            let guard = Guard::Unchanged(RecordVersion::of(&found));
             let write = Write { key: case.key(), guard, record: Some(claimed(1)) };
             let name = &case.name;
             assert_eq!(told(&send(&store, write.clone(), in_batch).await), Told::Written, "{name}");
@@ -120,7 +120,7 @@ async fn they_respect_what_is_ours() {
     let mut expired = completed(1, "1");
     expired.expires_at = Timestamp::from_secs(1_600_000_000);
     let mut failed = completed(1, "1");
-    failed.status = Status::Failed;
+    failed.status = Status::PermanentlyFailed;
     for (record, taken) in [
         (claimed(1), false),
         (completed(1, "1"), false),
@@ -147,7 +147,7 @@ async fn after_their_takeover_we_are_fenced() {
         let write = Write { key: case.key(), guard: Guard::Absent, record: Some(lapsed) };
         assert_eq!(told(&send(&store, write, false).await), Told::Written);
         assert!(case.claims(&fixture.db));
-        let guard = Guard::Mine(owner(1));
+        let guard = Guard::OwnedBy(owner(1));
         let late = Write { key: case.key(), guard, record: Some(completed(1, "1")) };
         let Verdict::Found(Some(found)) = send(&store, late, in_batch).await else {
             panic!("their takeover dropped our token")
@@ -173,7 +173,7 @@ async fn a_fractional_expiry_can_be_taken_over() {
         for (seen, expected) in
             [(&rounded, Told::Found(Some(found.clone()))), (&found, Told::Written)]
         {
-            let guard = Guard::Seen(Seen::of(seen));
+            let guard = Guard::Unchanged(RecordVersion::of(seen));
             let write = Write { key: key.clone(), guard, record: Some(claimed(5)) };
             assert_eq!(told(&send(&store, write, in_batch).await), expected);
         }

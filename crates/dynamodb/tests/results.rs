@@ -12,7 +12,7 @@ use std::{
 
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock},
-    outcome::{Kept, Outcome},
+    outcome::{Outcome, ResultKept},
     policy::Policy,
     record::Json,
     store::StoreErrorKind,
@@ -62,7 +62,7 @@ async fn deliver(
         deliveries: deliveries.collect(),
         after_failure: AfterFailure::Group,
         policy: &Policy::default(),
-        deadline: Some(SystemClock.now().plus(timeout)),
+        invocation_deadline: Some(SystemClock.now().plus(timeout)),
         pace: &Pace::default(),
     };
     // As in a process of its own, which knows nothing but what is stored.
@@ -92,14 +92,14 @@ async fn a_result_of_any_size_completes_its_key() {
     let first = deliver(&fixture.store(), &runs, LONG, &results).await;
     let mut kept_sizes = Vec::new();
     for (at, (outcome, size)) in first.iter().zip(&sizes).enumerate() {
-        let Outcome::Executed { outcome: Some(result), kept } = outcome else {
+        let Outcome::Executed { result: Some(result), kept } = outcome else {
             panic!("{size} bytes: {outcome:?}")
         };
         assert_eq!(result.len(), *size, "whoever asked has it all");
         assert_eq!(status(&fixture, at), "COMPLETED", "{size} bytes");
         match kept {
-            Kept::Whole => kept_sizes.push(*size),
-            kept => assert_eq!(*kept, Kept::TooLarge, "{size} bytes"),
+            ResultKept::Whole => kept_sizes.push(*size),
+            kept => assert_eq!(*kept, ResultKept::TooLarge, "{size} bytes"),
         }
     }
     let largest = *kept_sizes.iter().max().unwrap();
@@ -107,11 +107,11 @@ async fn a_result_of_any_size_completes_its_key() {
     assert!(sizes.iter().all(|size| (*size <= largest) == kept_sizes.contains(size)));
 
     let second = deliver(&fixture.store(), &runs, LONG, &results).await;
-    for ((outcome, size), result) in second.iter().zip(&sizes).zip(&results) {
-        let Outcome::Replayed { outcome } = outcome else { panic!("{size} bytes: {outcome:?}") };
-        let Returned::Value(result) = result else { panic!("all are values") };
-        let expected: Option<&Json> = kept_sizes.contains(size).then_some(result);
-        assert!(outcome.as_ref() == expected, "{size} bytes");
+    for ((outcome, size), returned) in second.iter().zip(&sizes).zip(&results) {
+        let Outcome::Replayed { result } = outcome else { panic!("{size} bytes: {outcome:?}") };
+        let Returned::Value(expected) = returned else { panic!("all are values") };
+        let expected: Option<&Json> = kept_sizes.contains(size).then_some(expected);
+        assert!(result.as_ref() == expected, "{size} bytes");
     }
     assert_eq!(runs.into_inner(), sizes.len(), "each ran once");
 }
@@ -122,16 +122,16 @@ async fn a_result_that_cannot_be_serialized_completes_its_key() {
     let runs = AtomicUsize::new(0);
     let results = [text(10), Returned::Unserializable, Returned::Nothing];
     let first = deliver(&fixture.store(), &runs, LONG, &results).await;
-    let lost = Kept::Unserializable;
+    let lost = ResultKept::Unserializable;
     assert!(
-        matches!(&first[1], Outcome::Executed { outcome: None, kept } if *kept == lost),
+        matches!(&first[1], Outcome::Executed { result: None, kept } if *kept == lost),
         "{first:?}"
     );
     let second = deliver(&fixture.store(), &runs, LONG, &results).await;
     for (at, outcome) in second.iter().enumerate() {
         assert_eq!(status(&fixture, at), "COMPLETED");
         let replayed =
-            matches!(outcome, Outcome::Replayed { outcome } if outcome.is_some() == (at == 0));
+            matches!(outcome, Outcome::Replayed { result } if result.is_some() == (at == 0));
         assert!(replayed, "{outcome:?}");
     }
     assert_eq!(runs.into_inner(), 3);
@@ -146,9 +146,9 @@ async fn keeping_ten_results_costs_as_many_requests_as_keeping_none() {
         let results = vec![result; 10];
         let runs = AtomicUsize::new(0);
         let first = deliver(&fixture.store(), &runs, LONG, &results).await;
-        let (fresh, value) = (fixture.wire.operations(), first[9].value().cloned());
+        let (fresh, value) = (fixture.wire.operations(), first[9].result().cloned());
         let second = deliver(&fixture.store(), &runs, LONG, &results).await;
-        assert_eq!(second[9].value(), value.as_ref(), "a duplicate has what the first had");
+        assert_eq!(second[9].result(), value.as_ref(), "a duplicate has what the first had");
         assert_eq!(runs.into_inner(), 10);
         (fresh, fixture.wire.operations())
     };
@@ -172,7 +172,7 @@ async fn what_dynamodb_finds_too_large_is_left_out_as_well() {
     fixture.wire.fault([Fault::Pass, refusal]);
     let outcomes = deliver(&fixture.store(), &runs, LONG, &[text(10)]).await;
     assert!(
-        matches!(&outcomes[0], Outcome::Executed { outcome: Some(_), kept: Kept::TooLarge }),
+        matches!(&outcomes[0], Outcome::Executed { result: Some(_), kept: ResultKept::TooLarge }),
         "{outcomes:?}"
     );
     assert_eq!(fixture.wire.operations(), ["PutItem"; 3]);
@@ -213,13 +213,13 @@ async fn an_outage_that_outlasts_the_invocation_is_tried_until_then_and_told() {
     let (begun, timeout) = (Instant::now(), Duration::from_secs(2));
     let outcomes = deliver(&fixture.store(), &runs, timeout, &[text(10)]).await;
     let took = begun.elapsed();
-    let Outcome::CompletionLost { outcome: Some(_), error } = &outcomes[0] else {
+    let Outcome::CompletionLost { result: Some(_), error } = &outcomes[0] else {
         panic!("{outcomes:?}")
     };
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     assert!(outcomes[0].is_acknowledged(), "the work is done");
     assert!(took > timeout / 2, "it gave up after {took:?}");
-    assert!(took < timeout, "it answered after its deadline: {took:?}");
+    assert!(took < timeout, "it answered after its call_deadline: {took:?}");
     assert!(fixture.wire.operations().len() > 10, "over and over");
     assert_eq!(status(&fixture, 0), "INPROGRESS", "until its lease is over");
     fixture.wire.heal();

@@ -11,8 +11,8 @@ use std::{
 
 use lambda_idempotency_core::{
     key::Key,
-    record::{Fingerprint, Record},
-    store::{Guard, Seen, Store, Verdict, Write},
+    record::{Fingerprint, IdempotencyRecord},
+    store::{Guard, RecordVersion, Store, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
 use serde_json::json;
@@ -70,10 +70,10 @@ fn key(n: usize) -> Key {
 }
 
 /// A record with a secret wherever there is room.
-fn secret(by: u128) -> Record {
+fn secret(by: u128) -> IdempotencyRecord {
     let mut record = completed(by, &format!("\"{SECRET}\""));
     record.fingerprint = Some(Fingerprint::new(SECRET));
-    record.error = Some(SECRET.into());
+    record.error_type = Some(SECRET.into());
     record
 }
 
@@ -103,7 +103,9 @@ async fn everything(
             faults.push(|| vec![Fault::Refuse(vec![0], "ValidationError")]);
         }
         for faults in &faults {
-            let all = |guard: fn(Record) -> Guard, record: Option<Record>| -> Vec<Write> {
+            let all = |guard: fn(IdempotencyRecord) -> Guard,
+                       record: Option<IdempotencyRecord>|
+             -> Vec<Write> {
                 let write =
                     |n| Write { key: key(n), guard: guard(secret(1)), record: record.clone() };
                 (0..count).map(write).collect()
@@ -112,9 +114,9 @@ async fn everything(
             let calls = [
                 all(|_| Guard::Absent, Some(secret(1))),
                 all(|_| Guard::Absent, Some(claimed(2))),
-                all(|seen| Guard::Seen(Seen::of(&seen)), Some(secret(1))),
-                all(|_| Guard::Mine(support::owner(1)), Some(secret(1))),
-                all(|seen| Guard::Seen(Seen::of(&seen)), None),
+                all(|seen| Guard::Unchanged(RecordVersion::of(&seen)), Some(secret(1))),
+                all(|_| Guard::OwnedBy(support::owner(1)), Some(secret(1))),
+                all(|seen| Guard::Unchanged(RecordVersion::of(&seen)), None),
             ];
             for writes in calls {
                 fixture.wire.fault(faults());

@@ -9,8 +9,8 @@ use futures_util::future::join_all;
 use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
-    record::{Fingerprint, Record, Status},
-    store::{Guard, Seen, Store, Verdict},
+    record::{Fingerprint, IdempotencyRecord, Status},
+    store::{Guard, RecordVersion, Store, Verdict},
 };
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ async fn a_claim_is_a_put_under_attribute_not_exists() {
 #[tokio::test]
 async fn a_takeover_is_a_put_that_names_everything_seen() {
     let fixture = Fixture::start().await;
-    let seen = Guard::Seen(Seen::of(&released(2)));
+    let seen = Guard::Unchanged(RecordVersion::of(&released(2)));
     let (_, body) = sent(&fixture, write(0, seen, Some(claimed(1)))).await;
     assert_eq!(
         body["ConditionExpression"],
@@ -75,7 +75,7 @@ async fn a_takeover_is_a_put_that_names_everything_seen() {
 #[tokio::test]
 async fn a_put_back_is_a_delete_under_the_token() {
     let fixture = Fixture::start().await;
-    let (operation, body) = sent(&fixture, write(0, Guard::Mine(owner(1)), None)).await;
+    let (operation, body) = sent(&fixture, write(0, Guard::OwnedBy(owner(1)), None)).await;
     assert_eq!(operation, "DeleteItem");
     assert_eq!(
         body,
@@ -95,9 +95,9 @@ async fn statements_quote_names_and_carry_no_values() {
     let fixture = Fixture::start().await;
     let writes = [
         write(0, Guard::Absent, Some(claimed(1))),
-        write(1, Guard::Mine(owner(1)), Some(completed(1, "7"))),
-        write(2, Guard::Mine(owner(1)), None),
-        write(3, Guard::Seen(Seen::of(&claimed(2))), Some(claimed(1))),
+        write(1, Guard::OwnedBy(owner(1)), Some(completed(1, "7"))),
+        write(2, Guard::OwnedBy(owner(1)), None),
+        write(3, Guard::Unchanged(RecordVersion::of(&claimed(2))), Some(claimed(1))),
     ];
     fixture.store().write(&writes, soon()).await;
     let (operation, body) = fixture.wire.take().remove(0);
@@ -120,7 +120,7 @@ async fn statements_quote_names_and_carry_no_values() {
         text(1),
         "UPDATE \"idempotency\" SET \"status\" = ? SET \"expiration\" = ? \
          REMOVE \"in_progress_expiration\" SET \"data\" = ? REMOVE \"validation\" \
-         SET \"owner\" = ? REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
+         SET \"owner\" = ? REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"lost_attempts\" \
          REMOVE \"fence\" REMOVE \"error\" REMOVE \"application\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
     );
     assert_eq!(
@@ -176,7 +176,7 @@ async fn late_settlements_are_one_request() {
     fixture.store().write(&claims(10), soon()).await;
     fixture.wire.take();
     let late: Vec<_> =
-        (0..10).map(|n| write(n, Guard::Mine(owner(50)), Some(completed(50, "1")))).collect();
+        (0..10).map(|n| write(n, Guard::OwnedBy(owner(50)), Some(completed(50, "1")))).collect();
     let verdicts = fixture.store().write(&late, soon()).await;
     assert!(verdicts.iter().all(|v| matches!(v, Verdict::Found(Some(_)))));
     assert_eq!(fixture.wire.operations(), ["BatchExecuteStatement"]);
@@ -277,28 +277,29 @@ async fn other_names_in_every_form() {
     names.validation = "größe".into();
     names.owner = "from".into();
     names.last_owner = "where".into();
-    names.failures = "a-b".into();
-    names.vanished = "1".into();
+    names.failed_attempts = "a-b".into();
+    names.lost_attempts = "1".into();
     names.fence = "fence\u{20ac}".into();
     names.error = "$".into();
     names.application = "select".into();
     let store = fixture.builder().attributes(names).build().unwrap();
-    let mut full = Record::new(Status::Failed, Timestamp::from_secs(4_000_000_000));
+    let mut full =
+        IdempotencyRecord::new(Status::PermanentlyFailed, Timestamp::from_secs(4_000_000_000));
     full.owner = Some(owner(1));
     full.last_owner = Some(owner(2));
-    full.failures = 1;
-    full.vanished = 2;
+    full.failed_attempts = 1;
+    full.lost_attempts = 2;
     full.fence = 1_700_000_000_123;
     full.lease_until = Some(Timestamp::from_millis(5));
     full.fingerprint = Some(Fingerprint::new("f"));
-    full.outcome = Some("{}".into());
-    full.error = Some("E".into());
+    full.result = Some("{}".into());
+    full.error_type = Some("E".into());
     full.application = Some("orders-prod".into());
     for count in [1, 3] {
-        let mut before = Record::new(Status::InProgress, Timestamp::from_secs(1));
+        let mut before = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(1));
         before.owner = Some(owner(count as u128));
         let keys: Vec<_> = (0..count).map(|n| key(n + 10 * count)).collect();
-        let every = |guard: Guard, record: Option<&Record>| {
+        let every = |guard: Guard, record: Option<&IdempotencyRecord>| {
             let write = |key: &Key| lambda_idempotency_core::store::Write {
                 key: key.clone(),
                 guard: guard.clone(),
@@ -308,9 +309,9 @@ async fn other_names_in_every_form() {
         };
         for (guard, record) in [
             (Guard::Absent, Some(&before)),
-            (Guard::Mine(owner(count as u128)), Some(&full)),
-            (Guard::Seen(Seen::of(&full)), Some(&before)),
-            (Guard::Seen(Seen::of(&before)), None),
+            (Guard::OwnedBy(owner(count as u128)), Some(&full)),
+            (Guard::Unchanged(RecordVersion::of(&full)), Some(&before)),
+            (Guard::Unchanged(RecordVersion::of(&before)), None),
         ] {
             let verdicts = store.write(&every(guard.clone(), record), soon()).await;
             assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{guard:?}: {verdicts:?}");
@@ -331,7 +332,10 @@ async fn attributes_that_are_not_ours() {
             "expiration": {"N": "9"}, "tags": {"SS": ["x"]},
         })
     };
-    let seen = Guard::Seen(Seen::of(&Record::new(Status::InProgress, Timestamp::from_secs(9))));
+    let seen = Guard::Unchanged(RecordVersion::of(&IdempotencyRecord::new(
+        Status::InProgress,
+        Timestamp::from_secs(9),
+    )));
     (0..3).for_each(|n| fixture.put(&item(n)));
     let take = |n| write(n, seen.clone(), Some(claimed(1)));
     assert_eq!(told(&one(&fixture.store(), take(0)).await), Told::Written);

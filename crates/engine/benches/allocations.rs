@@ -58,7 +58,14 @@ fn count(engine: &Engine, records: usize, key: fn(usize) -> usize) -> String {
     let after_failure = AfterFailure::Group;
     let (policy, pace) = (&policy, &pace);
     let region = Region::new(ALLOCATOR);
-    let batch = Batch { operation: "op", deliveries, after_failure, policy, deadline: None, pace };
+    let batch = Batch {
+        operation: "op",
+        deliveries,
+        after_failure,
+        policy,
+        invocation_deadline: None,
+        pace,
+    };
     let outcomes = engine.run(batch).now_or_never();
     let counted = region.change();
     assert!(outcomes.is_some_and(|all| all.iter().all(|outcome| outcome.is_acknowledged())));

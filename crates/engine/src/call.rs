@@ -9,7 +9,7 @@ pub use crate::record_id::RecordId;
 use crate::delivered::{Delivered, Invocation, RecordError};
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
-    record::Record,
+    record::IdempotencyRecord,
 };
 use lambda_idempotency_keys::{Digest, Key};
 
@@ -18,8 +18,8 @@ use lambda_idempotency_keys::{Digest, Key};
 ///
 /// ```
 /// use lambda_idempotency_engine::call::Call;
-/// let call = Call::test("o-1").with_failures(2);
-/// assert_eq!((call.failures(), call.vanished()), (2, 0));
+/// let call = Call::test("o-1").with_failed_attempts(2);
+/// assert_eq!((call.failed_attempts(), call.lost_attempts()), (2, 0));
 /// ```
 ///
 /// What a call knows of the delivery depends on how the handler is called:
@@ -42,7 +42,7 @@ pub struct Call {
     subject: Subject,
     record: RecordId,
     history: History,
-    deadline: Option<Timestamp>,
+    handler_deadline: Option<Timestamp>,
     clock: Arc<dyn Clock>,
     delivered: Delivered,
 }
@@ -58,19 +58,23 @@ pub(crate) struct Subject {
 /// What happened to a key before, and the fence of this call.
 #[derive(Clone, Copy)]
 pub(crate) struct History {
-    failures: u32,
-    vanished: u32,
+    failed_attempts: u32,
+    lost_attempts: u32,
     fence: u64,
 }
 
 impl History {
-    pub(crate) const fn of(record: &Record) -> Self {
-        Self { failures: record.failures, vanished: record.vanished, fence: record.fence }
+    pub(crate) const fn of(record: &IdempotencyRecord) -> Self {
+        Self {
+            failed_attempts: record.failed_attempts,
+            lost_attempts: record.lost_attempts,
+            fence: record.fence,
+        }
     }
 
     /// Of a record that is not claimed.
     pub(crate) const fn none(now: Timestamp) -> Self {
-        Self { failures: 0, vanished: 0, fence: now.as_millis() }
+        Self { failed_attempts: 0, lost_attempts: 0, fence: now.as_millis() }
     }
 }
 
@@ -79,10 +83,10 @@ impl Call {
         subject: Subject,
         record: RecordId,
         history: History,
-        deadline: Option<Timestamp>,
+        handler_deadline: Option<Timestamp>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { subject, record, history, deadline, clock, delivered: Delivered::default() }
+        Self { subject, record, history, handler_deadline, clock, delivered: Delivered::default() }
     }
 
     /// A call for the unit test of a handler: the first for a key made of `name`, no deadline.
@@ -96,15 +100,15 @@ impl Call {
 
     /// As if the handler had failed this often before.
     #[must_use]
-    pub const fn with_failures(mut self, failures: u32) -> Self {
-        self.history.failures = failures;
+    pub const fn with_failed_attempts(mut self, failed_attempts: u32) -> Self {
+        self.history.failed_attempts = failed_attempts;
         self
     }
 
     /// As if this many earlier calls had disappeared.
     #[must_use]
-    pub const fn with_vanished(mut self, vanished: u32) -> Self {
-        self.history.vanished = vanished;
+    pub const fn with_lost_attempts(mut self, lost_attempts: u32) -> Self {
+        self.history.lost_attempts = lost_attempts;
         self
     }
 
@@ -115,10 +119,10 @@ impl Call {
         self
     }
 
-    /// As if the invocation ended at `deadline`.
+    /// As if the invocation ended at `handler_deadline`.
     #[must_use]
-    pub const fn with_deadline(mut self, deadline: Timestamp) -> Self {
-        self.deadline = Some(deadline);
+    pub const fn with_handler_deadline(mut self, handler_deadline: Timestamp) -> Self {
+        self.handler_deadline = Some(handler_deadline);
         self
     }
 
@@ -187,15 +191,15 @@ impl Call {
 
     /// How often a handler reported failure for this key before.
     #[must_use]
-    pub const fn failures(&self) -> u32 {
-        self.history.failures
+    pub const fn failed_attempts(&self) -> u32 {
+        self.history.failed_attempts
     }
 
     /// How many earlier calls for this key disappeared: were killed, timed out, or lost the store.
     /// What they were to do may have been done: **where this is not 0, check before acting again**.
     #[must_use]
-    pub const fn vanished(&self) -> u32 {
-        self.history.vanished
+    pub const fn lost_attempts(&self) -> u32 {
+        self.history.lost_attempts
     }
 
     /// A number that rises from call to call of a key, for systems downstream that can refuse what
@@ -236,7 +240,7 @@ impl Call {
     /// use lambda_idempotency_engine::call::Call;
     /// let call = Call::test("o-1");
     /// // payments.charge(amount).idempotency_key(call.subkey("charge")).send().await?;
-    /// assert_eq!(call.subkey("charge"), Call::test("o-1").with_failures(3).subkey("charge"));
+    /// assert_eq!(call.subkey("charge"), Call::test("o-1").with_failed_attempts(3).subkey("charge"));
     /// assert_ne!(call.subkey("charge"), call.subkey("refund"));
     /// assert_ne!(call.subkey("charge"), Call::test("o-2").subkey("charge"));
     /// ```
@@ -255,7 +259,7 @@ impl Call {
     ///
     /// It counts deliveries, not attempts: a message that was received while another worker held its
     /// key, or behind one that failed, was not tried. Attempts are counted by
-    /// [`failures`](Self::failures) and [`vanished`](Self::vanished).
+    /// [`failed_attempts`](Self::failed_attempts) and [`lost_attempts`](Self::lost_attempts).
     #[must_use]
     pub const fn receives(&self) -> Option<u32> {
         self.delivered.receive_count()
@@ -336,14 +340,14 @@ impl Call {
 
     /// When the handler is stopped, if a deadline is known.
     #[must_use]
-    pub const fn deadline(&self) -> Option<Timestamp> {
-        self.deadline
+    pub const fn handler_deadline(&self) -> Option<Timestamp> {
+        self.handler_deadline
     }
 
     /// How much time is left until then.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
-        self.deadline.map(|deadline| deadline.since(self.clock.now()))
+        self.handler_deadline.map(|handler_deadline| handler_deadline.since(self.clock.now()))
     }
 }
 
@@ -353,8 +357,8 @@ impl fmt::Debug for Call {
         f.debug_struct("Call")
             .field("key", &self.key_hash())
             .field("record", &self.record)
-            .field("failures", &self.failures())
-            .field("vanished", &self.vanished())
+            .field("failed_attempts", &self.failed_attempts())
+            .field("lost_attempts", &self.lost_attempts())
             .field("fence", &self.fence())
             .finish_non_exhaustive()
     }

@@ -38,9 +38,9 @@ pub struct Report<'a> {
     /// Why the store does not know that the record was put aside: a duplicate would be put aside again.
     pub unrecorded: Option<&'a StoreError>,
     /// How often a handler reported failure for the key before, if that is known.
-    pub failures: u32,
+    pub failed_attempts: u32,
     /// How many earlier owners of the key disappeared, if that is known.
-    pub vanished: u32,
+    pub lost_attempts: u32,
 }
 
 impl<'a> Report<'a> {
@@ -59,8 +59,8 @@ impl<'a> Report<'a> {
             aside: None,
             failure: None,
             unrecorded: None,
-            failures: 0,
-            vanished: 0,
+            failed_attempts: 0,
+            lost_attempts: 0,
         }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Report<'a> {
 /// Writes one `tracing` event a record, under the target `lambda_idempotency::record`.
 ///
 /// The fields are a stable contract: `source`, `record`, `operation`, `key_hash`, `outcome`, `ms`,
-/// `failures`, `vanished`, and `problem` where the delivery goes back or something is wrong with it. Never a
+/// `failed_attempts`, `lost_attempts`, and `problem` where the delivery goes back or something is wrong with it. Never a
 /// payload, a raw key or a result; and of a handler's error its type alone, unless
 /// [`showing_error_messages`](Self::showing_error_messages) asks for more. `record` is the record's
 /// [label](RecordId::label), which hides an id that an application has chosen.
@@ -129,8 +129,8 @@ impl Observer for TracingObserver {
                     key_hash = report.key.map_or("", Key::hash),
                     outcome = report.outcome.label(),
                     ms = report.ran_for.map_or(0.0, |ran_for| ran_for.as_secs_f64() * 1000.0),
-                    failures = report.failures,
-                    vanished = report.vanished,
+                    failed_attempts = report.failed_attempts,
+                    lost_attempts = report.lost_attempts,
                     $($extra)*
                 )
             };
@@ -162,7 +162,7 @@ impl Observer for TracingObserver {
                 ),
             },
             (Outcome::Executed { kept, .. }, _)
-                if *kept != lambda_idempotency_core::outcome::Kept::Whole =>
+                if *kept != lambda_idempotency_core::outcome::ResultKept::Whole =>
             {
                 event!(
                     WARN,

@@ -31,7 +31,7 @@ impl RecordId {
 
     /// Adds where it came from.
     #[must_use]
-    pub fn from_arn(mut self, arn: Option<Arc<str>>) -> Self {
+    pub fn with_arn(mut self, arn: Option<Arc<str>>) -> Self {
         self.arn = arn;
         self
     }

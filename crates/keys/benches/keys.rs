@@ -11,7 +11,7 @@ mod cases;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use lambda_idempotency_keys::{Document, Expression, Reads, Scope};
+use lambda_idempotency_keys::{Document, Expression, FieldSet, Scope};
 
 fn keys(c: &mut Criterion) {
     c.bench_function("yardstick: serde_json parses the record twice", |b| {
@@ -26,7 +26,7 @@ fn keys(c: &mut Criterion) {
 /// A key of one field, with the payload read as far as the key needs it, and as a whole.
 fn read(c: &mut Criterion) {
     let expression = Expression::compile("orderId").unwrap();
-    let reads = Reads::of([&expression]);
+    let reads = FieldSet::of([&expression]);
     let scope = Scope { operation: "place-order", tenant: None };
     for (name, payload) in cases::payloads() {
         let key = |document| scope.key(&expression.select(&document).unwrap());

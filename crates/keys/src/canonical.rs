@@ -11,8 +11,8 @@ use std::io::Write;
 use super::{
     SelectionError,
     jmespath::value::{Kind, Number, Text, Value},
+    limits::MOST_BYTES,
     parts::Optional,
-    signs::MOST_BYTES,
 };
 
 /// From here on, neighbouring integers share a double.

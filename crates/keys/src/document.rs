@@ -7,12 +7,12 @@ use std::{fmt, sync::Arc};
 
 use super::{
     document_error::DocumentError,
+    field_set::{FieldSet, Wanted},
     jmespath::{
         Variant,
         read::{read, read_wanted},
         value::Value,
     },
-    reads::{Reads, Wanted},
 };
 
 /// A parsed JSON text.
@@ -41,7 +41,7 @@ impl Document {
     /// # Errors
     /// Not JSON; what is looked at is named twice in its object or is a number that is larger than
     /// any double; more than 8 MiB.
-    pub fn read(json: &str, reads: &Reads) -> Result<Self, DocumentError> {
+    pub fn read(json: &str, reads: &FieldSet) -> Result<Self, DocumentError> {
         let value = read_wanted(Variant::Standard, json, &reads.document)?;
         let all = *reads.document == Wanted::All;
         Ok(Self { value, reads: (!all).then(|| Arc::clone(&reads.document)) })

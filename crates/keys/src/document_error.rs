@@ -1,6 +1,6 @@
 //! Why a text is not a document.
 
-use crate::signs::MOST_BYTES;
+use crate::limits::MOST_BYTES;
 
 /// Why a text is not a [`Document`](crate::Document). Says where, never what stands there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,16 +7,15 @@ use serde_json::Value;
 use super::{
     ExpressionError, Functions, Selection, SelectionError, Warning, canonical,
     document::Document,
-    field_sets::Looks,
+    field_set::{FieldSet, Wanted},
+    field_sets::FieldSets,
     jmespath::{
-        Losses, Variant, absences::Absences, ast::Node, evaluate::Evaluation, parser, state::State,
-        value,
+        Collisions, Variant, absences::Absences, ast::Node, evaluate::Evaluation, parser,
+        state::State, value,
     },
-    own,
+    limits, own,
     parts::{self, Optional, Shape},
-    reach,
-    reads::{Reads, Wanted},
-    signs, warning,
+    reach, warning,
 };
 
 /// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with the
@@ -42,7 +41,7 @@ pub struct Expression {
     node: Node,
     optional: Optional,
     warnings: Vec<Warning>,
-    pub(super) looks: Looks,
+    pub(super) looks: FieldSets,
 }
 
 impl Expression {
@@ -66,14 +65,14 @@ impl Expression {
             return Err(error(0, reason.to_owned()));
         }
         functions.check().map_err(|reason| error(0, reason))?;
-        let node = signs::check_size(text)
+        let node = limits::check_size(text)
             .and_then(|()| parser::parse(Variant::Standard, text, functions))
             .map_err(|(offset, reason)| error(offset, reason))?;
         Ok(Self {
             text: text.to_owned(),
             optional: Optional::default(),
             warnings: warning::of(&node, text),
-            looks: Looks::of(&node),
+            looks: FieldSets::of(&node),
             node,
         })
     }
@@ -236,15 +235,15 @@ impl Expression {
         if !document.has(&self.looks.document) {
             return Err(SelectionError::Unread);
         }
-        let losses = Losses::default();
+        let collisions = Collisions::default();
         let evaluation = Evaluation {
-            state: State::new(Variant::Standard, &losses).with_texts(&self.looks.texts),
+            state: State::new(Variant::Standard, &collisions).with_texts(&self.looks.texts),
             absences: Some(Absences::but_of(parts::list(&self.node))),
         };
         let selected =
             evaluation.run(&self.node, &document.value).map_err(|error| match error {
                 SelectionError::Evaluation { reason, offset } => {
-                    let offset = signs::characters(&self.text, offset);
+                    let offset = limits::characters(&self.text, offset);
                     SelectionError::Evaluation { reason, offset }
                 }
                 error => error,
@@ -253,7 +252,7 @@ impl Expression {
     }
 }
 
-impl Reads {
+impl FieldSet {
     /// What these expressions look at.
     #[must_use]
     pub fn of<'e>(expressions: impl IntoIterator<Item = &'e Expression>) -> Self {

@@ -110,14 +110,14 @@ fn what_one_call_of_json_looks_at_does_no_harm_to_another() {
     let [id, n] = &both;
     for bad in ["1,\\\"n\\\":2", "1e999", "\\\"\\\\ud800\\\""] {
         let json = format!(r#"{{"body":"{{\"id\":\"a\",\"n\":{bad}}}"}}"#);
-        let document = Document::read(&json, &Reads::of(&both)).unwrap();
+        let document = Document::read(&json, &FieldSet::of(&both)).unwrap();
         assert_eq!(id.select(&document).unwrap().canonical_bytes(), b"\"a\"", "{json}");
         assert!(matches!(n.select(&document), Err(SelectionError::Evaluation { .. })), "{json}");
     }
     // One that was not known when the document was read has what it looks at all the same.
     let other = compile("json(body).other");
     let json = r#"{"body":"{\"id\":1,\"n\":2,\"other\":3}"}"#;
-    let document = Document::read(json, &Reads::of(&both)).unwrap();
+    let document = Document::read(json, &FieldSet::of(&both)).unwrap();
     for (expression, expected) in [(id, b"1"), (&other, b"3"), (n, b"2")] {
         assert_eq!(expression.select(&document).unwrap().canonical_bytes(), expected);
     }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{
+    field_set::Wanted,
     jmespath::{ast::Node, signatures},
-    reads::Wanted,
 };
 
 /// What an expression looks at: of the document, and of each JSON text that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Looks {
+pub(super) struct FieldSets {
     pub(super) document: Wanted,
     /// By the offset of the call of `json` that reads it.
     pub(super) texts: BTreeMap<usize, Wanted>,
@@ -25,7 +25,7 @@ struct Walk {
     texts: BTreeMap<usize, Wanted>,
 }
 
-impl Looks {
+impl FieldSets {
     pub(super) fn of(node: &Node) -> Self {
         let mut walk = Walk { document: Wanted::none(), texts: BTreeMap::new() };
         walk.use_of(node, Some((None, vec![])));
@@ -114,7 +114,7 @@ impl Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Expression, Reads};
+    use crate::{Expression, FieldSet};
 
     fn show(node: &Wanted) -> String {
         match node {
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn what_covers_what() {
         let of = |text: &str| Expression::compile(text).unwrap();
-        let both = Reads::of([&of("a.b"), &of("c")]);
+        let both = FieldSet::of([&of("a.b"), &of("c")]);
         for covered in ["a.b", "c", "c.d", "a.b.c[0]", "[a.b, c]"] {
             assert!(both.document.covers(&of(covered).looks.document), "{covered}");
         }

@@ -1,6 +1,6 @@
 //! Keys that another library makes, for a table that is shared with it or taken over from it.
 //!
-//! These traits are how a [`KeySpec`](crate::producer::Recipe) and an operation use such keys without
+//! These traits are how a [`KeySpec`](crate::producer::KeySpec) and an operation use such keys without
 //! knowing the library. `lambda-idempotency-powertools` implements them; there is no need for others to.
 
 use std::fmt;

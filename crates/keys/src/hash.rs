@@ -31,26 +31,26 @@ pub fn is_operation_name(name: &str) -> bool {
 /// have one form.
 ///
 /// ```
-/// use lambda_idempotency_keys::{Document, Expression, Form, Scope, Secret};
+/// use lambda_idempotency_keys::{Document, Expression, KeyFormat, Scope, Secret};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let parts = Expression::compile("[tenant, id]")?
 ///     .select(&Document::parse(r#"{"tenant":"acme","id":42}"#)?)?;
 /// let scope = Scope { operation: "charge", tenant: None };
-/// assert_eq!(Form::Hashed.key(&scope, &parts), scope.key(&parts));
-/// assert_eq!(Form::Readable.key(&scope, &parts).as_str(), "charge#~/acme/+42");
-/// let secret = Form::Secret(Secret::new("4f1f5c0e2b7d49a8")?);
+/// assert_eq!(KeyFormat::Hashed.key(&scope, &parts), scope.key(&parts));
+/// assert_eq!(KeyFormat::Readable.key(&scope, &parts).as_str(), "charge#~/acme/+42");
+/// let secret = KeyFormat::Secret(Secret::new("4f1f5c0e2b7d49a8")?);
 /// assert!(secret.key(&scope, &parts).as_str().starts_with("charge#hmac-"));
 ///
 /// // With a space it is not safe to read, and hashed.
 /// let unsafe_to_read = Expression::compile("tenant")?
 ///     .select(&Document::parse(r#"{"tenant":"acme ltd"}"#)?)?;
-/// assert_eq!(Form::Readable.key(&scope, &unsafe_to_read), scope.key(&unsafe_to_read));
+/// assert_eq!(KeyFormat::Readable.key(&scope, &unsafe_to_read), scope.key(&unsafe_to_read));
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
-pub enum Form {
+pub enum KeyFormat {
     /// The operation and a SHA-256, of which nothing can be read.
     #[default]
     Hashed,
@@ -68,28 +68,28 @@ impl Scope<'_> {
     /// The key of what an expression selected, hashed.
     #[must_use]
     pub fn key(&self, selection: &Selection) -> Key {
-        Form::Hashed.key(self, selection)
+        KeyFormat::Hashed.key(self, selection)
     }
 
     /// The key of a record's own identity (its source, its source's ARN, its id, ...), for records
     /// whose operation names no expression; hashed.
     #[must_use]
     pub fn identity(&self, parts: &[&str]) -> Key {
-        Form::Hashed.identity(self, parts)
+        KeyFormat::Hashed.identity(self, parts)
     }
 }
 
-impl Form {
+impl KeyFormat {
     /// With this secret: at least 16 bytes, best 32 random ones, the same for all who share the operation.
     ///
     /// # Errors
     /// It is shorter.
     ///
     /// ```
-    /// use lambda_idempotency_keys::Form;
+    /// use lambda_idempotency_keys::KeyFormat;
     ///
-    /// assert!(Form::secret([7; 32]).is_ok());
-    /// assert!(Form::secret("too short").is_err());
+    /// assert!(KeyFormat::secret([7; 32]).is_ok());
+    /// assert!(KeyFormat::secret("too short").is_err());
     /// ```
     pub fn secret(secret: impl AsRef<[u8]>) -> Result<Self, SecretError> {
         Secret::new(secret).map(Self::Secret)
@@ -168,20 +168,24 @@ mod tests {
 
     #[test]
     fn scopes_kinds_and_parts_do_not_meet() {
-        let secret = |text| Form::Secret(Secret::new(text).unwrap());
-        let forms =
-            [Form::Hashed, Form::Readable, secret("a secret of mine"), secret("another of mine.")];
+        let secret = |text| KeyFormat::Secret(Secret::new(text).unwrap());
+        let formats = [
+            KeyFormat::Hashed,
+            KeyFormat::Readable,
+            secret("a secret of mine"),
+            secret("another of mine."),
+        ];
         let mut keys = Vec::new();
-        for form in &forms {
-            let key = |scope: Scope<'_>| form.key(&scope, &selection("\"a\""));
+        for format in &formats {
+            let key = |scope: Scope<'_>| format.key(&scope, &selection("\"a\""));
             keys.extend([
                 key(SCOPE),
                 key(Scope { operation: "op2", ..SCOPE }),
                 key(Scope { tenant: Some("t"), ..SCOPE }),
             ]);
             // What cannot be read is hashed.
-            if !matches!(form, Form::Readable) {
-                let identity = |parts: &[&str]| form.identity(&SCOPE, parts);
+            if !matches!(format, KeyFormat::Readable) {
+                let identity = |parts: &[&str]| format.identity(&SCOPE, parts);
                 keys.extend([
                     key(Scope { tenant: Some(""), ..SCOPE }),
                     identity(&["\"a\""]),

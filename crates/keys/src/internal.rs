@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-pub use crate::jmespath::{Losses, Variant};
+pub use crate::jmespath::{Collisions, Variant};
 use crate::{
     DocumentError, ExpressionError, Functions, Selection, SelectionError,
     jmespath::{
@@ -18,10 +18,10 @@ use crate::{
         value::Value,
         write::{Layout, TooLong, write},
     },
+    limits::{self, MOST_BYTES},
     missing,
     parts::{Optional, check},
     reach,
-    signs::{self, MOST_BYTES},
 };
 
 /// A compiled JMESPath expression, evaluated as a variant does.
@@ -54,7 +54,7 @@ impl VariantExpression {
             let reason = "TypeScript fails for an expression of this name; put it as `@.name`";
             return Err(error((0, reason.to_owned())));
         }
-        signs::check_size(text).map_err(error)?;
+        limits::check_size(text).map_err(error)?;
         let node = parse(variant, text, &Functions::standard()).map_err(error)?;
         Ok(Self { text: text.to_owned(), node, variant })
     }
@@ -90,9 +90,9 @@ impl VariantExpression {
     pub fn evaluate(
         &self,
         document: &VariantDocument,
-        losses: &Losses,
+        collisions: &Collisions,
     ) -> Result<Selected, SelectionError> {
-        let evaluation = Evaluation { state: State::new(self.variant, losses), absences: None };
+        let evaluation = Evaluation { state: State::new(self.variant, collisions), absences: None };
         let mut value = evaluation.run(&self.node, &document.0)?;
         if !evaluation.state.sorted.is_empty() {
             // TypeScript first looks whether there is a key, and so meets the event sorted.
@@ -170,8 +170,8 @@ impl Selected {
     ///
     /// # Errors
     /// It is out of proportion, or nothing.
-    pub fn text(&self, losses: &Losses) -> Result<String, SelectionError> {
-        let text = write(Layout::hashed(self.variant), &self.value, losses);
+    pub fn text(&self, collisions: &Collisions) -> Result<String, SelectionError> {
+        let text = write(Layout::hashed(self.variant), &self.value, collisions);
         text.map_err(|TooLong| SelectionError::TooLong)?.ok_or(SelectionError::Missing)
     }
 }

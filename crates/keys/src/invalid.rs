@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::signs;
+use super::limits;
 
 /// Why an expression cannot be used. Displays the expression with a caret under the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub struct ExpressionError {
 impl ExpressionError {
     /// An error at a byte of the expression.
     pub(super) fn at(text: &str, offset: usize, reason: String) -> Self {
-        let expression = text.chars().take(signs::LONGEST).collect();
-        Self { expression, offset: signs::characters(text, offset), reason }
+        let expression = text.chars().take(limits::LONGEST).collect();
+        Self { expression, offset: limits::characters(text, offset), reason }
     }
 
     /// Where the error is: characters from the start of the expression.

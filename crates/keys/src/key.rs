@@ -7,7 +7,7 @@ use super::Digest;
 /// The identity of a piece of work, as the store keeps it.
 ///
 /// Two events have the same key if and only if they ask for the same work. The text holds the
-/// operation's name and a hash, and a part of the payload only where [`Form::Readable`](crate::Form::Readable) was asked
+/// operation's name and a hash, and a part of the payload only where [`KeyFormat::Readable`](crate::KeyFormat::Readable) was asked
 /// for.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
@@ -37,7 +37,7 @@ impl Key {
         Self::from_text(format!("{operation}#{READABLE}{parts}"))
     }
 
-    /// The text that identifies the record in the store. Not for logs: see [`Form::Readable`](crate::Form::Readable).
+    /// The text that identifies the record in the store. Not for logs: see [`KeyFormat::Readable`](crate::KeyFormat::Readable).
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | [`Document`], [`Expression`], [`Functions`] | JSON as it is read, JMESPath on it, functions in that |
 //! | [`Selection`] | what an expression selects, in canonical bytes |
-//! | [`Scope`], [`Form`], [`Secret`] | how a selection becomes a [`Key`]: hashed, readable, with a secret |
+//! | [`Scope`], [`KeyFormat`], [`Secret`] | how a selection becomes a [`Key`]: hashed, readable, with a secret |
 //! | [`KeyPath`], [`payload`], [`record`] | where in a record the key is |
 //! | [`producer`] | the same key before the event is sent |
 //! | [`foreign`] | keys that another library makes, such as `lambda-idempotency-powertools` |
@@ -46,12 +46,14 @@ mod functions;
 mod hash;
 // For `lambda-idempotency-powertools`, which evaluates with the same code. Its form may change in any
 // release.
+mod field_set;
 #[doc(hidden)]
 pub mod internal;
 mod invalid;
 mod jmespath;
 mod key;
 mod known;
+mod limits;
 mod missing;
 mod own;
 mod parts;
@@ -59,24 +61,22 @@ mod path;
 pub mod producer;
 mod reach;
 mod readable;
-mod reads;
 mod secret;
 mod selection;
-mod signs;
 mod warning;
 
 pub use digest::Digest;
 pub use document::Document;
 pub use document_error::DocumentError;
 pub use expression::Expression;
+pub use field_set::FieldSet;
 pub use functions::Functions;
-pub use hash::{Form, Scope, is_operation_name};
+pub use hash::{KeyFormat, Scope, is_operation_name};
 pub use invalid::ExpressionError;
-pub use jmespath::Loss;
+pub use jmespath::Collision;
 pub use key::Key;
 pub use parts::Shape;
 pub use path::{KeyPath, View, payload, record};
-pub use reads::Reads;
 pub use secret::{Secret, SecretError};
 pub use selection::{Selection, SelectionError};
 pub use warning::Warning;

@@ -14,7 +14,7 @@ use super::{
         read::read,
         value::{self, Kind},
     },
-    signs::MOST_BYTES,
+    limits::MOST_BYTES,
 };
 
 /// A function of the user's own.

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use super::{
     SelectionError,
     jmespath::{
-        Losses, Variant,
+        Collisions, Variant,
         ast::Node,
         evaluate::Evaluation,
         state::{Budget, State},
@@ -35,10 +35,10 @@ pub(super) fn selects(node: &Node, member: &str) -> bool {
 }
 
 fn known(node: &Node) -> Known<'_> {
-    let losses = Losses::default();
+    let collisions = Collisions::default();
     let walk = Walk {
         evaluation: Evaluation {
-            state: State::new(Variant::Standard, &losses).with_budget(Budget::of(MOST_STEPS)),
+            state: State::new(Variant::Standard, &collisions).with_budget(Budget::of(MOST_STEPS)),
             absences: None,
         },
         is_over: Cell::new(false),

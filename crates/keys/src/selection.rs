@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::jmespath::Loss;
+use super::jmespath::Collision;
 
 /// The canonical bytes of what an expression selected.
 #[derive(Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum SelectionError {
     /// Each part of a list is missing or empty, though they are optional one by one.
     #[error("each of its parts is missing, null or empty; one must be there")]
     AllMissing,
-    /// More than 8 MiB; under a dialect, 64 MiB as that writes it. Or the expression puts together more
+    /// More than 8 MiB; under Powertools, 64 MiB as that writes it. Or the expression puts together more
     /// than 8 Mi items, or 64 MiB of text, on the way.
     #[error("it selects more than a key is made of; select less of the record")]
     TooLong,
@@ -66,9 +66,9 @@ pub enum SelectionError {
     /// With keys of another library: distinct records could get this key.
     #[error(
         "{0}, so that distinct records could share its key; \
-         send what is exact, or choose `Dialect::accept_lossy`"
+         send what is exact, or choose `PowertoolsKeys::accept_collisions`"
     )]
-    Lossy(Loss),
+    Collision(Collision),
     /// A function met a value it cannot take.
     #[error("it cannot be evaluated here: {reason} (at offset {offset})")]
     Evaluation {

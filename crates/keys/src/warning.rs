@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{jmespath::ast::Node, signs};
+use super::{jmespath::ast::Node, limits};
 
 /// A place in an expression where distinct values can become one.
 ///
@@ -63,7 +63,7 @@ pub(super) fn of(node: &Node, text: &str) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut fold = |function: &str, offset| {
         if let Some(example) = folds(function) {
-            let offset = signs::characters(text, offset);
+            let offset = limits::characters(text, offset);
             found.push(Warning { function: function.to_owned(), offset, example });
         }
     };

@@ -16,7 +16,7 @@ use lambda_idempotency::{Call, Failure, Idempotency, Operation, Timestamp, store
 use serde_json::{Value, json};
 
 #[derive(Default)]
-struct MapStore(Mutex<HashMap<Key, Record>>);
+struct MapStore(Mutex<HashMap<Key, IdempotencyRecord>>);
 
 impl Store for MapStore {
     fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
@@ -41,7 +41,7 @@ impl Store for MapStore {
         &'a self,
         keys: &'a [Key],
         _: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = keys.iter().map(|key| Ok(records.get(key).cloned())).collect();
         Box::pin(async move { found })

@@ -33,7 +33,7 @@ async fn main() -> Result<(), Error> {
 async fn place_order(order: Order, call: Call) -> Result<(), Failure> {
     if order.quantity == 0 {
         // Trying again would not help: the failure is recorded, and duplicates get it as their answer.
-        return Err(Failure::remember("an order needs a quantity of at least 1"));
+        return Err(Failure::permanent("an order needs a quantity of at least 1"));
     }
     // The work is done here. This line stands for it.
     tracing::info!(key = call.key_hash(), "placed");

@@ -47,7 +47,7 @@ async fn charge(request: Request) -> Result<Response<Body>, Failure> {
 
 fn respond(status: StatusCode, body: &str) -> Result<Response<Body>, Failure> {
     let response = Response::builder().status(status).header("content-type", "application/json");
-    response.body(Body::from(body)).map_err(Failure::retry)
+    response.body(Body::from(body)).map_err(Failure::transient)
 }
 
 #[tokio::main(flavor = "current_thread")]

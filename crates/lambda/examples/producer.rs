@@ -1,5 +1,5 @@
 //! The sending side: the key of an order before it is sent, and the deduplication id that goes with it,
-//! from the recipe that the consumer has too.
+//! from the specification that the consumer has too.
 //!
 //! Two copies of an order get one id although their text differs. A FIFO queue delivers the first of
 //! them for five minutes; the consumer recognises the others for as long as it keeps the key.
@@ -10,13 +10,13 @@
 
 use lambda_idempotency::{
     Operation,
-    producer::{Producer, ProducerError, Recipe},
+    producer::{KeySpec, Producer, ProducerError},
 };
 use serde::Serialize;
 
 /// In a crate that producer and consumer share.
-fn place_order() -> Recipe {
-    Recipe::new("place-order", "[tenant, orderId]")
+fn place_order() -> KeySpec {
+    KeySpec::new("place-order", "[tenant, orderId]")
 }
 
 #[derive(Serialize)]

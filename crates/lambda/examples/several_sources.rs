@@ -46,7 +46,7 @@ async fn main() -> Result<(), Error> {
 
 async fn place_order(order: Order, call: Call) -> Result<(), Failure> {
     if order.quantity == 0 {
-        return Err(Failure::remember("an order needs a quantity of at least 1"));
+        return Err(Failure::permanent("an order needs a quantity of at least 1"));
     }
     tracing::info!(source = call.record().source, key = call.key_hash(), "placed");
     Ok(())

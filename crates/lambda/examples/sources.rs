@@ -36,7 +36,7 @@ const EXAMPLES: &[Example] = &[
         idempotency.event_bridge(Operation::new("place-order").key("orderId"), show)
     }),
     ("scheduler", include_str!("../tests/events/own/scheduler.json"), |idempotency| {
-        idempotency.scheduler(Operation::new("report").from_schedule("nightly"), show)
+        idempotency.scheduler(Operation::new("report").schedule("nightly"), show)
     }),
     ("pipe", include_str!("../tests/events/own/pipeKinesis.json"), |idempotency| {
         idempotency.pipe(Operation::new("index"), show)

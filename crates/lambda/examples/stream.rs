@@ -39,8 +39,8 @@ async fn main() -> Result<(), Error> {
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     let index = Operation::new("index")
         .key("orderId") // without it each record of the stream would be its own work
-        .retain(Duration::from_hours(48)) // Kinesis keeps records for 24 hours by default
-        .max_failures(3); // the third failure is permanent: the handler is not called again
+        .retention(Duration::from_hours(48)) // Kinesis keeps records for 24 hours by default
+        .max_failed_attempts(3); // the third failure is permanent: the handler is not called again
     lambda_runtime::run(idempotency.kinesis(index, index_order)?).await
 }
 
@@ -48,6 +48,6 @@ async fn index_order(order: Order, call: Call) -> Result<(), IndexError> {
     if order.sku.is_empty() {
         return Err(IndexError::NoArticle); // goes back to the stream, and is tried three times in all
     }
-    tracing::info!(key = call.key_hash(), attempt = call.failures() + 1, "indexed");
+    tracing::info!(key = call.key_hash(), attempt = call.failed_attempts() + 1, "indexed");
     Ok(())
 }

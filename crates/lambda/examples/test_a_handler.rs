@@ -25,11 +25,11 @@ fn function(store: impl Store) -> Result<Function, lambda_idempotency::ConfigErr
 }
 
 async fn charge(payment: Payment, call: Call) -> Result<(), Failure> {
-    if call.vanished() > 0 {
-        return Err(Failure::remember("a person has to look whether it was charged"));
+    if call.lost_attempts() > 0 {
+        return Err(Failure::permanent("a person has to look whether it was charged"));
     }
     if payment.amount > 1_000 {
-        return Err(Failure::retry("over the limit of today"));
+        return Err(Failure::transient("over the limit of today"));
     }
     Ok(())
 }
@@ -43,13 +43,13 @@ mod tests {
     #[tokio::test]
     async fn a_payment_over_the_limit_is_tried_again() {
         let failure = charge(Payment { amount: 5_000 }, Call::test("p-1")).await.unwrap_err();
-        assert!(failure.is_retried());
+        assert!(!failure.is_permanent());
     }
 
     #[tokio::test]
     async fn after_a_lost_attempt_a_person_decides() {
-        let call = Call::test("p-1").with_vanished(1);
-        assert!(!charge(Payment { amount: 5 }, call).await.unwrap_err().is_retried());
+        let call = Call::test("p-1").with_lost_attempts(1);
+        assert!(charge(Payment { amount: 5 }, call).await.unwrap_err().is_permanent());
     }
 
     #[tokio::test]

@@ -44,7 +44,7 @@ async fn charge(event: LambdaEvent<Payment>) -> Result<Receipt, Failure> {
     let amount = event.payload.amount;
     if amount == 0 {
         // Later calls with this id fail as well. After any other error the next call would try again.
-        return Err(Failure::remember("there is nothing to charge"));
+        return Err(Failure::permanent("there is nothing to charge"));
     }
     Ok(Receipt { charged: amount, number: format!("r-{}", SystemClock.now().as_millis()) })
 }

@@ -19,7 +19,7 @@ use crate::{
 pub enum OnBadRecord {
     /// It fails, and goes back to its source.
     #[default]
-    Fail,
+    Return,
     /// It is put aside somewhere else, and acknowledged once it is there. Made by
     /// [`OnBadRecord::divert`].
     Divert(Sink),
@@ -78,7 +78,7 @@ impl OnBadRecord {
                             .await
                             .map_err(Into::into)
                     }
-                    _ => Err(Failure::retry("a sink for bad records alone")),
+                    _ => Err(Failure::transient("a sink for bad records alone")),
                 }
             }
         }))

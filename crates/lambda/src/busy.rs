@@ -68,7 +68,7 @@ impl Hook {
     pub(crate) async fn tell(
         &self,
         clock: &dyn Clock,
-        deadline: Option<Timestamp>,
+        invocation_deadline: Option<Timestamp>,
         records: &[Record<'_>],
         outcomes: &[Outcome],
     ) {
@@ -83,7 +83,7 @@ impl Hook {
             _ => None,
         });
         let busy: Vec<_> = busy.collect();
-        let left = deadline.map_or(LONGEST, |deadline| deadline.since(now) / 2);
+        let left = invocation_deadline.map_or(LONGEST, |end| end.since(now) / 2);
         if busy.is_empty() || left.is_zero() {
             return;
         }

@@ -41,7 +41,7 @@ pub trait CallExt: sealed::Sealed {
     /// with [`Idempotency::run`](crate::Idempotency::run), which knows no invocation, and in tests
     /// that set none.
     ///
-    /// Its deadline is Lambda's; the handler is stopped a little before, at [`Call::deadline`].
+    /// Its deadline is Lambda's; the handler is stopped a little before, at [`Call::handler_deadline`].
     fn context(&self) -> Option<&Context>;
 
     /// As if the call belonged to an invocation with this context, for the unit test of a handler.

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::{
     divert::DivertedRecord,
-    missing_key::MissingKey,
-    operation::{Looks, Path, Prepared, Spoken},
+    missing_key::OnMissingKey,
+    operation::{CompiledPowertools, FieldSets, Path, Prepared},
     rejection::Rejection,
     source::Record,
 };
@@ -38,7 +38,7 @@ struct Views<'a> {
     payload: &'a str,
     record: &'a str,
     /// `None` if the whole payload is the key.
-    looks: Option<&'a Looks>,
+    looks: Option<&'a FieldSets>,
     parsed: [Option<Result<Document, Rejection>>; 2],
 }
 
@@ -75,7 +75,7 @@ impl<'a> Extraction<'a> {
             _ => None,
         };
         let divert = known.zip(self.operation.sink.as_ref()).map(|((key, fingerprint), sink)| {
-            let operation = (&self.operation.name, &self.operation.form);
+            let operation = (&self.operation.name, &self.operation.key_format);
             sink.divert(operation, self.tenant, record, key, fingerprint)
         });
         Delivery {
@@ -102,7 +102,7 @@ impl<'a> Extraction<'a> {
             }
             Err(_) => parts.push(&record.raw),
         }
-        let key = self.operation.form.identity(&self.scope(), &parts);
+        let key = self.operation.key_format.identity(&self.scope(), &parts);
         let diverted = DivertedRecord {
             operation: Arc::clone(&self.operation.name),
             record: record.id.clone(),
@@ -122,7 +122,7 @@ impl<'a> Extraction<'a> {
         self.keyed(texts, job).unwrap_or_else(|rejection| Work::Reject(rejection.into()))
     }
 
-    /// Looks for the key first, because a record without one is best told so; then decodes, because
+    /// FieldSets for the key first, because a record without one is best told so; then decodes, because
     /// what cannot be processed must not claim a key.
     fn keyed<'w>(
         &self,
@@ -149,7 +149,7 @@ impl<'a> Extraction<'a> {
         let mut views = self.views(&texts);
         let (key, selection) = self.find(texts.identity, &mut views)?;
         let fingerprint = self.fingerprint(&mut views).map_err(Missing::Reject)?;
-        let parts = match (&self.operation.spoken, &self.operation.key) {
+        let parts = match (&self.operation.powertools, &self.operation.key) {
             (None, Some(path)) => views.parts(path).map_err(Missing::Reject)?,
             _ => Vec::new(),
         };
@@ -171,14 +171,14 @@ impl<'a> Extraction<'a> {
         identity: Option<Result<Vec<&str>, Rejection>>,
         views: &mut Views<'_>,
     ) -> Result<Found, Missing> {
-        if let Some(spoken) = &self.operation.spoken {
-            return self.speak(spoken, views);
+        if let Some(powertools) = &self.operation.powertools {
+            return self.speak(powertools, views);
         }
         match (&self.operation.key, identity) {
             (Some(path), _) => self.select(path, views),
             (None, None) => self.select(&self.operation.whole, views),
             (None, Some(Ok(identity))) => {
-                Ok((self.operation.form.identity(&self.scope(), &identity), None))
+                Ok((self.operation.key_format.identity(&self.scope(), &identity), None))
             }
             (None, Some(Err(rejection))) => Err(self.missing(rejection)),
         }
@@ -187,18 +187,18 @@ impl<'a> Extraction<'a> {
     fn select(&self, path: &Path, views: &mut Views<'_>) -> Result<Found, Missing> {
         match views.select(path).map_err(Missing::Reject)? {
             Ok(selection) => {
-                Ok((self.operation.form.key(&self.scope(), &selection), Some(selection)))
+                Ok((self.operation.key_format.key(&self.scope(), &selection), Some(selection)))
             }
             Err(error) => Err(self.no_key(Arc::clone(&path.text), error)),
         }
     }
 
     /// The key as another library has it.
-    fn speak(&self, spoken: &Spoken, views: &Views<'_>) -> Result<Found, Missing> {
+    fn speak(&self, powertools: &CompiledPowertools, views: &Views<'_>) -> Result<Found, Missing> {
         let texts = (views.payload, views.record);
-        match spoken.key(texts, self.tenant).map_err(Missing::Reject)? {
+        match powertools.key(texts, self.tenant).map_err(Missing::Reject)? {
             Ok((key, selection)) => Ok((key, Some(selection))),
-            Err(error) => Err(self.no_key(spoken.key_text(), error)),
+            Err(error) => Err(self.no_key(powertools.key_text(), error)),
         }
     }
 
@@ -209,9 +209,9 @@ impl<'a> Extraction<'a> {
     }
 
     fn missing(&self, rejection: Rejection) -> Missing {
-        match self.operation.missing_key {
-            MissingKey::RunUnprotected => Missing::RunUnprotected,
-            MissingKey::Skip => Missing::Skip,
+        match self.operation.on_missing_key {
+            OnMissingKey::RunUnprotected => Missing::RunUnprotected,
+            OnMissingKey::Skip => Missing::Skip,
             _ => Missing::Reject(rejection),
         }
     }
@@ -220,7 +220,7 @@ impl<'a> Extraction<'a> {
     pub(crate) fn without_key(&self, id: &RecordId, content: &str) -> Key {
         let RecordId { source, id, arn, .. } = id;
         let parts = ["without a key", source, arn.as_deref().unwrap_or_default(), id, content];
-        self.operation.form.identity(&self.scope(), &parts)
+        self.operation.key_format.identity(&self.scope(), &parts)
     }
 
     fn scope(&self) -> Scope<'_> {
@@ -228,15 +228,15 @@ impl<'a> Extraction<'a> {
     }
 
     fn fingerprint(&self, views: &mut Views<'_>) -> Result<Option<Fingerprint>, Rejection> {
-        if let Some(spoken) = &self.operation.spoken {
-            return spoken.fingerprint((views.payload, views.record));
+        if let Some(powertools) = &self.operation.powertools {
+            return powertools.fingerprint((views.payload, views.record));
         }
         let Some(path) = &self.operation.fingerprint else { return Ok(None) };
         let selection = views.select(path)?.map_err(|error| Rejection::Fingerprint {
             expression: Arc::clone(&path.text),
             error,
         })?;
-        let mut digest = self.operation.form.digest(b"lambda-idempotency fingerprint 1");
+        let mut digest = self.operation.key_format.digest(b"lambda-idempotency fingerprint 1");
         digest.part(selection.canonical_bytes());
         Ok(Some(Fingerprint::new(digest.hex())))
     }

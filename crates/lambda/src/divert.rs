@@ -9,7 +9,7 @@ use lambda_idempotency_engine::{
     batch::{Aside, Divert, Job, Returned},
     call::RecordId,
 };
-use lambda_idempotency_keys::{Form, Key, Scope};
+use lambda_idempotency_keys::{Key, KeyFormat, Scope};
 
 use crate::source::Record;
 
@@ -70,7 +70,7 @@ impl Sink {
     /// may give one id to different messages.
     pub(crate) fn divert<'a>(
         &self,
-        (operation, form): (&'a Arc<str>, &'a Form),
+        (operation, key_format): (&'a Arc<str>, &'a KeyFormat),
         tenant: Option<&'a str>,
         record: &'a Record<'a>,
         key: Option<Key>,
@@ -102,7 +102,7 @@ impl Sink {
                 raw: record.raw.clone().into_owned(),
                 reason,
             };
-            Aside { key: form.identity(&scope, &parts), job: sink.job(diverted) }
+            Aside { key: key_format.identity(&scope, &parts), job: sink.job(diverted) }
         })
     }
 }

@@ -17,7 +17,7 @@ use tower_service::Service;
 
 use crate::{
     error::{InvocationError, RunError},
-    function::deadline,
+    function::invocation_deadline,
     handler::decode,
     operation::{Operation, Place, Prepared},
     run::{Keeps, Task, run},
@@ -143,7 +143,7 @@ where
                 record: RecordId::new("event", context.request_id.as_str()),
                 payload: payload.get(),
                 tenant: context.tenant_id.as_deref(),
-                deadline: deadline(&context),
+                invocation_deadline: invocation_deadline(&context),
                 // The service has the event itself, and no `Call`.
                 invoked: None,
                 keeps,

@@ -166,8 +166,8 @@ impl Inner {
             .map(|record| {
                 extraction.delivery(record, |payload| {
                     let job = Arc::clone(&route.handler).job(payload, invoked.delivers(record))?;
-                    Ok(match &route.prepared.spoken {
-                        Some(spoken) => spoken.job(job),
+                    Ok(match &route.prepared.powertools {
+                        Some(powertools) => powertools.job(job),
                         None => job,
                     })
                 })
@@ -178,12 +178,13 @@ impl Inner {
             deliveries,
             after_failure: route.operation.after_failure,
             policy: &route.policy,
-            deadline: deadline(context),
+            invocation_deadline: invocation_deadline(context),
             pace: &route.prepared.pace,
         };
         let outcomes = self.engine.run(batch).await;
         if let Some(hook) = &route.operation.on_busy {
-            hook.tell(&**self.engine.clock(), deadline(context), &records, &outcomes).await;
+            hook.tell(&**self.engine.clock(), invocation_deadline(context), &records, &outcomes)
+                .await;
         }
         records.into_iter().zip(outcomes).collect()
     }
@@ -202,7 +203,7 @@ impl Inner {
 }
 
 /// When the invocation ends. 0 is what a context without a deadline holds: unknown, not past.
-pub(crate) fn deadline(context: &lambda_runtime::Context) -> Option<Timestamp> {
+pub(crate) fn invocation_deadline(context: &lambda_runtime::Context) -> Option<Timestamp> {
     (context.deadline != 0).then(|| Timestamp::from_millis(context.deadline))
 }
 

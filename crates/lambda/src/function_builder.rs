@@ -57,7 +57,7 @@ impl FunctionBuilder {
             let running = handler(event);
             Box::pin(async move {
                 let value = running.await.map_err(Into::into)?;
-                to_raw_value(&value).map_err(Failure::retry)
+                to_raw_value(&value).map_err(Failure::transient)
             })
         }));
         self
@@ -85,14 +85,14 @@ impl FunctionBuilder {
     /// The operation needs a [`key`](Operation::key) for every source, since default identities of
     /// two sources never agree. Each source may adjust the operation for itself: where the key is,
     /// which records it takes, in which envelope they come. It may not change the name, nor how keys
-    /// are made from what they select (`key_format`, `optional`, `dialect`).
+    /// are made from what they select (`key_format`, `optional`, `powertools`).
     ///
     /// ```
     /// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, Sources};
     /// # async fn place_order(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
     /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
     /// let sources = Sources::new()
-    ///     .sqs(|place| place.from_queue("orders"))
+    ///     .sqs(|place| place.queue("orders"))
     ///     .sns(|place| place)
     ///     .event_bridge(|place| place.key("order.id").detail_type("OrderRequested"));
     /// let function = Idempotency::new(MemoryStore::new())
@@ -146,7 +146,7 @@ impl FunctionBuilder {
             operation.check_filters_of(source.name())?;
             operation.lasts(&*source)?;
             let mut policy = prepared.policy.clone();
-            policy.conflict = prepared.conflict.unwrap_or_else(|| source.conflict());
+            policy.on_conflict = prepared.on_conflict.unwrap_or_else(|| source.conflict());
             routes.push(Route { source, operation, prepared, policy, handler });
         }
         if routes.is_empty() {

@@ -111,12 +111,12 @@ pub struct KeepResult<F>(F);
 /// Keeps what `handler` returns, as JSON beside the completion of its key, for as long as the operation
 /// retains it.
 ///
-/// Observers see it in each [`Outcome`](crate::Outcome::value), that of a duplicate too, and
+/// Observers see it in each [`Outcome`](crate::Outcome::result), that of a duplicate too, and
 /// [`Idempotency::kept_result`](crate::Idempotency::kept_result) reads it later, by the key of a payload.
 /// It costs no further request: a batch is still claimed together and completed together. Each record
 /// takes as much more room in the store as its result is long; on DynamoDB its completion and the claim
 /// of each duplicate cost a write unit for each further KiB. A result that is too large for the store (400 KB in DynamoDB) or cannot be serialized is
-/// left out: the work is done, and the log warns of it ([`Kept`](crate::Kept)).
+/// left out: the work is done, and the log warns of it ([`ResultKept`](crate::ResultKept)).
 ///
 /// ```
 /// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, keep_result, testing};

@@ -163,7 +163,7 @@ impl Idempotency {
     /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
     /// let function = Idempotency::new(MemoryStore::new())
     ///     .function()
-    ///     .sqs(Operation::new("place-order").key("orderId").from_queue("orders"), place)
+    ///     .sqs(Operation::new("place-order").key("orderId").queue("orders"), place)
     ///     .event_bridge(Operation::new("cancel").key("orderId").detail_type("OrderCancelled"), cancel)
     ///     .build()?;
     /// # Ok(())
@@ -200,7 +200,7 @@ impl Idempotency {
     ///
     /// # Errors
     /// A mistake in the operation; a setting that is for event sources only, such as
-    /// [`from_queue`](Operation::from_queue).
+    /// [`queue`](Operation::queue).
     pub fn event<T>(&self, operation: &Operation) -> Result<EventLayer<T>, ConfigError> {
         let layer = EventLayer::new(self.engine.clone(), operation)?;
         self.allow(&*operation.prepared()?, Place::Event)?;
@@ -213,7 +213,7 @@ impl Idempotency {
     ///
     /// # Errors
     /// A mistake in the operation; a setting that is for event sources only, such as
-    /// [`from_queue`](Operation::from_queue).
+    /// [`queue`](Operation::queue).
     #[cfg(feature = "http")]
     pub fn http(&self, operation: &Operation) -> Result<crate::http::HttpLayer, ConfigError> {
         let layer = crate::http::HttpLayer::new(self.engine.clone(), operation)?;
@@ -295,7 +295,7 @@ impl Idempotency {
             record: RecordId::new("call", operation.name()),
             payload: &payload,
             tenant: context.tenant(),
-            deadline: context.deadline(),
+            invocation_deadline: context.invocation_deadline(),
             invoked: context.invoked(),
             keeps: None,
         };
@@ -311,7 +311,7 @@ impl Idempotency {
     /// [that function's name](Self::application). One consistent read of the store, of at most 5 seconds.
     ///
     /// # Errors
-    /// [`Busy`](RunError::Busy) while the work is in progress; [`Remembered`](RunError::Remembered) if
+    /// [`Busy`](RunError::Busy) while the work is in progress; [`PermanentlyFailed`](RunError::PermanentlyFailed) if
     /// it failed permanently; [`Foreign`](RunError::Foreign) if another application did it;
     /// [`ResultLost`](RunError::ResultLost) if it is done and its result was not
     /// kept, or is not of type `R`; [`Rejected`](RunError::Rejected) if the payload has no key;
@@ -337,7 +337,9 @@ impl Idempotency {
         let found = self.engine.look_up(&key, &prepared.policy).await;
         match found.map_err(RunError::Store)? {
             Admission::Replay(outcome) => run::decoded(outcome).map(Some),
-            Admission::Remembered { error, .. } => Err(RunError::Remembered { error }),
+            Admission::PermanentlyFailed { error_type, .. } => {
+                Err(RunError::PermanentlyFailed { error_type })
+            }
             Admission::Busy { until } => Err(RunError::Busy { until }),
             Admission::Mismatch { .. } => Err(RunError::Mismatch),
             Admission::Foreign { application } => {

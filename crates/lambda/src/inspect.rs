@@ -82,7 +82,7 @@ pub struct RecordKey {
     pub selected: Option<String>,
     /// The same part by part, each with its name, its path, or its place; what is missing is `null`.
     /// An expression that lists no parts is one part. Empty where the key is the default one, or one
-    /// of a dialect.
+    /// of Powertools.
     pub parts: Vec<(String, Value)>,
     /// What a later delivery of the key is compared with, if the operation has that.
     pub fingerprint: Option<Fingerprint>,

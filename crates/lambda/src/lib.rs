@@ -47,7 +47,7 @@
 //!
 //! A record is processed once, unless a worker dies or is stopped between an effect and its
 //! completion: then it may happen again, and the next call is told so by
-//! [`Call::vanished`]. A duplicate that comes after the retention (24 hours by default) is processed
+//! [`Call::lost_attempts`]. A duplicate that comes after the retention (24 hours by default) is processed
 //! again. Nothing is acknowledged that was not done.
 //!
 //! # What is logged
@@ -68,7 +68,7 @@
 //!
 //! * `dynamodb` (default): [`DynamoDbStore`], with `from_env()` and the SDK's HTTPS client.
 //! * `http`: `Idempotency::http`, a layer around services of HTTP requests, by `lambda_http`.
-//! * `powertools`: `Dialect`, for the keys of Powertools for AWS Lambda, in a table that is shared with it.
+//! * `powertools`: `PowertoolsKeys`, for the keys of Powertools for AWS Lambda, in a table that is shared with it.
 //! * `panic-abort`: allows builds with `panic = "abort"`. A panic then ends the process with every
 //!   record of the batch, and what had its effect but was not completed yet is done twice.
 //!
@@ -124,7 +124,7 @@ pub use crate::{
     function_builder::FunctionBuilder,
     handler::{Handler, HandlerResult, KeepResult, keep_result},
     idempotency::Idempotency,
-    missing_key::MissingKey,
+    missing_key::OnMissingKey,
     operation::Operation,
     records::{Envelope, Order},
     rejection::{NoDefaultKey, Rejection},
@@ -135,8 +135,8 @@ pub use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     failure::{BoxError, Failure},
     memory::MemoryStore,
-    outcome::{DivertReason, Foreign, Kept, NotStarted, Outcome, Rejected},
-    policy::{Conflict, Lease, OnFailure, OnOutage, OnTimeout, Remembered},
+    outcome::{DivertReason, Foreign, NotStarted, Outcome, Rejected, ResultKept},
+    policy::{Lease, OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout},
     store::{Store, StoreError, StoreErrorKind},
 };
 #[cfg(feature = "dynamodb")]
@@ -149,10 +149,10 @@ pub use lambda_idempotency_engine::{
     process::Cache,
 };
 pub use lambda_idempotency_keys::{
-    self as key, Form, Functions, KeyPath, payload, producer, record,
+    self as key, Functions, KeyFormat, KeyPath, payload, producer, record,
 };
 #[cfg(feature = "powertools")]
-pub use lambda_idempotency_powertools::{self as powertools, Dialect, HashFunction};
+pub use lambda_idempotency_powertools::{self as powertools, HashFunction, PowertoolsKeys};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

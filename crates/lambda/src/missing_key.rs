@@ -3,10 +3,10 @@
 /// What becomes of a record in which the key expression finds nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum MissingKey {
+pub enum OnMissingKey {
     /// The record fails and goes back to its source.
     #[default]
-    Fail,
+    Return,
     /// The handler runs, without protection against duplicates.
     RunUnprotected,
     /// The record is acknowledged without being processed.

@@ -20,7 +20,7 @@ use crate::{
     call::Invoked,
     delivery::{Extraction, Texts},
     error::{ResultLost, RunError},
-    function::deadline,
+    function::invocation_deadline,
     handler::{decode, serialized},
     nested,
     operation::Prepared,
@@ -76,10 +76,10 @@ impl RunContext<'_> {
         Self(Part::Alone)
     }
 
-    pub(crate) fn deadline(&self) -> Option<Timestamp> {
+    pub(crate) fn invocation_deadline(&self) -> Option<Timestamp> {
         match self.0 {
-            Part::Invocation(context) => deadline(context),
-            Part::Until(deadline) => Some(deadline),
+            Part::Invocation(context) => invocation_deadline(context),
+            Part::Until(invocation_deadline) => Some(invocation_deadline),
             Part::Alone => None,
         }
     }
@@ -109,15 +109,17 @@ impl<'a> From<&'a Context> for RunContext<'a> {
 
 /// The deadline of the call: until then it has to be done, and its claim holds the key.
 impl From<Timestamp> for RunContext<'_> {
-    fn from(deadline: Timestamp) -> Self {
-        Self(Part::Until(deadline))
+    fn from(invocation_deadline: Timestamp) -> Self {
+        Self(Part::Until(invocation_deadline))
     }
 }
 
 /// Without the invocation's context, which names its caller.
 impl fmt::Debug for RunContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunContext").field("deadline", &self.deadline()).finish_non_exhaustive()
+        f.debug_struct("RunContext")
+            .field("deadline", &self.invocation_deadline())
+            .finish_non_exhaustive()
     }
 }
 
@@ -126,7 +128,7 @@ pub(crate) struct Task<'a> {
     pub(crate) record: RecordId,
     pub(crate) payload: &'a str,
     pub(crate) tenant: Option<&'a str>,
-    pub(crate) deadline: Option<Timestamp>,
+    pub(crate) invocation_deadline: Option<Timestamp>,
     /// The invocation around it, if it is known.
     pub(crate) invoked: Option<Arc<Invoked>>,
     /// Which results answer later calls; `None` if all do.
@@ -167,12 +169,12 @@ where
         };
         Box::pin(async move {
             let value = function(call).await.map_err(Into::into)?;
-            let kept = match (serialized(&value), &operation.spoken) {
+            let kept = match (serialized(&value), &operation.powertools) {
                 (Returned::Value(json), _) if !is_kept(keeps.as_deref(), &json) => {
                     Returned::Declined
                 }
-                (Returned::Value(json), Some(spoken)) => {
-                    Returned::Value(spoken.result(json.to_string()).into())
+                (Returned::Value(json), Some(powertools)) => {
+                    Returned::Value(powertools.result(json.to_string()).into())
                 }
                 (kept, _) => kept,
             };
@@ -181,7 +183,7 @@ where
         })
     });
     let mut policy = operation.policy.clone();
-    policy.conflict = operation.conflict.unwrap_or(policy.conflict);
+    policy.on_conflict = operation.on_conflict.unwrap_or(policy.on_conflict);
     let extraction = Extraction { operation, tenant: task.tenant };
     let identity = if operation.names_key() { None } else { not_a_key(task.payload).map(Err) };
     let id = &task.record;
@@ -211,7 +213,7 @@ where
         }],
         after_failure: AfterFailure::Group,
         policy: &policy,
-        deadline: task.deadline,
+        invocation_deadline: task.invocation_deadline,
         pace: &operation.pace,
     };
     let outcome = engine.run(batch).await.pop();
@@ -240,13 +242,15 @@ fn answer<R: DeserializeOwned>(
             Some(value),
         ) => Ok(Run { value, replayed: false, recorded }),
         (
-            Outcome::Replayed { outcome }
-            | Outcome::Superseded { outcome }
-            | Outcome::Coalesced { outcome },
+            Outcome::Replayed { result }
+            | Outcome::Superseded { result }
+            | Outcome::Coalesced { result },
             _,
-        ) => Ok(Run { value: decoded(outcome)?, replayed: true, recorded: true }),
+        ) => Ok(Run { value: decoded(result)?, replayed: true, recorded: true }),
         (Outcome::Failed { failure, .. }, _) => Err(RunError::Failed(failure)),
-        (Outcome::Remembered { error, .. }, _) => Err(RunError::Remembered { error }),
+        (Outcome::PermanentlyFailed { error_type, .. }, _) => {
+            Err(RunError::PermanentlyFailed { error_type })
+        }
         (Outcome::Busy { until }, _) => Err(RunError::Busy { until }),
         (Outcome::Mismatch, _) => Err(RunError::Mismatch),
         (Outcome::Foreign(foreign), _) => Err(RunError::Foreign(foreign)),
@@ -260,7 +264,7 @@ fn answer<R: DeserializeOwned>(
 }
 
 /// A result that was kept earlier.
-pub(crate) fn decoded<R: DeserializeOwned>(outcome: Option<Json>) -> Result<R, RunError> {
-    let json = outcome.ok_or(RunError::ResultLost(ResultLost::NotKept))?;
+pub(crate) fn decoded<R: DeserializeOwned>(result: Option<Json>) -> Result<R, RunError> {
+    let json = result.ok_or(RunError::ResultLost(ResultLost::NotKept))?;
     decode(&json).map_err(|_| RunError::ResultLost(ResultLost::OtherType))
 }

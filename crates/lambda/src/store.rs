@@ -11,7 +11,7 @@
 //!
 //! /// Records of one process, as `MemoryStore` keeps them.
 //! #[derive(Default)]
-//! struct Shelf(Mutex<HashMap<Key, Record>>);
+//! struct Shelf(Mutex<HashMap<Key, IdempotencyRecord>>);
 //!
 //! impl Store for Shelf {
 //!     fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
@@ -33,7 +33,7 @@
 //!     }
 //!
 //!     fn read<'a>(&'a self, keys: &'a [Key], _: Timestamp)
-//!         -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>>
+//!         -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>>
 //!     {
 //!         Box::pin(async move {
 //!             let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +47,7 @@
 
 pub use lambda_idempotency_core::{
     clock::BoxFuture,
-    record::{Fingerprint, Json, Owner, Record, Status},
-    store::{Guard, Seen, Store, StoreError, StoreErrorKind, Verdict, Write},
+    record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
+    store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 pub use lambda_idempotency_keys::Key;

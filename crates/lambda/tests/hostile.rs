@@ -15,7 +15,8 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, Clock, Dialect, Envelope, Failure, Idempotency, MemoryStore, Operation, SystemClock,
+    Call, Clock, Envelope, Failure, Idempotency, MemoryStore, Operation, PowertoolsKeys,
+    SystemClock,
 };
 use lambda_runtime::{Context, LambdaEvent};
 use serde::de::IgnoredAny;
@@ -103,7 +104,8 @@ async fn process(keys: &str, event: String) {
     let operation = match keys {
         "ours" => operation,
         S3_IN_SQS => operation.envelope(Envelope::S3),
-        library => operation.dialect(Dialect::of(library.parse().unwrap(), "p").accept_lossy()),
+        language => operation
+            .powertools(PowertoolsKeys::of(language.parse().unwrap(), "p").accept_collisions()),
     };
     let mut function = idempotency.sqs(operation, handler).unwrap();
     let mut context = Context::default();

@@ -14,19 +14,19 @@ use std::{
 };
 
 use lambda_idempotency::{
-    BadRecord, Call, Dialect, Failure, Idempotency, MemoryStore, MissingKey, OnBadRecord,
-    Operation, Outcome, RunContext, RunError, StoreError, StoreErrorKind, Timestamp, inspect,
+    BadRecord, Call, Failure, Idempotency, MemoryStore, OnBadRecord, OnMissingKey, Operation,
+    Outcome, PowertoolsKeys, RunContext, RunError, StoreError, StoreErrorKind, Timestamp, inspect,
     record, testing,
 };
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Settlement, admit},
-    outcome::Kept,
-    record::{Fingerprint, Json, Owner, Record, Status},
-    store::{Guard, Seen, Store, Verdict, Write},
+    outcome::ResultKept,
+    record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
+    store::{Guard, RecordVersion, Store, Verdict, Write},
 };
 use lambda_idempotency_engine::batch::Returned;
 use lambda_idempotency_keys::{
-    Document, Expression, Form, Functions, Key, Scope, Secret, producer::Recipe,
+    Document, Expression, Functions, Key, KeyFormat, Scope, Secret, producer::KeySpec,
 };
 use lambda_idempotency_testkit::faults::{Fault, FaultyStore};
 use serde_json::{Value, json};
@@ -68,12 +68,12 @@ fn json(text: &str) -> Json {
     Json::from(format!("\"{text} {SECRET}\""))
 }
 
-fn filled() -> Record {
-    let mut record = Record::new(Status::Completed, Timestamp::from_secs(9));
+fn filled() -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
     record.owner = Some(Owner::from_bits(1));
     record.fingerprint = Some(Fingerprint::new("1f38"));
-    record.outcome = Some(json("outcome"));
-    record.error = Some("payments::Declined".into());
+    record.result = Some(json("outcome"));
+    record.error_type = Some("payments::Declined".into());
     record
 }
 
@@ -85,30 +85,35 @@ fn records_and_what_is_decided_about_them() {
         owner: Owner::from_bits(2),
         lease_until: Timestamp::from_secs(60),
         retention: std::time::Duration::from_secs(60),
-        skew: std::time::Duration::from_secs(1),
+        clock_skew: std::time::Duration::from_secs(1),
         fingerprint: None,
         application: None,
     };
     let Admission::Try { held, .. } = admit(&claim, None, Timestamp::EPOCH) else { panic!() };
-    let complete = Settlement::Complete { outcome: Some(json("settled")) };
-    let remember = Settlement::Remember { outcome: Some(json("failed")), error: "E".into() };
+    let complete = Settlement::Complete { result: Some(json("settled")) };
+    let permanent =
+        Settlement::FailPermanently { result: Some(json("failed")), error_type: "E".into() };
     shown.debug(&held.settled(&complete, None, Timestamp::EPOCH));
     shown.debug(&held.settled(&complete, Some(&filled()), Timestamp::EPOCH));
     shown.debug(&admit(&claim, Some(&filled()), Timestamp::EPOCH));
     shown.debug(&held);
-    shown.debug(&(complete, remember));
+    shown.debug(&(complete, permanent));
     shown.debug(&Verdict::Found(Some(filled())));
-    let guard = Guard::Seen(Seen::of(&filled()));
+    let guard = Guard::Unchanged(RecordVersion::of(&filled()));
     shown.debug(&Write { key: key.clone(), guard, record: Some(filled()) });
     shown.debug(&(Returned::Value(json("returned")), key));
     for outcome in [
-        Outcome::Executed { outcome: Some(json("executed")), kept: Kept::Whole },
-        Outcome::Replayed { outcome: Some(json("replayed")) },
+        Outcome::Executed { result: Some(json("executed")), kept: ResultKept::Whole },
+        Outcome::Replayed { result: Some(json("replayed")) },
         Outcome::CompletionLost {
-            outcome: Some(json("lost")),
+            result: Some(json("lost")),
             error: StoreError::new(StoreErrorKind::Unavailable, "completing"),
         },
-        Outcome::Failed { failure: Failure::retry(SECRET), failures: 1, parked: false },
+        Outcome::Failed {
+            failure: Failure::transient(SECRET),
+            failed_attempts: 1,
+            permanent: false,
+        },
     ] {
         shown.debug(&outcome);
     }
@@ -194,12 +199,14 @@ fn keys_on_their_way() {
         }
     }
     assert!(refused > 15, "{refused}");
-    for dialect in [Dialect::powertools_python("p"), Dialect::powertools_typescript("t")] {
-        let document = dialect.read(&text.to_string()).unwrap();
+    for powertools in
+        [PowertoolsKeys::powertools_python("p"), PowertoolsKeys::powertools_typescript("t")]
+    {
+        let document = powertools.read(&text.to_string()).unwrap();
         shown.debug(&document);
         for text in expressions {
-            match dialect.compile(text) {
-                Ok(expression) => match dialect.key(&document, Some(&expression)) {
+            match powertools.compile(text) {
+                Ok(expression) => match powertools.key(&document, Some(&expression)) {
                     Ok(key) => shown.debug(&key),
                     Err(error) => shown.error(&error),
                 },
@@ -215,15 +222,17 @@ fn keys_on_their_way() {
         format!("[\"{SECRET}\\q\"]"),
     ] {
         shown.error(&Document::parse(&text).unwrap_err());
-        for dialect in [Dialect::powertools_python("p"), Dialect::powertools_typescript("t")] {
-            if let Err(error) = dialect.read(&text) {
+        for powertools in
+            [PowertoolsKeys::powertools_python("p"), PowertoolsKeys::powertools_typescript("t")]
+        {
+            if let Err(error) = powertools.read(&text) {
                 shown.error(&error);
             }
         }
     }
     shown.debug(&Secret::new(SECRET.repeat(8)).unwrap());
     shown.error(&Secret::new(SECRET).unwrap_err());
-    shown.assert_silent(&["Selection", "Document", "DialectDocument", "Secret", "at line"]);
+    shown.assert_silent(&["Selection", "Document", "PowertoolsDocument", "Secret", "at line"]);
 }
 
 #[tokio::test]
@@ -241,7 +250,7 @@ async fn what_a_function_is_told() {
         call.debug(&this);
         assert!(this.raw_record().unwrap().contains(SECRET));
         call.error(&this.record_as::<Vec<u8>>().unwrap_err());
-        async { Err::<(), _>(Failure::retry(SECRET)) }
+        async { Err::<(), _>(Failure::transient(SECRET)) }
     };
     let message = |body: String| {
         json!({
@@ -270,10 +279,17 @@ async fn what_a_function_is_told() {
     for event in [json!({ SECRET: SECRET }), json!([SECRET]), json!(SECRET)] {
         shown.error(&testing::invoke(&function, &event).await.unwrap_err());
     }
-    let raw = Operation::new("raw").key(record("body")).on_missing_key(MissingKey::Skip);
+    let raw = Operation::new("raw").key(record("body")).on_missing_key(OnMissingKey::Skip);
     shown.debug(&raw);
     shown.error(&inspect::event(&format!("{{\"{SECRET}"), None).unwrap_err());
-    shown.assert_silent(&["BadRecord", "Call", "Record {", "RecordKey", "no source", "Operation"]);
+    shown.assert_silent(&[
+        "BadRecord",
+        "Call",
+        "IdempotencyRecord {",
+        "RecordKey",
+        "no source",
+        "Operation",
+    ]);
 }
 
 /// An id that an application has chosen is as good as its payload.
@@ -287,7 +303,7 @@ async fn what_a_function_is_told_of_records_whose_ids_are_not_of_aws() {
         calls.debug(&call);
         calls.debug(call.record());
         seen.lock().unwrap().push(call.record().id.to_string());
-        async { Err::<(), _>(Failure::retry("it failed")) }
+        async { Err::<(), _>(Failure::transient("it failed")) }
     };
     let divert = OnBadRecord::divert(move |record: BadRecord| {
         bad.debug(&record);
@@ -313,18 +329,24 @@ async fn what_a_function_is_told_of_records_whose_ids_are_not_of_aws() {
             shown.debug(&record);
         }
     }
-    shown.assert_silent(&["Call", "BadRecord", "RecordId", "rabbitmq record #", "Record {"]);
+    shown.assert_silent(&[
+        "Call",
+        "BadRecord",
+        "RecordId",
+        "rabbitmq record #",
+        "IdempotencyRecord {",
+    ]);
     assert_eq!(*ids.lock().unwrap(), [SECRET], "the handler may know, as it knows the payload");
 }
 
 #[test]
 fn what_producers_are_told() {
     let shown = Shown::default();
-    let by_id = || Recipe::new("op", "[id, at]");
-    let secret = Form::Secret(Secret::new(format!("{SECRET} that is long enough")).unwrap());
-    for recipe in [by_id().form(Form::Readable), by_id().form(secret)] {
-        shown.debug(&recipe);
-        let producer = recipe.producer().unwrap().for_tenant("t-1");
+    let by_id = || KeySpec::new("op", "[id, at]");
+    let secret = KeyFormat::Secret(Secret::new(format!("{SECRET} that is long enough")).unwrap());
+    for spec in [by_id().key_format(KeyFormat::Readable), by_id().key_format(secret)] {
+        shown.debug(&spec);
+        let producer = spec.producer().unwrap().for_tenant("t-1");
         shown.debug(&producer);
         let message = producer.message(&json!({ "id": SECRET, "at": 1, "note": SECRET })).unwrap();
         shown.debug(&message);
@@ -340,7 +362,7 @@ fn what_producers_are_told() {
         let odd = std::collections::BTreeMap::from([((SECRET, 1), SECRET)]);
         shown.error(&producer.message(&odd).unwrap_err());
     }
-    shown.assert_silent(&["Recipe {", "Producer {", "Message {", "part 2 of it", "as a string"]);
+    shown.assert_silent(&["KeySpec {", "Producer {", "Message {", "part 2 of it", "as a string"]);
 }
 
 #[tokio::test]
@@ -355,10 +377,10 @@ async fn what_a_caller_of_run_is_told() {
         });
         run.await.unwrap_err()
     };
-    shown.error(&fails(&payload("a", SECRET), Failure::retry(SECRET)).await);
-    shown.error(&fails(&payload("b", SECRET), Failure::remember(SECRET)).await);
-    shown.error(&fails(&payload("b", SECRET), Failure::remember(SECRET)).await);
-    shown.error(&fails(&json!({ "note": SECRET }), Failure::retry(SECRET)).await);
+    shown.error(&fails(&payload("a", SECRET), Failure::transient(SECRET)).await);
+    shown.error(&fails(&payload("b", SECRET), Failure::permanent(SECRET)).await);
+    shown.error(&fails(&payload("b", SECRET), Failure::permanent(SECRET)).await);
+    shown.error(&fails(&json!({ "note": SECRET }), Failure::transient(SECRET)).await);
     let done = payload("c", SECRET);
     let run = idempotency
         .run(&by_id, &done, RunContext::without_deadline(), |_| async { Ok::<_, Failure>(1) });
@@ -371,7 +393,7 @@ async fn what_a_caller_of_run_is_told() {
         Ok::<String, Failure>("".into())
     });
     shown.error(&run.await.unwrap_err());
-    shown.assert_silent(&["handler failed", "for good", "another payload", "another type"]);
+    shown.assert_silent(&["handler failed", "permanently", "another payload", "another type"]);
 }
 
 /// Every public error of these crates; one that is added here is one that somebody has looked at.
@@ -384,7 +406,7 @@ fn no_error_is_forgotten() {
         "ExpressionError",
         "InspectError",
         "InvocationError",
-        "Loss",
+        "Collision",
         "NoKey",
         "PayloadError",
         "ProducerError",
@@ -404,9 +426,9 @@ fn no_error_is_forgotten() {
         "Foreign",
         "NoDefaultKey",
         "NotStarted",
-        "RecipeError",
+        "KeySpecError",
         "UnknownHashFunction",
-        "UnknownLibrary",
+        "UnknownPowertoolsLanguage",
     ];
     let mut found = Vec::new();
     for of in ["core", "dynamodb", "engine", "keys", "lambda", "powertools"] {

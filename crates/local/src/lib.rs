@@ -42,7 +42,7 @@ mod local;
 mod source;
 
 pub use cargo::Build;
-pub use dynamodb::{Apply, DynamoDb, Fault, FaultId, Faults, Front, Gate, Table, Usage};
+pub use dynamodb::{Apply, DynamoDb, Fault, FaultId, Faults, Gate, Proxy, Table, Usage};
 pub use error::{Error, InvalidEvent};
 pub use function::{
     AtOnce, FunctionConfig, InFlight, Invocation, InvocationResult, Outcome, OutputLine,
@@ -50,7 +50,7 @@ pub use function::{
 };
 pub use local::{Local, LocalBuilder};
 pub use source::{
-    AsyncConfig, Batch, BatchVerdict, DeadLetter, DeliveryReport, Event, Fate, HttpConfig,
+    AsyncConfig, Batch, BatchResponse, DeadLetter, DeliveryReport, Event, Fate, HttpConfig,
     InvocationReport, Kafka, Pipe, Poller, Queue, RecordReport, Shards, Source, SqsConfig,
     StreamConfig, parse_event,
 };

@@ -1,4 +1,4 @@
-//! The embedded DynamoDB through its front door, spoken to as a process would.
+//! The embedded DynamoDB through its proxy, spoken to as a process would.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -9,19 +9,19 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use lambda_idempotency_local::{Apply, DynamoDb, Fault, Front, Gate, Table};
+use lambda_idempotency_local::{Apply, DynamoDb, Fault, Gate, Proxy, Table};
 use serde_json::{Value, json};
 
-async fn database() -> (DynamoDb, Front) {
+async fn database() -> (DynamoDb, Proxy) {
     let dynamodb = DynamoDb::start().await.unwrap();
     dynamodb.create_table(&Table::new("claims", "id").ttl("expiration")).unwrap();
-    let front = dynamodb.front().await.unwrap();
-    (dynamodb, front)
+    let proxy = dynamodb.proxy().await.unwrap();
+    (dynamodb, proxy)
 }
 
 /// One request on a connection of its own: its status and its answer, or nothing if there was none.
-async fn call(front: &Front, operation: &str, body: Value) -> Option<(u16, Value)> {
-    let request = Request::post(front.url())
+async fn call(proxy: &Proxy, operation: &str, body: Value) -> Option<(u16, Value)> {
+    let request = Request::post(proxy.url())
         .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
         .header("content-type", "application/x-amz-json-1.0")
         .header("x-amz-date", "20260101T000000Z")
@@ -53,20 +53,20 @@ fn insert(ids: &[&str]) -> Value {
 
 #[tokio::test]
 async fn requests_and_units_are_counted_at_each_door() {
-    let (dynamodb, front) = database().await;
-    let other = dynamodb.front().await.unwrap();
-    assert_eq!(call(&front, "PutItem", claim("a")).await.unwrap().0, 200);
-    let before = front.usage();
-    assert_eq!(call(&front, "PutItem", claim("a")).await.unwrap().0, 400);
+    let (dynamodb, proxy) = database().await;
+    let other = dynamodb.proxy().await.unwrap();
+    assert_eq!(call(&proxy, "PutItem", claim("a")).await.unwrap().0, 200);
+    let before = proxy.usage();
+    assert_eq!(call(&proxy, "PutItem", claim("a")).await.unwrap().0, 400);
     assert_eq!(
-        call(&front, "BatchExecuteStatement", insert(&["a", "b", "c"])).await.unwrap().0,
+        call(&proxy, "BatchExecuteStatement", insert(&["a", "b", "c"])).await.unwrap().0,
         200
     );
     let get =
         json!({ "TableName": "claims", "Key": { "id": { "S": "a" } }, "ConsistentRead": true });
     assert_eq!(call(&other, "GetItem", get).await.unwrap().0, 200);
 
-    let since = front.usage().since(&before);
+    let since = proxy.usage().since(&before);
     assert_eq!(
         (since.count("PutItem"), since.count("BatchExecuteStatement"), since.requests()),
         (1, 1, 2)
@@ -83,7 +83,7 @@ async fn requests_and_units_are_counted_at_each_door() {
 
 #[tokio::test]
 async fn faults_strike_before_or_after_the_write() {
-    let (dynamodb, front) = database().await;
+    let (dynamodb, proxy) = database().await;
     let cases = [
         (Fault::internal_error(Apply::Before), Some(500), false),
         (Fault::internal_error(Apply::After), Some(500), true),
@@ -96,7 +96,7 @@ async fn faults_strike_before_or_after_the_write() {
     for (number, (fault, status, written)) in cases.into_iter().enumerate() {
         let id = number.to_string();
         let struck = dynamodb.faults().add(fault.clone().on("PutItem").table("claims").times(1));
-        let answer = call(&front, "PutItem", claim(&id)).await;
+        let answer = call(&proxy, "PutItem", claim(&id)).await;
         assert_eq!(answer.map(|(status, _)| status), status, "{fault:?}");
         let item = dynamodb.item("claims", &json!({ "id": { "S": id } })).unwrap();
         assert_eq!(item.is_some(), written, "{fault:?}");
@@ -106,10 +106,10 @@ async fn faults_strike_before_or_after_the_write() {
 
 #[tokio::test]
 async fn members_of_a_batch_can_be_throttled() {
-    let (dynamodb, front) = database().await;
+    let (dynamodb, proxy) = database().await;
     dynamodb.faults().add(Fault::throttle_members([0, 2]).times(1));
     let (_, answer) =
-        call(&front, "BatchExecuteStatement", insert(&["a", "b", "c"])).await.unwrap();
+        call(&proxy, "BatchExecuteStatement", insert(&["a", "b", "c"])).await.unwrap();
     let codes: Vec<_> =
         (0..3).map(|member| answer["Responses"][member]["Error"]["Code"].as_str()).collect();
     assert_eq!(codes, [Some("ThrottlingError"), None, Some("ThrottlingError")]);
@@ -118,7 +118,7 @@ async fn members_of_a_batch_can_be_throttled() {
 
 #[tokio::test]
 async fn a_gate_stops_a_request_at_an_exact_moment() {
-    let (dynamodb, front) = database().await;
+    let (dynamodb, proxy) = database().await;
     let gate = Gate::new();
     dynamodb.faults().add(Fault::hold(Apply::After, &gate));
     let inspect = async {
@@ -126,29 +126,29 @@ async fn a_gate_stops_a_request_at_an_exact_moment() {
         assert_eq!(dynamodb.items("claims").unwrap().len(), 1, "it is applied, and nobody knows");
         gate.open();
     };
-    let (answer, ()) = tokio::join!(call(&front, "PutItem", claim("a")), inspect);
+    let (answer, ()) = tokio::join!(call(&proxy, "PutItem", claim("a")), inspect);
     assert_eq!(answer.unwrap().0, 200);
 }
 
 #[tokio::test]
 async fn keys_can_stay_unprocessed() {
-    let (dynamodb, front) = database().await;
+    let (dynamodb, proxy) = database().await;
     dynamodb.faults().add(Fault::unprocessed_keys().times(1));
     let body = json!({ "RequestItems": { "claims": { "Keys": [{ "id": { "S": "a" } }] } } });
-    let (_, answer) = call(&front, "BatchGetItem", body.clone()).await.unwrap();
+    let (_, answer) = call(&proxy, "BatchGetItem", body.clone()).await.unwrap();
     assert_eq!(answer["UnprocessedKeys"], body["RequestItems"]);
 }
 
 #[tokio::test]
 async fn a_request_that_has_arrived_is_carried_out_though_its_sender_is_gone() {
-    let (dynamodb, front) = database().await;
+    let (dynamodb, proxy) = database().await;
     let gate = Gate::new();
     dynamodb.faults().add(Fault::hold(Apply::Before, &gate));
     tokio::select! {
-        _ = call(&front, "PutItem", claim("a")) => panic!("the gate is closed"),
+        _ = call(&proxy, "PutItem", claim("a")) => panic!("the gate is closed"),
         () = gate.reached() => {}
     }
-    drop(front);
+    drop(proxy);
     gate.open();
     while dynamodb.items("claims").unwrap().is_empty() {
         tokio::task::yield_now().await;

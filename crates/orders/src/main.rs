@@ -69,9 +69,9 @@ impl Orders {
         if order.quantity == 0 {
             // Trying again would not help. The failure is recorded, and each duplicate gets it as its
             // answer.
-            return Err(Failure::remember("an order needs a quantity of at least 1"));
+            return Err(Failure::permanent("an order needs a quantity of at least 1"));
         }
-        if call.vanished() > 0 {
+        if call.lost_attempts() > 0 {
             // An earlier attempt ended without a word, perhaps after its effect. An effect that must not
             // happen twice looks for itself here first. This one is tried again, and shows in `placed`.
             tracing::warn!("an earlier attempt may have placed this order");

@@ -5,19 +5,22 @@ use lambda_idempotency_keys::{
     internal::{VariantDocument, VariantExpression},
 };
 
-use super::Library;
+use super::PowertoolsLanguage;
 
-/// A compiled JMESPath expression, to be evaluated as the library of its dialect does.
+/// A compiled JMESPath expression, to be evaluated as Powertools does.
 #[derive(Clone, Debug)]
-pub struct DialectExpression(pub(super) VariantExpression);
+pub struct PowertoolsExpression(pub(super) VariantExpression);
 
-/// A JSON text as the library of its dialect reads it. Its `Debug` shows nothing of what it holds.
+/// A JSON text as Powertools reads it. Its `Debug` shows nothing of what it holds.
 #[derive(Clone, Debug)]
-pub struct DialectDocument(pub(super) VariantDocument);
+pub struct PowertoolsDocument(pub(super) VariantDocument);
 
-impl DialectExpression {
-    pub(super) fn compile(library: Library, text: &str) -> Result<Self, ExpressionError> {
-        VariantExpression::compile(library.into(), text).map(Self)
+impl PowertoolsExpression {
+    pub(super) fn compile(
+        language: PowertoolsLanguage,
+        text: &str,
+    ) -> Result<Self, ExpressionError> {
+        VariantExpression::compile(language.into(), text).map(Self)
     }
 
     /// The expression as it was written.
@@ -45,8 +48,8 @@ impl DialectExpression {
     }
 }
 
-impl DialectDocument {
-    pub(super) fn read(library: Library, json: &str) -> Result<Self, DocumentError> {
-        VariantDocument::read(library.into(), json).map(Self)
+impl PowertoolsDocument {
+    pub(super) fn read(language: PowertoolsLanguage, json: &str) -> Result<Self, DocumentError> {
+        VariantDocument::read(language.into(), json).map(Self)
     }
 }

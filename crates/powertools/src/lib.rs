@@ -1,8 +1,8 @@
 //! Keys of other libraries, so that a table can be shared with them or taken over.
 //!
-//! A [`Dialect`] gives a record the key, the fingerprint and the result text that Powertools for AWS
-//! Lambda gives it: Python ([`Dialect::powertools_python`], 3.37) or TypeScript
-//! ([`Dialect::powertools_typescript`], 2.35). Both hash a JSON text of what an expression selects:
+//! [`PowertoolsKeys`] give a record the key, the fingerprint and the result text that Powertools for AWS
+//! Lambda gives it: Python ([`PowertoolsKeys::powertools_python`], 3.37) or TypeScript
+//! ([`PowertoolsKeys::powertools_typescript`], 2.35). Both hash a JSON text of what an expression selects:
 //!
 //! | | Python | TypeScript |
 //! |---|---|---|
@@ -11,13 +11,13 @@
 //! | the prefix | `key_prefix`, or `<function>.<module>.<qualified name>` | `keyPrefix`, or `<function>` |
 //!
 //! ```
-//! use lambda_idempotency_powertools::Dialect;
+//! use lambda_idempotency_powertools::PowertoolsKeys;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let dialect = Dialect::powertools_python("orders-fn.app.process");
-//! let by_order = dialect.compile("order_id")?;
-//! let event = dialect.read(r#"{"order_id": "A-1", "ts": 1}"#)?;
-//! let key = dialect.key(&event, Some(&by_order))?;
+//! let powertools = PowertoolsKeys::powertools_python("orders-fn.app.process");
+//! let by_order = powertools.compile("order_id")?;
+//! let event = powertools.read(r#"{"order_id": "A-1", "ts": 1}"#)?;
+//! let key = powertools.key(&event, Some(&by_order))?;
 //! assert_eq!(key.as_str(), "orders-fn.app.process#35e4083ba11d7d06184c72e37b6428b7");
 //! # Ok(())
 //! # }
@@ -26,8 +26,8 @@
 //! # What is refused
 //!
 //! Both libraries give some distinct records one key, and answer one with the other's result. Such
-//! records are refused here ([`SelectionError::Lossy`](lambda_idempotency_keys::SelectionError::Lossy), and for what is missing the errors that our
-//! own keys have), unless [`Dialect::accept_lossy`] asks for exactly what Powertools does.
+//! records are refused here ([`SelectionError::Collision`](lambda_idempotency_keys::SelectionError::Collision), and for what is missing the errors that our
+//! own keys have), unless [`PowertoolsKeys::accept_collisions`] asks for exactly what Powertools does.
 //!
 //! What depends on more than the record is an error under either. In TypeScript, `sort` of texts
 //! follows the machine's locale, `reverse` of a list of the event turns that around at each
@@ -40,25 +40,25 @@ mod expression;
 mod hash;
 mod keys;
 
-pub use expression::{DialectDocument, DialectExpression};
+pub use expression::{PowertoolsDocument, PowertoolsExpression};
 pub use hash::{HashFunction, UnknownHashFunction};
-pub use keys::Dialect;
-pub use lambda_idempotency_keys::Loss;
+pub use keys::PowertoolsKeys;
+pub use lambda_idempotency_keys::Collision;
 
 use lambda_idempotency_keys::internal::Variant;
 use std::str::FromStr;
 
-/// A library whose keys a [`Dialect`] speaks. Its name is that of [`Library::name`].
+/// A language whose keys [`PowertoolsKeys`] makes. Its name is that of [`PowertoolsLanguage::name`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Library {
+pub enum PowertoolsLanguage {
     /// Powertools for AWS Lambda (Python): `powertools-python`.
     Python,
     /// Powertools for AWS Lambda (TypeScript): `powertools-typescript`.
     TypeScript,
 }
 
-impl Library {
+impl PowertoolsLanguage {
     /// The name by which [`from_str`](FromStr::from_str) knows it, as in an environment variable.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -69,28 +69,28 @@ impl Library {
     }
 }
 
-impl From<Library> for Variant {
-    fn from(library: Library) -> Self {
-        match library {
-            Library::Python => Self::Python,
-            Library::TypeScript => Self::TypeScript,
+impl From<PowertoolsLanguage> for Variant {
+    fn from(language: PowertoolsLanguage) -> Self {
+        match language {
+            PowertoolsLanguage::Python => Self::Python,
+            PowertoolsLanguage::TypeScript => Self::TypeScript,
         }
     }
 }
 
-impl FromStr for Library {
-    type Err = UnknownLibrary;
+impl FromStr for PowertoolsLanguage {
+    type Err = UnknownPowertoolsLanguage;
 
-    fn from_str(name: &str) -> Result<Self, UnknownLibrary> {
+    fn from_str(name: &str) -> Result<Self, UnknownPowertoolsLanguage> {
         let known = [Self::Python, Self::TypeScript].into_iter();
-        known.into_iter().find(|library| library.name() == name).ok_or(UnknownLibrary)
+        known.into_iter().find(|language| language.name() == name).ok_or(UnknownPowertoolsLanguage)
     }
 }
 
-/// No [`Library`] has this name.
+/// No [`PowertoolsLanguage`] has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no dialect of this name: `powertools-python` and `powertools-typescript` are known")]
-pub struct UnknownLibrary;
+#[error("no powertools of this name: `powertools-python` and `powertools-typescript` are known")]
+pub struct UnknownPowertoolsLanguage;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

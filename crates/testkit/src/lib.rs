@@ -6,7 +6,7 @@
 //! | timeouts, leases, expiry | [`clock::ManualClock`]: an hour in a millisecond |
 //! | what happens when the store fails | [`faults::FaultyStore`] around any store |
 //! | "once", "not twice", "not lost" | [`ledger::Ledger`] |
-//! | a worker that dies anywhere | [`crashing::crash_points`], over [`crashing::Adrift`] |
+//! | a worker that dies anywhere | [`crashing::crash_points`], over [`crashing::DelayedStore`] |
 //!
 //! # A store conforms
 //!
@@ -56,7 +56,7 @@
 //!                 owner: Owner::random().unwrap(),
 //!                 lease_until: clock.now().plus(Duration::from_secs(60)),
 //!                 retention: Duration::from_secs(3600),
-//!                 skew: Duration::from_secs(1),
+//!                 clock_skew: Duration::from_secs(1),
 //!                 fingerprint: None,
 //!                 application: None,
 //!             };

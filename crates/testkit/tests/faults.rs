@@ -7,7 +7,7 @@ use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     key::Key,
     memory::MemoryStore,
-    record::{Owner, Record, Status},
+    record::{IdempotencyRecord, Owner, Status},
     store::{Guard, Store, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_testkit::{
@@ -24,13 +24,13 @@ fn key(name: &str) -> Key {
 }
 
 fn claim(name: &str, owner: u128) -> Write {
-    let mut record = Record::new(Status::InProgress, DEADLINE);
+    let mut record = IdempotencyRecord::new(Status::InProgress, DEADLINE);
     record.owner = Some(Owner::from_bits(owner));
     Write { key: key(name), guard: Guard::Absent, record: Some(record) }
 }
 
 fn release(name: &str, owner: u128) -> Write {
-    Write { key: key(name), guard: Guard::Mine(Owner::from_bits(owner)), record: None }
+    Write { key: key(name), guard: Guard::OwnedBy(Owner::from_bits(owner)), record: None }
 }
 
 /// W for written, F for found, and the kind of an error.

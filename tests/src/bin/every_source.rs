@@ -93,5 +93,5 @@ async fn main() -> Result<(), Error> {
 
 fn named(id: String) -> Result<Order, Failure> {
     let order = serde_json::json!({ "orderId": id, "customer": "c", "sku": "s", "quantity": 1 });
-    serde_json::from_value(order).map_err(Failure::remember)
+    serde_json::from_value(order).map_err(Failure::permanent)
 }

@@ -32,7 +32,7 @@ async fn place(shop: &Shop, request: &Request) -> Result<Response<Body>, Failure
     let call = request.extensions().get::<Call>().cloned().ok_or("a call without protection")?;
     shop.place(order, call).await?;
     let mut response = answer(StatusCode::CREATED, "placed");
-    response.headers_mut().insert("location", location.parse().map_err(Failure::retry)?);
+    response.headers_mut().insert("location", location.parse().map_err(Failure::transient)?);
     Ok(response)
 }
 

@@ -1,4 +1,4 @@
-//! Names of the API in prose: `Idempotency::with_cache` is a method of that type, `.retain(..)` one of some
+//! Names of the API in prose: `Idempotency::with_cache` is a method of that type, `.retention(..)` one of some
 //! type. Pages that hold code are compiled; what stands between backticks in a sentence is not.
 
 use std::{

@@ -6,6 +6,7 @@
 mod apis;
 mod crates;
 mod examples;
+mod glossary;
 mod guarantees;
 mod links;
 mod messages;

@@ -9,7 +9,7 @@ const PLACES: [(&str, &str); 10] = [
     ("conformance", "crates/testkit/src/conformance"),
     ("engine", "crates/engine/tests/engine"),
     ("keys", "crates/keys/tests/keys"),
-    ("dialects", "crates/powertools/tests/dialects"),
+    ("powertools", "crates/powertools/tests/powertools"),
     ("shuttle", "crates/engine/tests/shuttle"),
     ("process", "crates/engine/src/process"),
     ("behaviour", "crates/lambda/tests/behaviour"),

@@ -49,7 +49,7 @@ const PAGES: [(&str, &[&str]); 15] = [
     ("sns", &["RedrivePolicy", "OnFailure"]),
     ("sqs", &["FunctionResponseTypes", "VisibilityTimeout", "RedrivePolicy", "maxReceiveCount"]),
 ];
-/// A record that always fails must not stop its shard for good, and not alone take the others along.
+/// A record that always fails must not stop its shard permanently, and not alone take the others along.
 const STREAM: &[&str] = &[
     "FunctionResponseTypes",
     "BisectBatchOnFunctionError",

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::{World, history, scripted_orders};
 
 const TIMEOUT: Duration = Duration::from_secs(8);
-/// From the start of the one that died: its deadline, and a second of grace.
+/// From the start of the one that died: its deadline, and a second of lease grace.
 const LEASE: Duration = Duration::from_secs(9);
 
 /// Delivers an order that takes its process with it soon after its start, the first time.
@@ -29,7 +29,7 @@ async fn outlives_its_lease(id: &str, event: &Value) {
     assert!(between.iter().all(|(_, _, told)| went_back(told)), "{history:?}");
     assert!(begun.elapsed() > LEASE, "it was taken over within the lease");
     let told = report.records().last().unwrap().told.clone().unwrap();
-    assert_eq!(told.vanished, 1);
+    assert_eq!(told.lost_attempts, 1);
     assert!(report.dead_letters.is_empty());
     world.assert_placed_once(["o-1"]);
 }

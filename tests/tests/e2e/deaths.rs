@@ -2,7 +2,7 @@
 //! memory or whose host fails.
 //!
 //! The record comes back to the queue at once; its key stays held until the lease of the dead one is
-//! over, and the next delivery is told that somebody vanished.
+//! over, and the next delivery is told of the lost attempt.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use lambda_idempotency_tests::{
 use crate::support::{World, history, orders, outcomes};
 
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout, a second of grace, a second for clocks that differ, and some more: the second
+/// The timeout, a second of lease grace, a second for clocks that differ, and some more: the second
 /// delivery finds the lease over.
 const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 
@@ -38,8 +38,8 @@ async fn kill(world: &World, hold: impl FnOnce(&Gate) -> Fault) -> DeliveryRepor
     report
 }
 
-fn vanished(report: &DeliveryReport) -> u64 {
-    report.records().last().unwrap().told.as_ref().unwrap().vanished
+fn lost_attempts(report: &DeliveryReport) -> u64 {
+    report.records().last().unwrap().told.as_ref().unwrap().lost_attempts
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn killed_with_its_claim_it_is_placed_once() {
     let world = world().await;
     let report = kill(&world, |gate| Fault::hold(Apply::After, gate).table(CLAIMS)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
-    assert_eq!(vanished(&report), 1);
+    assert_eq!(lost_attempts(&report), 1);
     world.assert_placed_once(["o-1"]);
 }
 
@@ -56,19 +56,19 @@ async fn killed_before_the_effect_it_is_placed_once() {
     let world = world().await;
     let report = kill(&world, |gate| Fault::hold(Apply::Before, gate).table(ORDERS)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
-    assert_eq!(vanished(&report), 1);
+    assert_eq!(lost_attempts(&report), 1);
     world.assert_placed_once(["o-1"]);
 }
 
 /// The honest limit. The effect is in one table and its completion in another; nobody can tell,
 /// afterwards, whether a process that died between the two had come to the first. Nothing is lost,
-/// so it is done again, and the handler is told: `vanished` is its chance to look first.
+/// so it is done again, and the handler is told: `lost_attempts` is its chance to look first.
 #[tokio::test]
 async fn killed_between_effect_and_completion_it_is_placed_twice_and_told_so() {
     let world = world().await;
     let report = kill(&world, |gate| Fault::hold(Apply::After, gate).table(ORDERS)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
-    assert_eq!(vanished(&report), 1);
+    assert_eq!(lost_attempts(&report), 1);
     assert_eq!(world.placed().into_iter().collect::<Vec<_>>(), [("o-1".to_owned(), 2)]);
 }
 

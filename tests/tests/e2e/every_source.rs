@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::support::{World, history, outcomes};
 
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout, a second of grace, a second for clocks that differ, and some more.
+/// The timeout, a second of lease grace, a second for clocks that differ, and some more.
 const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 
 fn every_source() -> FunctionConfig {

@@ -24,7 +24,7 @@ async fn only_the_failed_record_comes_back_and_its_next_delivery_places_it() {
     );
     assert_eq!(returned(&report.invocations[0].invocation.result), ["m-o-2"]);
     let last = report.records().last().unwrap().told.clone().unwrap();
-    assert_eq!((last.failures, last.vanished), (2, 0));
+    assert_eq!((last.failed_attempts, last.lost_attempts), (2, 0));
     world.assert_placed_once(["o-1", "o-2", "o-3"]);
 }
 
@@ -59,8 +59,8 @@ async fn a_failure_for_good_is_remembered_and_ends_in_the_dead_letter_queue() {
         [
             ("m-1", 1, "failed"),
             ("m-2", 1, "executed"),
-            ("m-1", 2, "remembered"),
-            ("m-1", 3, "remembered"),
+            ("m-1", 2, "permanently_failed"),
+            ("m-1", 3, "permanently_failed"),
         ]
     );
     let dead = &report.dead_letters;
@@ -68,7 +68,7 @@ async fn a_failure_for_good_is_remembered_and_ends_in_the_dead_letter_queue() {
 
     // So is its duplicate, at once.
     let again = world.send(&batch([message("m-9", &nothing)])).await;
-    assert_eq!(history(&again)[0], ("m-9", 1, "remembered"));
+    assert_eq!(history(&again)[0], ("m-9", 1, "permanently_failed"));
     assert_eq!(again.fates(Fate::DeadLettered), 1);
     world.assert_placed_once(["o-2"]);
 }

@@ -46,17 +46,17 @@ async fn everything(world: &World) {
     }
     let nothing = ["r", "s"].map(|name| order_with(name, json!({ "quantity": 0 })));
     world.invoke(&batch_of(nothing)).await.unwrap();
-    put_back(world, "p", 1).await;
-    put_back(world, "q", 3).await;
+    undo(world, "p", 1).await;
+    undo(world, "q", 3).await;
 
-    // Taken from one who vanished: the only delivery that has to wait for its next one.
+    // Taken from one that was lost: the only delivery that has to wait for its next one.
     let report = world.send(&batch_of([order_with("d", json!({ "dieTimes": 1 }))])).await;
     assert_eq!(outcomes(&report), ["crashed", "executed"]);
 }
 
 /// Sixteen handlers run, as many as may at once, until they are stopped; so many more records are
 /// claimed and never start.
-async fn put_back(world: &World, name: &str, records: usize) {
+async fn undo(world: &World, name: &str, records: usize) {
     let slow = |number| order_with(&format!("{name}-{number}"), json!({ "delayMs": 600_000 }));
     let event = batch_of((0..16 + records).map(slow));
     let invocation = world.invoke(&event).await.unwrap();

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use lambda_http::http::HeaderName;
-use lambda_idempotency::{Envelope, HashFunction, powertools::Library};
+use lambda_idempotency::{Envelope, HashFunction, powertools::PowertoolsLanguage};
 
 use super::scoped::{Scoped, scoped};
 
@@ -66,25 +66,25 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) readable: bool,
 
-    /// The variable that holds the secret of the keys, as for `Form::secret`
+    /// The variable that holds the secret of the keys, as for `KeyFormat::secret`
     #[arg(long, value_name = "VARIABLE", conflicts_with = "readable")]
     pub(crate) secret_from_env: Option<String>,
 
     /// Keys as another library makes them: powertools-python, powertools-typescript
     #[arg(long, value_name = "LIBRARY", requires = "prefix")]
-    pub(crate) dialect: Option<Library>,
+    pub(crate) powertools: Option<PowertoolsLanguage>,
 
-    /// The prefix of the dialect's keys, such as `orders-fn.app.process`
-    #[arg(long, value_name = "TEXT", requires = "dialect")]
+    /// The prefix of the keys, such as `orders-fn.app.process`
+    #[arg(long, value_name = "TEXT", requires = "powertools")]
     pub(crate) prefix: Option<String>,
 
-    /// The dialect's hash function
-    #[arg(long, value_name = "NAME", default_value = "md5", requires = "dialect")]
+    /// Its hash function
+    #[arg(long, value_name = "NAME", default_value = "md5", requires = "powertools")]
     pub(crate) hash_function: HashFunction,
 
-    /// Take also what could give distinct records one key, as the dialect's library does
-    #[arg(long, requires = "dialect")]
-    pub(crate) accept_lossy: bool,
+    /// Take also what could give distinct records one key, as Powertools does
+    #[arg(long, requires = "powertools")]
+    pub(crate) accept_collisions: bool,
 
     /// The header that HTTP requests have their key in
     #[arg(long, value_name = "NAME", default_value = "idempotency-key")]
@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
     pub(crate) all_callers_are_one: bool,
 
     /// Each path of HTTP requests has keys of its own, as with `HttpLayer::one_key_for_each_path`
-    #[arg(long, conflicts_with = "dialect")]
+    #[arg(long, conflicts_with = "powertools")]
     pub(crate) one_key_for_each_path: bool,
 
     /// The invocation's request id, which no event holds: the identity of a direct invocation
@@ -137,7 +137,7 @@ Examples:
 
   The keys that Powertools for Python makes
     lambda-idempotency keys events/sqs.json --key orderId \\
-      --dialect powertools-python --prefix orders-fn.app.process
+      --powertools powertools-python --prefix orders-fn.app.process
 
   For a script
     lambda-idempotency keys events/sqs.json --key orderId --json | jq -r '.records[].key'

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lambda_idempotency::{Dialect, Form, KeyPath, MissingKey, Operation, inspect};
+use lambda_idempotency::{KeyFormat, KeyPath, OnMissingKey, Operation, PowertoolsKeys, inspect};
 
 use super::arguments::{Arguments, Missing, Wrapping};
 use super::scoped::{self, Scoped};
@@ -18,7 +18,7 @@ const OTHERS: &str = "";
 pub(crate) struct Operations<'a> {
     arguments: &'a Arguments,
     /// How keys are written.
-    format: Form,
+    format: KeyFormat,
     made: BTreeMap<String, Operation>,
 }
 
@@ -26,8 +26,8 @@ impl<'a> Operations<'a> {
     /// Reads what is in the environment, and checks what the arguments say of any source.
     pub(crate) fn new(arguments: &'a Arguments) -> Result<Self, Failure> {
         let format = match &arguments.secret_from_env {
-            None if arguments.readable => Form::Readable,
-            None => Form::Hashed,
+            None if arguments.readable => KeyFormat::Readable,
+            None => KeyFormat::Hashed,
             Some(variable) => {
                 let secret = std::env::var(variable).map_err(|_| {
                     Failure::from(format!(
@@ -36,7 +36,7 @@ impl<'a> Operations<'a> {
                 })?;
                 let unfit =
                     |error| Failure::from(format!("the environment variable {variable}: {error}"));
-                Form::secret(secret).map_err(unfit)?
+                KeyFormat::secret(secret).map_err(unfit)?
             }
         };
         let mut operations = Self { arguments, format, made: BTreeMap::new() };
@@ -80,9 +80,9 @@ impl<'a> Operations<'a> {
         let arguments = self.arguments;
         let name = scoped::of(&arguments.operation, source).map_or(UNNAMED, String::as_str);
         let mut operation = Operation::new(name).on_missing_key(match arguments.missing_key {
-            Missing::Fail => MissingKey::Fail,
-            Missing::RunUnprotected => MissingKey::RunUnprotected,
-            Missing::Skip => MissingKey::Skip,
+            Missing::Fail => OnMissingKey::Return,
+            Missing::RunUnprotected => OnMissingKey::RunUnprotected,
+            Missing::Skip => OnMissingKey::Skip,
         });
         if let Some(expression) = scoped::of(&arguments.key, source) {
             operation = operation.key(KeyPath::parse(expression));
@@ -102,17 +102,21 @@ impl<'a> Operations<'a> {
             operation = operation.whole_record();
         }
         operation = operation.key_format(self.format.clone());
-        match self.dialect() {
-            Some(dialect) => operation.dialect(dialect),
+        match self.powertools() {
+            Some(powertools) => operation.powertools(powertools),
             None => operation,
         }
     }
 
-    fn dialect(&self) -> Option<Dialect> {
+    fn powertools(&self) -> Option<PowertoolsKeys> {
         let prefix = self.arguments.prefix.as_deref().unwrap_or_default();
-        let dialect = Dialect::of(self.arguments.dialect?, prefix)
+        let powertools = PowertoolsKeys::of(self.arguments.powertools?, prefix)
             .hash_function(self.arguments.hash_function);
-        Some(if self.arguments.accept_lossy { dialect.accept_lossy() } else { dialect })
+        Some(if self.arguments.accept_collisions {
+            powertools.accept_collisions()
+        } else {
+            powertools
+        })
     }
 }
 

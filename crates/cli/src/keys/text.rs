@@ -48,7 +48,8 @@ pub(crate) fn page(report: &Report, arguments: &Arguments) -> String {
         }
         block(&mut page, &rows.finish());
     }
-    if arguments.operation.is_empty() && arguments.dialect.is_none() && report.totals().keys > 0 {
+    if arguments.operation.is_empty() && arguments.powertools.is_none() && report.totals().keys > 0
+    {
         let mut rows = Rows::new();
         let note = format!(
             "The operation's name is in every key, and none was given: these are the keys of \

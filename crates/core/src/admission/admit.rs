@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Claim, Held, held_until};
 use crate::{
     clock::Timestamp,
-    record::{Json, Record, Status},
-    store::{Guard, Seen},
+    record::{IdempotencyRecord, Json, Status},
+    store::{Guard, RecordVersion},
 };
 
 /// What [`admit`] decides.
@@ -24,14 +24,14 @@ pub enum Admission {
     Won(Held),
     /// The work was done; this is what it returned.
     Replay(Option<Json>),
-    /// The work failed for good; this is the remembered failure.
-    Remembered {
+    /// The work failed permanently; this is that failure.
+    PermanentlyFailed {
         /// The failure, as it was recorded.
-        outcome: Option<Json>,
+        result: Option<Json>,
         /// The type of the error.
-        error: Option<Arc<str>>,
+        error_type: Option<Arc<str>>,
         /// How often a handler failed for this key.
-        failures: u32,
+        failed_attempts: u32,
         /// Which failure of the key it is: see [`Mismatch`](Self::Mismatch).
         fence: u64,
     },
@@ -56,18 +56,18 @@ pub enum Admission {
 
 /// Decides about `claim`, given what is stored under its key.
 #[must_use]
-pub fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
     let Some(found) = found else {
         return Admission::Try { guard: Guard::Absent, held: held(claim, claim.record(None, now)) };
     };
     if found.status == Status::InProgress && found.owner == Some(claim.owner) {
         return Admission::Won(held(claim, found.clone()));
     }
-    let until = held_until(found, claim.skew);
+    let until = held_until(found, claim.clock_skew);
     let over = now > until;
     // Also one whose lease has ended: its failures are not ours to carry on.
     if let Some(theirs) = claim.stranger_of(found)
-        && now <= until.max(found.expires_at.plus(claim.skew))
+        && now <= until.max(found.expires_at.plus(claim.clock_skew))
     {
         return Admission::Foreign { application: Arc::clone(theirs) };
     }
@@ -79,40 +79,40 @@ pub fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission
         }
         Status::InProgress => {
             // Released means that its owner said so; otherwise it disappeared with the key.
-            let vanished = if found.is_released() { 0 } else { 1 };
+            let lost_attempts = if found.is_released() { 0 } else { 1 };
             let mut record = claim.record(Some(found), now);
-            record.failures = found.failures;
-            record.vanished = found.vanished.saturating_add(vanished);
-            record.error.clone_from(&found.error);
+            record.failed_attempts = found.failed_attempts;
+            record.lost_attempts = found.lost_attempts.saturating_add(lost_attempts);
+            record.error_type.clone_from(&found.error_type);
             take_over(claim, found, record)
         }
-        Status::Completed | Status::Failed if over => {
+        Status::Completed | Status::PermanentlyFailed if over => {
             take_over(claim, found, claim.record(Some(found), now))
         }
-        Status::Completed | Status::Failed if claim.disagrees_with(found) => {
+        Status::Completed | Status::PermanentlyFailed if claim.disagrees_with(found) => {
             Admission::Mismatch { fence: final_fence(found) }
         }
-        Status::Completed => Admission::Replay(found.outcome.clone()),
-        Status::Failed => Admission::Remembered {
-            outcome: found.outcome.clone(),
-            error: found.error.clone(),
-            failures: found.failures,
+        Status::Completed => Admission::Replay(found.result.clone()),
+        Status::PermanentlyFailed => Admission::PermanentlyFailed {
+            result: found.result.clone(),
+            error_type: found.error_type.clone(),
+            failed_attempts: found.failed_attempts,
             fence: final_fence(found),
         },
     }
 }
 
 /// What tells this final record of a key from a later one. Records of other libraries have no fence.
-pub(super) const fn final_fence(found: &Record) -> u64 {
+pub(super) const fn final_fence(found: &IdempotencyRecord) -> u64 {
     if found.fence > 0 { found.fence } else { found.expires_at.as_millis() }
 }
 
-fn held(claim: &Claim, record: Record) -> Held {
+fn held(claim: &Claim, record: IdempotencyRecord) -> Held {
     Held { claim: claim.clone(), record }
 }
 
-fn take_over(claim: &Claim, found: &Record, record: Record) -> Admission {
-    Admission::Try { guard: Guard::Seen(Seen::of(found)), held: held(claim, record) }
+fn take_over(claim: &Claim, found: &IdempotencyRecord, record: IdempotencyRecord) -> Admission {
+    Admission::Try { guard: Guard::Unchanged(RecordVersion::of(found)), held: held(claim, record) }
 }
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ mod tests {
             owner: Owner::from_bits(1),
             lease_until: Timestamp::from_secs(130),
             retention: Duration::from_secs(3600),
-            skew: SKEW,
+            clock_skew: SKEW,
             fingerprint: Some(Fingerprint::new("f")),
             application: Some("billing".into()),
         }
@@ -139,14 +139,14 @@ mod tests {
         Timestamp::from_secs(secs)
     }
 
-    fn in_progress(lease_until: Option<u64>) -> Record {
-        let mut record = Record::new(Status::InProgress, at(4000));
+    fn in_progress(lease_until: Option<u64>) -> IdempotencyRecord {
+        let mut record = IdempotencyRecord::new(Status::InProgress, at(4000));
         record.owner = Some(Owner::from_bits(2));
         record.lease_until = lease_until.map(at);
         record
     }
 
-    fn tried(admission: Admission) -> (Guard, Record) {
+    fn tried(admission: Admission) -> (Guard, IdempotencyRecord) {
         match admission {
             Admission::Try { guard, held } => (guard, held.record),
             other => panic!("not a try: {other:?}"),
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(guard, Guard::Absent);
         assert_eq!(record.owner, Some(Owner::from_bits(1)));
         assert_eq!(record.expires_at, at(3700));
-        assert_eq!((record.failures, record.vanished), (0, 0));
+        assert_eq!((record.failed_attempts, record.lost_attempts), (0, 0));
     }
 
     #[test]
@@ -177,8 +177,8 @@ mod tests {
             assert_eq!(admit(&claim(), Some(&found), now), Admission::Busy { until: at(121) });
         }
         let (guard, record) = tried(admit(&claim(), Some(&found), Timestamp::from_millis(121_001)));
-        assert_eq!(guard, Guard::Seen(Seen::of(&found)));
-        assert_eq!(record.vanished, 1);
+        assert_eq!(guard, Guard::Unchanged(RecordVersion::of(&found)));
+        assert_eq!(record.lost_attempts, 1);
     }
 
     #[test]
@@ -192,10 +192,10 @@ mod tests {
     fn a_released_record_is_taken_at_once_and_its_owner_did_not_vanish() {
         let mut found = in_progress(Some(0));
         found.last_owner = found.owner.take();
-        found.failures = 3;
-        found.vanished = 1;
+        found.failed_attempts = 3;
+        found.lost_attempts = 1;
         let (_, record) = tried(admit(&claim(), Some(&found), at(100)));
-        assert_eq!((record.failures, record.vanished), (3, 1));
+        assert_eq!((record.failed_attempts, record.lost_attempts), (3, 1));
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         lapsed.lease_until = Some(at(10));
         let (_, second) = tried(admit(&claim(), Some(&lapsed), at(50)));
         assert_eq!(second.fence, first.fence + 1);
-        let mut expired = Record::new(Status::Completed, at(40));
+        let mut expired = IdempotencyRecord::new(Status::Completed, at(40));
         expired.fence = second.fence;
         let (_, third) = tried(admit(&claim(), Some(&expired), at(50)));
         assert_eq!(third.fence, second.fence + 1);
@@ -222,19 +222,19 @@ mod tests {
 
     #[test]
     fn completed_is_answered_until_it_expires_and_then_begins_anew() {
-        let mut found = Record::new(Status::Completed, at(200));
-        found.outcome = Some("1".into());
-        found.failures = 2;
+        let mut found = IdempotencyRecord::new(Status::Completed, at(200));
+        found.result = Some("1".into());
+        found.failed_attempts = 2;
         for now in [at(100), at(200), at(201)] {
             assert_eq!(admit(&claim(), Some(&found), now), Admission::Replay(Some("1".into())));
         }
         let (_, record) = tried(admit(&claim(), Some(&found), at(202)));
-        assert_eq!((record.failures, record.outcome), (0, None));
+        assert_eq!((record.failed_attempts, record.result), (0, None));
     }
 
     #[test]
     fn another_payload_is_a_mismatch_only_if_both_are_known() {
-        let mut found = Record::new(Status::Completed, at(200));
+        let mut found = IdempotencyRecord::new(Status::Completed, at(200));
         found.fingerprint = Some(Fingerprint::new("g"));
         found.fence = 7;
         assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Mismatch { fence: 7 });
@@ -250,16 +250,21 @@ mod tests {
             record.last_owner = record.owner.take();
             record
         };
-        let settled = [Status::Completed, Status::Failed].map(|s| Record::new(s, at(4000)));
+        let settled = [Status::Completed, Status::PermanentlyFailed]
+            .map(|s| IdempotencyRecord::new(s, at(4000)));
         for mut found in settled.into_iter().chain([in_progress(Some(120)), released]) {
             found.application = Some("shipping".into());
             for now in [at(100), at(122), at(4001)] {
                 assert_eq!(admit(&claim(), Some(&found), now), foreign, "{found:?}");
             }
-            found.failures = 3;
+            found.failed_attempts = 3;
             let (_, record) = tried(admit(&claim(), Some(&found), at(4002)));
             assert_eq!(record.application, claim().application);
-            assert_eq!((record.failures, record.vanished), (0, 0), "nor is its history carried on");
+            assert_eq!(
+                (record.failed_attempts, record.lost_attempts),
+                (0, 0),
+                "nor is its history carried on"
+            );
             // Who does not say whose work it is cannot show that it is the same.
             let nameless = Claim { application: None, ..claim() };
             assert_eq!(admit(&nameless, Some(&found), at(100)), foreign);
@@ -268,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_record_of_no_application_is_anybodys() {
-        let mut found = Record::new(Status::Completed, at(200));
+        let mut found = IdempotencyRecord::new(Status::Completed, at(200));
         assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
         found.application = claim().application;
         assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
@@ -278,17 +283,17 @@ mod tests {
     }
 
     #[test]
-    fn a_remembered_failure_is_the_answer() {
-        let mut found = Record::new(Status::Failed, at(200));
-        found.error = Some("Declined".into());
-        found.failures = 3;
-        let remembered = |fence| {
-            let error = Some("Declined".into());
-            Admission::Remembered { outcome: None, error, failures: 3, fence }
+    fn a_permanent_failure_is_the_answer() {
+        let mut found = IdempotencyRecord::new(Status::PermanentlyFailed, at(200));
+        found.error_type = Some("Declined".into());
+        found.failed_attempts = 3;
+        let permanent = |fence| {
+            let error_type = Some("Declined".into());
+            Admission::PermanentlyFailed { result: None, error_type, failed_attempts: 3, fence }
         };
-        let of_another_library = remembered(at(200).as_millis());
+        let of_another_library = permanent(at(200).as_millis());
         assert_eq!(admit(&claim(), Some(&found), at(100)), of_another_library);
         found.fence = 7;
-        assert_eq!(admit(&claim(), Some(&found), at(100)), remembered(7));
+        assert_eq!(admit(&claim(), Some(&found), at(100)), permanent(7));
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Claim;
 use crate::{
     clock::Timestamp,
-    record::{Json, Record, Status},
-    store::{Guard, Seen},
+    record::{IdempotencyRecord, Json, Status},
+    store::{Guard, RecordVersion},
 };
 
 /// The lease of a released record: long past, and not 0, which some libraries read as "unknown".
@@ -18,7 +18,7 @@ pub struct Held {
     /// What was asked.
     pub claim: Claim,
     /// The record as it stands in the store.
-    pub record: Record,
+    pub record: IdempotencyRecord,
 }
 
 /// How a held key is given up, or kept for longer.
@@ -27,22 +27,22 @@ pub enum Settlement {
     /// The handler returned: final.
     Complete {
         /// What it returned, as JSON text, if later deliveries are to have it.
-        outcome: Option<Json>,
+        result: Option<Json>,
     },
-    /// The handler failed for good: final too, and answered to later deliveries as a failure.
-    Remember {
+    /// The handler failed permanently: final too, and answered to later deliveries as a failure.
+    FailPermanently {
         /// The failure as JSON text.
-        outcome: Option<Json>,
+        result: Option<Json>,
         /// The type of the error.
-        error: Arc<str>,
+        error_type: Arc<str>,
     },
     /// The handler failed and shall be called again: the key is free, the failure counted.
     Release {
         /// The type of the error.
-        error: Arc<str>,
+        error_type: Arc<str>,
     },
     /// The handler was never started, or did no work: leaves behind what was known before.
-    PutBack,
+    Undo,
     /// The handler needs longer.
     Renew {
         /// The new end of the lease.
@@ -53,61 +53,71 @@ pub enum Settlement {
 impl Held {
     /// How often a handler has reported failure for this key before.
     #[must_use]
-    pub const fn failures(&self) -> u32 {
-        self.record.failures
+    pub const fn failed_attempts(&self) -> u32 {
+        self.record.failed_attempts
     }
 
     /// How many earlier owners of this key disappeared.
     #[must_use]
-    pub const fn vanished(&self) -> u32 {
-        self.record.vanished
+    pub const fn lost_attempts(&self) -> u32 {
+        self.record.lost_attempts
     }
 
     /// The conditional write that settles the claim; `None` deletes.
     #[must_use]
-    pub fn write(&self, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+    pub fn write(
+        &self,
+        settlement: &Settlement,
+        now: Timestamp,
+    ) -> (Guard, Option<IdempotencyRecord>) {
         let guard = match settlement {
             // Names the lease it extends: a late duplicate must not shorten a newer one.
-            Settlement::Renew { .. } => Guard::Seen(Seen::of(&self.record)),
-            _ => Guard::Mine(self.claim.owner),
+            Settlement::Renew { .. } => Guard::Unchanged(RecordVersion::of(&self.record)),
+            _ => Guard::OwnedBy(self.claim.owner),
         };
         (guard, self.left_behind(settlement, now))
     }
 
     /// The record after `settlement`.
-    pub(super) fn left_behind(&self, settlement: &Settlement, now: Timestamp) -> Option<Record> {
+    pub(super) fn left_behind(
+        &self,
+        settlement: &Settlement,
+        now: Timestamp,
+    ) -> Option<IdempotencyRecord> {
         let expires_at = now.plus(self.claim.retention);
-        let mut record = Record::new(Status::InProgress, expires_at);
+        let mut record = IdempotencyRecord::new(Status::InProgress, expires_at);
         record.owner = Some(self.claim.owner);
-        record.failures = self.record.failures;
-        record.vanished = self.record.vanished;
+        record.failed_attempts = self.record.failed_attempts;
+        record.lost_attempts = self.record.lost_attempts;
         record.fence = self.record.fence;
         record.fingerprint.clone_from(&self.claim.fingerprint);
         record.application.clone_from(&self.claim.application);
         match settlement {
-            Settlement::Complete { outcome } => {
+            Settlement::Complete { result } => {
                 record.status = Status::Completed;
-                record.outcome.clone_from(outcome);
+                record.result.clone_from(result);
             }
-            Settlement::Remember { outcome, error } => {
-                record.status = Status::Failed;
-                record.failures = record.failures.saturating_add(1);
-                record.outcome.clone_from(outcome);
-                record.error = Some(error.clone());
+            Settlement::FailPermanently { result, error_type } => {
+                record.status = Status::PermanentlyFailed;
+                record.failed_attempts = record.failed_attempts.saturating_add(1);
+                record.result.clone_from(result);
+                record.error_type = Some(error_type.clone());
             }
-            Settlement::Release { error } => {
+            Settlement::Release { error_type } => {
                 release(&mut record);
-                record.failures = record.failures.saturating_add(1);
-                record.error = Some(error.clone());
+                record.failed_attempts = record.failed_attempts.saturating_add(1);
+                record.error_type = Some(error_type.clone());
             }
-            Settlement::PutBack if record.failures == 0 && record.vanished == 0 => return None,
-            Settlement::PutBack => {
+            Settlement::Undo if record.failed_attempts == 0 && record.lost_attempts == 0 => {
+                return None;
+            }
+            Settlement::Undo => {
                 release(&mut record);
-                record.error.clone_from(&self.record.error);
+                record.error_type.clone_from(&self.record.error_type);
             }
             Settlement::Renew { lease_until } => {
                 record.lease_until = Some(*lease_until);
-                let expires_at = expires_at.max(lease_until.plus(self.claim.skew));
+                let expires_at = expires_at.max(lease_until.plus(self.claim.clock_skew));
                 record.expires_at = expires_at.ceil_to_second();
             }
         }
@@ -115,7 +125,7 @@ impl Held {
     }
 }
 
-fn release(record: &mut Record) {
+fn release(record: &mut IdempotencyRecord) {
     record.last_owner = record.owner.take();
     record.lease_until = Some(LAPSED);
 }
@@ -139,7 +149,7 @@ pub(super) mod tests {
             owner: Owner::from_bits(owner),
             lease_until: at(130),
             retention: Duration::from_secs(3600),
-            skew: Duration::from_secs(1),
+            clock_skew: Duration::from_secs(1),
             fingerprint: None,
             application: None,
         }
@@ -153,31 +163,31 @@ pub(super) mod tests {
     }
 
     pub(in crate::admission) fn complete() -> Settlement {
-        Settlement::Complete { outcome: Some("true".into()) }
+        Settlement::Complete { result: Some("true".into()) }
     }
 
     pub(in crate::admission) fn release() -> Settlement {
-        Settlement::Release { error: "Declined".into() }
+        Settlement::Release { error_type: "Declined".into() }
     }
 
     #[test]
     fn completing_is_fenced_and_restarts_the_retention() {
         let (guard, record) = held(1).write(&complete(), at(110));
         let record = record.unwrap();
-        assert_eq!(guard, Guard::Mine(Owner::from_bits(1)));
+        assert_eq!(guard, Guard::OwnedBy(Owner::from_bits(1)));
         assert_eq!(record.expires_at, at(3710));
         assert_eq!((record.status, record.lease_until), (Status::Completed, None));
     }
 
     #[test]
     fn putting_back_leaves_what_was_known_before() {
-        assert_eq!(held(1).write(&Settlement::PutBack, at(101)).1, None);
+        assert_eq!(held(1).write(&Settlement::Undo, at(101)).1, None);
         let (_, released) = held(1).write(&release(), at(101));
         let Admission::Try { held, .. } = admit(&claim(2), released.as_ref(), at(102)) else {
             panic!("a released key is free");
         };
-        let back = held.write(&Settlement::PutBack, at(103)).1.unwrap();
-        assert_eq!((back.failures, back.vanished), (1, 0));
+        let back = held.write(&Settlement::Undo, at(103)).1.unwrap();
+        assert_eq!((back.failed_attempts, back.lost_attempts), (1, 0));
         assert!(back.is_released());
     }
 }

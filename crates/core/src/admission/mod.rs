@@ -10,7 +10,7 @@
 //!             claim                    complete
 //!  (nothing) ───────► INPROGRESS(owner) ───────► COMPLETED ──► expires
 //!      ▲   put back    │  ▲    │  │              ▲
-//!      └───────────────┘  │    │  └─ remember ─► FAILED ─────► expires
+//!      └───────────────┘  │    │  └─ fail ─────► FAILED ─────► expires
 //!                takeover │    │ release, put back
 //!                         └── lapsed
 //! ```
@@ -51,15 +51,17 @@ use std::time::Duration;
 use crate::store::Guard;
 use crate::{
     clock::Timestamp,
-    record::{Record, Status},
+    record::{IdempotencyRecord, Status},
 };
 
-/// The last instant at which `record` keeps others out, skew allowance included.
-fn held_until(record: &Record, skew: Duration) -> Timestamp {
+/// The last instant at which `record` keeps others out, clock skew included.
+fn held_until(record: &IdempotencyRecord, clock_skew: Duration) -> Timestamp {
     let end = match (record.status, record.lease_until) {
         (Status::InProgress, Some(lease_until)) => lease_until,
         // No lease (another library, which knew no deadline) means locked, never free.
-        (Status::InProgress, None) | (Status::Completed | Status::Failed, _) => record.expires_at,
+        (Status::InProgress, None) | (Status::Completed | Status::PermanentlyFailed, _) => {
+            record.expires_at
+        }
     };
-    end.plus(skew)
+    end.plus(clock_skew)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Held, Settlement, admit::final_fence, held_until};
 use crate::{
     clock::Timestamp,
-    record::{Json, Record, Status},
-    store::{Guard, Seen},
+    record::{IdempotencyRecord, Json, Status},
+    store::{Guard, RecordVersion},
 };
 
 /// What it means that a settling write did not find our claim.
@@ -21,7 +21,7 @@ pub enum Settled {
         /// The condition.
         guard: Guard,
         /// The record.
-        record: Record,
+        record: IdempotencyRecord,
     },
     /// The lease was lost, and someone else's word stands.
     Overtaken(Overtaken),
@@ -32,10 +32,10 @@ pub enum Settled {
 pub enum Overtaken {
     /// A successor completed the key.
     Completed(Option<Json>),
-    /// A successor's failure is remembered.
-    Failed {
+    /// A successor failed permanently.
+    PermanentlyFailed {
         /// The type of the error.
-        error: Option<Arc<str>>,
+        error_type: Option<Arc<str>>,
         /// The fence of the successor's record.
         fence: u64,
     },
@@ -64,54 +64,58 @@ impl Held {
     pub fn settled(
         &self,
         settlement: &Settlement,
-        found: Option<&Record>,
+        found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> Settled {
         let Some(found) = found else {
             return match (settlement, self.left_behind(settlement, now)) {
-                (Settlement::Complete { .. } | Settlement::Remember { .. }, Some(record)) => {
-                    Settled::Again { guard: Guard::Absent, record }
-                }
+                (
+                    Settlement::Complete { .. } | Settlement::FailPermanently { .. },
+                    Some(record),
+                ) => Settled::Again { guard: Guard::Absent, record },
                 _ => Settled::Overtaken(Overtaken::Gone),
             };
         };
         if self.is_own_work(settlement, found) {
             return Settled::Done;
         }
-        let mine = Guard::Mine(self.claim.owner);
+        let mine = Guard::OwnedBy(self.claim.owner);
         if mine.holds(Some(found))
             && let Some(record) = self.left_behind(settlement, now)
         {
             // A write that we took for lost has landed since: a renewal, which this one extends,
             // or after a sweep a copy of the claim.
             let renews = matches!(settlement, Settlement::Renew { .. });
-            let guard = if renews { Guard::Seen(Seen::of(found)) } else { mine };
+            let guard = if renews { Guard::Unchanged(RecordVersion::of(found)) } else { mine };
             return Settled::Again { guard, record };
         }
         if let Some(theirs) = self.claim.stranger_of(found) {
             return Settled::Overtaken(Overtaken::Foreign { application: Arc::clone(theirs) });
         }
         Settled::Overtaken(match found.status {
-            Status::Completed | Status::Failed if self.claim.disagrees_with(found) => {
+            Status::Completed | Status::PermanentlyFailed if self.claim.disagrees_with(found) => {
                 Overtaken::Mismatch { fence: final_fence(found) }
             }
-            Status::Completed => Overtaken::Completed(found.outcome.clone()),
-            Status::Failed => {
-                Overtaken::Failed { error: found.error.clone(), fence: final_fence(found) }
-            }
+            Status::Completed => Overtaken::Completed(found.result.clone()),
+            Status::PermanentlyFailed => Overtaken::PermanentlyFailed {
+                error_type: found.error_type.clone(),
+                fence: final_fence(found),
+            },
             Status::InProgress => {
-                Overtaken::InProgress { until: held_until(found, self.claim.skew) }
+                Overtaken::InProgress { until: held_until(found, self.claim.clock_skew) }
             }
         })
     }
 
     /// Whether `found` is what this very settlement writes: its answer was lost.
-    fn is_own_work(&self, settlement: &Settlement, found: &Record) -> bool {
+    fn is_own_work(&self, settlement: &Settlement, found: &IdempotencyRecord) -> bool {
         let mine = Some(self.claim.owner);
         match settlement {
             Settlement::Complete { .. } => found.status == Status::Completed && found.owner == mine,
-            Settlement::Remember { .. } => found.status == Status::Failed && found.owner == mine,
-            Settlement::Release { .. } | Settlement::PutBack => {
+            Settlement::FailPermanently { .. } => {
+                found.status == Status::PermanentlyFailed && found.owner == mine
+            }
+            Settlement::Release { .. } | Settlement::Undo => {
                 found.is_released() && found.last_owner == mine
             }
             // Or an earlier one that reaches further, by a clock that has stepped back since.
@@ -150,7 +154,7 @@ mod tests {
     fn a_late_release_cannot_pass_for_success_after_completion() {
         let held = held(1);
         let (_, record) = held.write(&complete(), at(110));
-        assert!(!Guard::Mine(Owner::from_bits(1)).holds(record.as_ref()));
+        assert!(!Guard::OwnedBy(Owner::from_bits(1)).holds(record.as_ref()));
         assert_eq!(
             held.settled(&release(), record.as_ref(), at(111)),
             Settled::Overtaken(Overtaken::Completed(Some("true".into())))
@@ -192,7 +196,9 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let (ours, theirs) = (held(with(1, "a")), held(with(2, "b")));
-        for settlement in [complete(), Settlement::Remember { outcome: None, error: "E".into() }] {
+        for settlement in
+            [complete(), Settlement::FailPermanently { result: None, error_type: "E".into() }]
+        {
             let (_, found) = theirs.write(&settlement, at(111));
             for mine in [complete(), release(), Settlement::Renew { lease_until: at(9000) }] {
                 assert_eq!(

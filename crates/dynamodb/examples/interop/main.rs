@@ -27,11 +27,11 @@ use aws_sdk_dynamodb::{
 use lambda_idempotency_core::key::Key;
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
-    record::{Fingerprint, Owner, Record, Status},
+    record::{Fingerprint, IdempotencyRecord, Owner, Status},
     store::{Guard, Store, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::{Attributes, DataForm, DynamoDbStore};
-use lambda_idempotency_powertools::Dialect;
+use lambda_idempotency_powertools::PowertoolsKeys;
 use serde_json::{Value, json};
 
 const TABLE: &str = "idem";
@@ -39,17 +39,17 @@ const TABLE: &str = "idem";
 #[tokio::main]
 async fn main() {
     let mut arguments = std::env::args().skip(1);
-    let (Some(library), Some(place)) = (arguments.next(), arguments.next()) else {
+    let (Some(language), Some(place)) = (arguments.next(), arguments.next()) else {
         panic!("say `python PATH/TO/python` or `typescript DIRECTORY`");
     };
     let endpoint = serve().await;
-    let dialect = match &*library {
-        "python" => Dialect::powertools_python("interop"),
-        "typescript" => Dialect::powertools_typescript("interop"),
+    let powertools = match &*language {
+        "python" => PowertoolsKeys::powertools_python("interop"),
+        "typescript" => PowertoolsKeys::powertools_typescript("interop"),
         other => panic!("{other}: neither `python` nor `typescript`"),
     };
     let mut names = Attributes::default();
-    if library == "typescript" {
+    if language == "typescript" {
         names.data_form = DataForm::Native;
     }
     let config = aws_sdk_dynamodb::Config::builder()
@@ -62,8 +62,8 @@ async fn main() {
     let store = DynamoDbStore::builder(Client::from_conf(config), TABLE).attributes(names);
     let mut shop = Shared {
         store: store.build().unwrap(),
-        dialect,
-        theirs: Theirs::start(&library, &place, &endpoint),
+        powertools,
+        theirs: Theirs::start(&language, &place, &endpoint),
     };
     for (id, result) in [
         (json!("A-1"), json!({"ok": true, "z": [1, 2.5], "a": null})),
@@ -73,14 +73,14 @@ async fn main() {
         (json!({"b": 1, "B": [2, {"é": "ü"}], "10": "ten", "9": "nine"}), json!("42")),
     ] {
         shop.exchange(&id, &result).await;
-        println!("{library}: shared");
+        println!("{language}: shared");
     }
 }
 
 /// Both sides of a table.
 struct Shared {
     store: DynamoDbStore,
-    dialect: Dialect,
+    powertools: PowertoolsKeys,
     theirs: Theirs,
 }
 
@@ -95,16 +95,16 @@ impl Shared {
         assert_eq!(found.status, Status::Completed);
         assert_eq!(found.fingerprint, Some(self.fingerprint(&done)));
         assert_eq!(
-            serde_json::from_str::<Value>(found.outcome.as_deref().unwrap()).unwrap(),
+            serde_json::from_str::<Value>(found.result.as_deref().unwrap()).unwrap(),
             *result
         );
 
         // We do it, and they replay it; with another amount it is another order.
         let done = event("ours", 1);
-        let kept = self.dialect.result(&result.to_string()).unwrap();
+        let kept = self.powertools.result(&result.to_string()).unwrap();
         self.write(&done, |record| {
             record.status = Status::Completed;
-            record.outcome = Some(kept.into());
+            record.result = Some(kept.into());
         })
         .await;
         assert_eq!(
@@ -132,42 +132,42 @@ impl Shared {
         assert_eq!(answer, json!({"executed": true, "result": result}));
         assert_eq!(self.read(&released).await.unwrap().owner, None, "our token is gone");
 
-        // It failed for good, and they do not do it either.
+        // It failed permanently, and they do not do it either.
         let failed = event("failed", 1);
-        self.write(&failed, |record| record.status = Status::Failed).await;
+        self.write(&failed, |record| record.status = Status::PermanentlyFailed).await;
         let answer = self.theirs.call(&failed, &json!("no"));
         assert_eq!(answer["executed"], false, "{answer}");
         assert!(answer["error"].is_string(), "{answer}");
     }
 
     fn key(&self, event: &Value) -> Key {
-        let event = self.dialect.read(&event.to_string()).unwrap();
-        self.dialect.key(&event, Some(&self.dialect.compile("id").unwrap())).unwrap()
+        let event = self.powertools.read(&event.to_string()).unwrap();
+        self.powertools.key(&event, Some(&self.powertools.compile("id").unwrap())).unwrap()
     }
 
     fn fingerprint(&self, event: &Value) -> Fingerprint {
-        let event = self.dialect.read(&event.to_string()).unwrap();
-        let amount = self.dialect.compile("amount").unwrap();
-        Fingerprint::new(self.dialect.fingerprint(&event, &amount).unwrap())
+        let event = self.powertools.read(&event.to_string()).unwrap();
+        let amount = self.powertools.compile("amount").unwrap();
+        Fingerprint::new(self.powertools.fingerprint(&event, &amount).unwrap())
     }
 
-    async fn read(&self, event: &Value) -> Option<Record> {
-        let deadline = SystemClock.now().plus(Duration::from_secs(5));
-        self.store.read(&[self.key(event)], deadline).await.remove(0).unwrap()
+    async fn read(&self, event: &Value) -> Option<IdempotencyRecord> {
+        let call_deadline = SystemClock.now().plus(Duration::from_secs(5));
+        self.store.read(&[self.key(event)], call_deadline).await.remove(0).unwrap()
     }
 
     /// A claim, or what it is made into.
-    async fn write(&self, event: &Value, change: impl FnOnce(&mut Record)) {
+    async fn write(&self, event: &Value, change: impl FnOnce(&mut IdempotencyRecord)) {
         let now = SystemClock.now();
         let expires_at = now.plus(Duration::from_secs(3600));
-        let mut record = Record::new(Status::InProgress, expires_at);
+        let mut record = IdempotencyRecord::new(Status::InProgress, expires_at);
         record.owner = Some(Owner::random().unwrap());
         record.lease_until = Some(now.plus(Duration::from_secs(60)));
         record.fingerprint = Some(self.fingerprint(event));
         change(&mut record);
         let write = Write { key: self.key(event), guard: Guard::Absent, record: Some(record) };
-        let deadline = now.plus(Duration::from_secs(5));
-        let verdict = self.store.write(&[write], deadline).await.remove(0);
+        let call_deadline = now.plus(Duration::from_secs(5));
+        let verdict = self.store.write(&[write], call_deadline).await.remove(0);
         assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
     }
 }
@@ -180,9 +180,9 @@ struct Theirs {
 }
 
 impl Theirs {
-    fn start(library: &str, place: &str, endpoint: &str) -> Self {
+    fn start(language: &str, place: &str, endpoint: &str) -> Self {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/interop");
-        let (program, script, directory) = match library {
+        let (program, script, directory) = match language {
             "python" => (place, scripts.join("powertools.py"), PathBuf::from(".")),
             _ => ("node", scripts.join("powertools.mjs"), PathBuf::from(place)),
         };

@@ -3,7 +3,7 @@
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     key::Key,
-    record::{Owner, Record, Status},
+    record::{IdempotencyRecord, Owner, Status},
     store::{Guard, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
@@ -14,17 +14,18 @@ impl Store for InCompany {
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
-        deadline: Timestamp,
+        call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
             let mut writes = writes.to_vec();
             for _ in 0..2 {
                 let key = Key::from_text(format!("company#{}", Owner::random().unwrap()));
                 let hour = std::time::Duration::from_secs(3600);
-                let record = Record::new(Status::Completed, SystemClock.now().plus(hour));
+                let record =
+                    IdempotencyRecord::new(Status::Completed, SystemClock.now().plus(hour));
                 writes.push(Write { key, guard: Guard::Absent, record: Some(record) });
             }
-            let mut verdicts = self.0.write(&writes, deadline).await;
+            let mut verdicts = self.0.write(&writes, call_deadline).await;
             for company in verdicts.split_off(writes.len() - 2) {
                 assert!(!matches!(company, Verdict::Found(_)), "{company:?}");
             }
@@ -35,8 +36,8 @@ impl Store for InCompany {
     fn read<'a>(
         &'a self,
         keys: &'a [Key],
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
-        self.0.read(keys, deadline)
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.0.read(keys, call_deadline)
     }
 }

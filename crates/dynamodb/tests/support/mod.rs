@@ -24,7 +24,7 @@ use dynoxide::Database;
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
     key::Key,
-    record::{Owner, Record, Status},
+    record::{IdempotencyRecord, Owner, Status},
     store::{Guard, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
@@ -121,30 +121,32 @@ pub fn soon() -> Timestamp {
     SystemClock.now().plus(Duration::from_secs(60))
 }
 
-pub fn claimed(by: u128) -> Record {
-    let mut record = Record::new(Status::InProgress, Timestamp::from_secs(4_000_000_000));
+pub fn claimed(by: u128) -> IdempotencyRecord {
+    let mut record =
+        IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(4_000_000_000));
     record.owner = Some(owner(by));
     record.lease_until = Some(Timestamp::from_millis(3_900_000_000_123));
     record
 }
 
-pub fn completed(by: u128, outcome: &str) -> Record {
-    let mut record = Record::new(Status::Completed, Timestamp::from_secs(4_000_000_000));
+pub fn completed(by: u128, outcome: &str) -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(4_000_000_000));
     record.owner = Some(owner(by));
-    record.outcome = Some(outcome.into());
+    record.result = Some(outcome.into());
     record
 }
 
-pub fn released(by: u128) -> Record {
-    let mut record = Record::new(Status::InProgress, Timestamp::from_secs(4_000_000_000));
+pub fn released(by: u128) -> IdempotencyRecord {
+    let mut record =
+        IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(4_000_000_000));
     record.last_owner = Some(owner(by));
     record.lease_until = Some(Timestamp::from_millis(1));
-    record.failures = 1;
-    record.error = Some("Declined".into());
+    record.failed_attempts = 1;
+    record.error_type = Some("Declined".into());
     record
 }
 
-pub fn write(n: usize, guard: Guard, record: Option<Record>) -> Write {
+pub fn write(n: usize, guard: Guard, record: Option<IdempotencyRecord>) -> Write {
     Write { key: key(n), guard, record }
 }
 
@@ -161,7 +163,7 @@ pub async fn one(store: &DynamoDbStore, write: Write) -> Verdict {
 #[derive(Debug, PartialEq)]
 pub enum Told {
     Written,
-    Found(Option<Record>),
+    Found(Option<IdempotencyRecord>),
 }
 
 pub fn told(verdict: &Verdict) -> Told {

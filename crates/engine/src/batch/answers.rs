@@ -5,17 +5,19 @@ use std::sync::Arc;
 use super::{Returned, settles::Settle};
 use lambda_idempotency_core::{
     admission::{Overtaken, Settlement},
-    outcome::{Foreign, Kept, Outcome},
+    outcome::{Foreign, Outcome, ResultKept},
 };
 
 /// What copies of a record are told. `None` if they have to find out for themselves: the record
 /// was never started, so nothing is known.
 pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
     match outcome {
-        Outcome::Executed { outcome, .. }
-        | Outcome::CompletionLost { outcome, .. }
-        | Outcome::Superseded { outcome } => Some(Outcome::Coalesced { outcome: outcome.clone() }),
-        Outcome::Diverted(_) => Some(Outcome::Coalesced { outcome: None }),
+        Outcome::Executed { result: outcome, .. }
+        | Outcome::CompletionLost { result: outcome, .. }
+        | Outcome::Superseded { result: outcome } => {
+            Some(Outcome::Coalesced { result: outcome.clone() })
+        }
+        Outcome::Diverted(_) => Some(Outcome::Coalesced { result: None }),
         Outcome::Returned(_) | Outcome::Rejected(_) | Outcome::Unprotected { .. } => None,
         other => Some(other.clone()),
     }
@@ -24,13 +26,13 @@ pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
 /// The outcome of a record whose handler returned, once that is recorded.
 pub(super) fn done(returned: Returned) -> Outcome {
     let (outcome, kept) = match returned {
-        Returned::Value(value) => (Some(value), Kept::Whole),
-        Returned::Nothing => (None, Kept::Whole),
-        Returned::Unserializable => (None, Kept::Unserializable),
+        Returned::Value(value) => (Some(value), ResultKept::Whole),
+        Returned::Nothing => (None, ResultKept::Whole),
+        Returned::Unserializable => (None, ResultKept::Unserializable),
         Returned::Diverted(rejection) => return Outcome::Diverted(rejection),
         Returned::Declined => return Outcome::Declined,
     };
-    Outcome::Executed { outcome, kept }
+    Outcome::Executed { result: outcome, kept }
 }
 
 /// The delivery's outcome when another's word stands in place of ours. `foreign` says what there is to
@@ -42,22 +44,22 @@ pub(super) fn overtaken(
 ) -> Outcome {
     match (by, ours) {
         (_, ours @ Outcome::Returned(_)) => ours,
-        (Overtaken::Completed(outcome), _) => Outcome::Superseded { outcome },
+        (Overtaken::Completed(outcome), _) => Outcome::Superseded { result: outcome },
         (Overtaken::Foreign { application }, _) => Outcome::Foreign(foreign(application)),
         (_, Outcome::Executed { .. } | Outcome::Diverted(_)) => Outcome::Fenced,
         // A successor has the key, and may succeed: our failure is not the last word.
         (
             Overtaken::InProgress { .. } | Overtaken::Mismatch { .. } | Overtaken::Gone,
-            Outcome::Failed { failure, failures, .. },
-        ) => Outcome::Failed { failure, failures, parked: false },
+            Outcome::Failed { failure, failed_attempts, .. },
+        ) => Outcome::Failed { failure, failed_attempts, permanent: false },
         (_, ours) => ours,
     }
 }
 
 /// Leaves the result out of what is recorded; false if there is none.
 pub(super) fn shrink(settle: &mut Settle) -> bool {
-    let (Settlement::Complete { outcome } | Settlement::Remember { outcome, .. }) =
-        &mut settle.settlement
+    let (Settlement::Complete { result: outcome }
+    | Settlement::FailPermanently { result: outcome, .. }) = &mut settle.settlement
     else {
         return false;
     };
@@ -65,10 +67,10 @@ pub(super) fn shrink(settle: &mut Settle) -> bool {
         return false;
     }
     if let Some((_, record)) = settle.instead.as_deref_mut() {
-        record.outcome = None;
+        record.result = None;
     }
     if let Outcome::Executed { kept, .. } = &mut settle.outcome {
-        *kept = Kept::TooLarge;
+        *kept = ResultKept::TooLarge;
     }
     true
 }

@@ -13,7 +13,7 @@ use std::{
 use crate::unanswered::{each, unanswered};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
-    record::Record,
+    record::IdempotencyRecord,
     store::{Store, Verdict, Write},
 };
 
@@ -32,13 +32,13 @@ pub(super) fn ends(now: Timestamp, first: Duration, tries: u32) -> Timestamp {
 pub(super) struct Answered<M> {
     pub(super) member: M,
     /// What was to be put there; `None` if it was to be deleted.
-    pub(super) record: Option<Record>,
+    pub(super) record: Option<IdempotencyRecord>,
     pub(super) verdict: Verdict,
 }
 
 impl<M> Answered<M> {
     /// Takes the record that is in the store now, as far as the verdict tells.
-    pub(super) fn left(&mut self) -> Option<Record> {
+    pub(super) fn left(&mut self) -> Option<IdempotencyRecord> {
         match &self.verdict {
             Verdict::Written => self.record.take(),
             Verdict::Found(found) => found.clone(),

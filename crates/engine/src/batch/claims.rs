@@ -6,7 +6,7 @@ use crate::unanswered::{each, unanswered};
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held, Settlement, admit},
     clock::{Clock, Timestamp},
-    record::{Json, Record},
+    record::{IdempotencyRecord, Json},
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -23,7 +23,7 @@ pub(super) struct Wanted {
     /// Whether to look before the first write, because something is known to be there.
     pub(super) look_first: bool,
     /// Whether the key may be taken from an owner that disappeared.
-    pub(super) from_vanished: bool,
+    pub(super) from_lost_attempt: bool,
 }
 
 /// What came of it.
@@ -32,8 +32,8 @@ pub(super) enum Claimed {
     Held(Arc<Held>),
     /// The work was done.
     Replay(Option<Json>),
-    /// The work failed for good.
-    Remembered { error: Option<Arc<str>>, failures: u32, fence: u64 },
+    /// The work failed permanently.
+    PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32, fence: u64 },
     /// The key was used with another payload.
     Mismatch { fence: u64 },
     /// Someone else holds the key.
@@ -54,8 +54,8 @@ impl Claimed {
             Admission::Try { guard, held } => return Err((guard, held)),
             Admission::Won(held) => Self::Held(Arc::new(held)),
             Admission::Replay(outcome) => Self::Replay(outcome),
-            Admission::Remembered { error, failures, fence, .. } => {
-                Self::Remembered { error, failures, fence }
+            Admission::PermanentlyFailed { error_type: error, failed_attempts, fence, .. } => {
+                Self::PermanentlyFailed { error_type: error, failed_attempts, fence }
             }
             Admission::Mismatch { fence } => Self::Mismatch { fence },
             Admission::Busy { until } => Self::Busy { until },
@@ -70,7 +70,7 @@ pub(super) struct Answer {
     pub(super) at: usize,
     pub(super) claimed: Claimed,
     /// The record that says so, if one was seen.
-    pub(super) seen: Option<Record>,
+    pub(super) seen: Option<IdempotencyRecord>,
 }
 
 /// Claims all that is wanted, until `deadline`; puts back what is in doubt then, until `last`.
@@ -136,16 +136,16 @@ impl Claiming {
         &mut self,
         store: &dyn Store,
         clock: &dyn Clock,
-        open: Vec<(Wanted, Option<Record>)>,
+        open: Vec<(Wanted, Option<IdempotencyRecord>)>,
         deadline: Timestamp,
-    ) -> Vec<(Wanted, Option<Record>)> {
+    ) -> Vec<(Wanted, Option<IdempotencyRecord>)> {
         let now = clock.now();
         let mut tries = Vec::with_capacity(open.len());
         let mut writes = Vec::with_capacity(open.len());
         for (wanted, seen) in open {
             match Claimed::of(admit(&wanted.claim, seen.as_ref(), now)) {
                 Ok(claimed) => self.done.push(Answer { at: wanted.at, claimed, seen }),
-                Err((_, held)) if held.vanished() > 0 && !wanted.from_vanished => {
+                Err((_, held)) if held.lost_attempts() > 0 && !wanted.from_lost_attempt => {
                     self.finish(&wanted, Claimed::Suspect);
                 }
                 Err((guard, held)) => {
@@ -168,7 +168,7 @@ impl Claiming {
                 Verdict::Found(seen) => again.push((wanted, seen)),
                 Verdict::Unknown(error) => {
                     if error.may_have_applied() {
-                        let (guard, record) = held.write(&Settlement::PutBack, now);
+                        let (guard, record) = held.write(&Settlement::Undo, now);
                         self.in_doubt.push(Write { key: wanted.key.clone(), guard, record });
                     }
                     self.finish(&wanted, Claimed::Unavailable(error));

@@ -14,7 +14,7 @@ use super::{
 use lambda_idempotency_core::{
     failure::Failure,
     outcome::{DivertReason, Outcome},
-    policy::Conflict,
+    policy::OnConflict,
 };
 
 impl Drive<'_> {
@@ -77,10 +77,10 @@ impl Drive<'_> {
 
     /// What becomes of a delivery whose key is held elsewhere. Nobody else is trusted to put a record
     /// aside: it is acknowledged only when that is done.
-    pub(super) fn conflict(&self, at: usize) -> Conflict {
-        match self.policy.conflict {
-            Conflict::Skip if self.entries.get(at).is_some_and(|entry| entry.is_aside) => {
-                Conflict::Retry
+    pub(super) fn conflict(&self, at: usize) -> OnConflict {
+        match self.policy.on_conflict {
+            OnConflict::Skip if self.entries.get(at).is_some_and(|entry| entry.is_aside) => {
+                OnConflict::Return
             }
             conflict => conflict,
         }
@@ -90,12 +90,12 @@ impl Drive<'_> {
 /// Why a record with this outcome will never be processed.
 fn why(outcome: &Outcome) -> Option<Why> {
     match outcome {
-        Outcome::Failed { failure, failures, parked: true } => {
-            Some(Why::failed(failure.clone(), *failures))
+        Outcome::Failed { failure, failed_attempts, permanent: true } => {
+            Some(Why::failed(failure.clone(), *failed_attempts))
         }
-        Outcome::Remembered { error, failures, acknowledged: false } => {
-            let (error, failures) = (error.clone(), *failures);
-            let reason = DivertReason::PermanentFailure { error, failures };
+        Outcome::PermanentlyFailed { error_type: error, failed_attempts, acknowledged: false } => {
+            let (error, failed_attempts) = (error.clone(), *failed_attempts);
+            let reason = DivertReason::PermanentFailure { error_type: error, failed_attempts };
             Some(Why { reason, failure: None })
         }
         Outcome::Mismatch => Some(Why { reason: DivertReason::Mismatch, failure: None }),
@@ -105,9 +105,9 @@ fn why(outcome: &Outcome) -> Option<Why> {
 
 impl Why {
     /// Its handler has just failed permanently.
-    pub(super) fn failed(failure: Failure, failures: u32) -> Self {
+    pub(super) fn failed(failure: Failure, failed_attempts: u32) -> Self {
         let error = Some(failure.class().into());
-        let reason = DivertReason::PermanentFailure { error, failures };
+        let reason = DivertReason::PermanentFailure { error_type: error, failed_attempts };
         Self { reason, failure: Some(failure) }
     }
 }

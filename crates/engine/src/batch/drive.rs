@@ -92,7 +92,7 @@ impl<'a> Drive<'a> {
             operation: batch.operation,
             policy: batch.policy,
             pace: batch.pace,
-            budget: Budget::new(engine.clock.now(), batch.deadline),
+            budget: Budget::new(engine.clock.now(), batch.invocation_deadline),
             plan,
             open: entries.len(),
             entries,

@@ -23,7 +23,7 @@ impl Drive<'_> {
     /// of any record.
     pub(super) fn stop_overdue(&mut self, now: Timestamp) -> bool {
         let open = self.open;
-        if self.budget.end().is_some_and(|end| now > end.plus(self.policy.grace)) {
+        if self.budget.end().is_some_and(|end| now > end.plus(self.policy.lease_grace)) {
             self.stop();
         }
         self.beat(now);
@@ -50,19 +50,19 @@ impl Drive<'_> {
     }
 
     /// The handler was dropped. Its effect may be on its way, so its key is not given free: the lease
-    /// stands, or the key is parked.
+    /// stands, or the key fails permanently.
     fn timed_out(&mut self, at: usize) {
         let entry = self.entry(at);
         // Putting a record aside is tried again, whatever becomes of its own work.
         let held = entry.held.clone().filter(|_| !entry.is_aside);
         match (held, self.policy.on_timeout) {
-            (Some(held), OnTimeout::Park) => {
+            (Some(held), OnTimeout::FailPermanently) => {
                 let error = "a timeout".into();
-                let settlement = Settlement::Remember { outcome: None, error };
-                self.settle(at, held, settlement, Outcome::TimedOut { parked: true });
+                let settlement = Settlement::FailPermanently { result: None, error_type: error };
+                self.settle(at, held, settlement, Outcome::TimedOut { permanent: true });
             }
             _ => {
-                self.finish(at, Outcome::TimedOut { parked: false });
+                self.finish(at, Outcome::TimedOut { permanent: false });
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{Aside, Delivery, Divert, Job, Work, handler::Handle};
-use crate::{call::RecordId, process::Lead};
+use crate::{call::RecordId, process::Leader};
 use lambda_idempotency_core::{
     admission::Held,
     clock::Timestamp,
@@ -45,7 +45,7 @@ pub(super) struct Entry<'a> {
     pub(super) handler: Option<Handle>,
     pub(super) stage: Stage,
     /// From its claim to its outcome.
-    pub(super) lead: Option<Lead>,
+    pub(super) lead: Option<Leader>,
     pub(super) held: Option<Arc<Held>>,
     /// Why it runs without a claim.
     pub(super) outage: Option<Box<StoreError>>,

@@ -10,11 +10,11 @@ use super::{
 use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::{Foreign, Outcome},
-    policy::{Conflict, OnOutage, Remembered},
+    policy::{OnConflict, OnOutage, OnPermanentFailure},
     store::{StoreError, StoreErrorKind},
 };
 
-/// What [`Conflict::Retry`] waits for the end of a lease.
+/// What [`OnConflict::Return`] waits for the end of a lease.
 const REMAINDER: Duration = Duration::from_secs(2);
 /// The first pause between two looks at a busy key; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -32,11 +32,15 @@ impl Drive<'_> {
                     None => self.ready.push_back(at),
                 }
             }
-            Claimed::Replay(outcome) => self.finish(at, Outcome::Replayed { outcome }),
-            Claimed::Remembered { error, failures, fence } => {
+            Claimed::Replay(outcome) => self.finish(at, Outcome::Replayed { result: outcome }),
+            Claimed::PermanentlyFailed { error_type: error, failed_attempts, fence } => {
                 self.entry(at).final_fence = Some(fence);
-                let acknowledged = self.policy.remembered == Remembered::Acknowledge;
-                self.finish(at, Outcome::Remembered { error, failures, acknowledged });
+                let acknowledged =
+                    self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge;
+                self.finish(
+                    at,
+                    Outcome::PermanentlyFailed { error_type: error, failed_attempts, acknowledged },
+                );
             }
             Claimed::Mismatch { fence } => {
                 self.entry(at).final_fence = Some(fence);
@@ -83,8 +87,8 @@ impl Drive<'_> {
         let doubled = FIRST_PAUSE.saturating_mul(1 << entry.looks.min(8));
         entry.looks += 1;
         let limit = match conflict {
-            Conflict::Skip => return self.finish(at, Outcome::Skipped),
-            Conflict::Wait { up_to } => since.plus(up_to),
+            OnConflict::Skip => return self.finish(at, Outcome::Skipped),
+            OnConflict::Wait { up_to } => since.plus(up_to),
             _ if until <= since.plus(REMAINDER) => until.plus(LONGEST_PAUSE),
             _ => since,
         };

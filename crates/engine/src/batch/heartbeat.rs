@@ -10,7 +10,7 @@ use std::{
 use super::calls::{Answered, Calls, FIRST_CALL, PATIENCE, ends};
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::Record,
+    record::IdempotencyRecord,
     store::{Guard, Store, Write},
 };
 
@@ -25,7 +25,7 @@ pub(super) struct Beat {
     /// Beyond this instant the lease is not renewed.
     pub(super) ceiling: Timestamp,
     /// What to write instead of the renewal that follows from the record as we know it.
-    pub(super) instead: Option<Box<(Guard, Record)>>,
+    pub(super) instead: Option<Box<(Guard, IdempotencyRecord)>>,
     /// How often it had no answer.
     pub(super) tries: u32,
 }

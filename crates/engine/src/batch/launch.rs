@@ -117,13 +117,13 @@ impl Drive<'_> {
         for at in records {
             let alone = self.alone == Some(at);
             let Some(key) = self.entry(at).key.clone() else { continue };
-            match (self.board(at, &key, now), Owner::random()) {
+            match (self.join(at, &key, now), Owner::random()) {
                 (Boarded::Follows, _) => continue,
                 (Boarded::Knows(claimed), _) => known.push(Answer { at, claimed, seen: None }),
                 (Boarded::Leads, Ok(owner)) => {
                     let claim = self.claim_by(owner, at, now);
                     let look_first = alone || self.entry(at).looks > 0;
-                    wanted.push(Wanted { at, key, claim, look_first, from_vanished: alone });
+                    wanted.push(Wanted { at, key, claim, look_first, from_lost_attempt: alone });
                 }
                 (Boarded::Leads, Err(error)) => {
                     let error = StoreError::new(StoreErrorKind::Unavailable, error.to_string());

@@ -19,7 +19,7 @@ use lambda_idempotency_core::{
     contained::Contained,
     outcome::{NotStarted, Outcome},
     policy::Lease,
-    record::Record,
+    record::IdempotencyRecord,
     store::{Verdict, Write},
 };
 
@@ -30,7 +30,7 @@ impl Drive<'_> {
     /// When a claim made now ends, renewed or not.
     pub(super) fn ceiling(&self, now: Timestamp) -> Timestamp {
         let end = self.budget.end();
-        end.map_or(now.plus(self.policy.fallback_lease), |end| end.plus(self.policy.grace))
+        end.map_or(now.plus(self.policy.fallback_lease), |end| end.plus(self.policy.lease_grace))
     }
 
     /// The end of the lease of a claim made now.
@@ -114,7 +114,7 @@ impl Drive<'_> {
         }
     }
 
-    fn extended(&mut self, at: usize, record: Record, ceiling: Timestamp) {
+    fn extended(&mut self, at: usize, record: IdempotencyRecord, ceiling: Timestamp) {
         if let Some(held) = &mut self.entry(at).held {
             Arc::make_mut(held).record = record;
         }
@@ -129,8 +129,8 @@ impl Drive<'_> {
         entry.job = Contained::none();
         self.ready.retain(|other| *other != at);
         let outcome = match by {
-            Overtaken::Completed(outcome) if running => Outcome::Superseded { outcome },
-            Overtaken::Completed(outcome) => Outcome::Replayed { outcome },
+            Overtaken::Completed(outcome) if running => Outcome::Superseded { result: outcome },
+            Overtaken::Completed(outcome) => Outcome::Replayed { result: outcome },
             _ if running => Outcome::Fenced,
             Overtaken::Foreign { application } => Outcome::Foreign(self.foreign(application)),
             Overtaken::Mismatch { fence } => {
@@ -138,7 +138,9 @@ impl Drive<'_> {
                 Outcome::Mismatch
             }
             Overtaken::InProgress { until } => Outcome::Busy { until },
-            Overtaken::Failed { .. } | Overtaken::Gone => Outcome::Returned(NotStarted::Lease),
+            Overtaken::PermanentlyFailed { .. } | Overtaken::Gone => {
+                Outcome::Returned(NotStarted::Lease)
+            }
         };
         self.finish(at, outcome);
     }

@@ -51,7 +51,7 @@ use std::sync::Arc;
 use crate::{
     call::{Call, RecordId},
     observe::{Observer, TracingObserver},
-    process::{Cache, Completed, Flights},
+    process::{Cache, Completed, SingleFlight},
     unanswered::{each, unanswered},
 };
 use lambda_idempotency_core::{
@@ -71,7 +71,7 @@ pub struct Engine {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
-    flights: Arc<Flights>,
+    single_flight: Arc<SingleFlight>,
     completed: Arc<Completed>,
     application: Option<Arc<str>>,
 }
@@ -185,7 +185,7 @@ pub struct Batch<'a> {
     /// How they are treated.
     pub policy: &'a Policy,
     /// When the invocation ends; `None` if that is not known.
-    pub deadline: Option<Timestamp>,
+    pub invocation_deadline: Option<Timestamp>,
     /// How long the operation's handlers take.
     pub pace: &'a Pace,
 }
@@ -198,7 +198,7 @@ impl Engine {
             store: Arc::new(store),
             clock: Arc::new(SystemClock),
             observer: Arc::new(TracingObserver::new()),
-            flights: Arc::default(),
+            single_flight: Arc::default(),
             completed: Arc::new(Completed::new(Cache::new())),
             application: None,
         }
@@ -260,7 +260,7 @@ impl Engine {
             owner: Owner::from_bits(0),
             lease_until: now,
             retention: policy.retention,
-            skew: policy.skew,
+            clock_skew: policy.clock_skew,
             fingerprint: None,
             application: self.application.clone(),
         };

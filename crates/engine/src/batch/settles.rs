@@ -10,7 +10,7 @@ use lambda_idempotency_core::{
     admission::{Held, Settlement},
     clock::Timestamp,
     outcome::Outcome,
-    record::Record,
+    record::IdempotencyRecord,
     store::{Guard, Store, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -23,7 +23,7 @@ pub(super) struct Settle {
     pub(super) held: Arc<Held>,
     pub(super) settlement: Settlement,
     /// What to write instead of the settlement's own write.
-    pub(super) instead: Option<Box<(Guard, Record)>>,
+    pub(super) instead: Option<Box<(Guard, IdempotencyRecord)>>,
     /// The delivery's outcome if this succeeds.
     pub(super) outcome: Outcome,
     /// Not before this instant.

@@ -58,8 +58,11 @@ impl Drive<'_> {
                             diverted
                         }
                         done => {
-                            let outcome = done.value().cloned();
-                            Outcome::Unprotected { outcome, outage: outage.map(|error| *error) }
+                            let outcome = done.result().cloned();
+                            Outcome::Unprotected {
+                                result: outcome,
+                                outage: outage.map(|error| *error),
+                            }
                         }
                     };
                     self.finish(at, outcome);
@@ -71,16 +74,16 @@ impl Drive<'_> {
             Ok(returned) => {
                 let outcome = done(returned);
                 let settlement = match &outcome {
-                    Outcome::Declined => Settlement::PutBack,
-                    outcome => Settlement::Complete { outcome: outcome.value().cloned() },
+                    Outcome::Declined => Settlement::Undo,
+                    outcome => Settlement::Complete { result: outcome.result().cloned() },
                 };
                 (settlement, outcome)
             }
             Err(failure) => {
-                let failures = held.failures().saturating_add(1);
-                let settlement = self.settlement_of(at, &failure, failures);
-                let parked = matches!(settlement, Settlement::Remember { .. });
-                (settlement, Outcome::Failed { failure, failures, parked })
+                let failed_attempts = held.failed_attempts().saturating_add(1);
+                let settlement = self.settlement_of(at, &failure, failed_attempts);
+                let permanent = matches!(settlement, Settlement::FailPermanently { .. });
+                (settlement, Outcome::Failed { failure, failed_attempts, permanent })
             }
         };
         let goes_back = !outcome.is_acknowledged() && !self.is_diverted(at, &outcome);
@@ -93,31 +96,31 @@ impl Drive<'_> {
 
     /// No claim says that it failed, so nothing is recorded; what follows is the same.
     fn failed_unprotected(&mut self, at: usize, failure: Failure) {
-        let failures = 1;
-        let settlement = self.settlement_of(at, &failure, failures);
+        let failed_attempts = 1;
+        let settlement = self.settlement_of(at, &failure, failed_attempts);
         match settlement {
-            Settlement::Remember { .. } if self.may_divert(at) => {
-                self.put_aside(at, Why::failed(failure, failures));
+            Settlement::FailPermanently { .. } if self.may_divert(at) => {
+                self.put_aside(at, Why::failed(failure, failed_attempts));
             }
-            _ => self.finish(at, Outcome::Failed { failure, failures, parked: false }),
+            _ => self.finish(at, Outcome::Failed { failure, failed_attempts, permanent: false }),
         }
     }
 
-    fn settlement_of(&mut self, at: usize, failure: &Failure, failures: u32) -> Settlement {
+    fn settlement_of(&mut self, at: usize, failure: &Failure, failed_attempts: u32) -> Settlement {
         let error = failure.class().into();
         if self.entry(at).is_aside {
-            return Settlement::Release { error };
+            return Settlement::Release { error_type: error };
         }
-        let exhausted = self.policy.max_failures.is_some_and(|most| failures >= most);
+        let exhausted = self.policy.max_failed_attempts.is_some_and(|most| failed_attempts >= most);
         let retried = match self.policy.on_failure {
-            OnFailure::Remember => failure.is_retry_asked_for(),
-            _ => failure.is_retried(),
+            OnFailure::FailPermanently => failure.is_declared_transient(),
+            _ => !failure.is_permanent(),
         };
         if retried && !exhausted {
-            return Settlement::Release { error };
+            return Settlement::Release { error_type: error };
         }
         let message = serde_json::Value::String(failure.message());
-        Settlement::Remember { outcome: Some(message.to_string().into()), error }
+        Settlement::FailPermanently { result: Some(message.to_string().into()), error_type: error }
     }
 
     /// A record that was claimed, or needs no claim, does not run after all.
@@ -126,7 +129,7 @@ impl Drive<'_> {
         let entry = self.entry(at);
         entry.job = Contained::none();
         match entry.held.clone() {
-            Some(held) => self.settle(at, held, Settlement::PutBack, outcome),
+            Some(held) => self.settle(at, held, Settlement::Undo, outcome),
             None => self.finish(at, outcome),
         }
     }
@@ -163,7 +166,7 @@ impl Drive<'_> {
                 match settle.held.settled(&settle.settlement, found.as_ref(), now) {
                     Settled::Done => self.finish(settle.at, settle.outcome),
                     Settled::Overtaken(by) => {
-                        if let Overtaken::Failed { fence, .. } = by {
+                        if let Overtaken::PermanentlyFailed { fence, .. } = by {
                             self.entry(settle.at).final_fence = Some(fence);
                         }
                         let outcome = overtaken(by, settle.outcome, |theirs| self.foreign(theirs));
@@ -204,16 +207,18 @@ impl Drive<'_> {
     /// A settlement that cannot be recorded. The lease stands until it lapses.
     pub(super) fn give_up(&mut self, settle: Settle, error: StoreError) {
         let outcome = match settle.outcome {
-            Outcome::Executed { outcome, .. } => Outcome::CompletionLost { outcome, error },
+            Outcome::Executed { result: outcome, .. } => {
+                Outcome::CompletionLost { result: outcome, error }
+            }
             // The sink has it: to return it would only put it aside again.
             diverted @ Outcome::Diverted(_) => {
                 self.entry(settle.at).unrecorded = Some(Box::new(error));
                 diverted
             }
-            Outcome::Failed { failure, failures, .. } => {
-                Outcome::Failed { failure, failures, parked: false }
+            Outcome::Failed { failure, failed_attempts, .. } => {
+                Outcome::Failed { failure, failed_attempts, permanent: false }
             }
-            Outcome::TimedOut { .. } => Outcome::TimedOut { parked: false },
+            Outcome::TimedOut { .. } => Outcome::TimedOut { permanent: false },
             other => other,
         };
         self.finish(settle.at, outcome);

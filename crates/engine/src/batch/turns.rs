@@ -123,8 +123,8 @@ impl Drive<'_> {
             report.failure = why.failure.as_ref();
         }
         if let Some(held) = &entry.held {
-            report.failures = held.failures();
-            report.vanished = held.vanished();
+            report.failed_attempts = held.failed_attempts();
+            report.lost_attempts = held.lost_attempts();
         }
         caught(|| self.engine.observer.settled(&report));
     }

@@ -10,7 +10,7 @@ use super::{
 };
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Fingerprint, Record, Status},
+    record::{Fingerprint, IdempotencyRecord, Status},
 };
 use lambda_idempotency_keys::Key;
 
@@ -30,7 +30,7 @@ pub(super) struct Kept {
 }
 
 pub(super) struct Entry {
-    record: Arc<Record>,
+    record: Arc<IdempotencyRecord>,
     bytes: usize,
     since: Timestamp,
 }
@@ -45,7 +45,7 @@ impl Completed {
     }
 
     /// Remembers `record`, which was seen in the store, if it is completed.
-    pub(crate) fn keep(&self, key: &Key, record: &Arc<Record>, now: Timestamp) {
+    pub(crate) fn keep(&self, key: &Key, record: &Arc<IdempotencyRecord>, now: Timestamp) {
         let entry = Entry::new(key, record, now);
         let fits = self.bounds.max_entries() > 0 && entry.bytes <= self.bounds.max_bytes();
         if record.status == Status::Completed && fits {
@@ -56,7 +56,7 @@ impl Completed {
     }
 
     /// The record of `key`, if it is remembered and still counts.
-    pub(crate) fn get(&self, key: &Key, now: Timestamp) -> Option<Arc<Record>> {
+    pub(crate) fn get(&self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>> {
         if self.bounds.max_entries() == 0 {
             return None;
         }
@@ -107,12 +107,12 @@ impl Kept {
 }
 
 impl Entry {
-    pub(super) fn new(key: &Key, record: &Arc<Record>, now: Timestamp) -> Self {
+    pub(super) fn new(key: &Key, record: &Arc<IdempotencyRecord>, now: Timestamp) -> Self {
         let texts = [
             Some(key.as_str()),
-            record.outcome.as_deref(),
+            record.result.as_deref(),
             record.fingerprint.as_ref().map(Fingerprint::as_str),
-            record.error.as_deref(),
+            record.error_type.as_deref(),
         ];
         let bytes = texts.into_iter().flatten().map(str::len).fold(OVERHEAD, usize::saturating_add);
         Self { record: Arc::clone(record), bytes, since: now }

@@ -8,7 +8,7 @@ use super::{
 };
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Record, Status},
+    record::{IdempotencyRecord, Status},
 };
 use lambda_idempotency_keys::Key;
 
@@ -18,13 +18,13 @@ fn key(n: usize) -> Key {
     Key::from_text(format!("op#{n}"))
 }
 
-fn record(status: Status, outcome: &str) -> Arc<Record> {
-    let mut record = Record::new(status, NOW.plus(Duration::from_secs(30)));
-    record.outcome = Some(outcome.into());
+fn record(status: Status, outcome: &str) -> Arc<IdempotencyRecord> {
+    let mut record = IdempotencyRecord::new(status, NOW.plus(Duration::from_secs(30)));
+    record.result = Some(outcome.into());
     Arc::new(record)
 }
 
-fn done() -> Arc<Record> {
+fn done() -> Arc<IdempotencyRecord> {
     record(Status::Completed, "1")
 }
 
@@ -32,7 +32,7 @@ fn done() -> Arc<Record> {
 fn only_what_is_final_is_kept() {
     let completed = Completed::new(Cache::new());
     completed.keep(&key(1), &record(Status::InProgress, "1"), NOW);
-    completed.keep(&key(2), &record(Status::Failed, "1"), NOW);
+    completed.keep(&key(2), &record(Status::PermanentlyFailed, "1"), NOW);
     completed.keep(&key(3), &done(), NOW);
     let found: Vec<_> = (1..4).map(|n| completed.get(&key(n), NOW).is_some()).collect();
     assert_eq!(found, [false, false, true]);

@@ -4,7 +4,7 @@
 //! and a duplicate may then run beside its original, in the same memory. Asking the store about it
 //! would work, and cost a request for each look; this module answers from memory instead:
 //!
-//! * *Flights*: of the invocations that want a key, one claims it in the store; the others wait for
+//! * *SingleFlight*: of the invocations that want a key, one claims it in the store; the others wait for
 //!   what it learns.
 //! * *Completed keys*: what was seen completed answers its duplicates for a short while, within the
 //!   bounds of a [`Cache`]. This helps every warm process, concurrent or not.
@@ -18,15 +18,15 @@
 
 mod cache;
 mod completed;
-mod flights;
+mod single_flight;
 mod sync;
 
 // Beside the sources, not in them: `tests/shuttle` compiles those with another lock.
 #[cfg(test)]
 mod completed_tests;
 #[cfg(test)]
-mod flights_tests;
+mod single_flight_tests;
 
 pub use cache::Cache;
 pub(crate) use completed::Completed;
-pub(crate) use flights::{Boarding, Flights, Follow, Lead};
+pub(crate) use single_flight::{Follower, Joined, Leader, SingleFlight};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Record, Status},
+    record::{IdempotencyRecord, Status},
     store::Write,
 };
 use lambda_idempotency_engine::{batch::AfterFailure, call::Call};
@@ -41,7 +41,7 @@ fn story(mutant: Mutant) -> Story {
 }
 
 /// A store that changes the records it is given.
-fn changed(write: Write, change: impl FnOnce(&mut Record)) -> Treatment {
+fn changed(write: Write, change: impl FnOnce(&mut IdempotencyRecord)) -> Treatment {
     let Write { key, guard, mut record } = write;
     if let Some(record) = &mut record {
         change(record);
@@ -51,7 +51,7 @@ fn changed(write: Write, change: impl FnOnce(&mut Record)) -> Treatment {
 
 #[tokio::test]
 async fn a_store_that_forgets_its_guards() {
-    let expected = ["is called although it is done", "settled for good a second time"];
+    let expected = ["is called although it is done", "settled permanently a second time"];
     caught(story(Treatment::Force), &expected).await;
     let twice = Story { source: Twice::boxed, ..story(Treatment::Force) };
     caught(twice, &["runs twice at the same time"]).await;
@@ -83,7 +83,7 @@ async fn a_store_that_forgets_what_was_put_aside() {
 
 #[tokio::test]
 async fn a_store_that_forgets_what_vanished() {
-    let forgets = |write| changed(write, |record| record.vanished = 0);
+    let forgets = |write| changed(write, |record| record.lost_attempts = 0);
     // Once told, twice not.
     let tally = story(forgets).in_pairs().await;
     let told = |(_, what): &(_, String)| what.contains("not told of an earlier call");
@@ -92,13 +92,13 @@ async fn a_store_that_forgets_what_vanished() {
 
 #[tokio::test]
 async fn a_store_that_invents_what_vanished() {
-    let invents = |write| changed(write, |record| record.vanished += 1);
-    caught(story(invents), &["told that more has vanished than was stopped"]).await;
+    let invents = |write| changed(write, |record| record.lost_attempts += 1);
+    caught(story(invents), &["told of more lost attempts than were stopped"]).await;
 }
 
 #[tokio::test]
 async fn a_store_that_forgets_failures() {
-    let forgets = |write| changed(write, |record| record.failures = 0);
+    let forgets = |write| changed(write, |record| record.failed_attempts = 0);
     caught(story(forgets), &["not told of an earlier call", "stuck"]).await;
 }
 
@@ -194,7 +194,7 @@ fn calls_out_of_place() {
 
     let beside = log(AfterFailure::Group);
     let _first = beside.started(0, a, &Call::test("a"), NOW);
-    let _second = beside.started(0, b, &Call::test("b").with_vanished(1), NOW);
+    let _second = beside.started(0, b, &Call::test("b").with_lost_attempts(1), NOW);
     assert!(beside.violations().contains(
         &"b runs beside another, although one of them may be what kills workers".to_owned()
     ));
@@ -208,7 +208,7 @@ fn calls_out_of_place() {
     }
 
     let undone = log(AfterFailure::Group);
-    let completed = Record::new(Status::Completed, Timestamp::from_secs(1));
+    let completed = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(1));
     undone.landed(&a.key(), Some(&completed));
     assert_eq!(undone.violations(), ["a is recorded as done without its effect"]);
 }
@@ -218,7 +218,7 @@ fn calls_out_of_place() {
 fn calls_out_of_time() {
     let log = || Log::new(vec![message("a")], AfterFailure::Group, false, false);
     let a = message("a");
-    let mut claimed = Record::new(Status::InProgress, Timestamp::from_secs(100));
+    let mut claimed = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(100));
     claimed.fence = 1;
     claimed.lease_until = Some(NOW);
 
@@ -233,13 +233,13 @@ fn calls_out_of_time() {
     assert_eq!(late.violations(), ["a begins after its lease"]);
 
     let over = log();
-    let _running = over.started(0, &a, &Call::test("a").with_deadline(NOW), NOW);
+    let _running = over.started(0, &a, &Call::test("a").with_handler_deadline(NOW), NOW);
     assert_eq!(over.violations(), ["a begins when its time is over"]);
 
     let frozen = log();
     let first = frozen.started(0, &a, &Call::test("a"), NOW);
     frozen.frozen(0);
-    let _second = frozen.started(1, &a, &Call::test("a").with_vanished(1).with_fence(2), NOW);
+    let _second = frozen.started(1, &a, &Call::test("a").with_lost_attempts(1).with_fence(2), NOW);
     assert!(frozen.violations().is_empty());
     first.effect();
     assert_eq!(frozen.violations(), ["a has its effect after another took over"]);

@@ -1,8 +1,8 @@
-//! What users can choose: short leases, parking, fingerprints, giving up.
+//! What users can choose: short leases, permanent failures, fingerprints, giving up.
 
 use std::time::Duration;
 
-use lambda_idempotency_core::policy::{Lease, OnTimeout, Remembered};
+use lambda_idempotency_core::policy::{Lease, OnPermanentFailure, OnTimeout};
 
 use crate::{
     message::message,
@@ -45,15 +45,15 @@ async fn keys_that_are_parked_after_failures() {
             ],
         )
         .choosing(|policy| {
-            policy.max_failures = Some(2);
-            policy.remembered = Remembered::Acknowledge;
+            policy.max_failed_attempts = Some(2);
+            policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
         })
     };
     story.everywhere().await.assert_sound();
     story.in_pairs().await.assert_sound();
 }
 
-/// What fails for good goes to the dead-letter queue, and nothing else does.
+/// What fails permanently goes to the dead-letter queue, and nothing else does.
 #[tokio::test]
 async fn failures_that_are_remembered() {
     let story = Story {
@@ -80,7 +80,7 @@ async fn timeouts_that_are_parked() {
             |messages| Queue::redriving(messages, 6),
             [message("a"), message("b").takes(1), message("c").fails(1), message("a")],
         )
-        .choosing(|policy| policy.on_timeout = OnTimeout::Park)
+        .choosing(|policy| policy.on_timeout = OnTimeout::FailPermanently)
     };
     story.everywhere().await.assert_sound();
     story.sampled(200, 10).await.assert_sound();

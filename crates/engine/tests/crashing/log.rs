@@ -5,7 +5,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use lambda_idempotency_core::{clock::Timestamp, outcome::Outcome, record::Record, record::Status};
+use lambda_idempotency_core::{
+    clock::Timestamp, outcome::Outcome, record::IdempotencyRecord, record::Status,
+};
 use lambda_idempotency_engine::{batch::AfterFailure, call::Call};
 use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::ledger::Ledger;
@@ -25,7 +27,7 @@ pub(crate) struct Log {
 struct State {
     messages: Vec<Message>,
     after_failure: AfterFailure,
-    /// Whether a remembered failure may be acknowledged.
+    /// Whether a permanent failure may be acknowledged.
     acknowledges_failures: bool,
     calls: Vec<Started>,
     /// What is final in the store: which key, by which fence.
@@ -46,7 +48,7 @@ struct Started {
     invocation: usize,
     label: &'static str,
     fence: u64,
-    vanished: u32,
+    lost_attempts: u32,
     had_effect: bool,
     runs: bool,
     /// Its worker or itself was stopped, so that it may be undone or unrecorded.
@@ -88,7 +90,7 @@ impl Log {
     ) -> Running {
         let mut state = self.lock();
         let Message { label, group, id, .. } = *message;
-        let (fence, vanished) = (call.fence(), call.vanished());
+        let (fence, lost_attempts) = (call.fence(), call.lost_attempts());
         state.note(|| format!("  {label} is called: {call:?}"));
         let mut wrong = Vec::new();
         if state.is_final(label) {
@@ -101,20 +103,20 @@ impl Log {
         if before.iter().any(|earlier| earlier.fence >= fence) {
             wrong.push("has a fence that does not rise");
         }
-        if (call.failures() + vanished) < u32::try_from(before.len()).unwrap() {
+        if (call.failed_attempts() + lost_attempts) < u32::try_from(before.len()).unwrap() {
             wrong.push("is not told of an earlier call");
         }
         if state.leases.get(&(label, fence)).is_some_and(|lease| now > *lease) {
             wrong.push("begins after its lease");
         }
-        if call.deadline().is_some_and(|deadline| now >= deadline) {
+        if call.handler_deadline().is_some_and(|deadline| now >= deadline) {
             wrong.push("begins when its time is over");
         }
-        if vanished > state.stops {
-            wrong.push("is told that more has vanished than was stopped");
+        if lost_attempts > state.stops {
+            wrong.push("is told of more lost attempts than were stopped");
         }
         let mut beside = state.calls.iter().filter(|c| c.runs && c.invocation == invocation);
-        if beside.any(|other| other.vanished > 0 || vanished > 0) {
+        if beside.any(|other| other.lost_attempts > 0 || lost_attempts > 0) {
             wrong.push("runs beside another, although one of them may be what kills workers");
         }
         if group.is_some() && !state.is_next(group, id, label) {
@@ -132,7 +134,7 @@ impl Log {
             invocation,
             label,
             fence,
-            vanished,
+            lost_attempts,
             had_effect: false,
             runs: true,
             stopped: false,
@@ -160,7 +162,7 @@ impl Log {
     }
 
     /// The store has applied a write.
-    pub(crate) fn landed(&self, at: &Key, record: Option<&Record>) {
+    pub(crate) fn landed(&self, at: &Key, record: Option<&IdempotencyRecord>) {
         self.note(|| format!("  {at:?} becomes {record:?}"));
         let Some(record) = record else { return };
         let mut state = self.lock();
@@ -171,7 +173,7 @@ impl Log {
             return;
         }
         if state.is_final(label) {
-            state.violations.insert(format!("{label} is settled for good a second time"));
+            state.violations.insert(format!("{label} is settled permanently a second time"));
         }
         let had_effect = |c: &Started| c.label == label && c.fence == fence && c.had_effect;
         if status == Status::Completed && !state.calls.iter().any(had_effect) {
@@ -309,9 +311,9 @@ impl Log {
         self.lock().dropped
     }
 
-    /// How many calls were told that an earlier one had vanished.
+    /// How many calls were told of a lost attempt.
     pub(crate) fn told(&self) -> usize {
-        self.lock().calls.iter().filter(|call| call.vanished > 0).count()
+        self.lock().calls.iter().filter(|call| call.lost_attempts > 0).count()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -359,7 +361,7 @@ impl State {
 
     /// A permanent failure is done with when it is put aside, if it can be.
     fn is_done(&self, message: &Message) -> bool {
-        let failed = (message.label, Status::Failed);
+        let failed = (message.label, Status::PermanentlyFailed);
         let has_failed = self.landed.iter().any(|(label, _, status)| (*label, *status) == failed);
         let waits = has_failed && message.aside.is_some();
         self.is_final(message.label) && (!waits || self.is_put_aside(message))

@@ -18,7 +18,7 @@ pub(crate) struct Message {
     /// The handler fails until the key has counted so many failures.
     pub(crate) fails: u32,
     /// And says that it is no use to try again.
-    pub(crate) for_good: bool,
+    pub(crate) permanent: bool,
     pub(crate) takes: Duration,
     /// Where it has a sink: under which label it is put aside, and how often that fails first.
     pub(crate) aside: Option<(&'static str, u32)>,
@@ -34,7 +34,7 @@ pub(crate) fn message(label: &'static str) -> Message {
         group: None,
         receives: 0,
         fails: 0,
-        for_good: false,
+        permanent: false,
         takes: Duration::ZERO,
         aside: None,
     }
@@ -58,7 +58,7 @@ impl Message {
     }
 
     pub(crate) fn fails_for_good(self) -> Self {
-        Self { fails: u32::MAX, for_good: true, ..self }
+        Self { fails: u32::MAX, permanent: true, ..self }
     }
 
     /// It is put aside, under this label, once its sink has failed so often.
@@ -71,7 +71,7 @@ impl Message {
         let (label, fails) = self.aside?;
         let aside = message(label).fails(fails);
         // Though it says so, no failure of a sink is permanent.
-        Some(Self { id: self.id, for_good: true, ..aside })
+        Some(Self { id: self.id, permanent: true, ..aside })
     }
 
     pub(crate) fn takes(self, seconds: u64) -> Self {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_testkit::crashing::Fate;
+use lambda_idempotency_testkit::crashing::DelayedWrites;
 
 /// How one invocation is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,9 +10,9 @@ pub(crate) enum Stop {
     /// It is not.
     Never,
     /// Its future is dropped after so many polls; what it had sent and the store had not applied
-    /// then has this fate. With [`Fate::Lost`] it was cancelled, otherwise its process is gone and
+    /// then has this fate. With [`DelayedWrites::Lost`] it was cancelled, otherwise its process is gone and
     /// the network is not.
-    Dropped(usize, Fate),
+    Dropped(usize, DelayedWrites),
     /// It is frozen after so many polls: nobody hears of it, and it goes on when its lease has ended
     /// and this much has passed, beside whoever has taken over. What it had sent waits with it.
     Frozen(usize, Duration),

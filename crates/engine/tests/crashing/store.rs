@@ -3,7 +3,7 @@
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     memory::MemoryStore,
-    record::Record,
+    record::IdempotencyRecord,
     store::{Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -33,7 +33,7 @@ impl Watched {
         Self { memory: MemoryStore::new(), mutant, log }
     }
 
-    async fn treat(&self, write: Write, deadline: Timestamp) -> Verdict {
+    async fn treat(&self, write: Write, call_deadline: Timestamp) -> Verdict {
         let write = match (self.mutant)(write) {
             Treatment::Apply(write) => write,
             Treatment::Force(Write { key, record: Some(record), .. }) => {
@@ -44,7 +44,8 @@ impl Watched {
             Treatment::Force(write) => write,
             Treatment::Forget => return Verdict::Written,
         };
-        let verdict = self.memory.write(std::slice::from_ref(&write), deadline).await.remove(0);
+        let verdict =
+            self.memory.write(std::slice::from_ref(&write), call_deadline).await.remove(0);
         if matches!(verdict, Verdict::Written) {
             self.log.landed(&write.key, write.record.as_ref());
         }
@@ -56,12 +57,12 @@ impl Store for Watched {
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
-        deadline: Timestamp,
+        call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
             let mut verdicts = Vec::new();
             for write in writes {
-                verdicts.push(self.treat(write.clone(), deadline).await);
+                verdicts.push(self.treat(write.clone(), call_deadline).await);
             }
             verdicts
         })
@@ -70,8 +71,8 @@ impl Store for Watched {
     fn read<'a>(
         &'a self,
         keys: &'a [Key],
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
-        self.memory.read(keys, deadline)
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.memory.read(keys, call_deadline)
     }
 }

@@ -11,14 +11,14 @@ use std::{
 use futures_util::{StreamExt as _, future::join_all, stream::FuturesUnordered};
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
-    policy::{Conflict, Policy, Remembered},
+    policy::{OnConflict, OnPermanentFailure, Policy},
     record::Status,
     store::Store,
 };
 use lambda_idempotency_engine::batch::AfterFailure;
 use lambda_idempotency_testkit::{
     clock::ManualClock,
-    crashing::{Adrift, drop_after},
+    crashing::{DelayedStore, drop_after},
 };
 
 use crate::{
@@ -76,11 +76,11 @@ pub(crate) struct Told {
     pub(crate) stops: u32,
     /// How many of them dropped an invocation.
     pub(crate) dropped: usize,
-    /// How many writes went adrift with the last of them.
-    pub(crate) adrift: usize,
+    /// How many writes were pending with the last of them.
+    pub(crate) pending: usize,
     /// How many keys had their effect more than once.
     pub(crate) doubled: usize,
-    /// How many calls were told of one that had vanished.
+    /// How many calls were told of a lost attempt.
     pub(crate) warned: usize,
     /// Deliveries after the last stop, and the time they took.
     pub(crate) deliveries: usize,
@@ -115,15 +115,15 @@ impl Story {
 
     /// As sources do that retry at once, or have few retries.
     pub(crate) fn waiting(self) -> Self {
-        self.choosing(|policy| policy.conflict = Conflict::Wait { up_to: Duration::MAX })
+        self.choosing(|policy| policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX })
     }
 
     /// Tells it: the first stop strikes the first invocation, and so on.
     pub(crate) async fn tell(&self, stops: &[Stop]) -> Told {
         let clock = ManualClock::new(START);
-        let remembered = self.policy.remembered == Remembered::Acknowledge;
-        let log = Log::new(self.messages.clone(), self.after_failure, remembered, self.noted);
-        let store = Adrift::new(Watched::new(log.clone(), self.mutant));
+        let acknowledged = self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge;
+        let log = Log::new(self.messages.clone(), self.after_failure, acknowledged, self.noted);
+        let store = DelayedStore::new(Watched::new(log.clone(), self.mutant));
         let worker = |invocation, stop| Worker {
             invocation,
             clock: &clock,
@@ -137,7 +137,7 @@ impl Story {
         };
         let mut source = (self.source)(self.messages.clone());
         let mut stops = stops.iter().copied();
-        let (mut invocations, mut adrift) = (0, 0);
+        let (mut invocations, mut pending) = (0, 0);
         let (mut total, mut deliveries, mut since) = (0, 0, clock.now());
         let mut frozen = FuturesUnordered::new();
         while let Some(received) = source.receive(clock.now()) {
@@ -188,7 +188,7 @@ impl Story {
             deliveries += 1;
             total += 1;
             if log.stops() > struck {
-                (deliveries, since, adrift) = (0, now, store.adrift());
+                (deliveries, since, pending) = (0, now, store.pending());
             }
             if total > TOO_MANY {
                 break;
@@ -196,7 +196,7 @@ impl Story {
         }
         let took = clock.now().since(since);
         clock.drive(frozen.collect::<()>()).await;
-        store.land().await;
+        store.apply_pending().await;
         self.check(&log, deliveries, took);
         self.check_records(&log, &store).await;
         if log.violations().is_empty() {
@@ -208,7 +208,7 @@ impl Story {
             notes: log.notes(),
             stops: log.stops(),
             dropped: log.dropped(),
-            adrift,
+            pending,
             doubled: log.ledger.doubled().len(),
             warned: log.told(),
             deliveries,
@@ -239,7 +239,8 @@ impl Story {
         }
         let mut lost = log.ledger.lost();
         lost.retain(|label| !log.is_put_aside(label));
-        if !(lost.is_empty() || self.policy.remembered == Remembered::Acknowledge) {
+        if !(lost.is_empty() || self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge)
+        {
             log.violation(format!("lost: {lost:?}"));
         }
         let outstanding = log.ledger.outstanding();
@@ -249,7 +250,7 @@ impl Story {
     }
 
     /// No claim is left over: what is not given up is final.
-    async fn check_records(&self, log: &Log, store: &Adrift<Watched>) {
+    async fn check_records(&self, log: &Log, store: &DelayedStore<Watched>) {
         let ids = log.given_up();
         let is_aside = |message: &&Message, label| message.aside.is_some_and(|(l, _)| l == label);
         let given_up = |label| {

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use lambda_idempotency_testkit::crashing::{Fate, crash_points};
+use lambda_idempotency_testkit::crashing::{DelayedWrites, crash_points};
 
 use crate::{
     stop::Stop,
@@ -11,11 +11,16 @@ use crate::{
 
 /// What becomes of writes on their way: never applied; before the successor's first look; behind
 /// it, and so on.
-const FATES: [Fate; 5] =
-    [Fate::After(0), Fate::After(1), Fate::After(2), Fate::After(4), Fate::Lost];
+const FATES: [DelayedWrites; 5] = [
+    DelayedWrites::After(0),
+    DelayedWrites::After(1),
+    DelayedWrites::After(2),
+    DelayedWrites::After(4),
+    DelayedWrites::Lost,
+];
 
 /// How long a process that is frozen goes on being so after the end of its lease: it goes on while
-/// the allowance for skew keeps its successor waiting; beside it; when all is done.
+/// the clock skew keeps its successor waiting; beside it; when all is done.
 const LONGER: [Duration; 4] = [
     Duration::from_millis(500),
     Duration::from_millis(1500),
@@ -30,7 +35,7 @@ pub(crate) struct Tally {
     /// Awaits at which the first invocation was dropped.
     pub(crate) points: usize,
     pub(crate) stops: u32,
-    pub(crate) adrift: usize,
+    pub(crate) pending: usize,
     pub(crate) doubled: usize,
     pub(crate) warned: usize,
     most: usize,
@@ -46,7 +51,7 @@ impl Tally {
         let told = story.tell(stops).await;
         self.stories += 1;
         self.stops += told.stops;
-        self.adrift += usize::from(told.adrift > 0);
+        self.pending += usize::from(told.pending > 0);
         self.doubled += told.doubled;
         self.warned += told.warned;
         self.most = self.most.max(told.deliveries);
@@ -60,7 +65,12 @@ impl Tally {
 
     /// Tells `story` with a drop at every poll of the invocation after `before`, and every fate of
     /// what it had sent. Returns at how many polls.
-    async fn drop_everywhere(&mut self, story: &Story, before: &[Stop], fates: &[Fate]) -> usize {
+    async fn drop_everywhere(
+        &mut self,
+        story: &Story,
+        before: &[Stop],
+        fates: &[DelayedWrites],
+    ) -> usize {
         let dropped = |stop: &&Stop| matches!(stop, Stop::Dropped(..));
         let dropped_before = before.iter().filter(dropped).count();
         crash_points(async |polls| {
@@ -71,7 +81,7 @@ impl Tally {
                     return true;
                 }
                 // Nothing was on its way: no fate makes a difference.
-                if told.adrift == 0 {
+                if told.pending == 0 {
                     break;
                 }
             }
@@ -108,17 +118,20 @@ impl Tally {
             let (all, notes) = (self.violations.len(), self.notes.join("\n"));
             panic!("{what}, and {all} violations in all; it went so, by {stops:?}:\n{notes}");
         }
-        assert!(self.stops > 0 && self.doubled > 0 && self.warned > 0 && self.adrift > 0, "{self}");
+        assert!(
+            self.stops > 0 && self.doubled > 0 && self.warned > 0 && self.pending > 0,
+            "{self}"
+        );
         println!("{self}");
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { stories, points, stops, adrift, doubled, warned, most, longest, .. } = self;
+        let Self { stories, points, stops, pending, doubled, warned, most, longest, .. } = self;
         write!(
             f,
-            "{stories} stories, {points} points, {stops} stops, {adrift} with writes adrift, \
+            "{stories} stories, {points} points, {stops} stops, {pending} with writes pending, \
              {doubled} effects doubled, {warned} calls warned; at most {most} deliveries and \
              {longest:?} after the last stop"
         )
@@ -142,7 +155,7 @@ impl Story {
     /// Two stops, everywhere: in one invocation, and in that which takes over.
     pub(crate) async fn in_pairs(&self) -> Tally {
         let mut tally = Tally::default();
-        let fates = [Fate::After(1), Fate::Lost];
+        let fates = [DelayedWrites::After(1), DelayedWrites::Lost];
         let mut first = Vec::new();
         tally.points = crash_points(async |polls| {
             for fate in fates {
@@ -152,7 +165,7 @@ impl Story {
                     return true;
                 }
                 first.push(stop);
-                if told.adrift == 0 {
+                if told.pending == 0 {
                     break;
                 }
             }
@@ -172,7 +185,7 @@ impl Story {
         let mut tally = Tally::default();
         let mut dice = Dice(seed);
         let halts = Stop::of_handlers(self.messages.len());
-        let points = tally.drop_everywhere(self, &[], &[Fate::Lost]).await;
+        let points = tally.drop_everywhere(self, &[], &[DelayedWrites::Lost]).await;
         tally.points = points;
         let times = std::env::var("CRASHING_TIMES").map_or(1, |times| times.parse().unwrap());
         for _ in 0..stories * times {

@@ -18,7 +18,7 @@ use lambda_idempotency_engine::{
 };
 use lambda_idempotency_testkit::{
     clock::ManualClock,
-    crashing::{Adrift, Fate, drop_after},
+    crashing::{DelayedStore, DelayedWrites, drop_after},
 };
 
 use crate::{
@@ -33,7 +33,7 @@ pub(crate) struct Worker<'w> {
     /// The number of the invocation.
     pub(crate) invocation: usize,
     pub(crate) clock: &'w ManualClock,
-    pub(crate) store: &'w Adrift<Watched>,
+    pub(crate) store: &'w DelayedStore<Watched>,
     pub(crate) log: &'w Log,
     pub(crate) policy: &'w Policy,
     pub(crate) after_failure: AfterFailure,
@@ -49,11 +49,11 @@ struct Handlers<'w> {
 }
 
 impl Worker<'_> {
-    /// How long it may be still before another can take over, but for the allowance for skew.
+    /// How long it may be still before another can take over, but for the clock skew.
     pub(crate) fn lease(&self) -> Duration {
         match self.policy.lease {
             Lease::Renewed { length } => length,
-            _ => self.timeout + self.policy.grace,
+            _ => self.timeout + self.policy.lease_grace,
         }
     }
 
@@ -70,7 +70,7 @@ impl Worker<'_> {
         let observer = Watcher { log: self.log.clone(), invocation: self.invocation };
         let engine =
             Engine::new(self.store.clone()).with_clock(self.clock.clone()).with_observer(observer);
-        let deadline = self.clock.now().plus(self.timeout);
+        let invocation_deadline = self.clock.now().plus(self.timeout);
         let handlers = Handlers { worker: self, calls: AtomicUsize::new(0) };
         let pace = Pace::default();
         let deliveries = batch.iter().map(|message| handlers.delivery(message)).collect();
@@ -79,14 +79,14 @@ impl Worker<'_> {
             deliveries,
             after_failure: self.after_failure,
             policy: self.policy,
-            deadline: Some(deadline),
+            invocation_deadline: Some(invocation_deadline),
             pace: &pace,
         });
         let outcomes = match self.stop {
             Stop::Dropped(polls, fate) => {
-                self.store.fate(fate);
+                self.store.delayed_writes(fate);
                 let outcomes = drop_after(polls, running).await;
-                self.store.fate(Fate::Lost);
+                self.store.delayed_writes(DelayedWrites::Lost);
                 outcomes
             }
             Stop::Never | Stop::Frozen(..) | Stop::Handler(_) => Some(running.await),
@@ -95,7 +95,7 @@ impl Worker<'_> {
             self.log.died(self.invocation);
             return Answer::Died;
         };
-        if self.clock.now() > deadline {
+        if self.clock.now() > invocation_deadline {
             // It stood still: nobody listens any more.
             return Answer::Died;
         }
@@ -143,8 +143,8 @@ impl<'w> Handlers<'w> {
             self.worker.clock.sleep(message.takes).await;
         }
         self.pause(&running, number, Pause::BeforeTheEffect).await;
-        if call.failures() < message.fails {
-            let failure = if message.for_good { Failure::remember } else { Failure::retry };
+        if call.failed_attempts() < message.fails {
+            let failure = if message.permanent { Failure::permanent } else { Failure::transient };
             return Err(failure("scripted"));
         }
         running.effect();

@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::future::join;
 use lambda_idempotency_core::{
     outcome::Outcome,
-    policy::Conflict,
-    record::{Owner, Record, Status},
+    policy::OnConflict,
+    record::{IdempotencyRecord, Owner, Status},
 };
 use lambda_idempotency_engine::batch::Engine;
 
@@ -50,7 +50,7 @@ async fn memory_is_no_answer_to_another_application() {
 #[tokio::test]
 async fn who_follows_another_application_is_not_answered_by_it() {
     let mut world = World::yielding();
-    world.policy.conflict = Conflict::Wait { up_to: Duration::from_secs(20) };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(20) };
     let engine = world.engine();
     let (billing, shipping) = (of(&engine, "billing"), of(&engine, "shipping"));
     let first = world.invoke_by(&billing, vec![slow("a", Duration::from_secs(3))]);
@@ -64,7 +64,8 @@ async fn who_follows_another_application_is_not_answered_by_it() {
 #[tokio::test]
 async fn a_key_in_progress_elsewhere_is_refused_at_once() {
     let world = World::new();
-    let mut record = Record::new(Status::InProgress, START.plus(Duration::from_secs(3600)));
+    let mut record =
+        IdempotencyRecord::new(Status::InProgress, START.plus(Duration::from_secs(3600)));
     record.owner = Some(Owner::from_bits(7));
     record.lease_until = Some(START.plus(Duration::from_secs(1)));
     record.application = Some("billing".into());
@@ -84,14 +85,15 @@ async fn a_key_in_progress_elsewhere_is_refused_at_once() {
 async fn a_completion_that_finds_another_application_goes_back() {
     let world = World::new();
     let overtaken = rec("a", |world, _| async move {
-        let mut record = Record::new(Status::Completed, START.plus(Duration::from_secs(3600)));
+        let mut record =
+            IdempotencyRecord::new(Status::Completed, START.plus(Duration::from_secs(3600)));
         record.application = Some("billing".into());
-        record.outcome = Some("\"billed\"".into());
+        record.result = Some("\"billed\"".into());
         world.store.inner().insert(key("a"), record);
         Ok(())
     });
     let outcomes = world.invoke_by(&of(&world.engine(), "shipping"), vec![overtaken]).await;
     assert!(matches!(&outcomes[0], Outcome::Foreign(foreign) if &*foreign.theirs == "billing"));
     let stored = world.stored("a").await.unwrap();
-    assert_eq!(stored.outcome.as_deref(), Some("\"billed\""), "and changes nothing");
+    assert_eq!(stored.result.as_deref(), Some("\"billed\""), "and changes nothing");
 }

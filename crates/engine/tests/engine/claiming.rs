@@ -8,7 +8,7 @@ use std::{
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
     failure::Failure,
-    record::{Record, Status},
+    record::{IdempotencyRecord, Status},
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -72,28 +72,28 @@ async fn a_failed_record_is_tried_again_and_knows_it() {
     assert_eq!(world.deliver(vec![failing("a"), ok("b")]).await, ["failed", "executed"]);
     assert_eq!(world.deliver(vec![failing("a"), ok("b")]).await, ["failed", "replayed"]);
     let again = rec("a", |_, call| async move {
-        assert_eq!((call.failures(), call.vanished()), (2, 0));
+        assert_eq!((call.failed_attempts(), call.lost_attempts()), (2, 0));
         Ok(())
     });
     assert_eq!(world.deliver(vec![again]).await, ["executed"]);
 }
 
 #[tokio::test]
-async fn a_remembered_failure_is_not_tried_again() {
+async fn a_permanent_failure_is_not_tried_again() {
     let world = World::new();
-    let for_good = || rec("a", |_, _| async { Err(Failure::remember("never")) });
-    assert_eq!(world.deliver(vec![for_good()]).await, ["failed"]);
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["remembered"]);
+    let permanent = || rec("a", |_, _| async { Err(Failure::permanent("never")) });
+    assert_eq!(world.deliver(vec![permanent()]).await, ["failed"]);
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["permanently_failed"]);
     world.ledger.assert_never("a");
 }
 
 #[tokio::test]
 async fn at_the_most_failures_the_key_is_given_up() {
     let mut world = World::new();
-    world.policy.max_failures = Some(2);
+    world.policy.max_failed_attempts = Some(2);
     assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
     assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["remembered"]);
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["permanently_failed"]);
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn a_lost_claim_answer_is_recognised_by_its_token() {
 }
 
 #[tokio::test]
-async fn a_claim_in_doubt_is_put_back() {
+async fn a_claim_in_doubt_is_undo() {
     let world = World::new();
     world.store.inject(Fault::lose_answer().guarded_by(GuardKind::Absent));
     assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["unavailable"; 2]);
@@ -128,12 +128,12 @@ impl Store for Silent {
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
-        deadline: Timestamp,
+        call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
-            let asked = writes.iter().map(|write| (write.clone(), deadline));
+            let asked = writes.iter().map(|write| (write.clone(), call_deadline));
             self.1.lock().unwrap().extend(asked);
-            self.0.sleep(deadline.since(self.0.now())).await;
+            self.0.sleep(call_deadline.since(self.0.now())).await;
             let error = StoreError::new(StoreErrorKind::Unavailable, "silent");
             vec![Verdict::Unknown(error); writes.len()]
         })
@@ -143,7 +143,7 @@ impl Store for Silent {
         &'a self,
         _keys: &'a [Key],
         _deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         unreachable!("nothing is known to be there")
     }
 }
@@ -155,9 +155,9 @@ async fn putting_back_what_is_in_doubt_has_time_of_its_own() {
     let outcomes = world.clock.drive(world.invoke_on(Arc::clone(&store), vec![ok("a")])).await;
     assert_eq!(labels(&outcomes), ["unavailable"]);
     let asked = store.1.lock().unwrap();
-    let [(_, claiming), (put_back, last)] = &asked[..] else { panic!("{asked:?}") };
-    assert!(matches!(put_back.guard, Guard::Mine(_)) && put_back.record.is_none());
-    assert!(last > claiming, "the first deadline is past when there is something to put back");
+    let [(_, claiming), (undo, last)] = &asked[..] else { panic!("{asked:?}") };
+    assert!(matches!(undo.guard, Guard::OwnedBy(_)) && undo.record.is_none());
+    assert!(last > claiming, "the first call_deadline is past when there is something to put back");
 }
 
 #[tokio::test]

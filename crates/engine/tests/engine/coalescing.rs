@@ -56,7 +56,7 @@ async fn a_released_key_may_go_to_another_fingerprint() {
 async fn if_the_first_fails_its_copies_go_back_with_it() {
     let world = World::new();
     assert_eq!(world.deliver(vec![failing("a"), failing("a")]).await, ["failed"; 2]);
-    assert_eq!(world.stored("a").await.unwrap().failures, 1, "one call, one failure");
+    assert_eq!(world.stored("a").await.unwrap().failed_attempts, 1, "one call, one failure");
 }
 
 #[tokio::test]
@@ -68,9 +68,9 @@ async fn if_the_first_fails_a_different_one_leads_next() {
 }
 
 #[tokio::test]
-async fn a_remembered_failure_is_shared() {
+async fn a_permanent_failure_is_shared() {
     let world = World::new();
-    let for_good = || rec("a", |_, _| async { Err(Failure::remember("never")) });
-    let outcomes = world.deliver(vec![for_good(), ok("a"), ok("a").payload("other")]).await;
-    assert_eq!(outcomes, ["failed", "failed", "remembered"]);
+    let permanent = || rec("a", |_, _| async { Err(Failure::permanent("never")) });
+    let outcomes = world.deliver(vec![permanent(), ok("a"), ok("a").payload("other")]).await;
+    assert_eq!(outcomes, ["failed", "failed", "permanently_failed"]);
 }

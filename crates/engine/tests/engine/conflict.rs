@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{clock::Clock, failure::Failure, policy::Conflict};
+use lambda_idempotency_core::{clock::Clock, failure::Failure, policy::OnConflict};
 use lambda_idempotency_testkit::crashing::drop_after;
 
 use crate::support::{START, World, labels, ok, rec, slow};
@@ -27,10 +27,10 @@ async fn a_queue_record_goes_back_and_harms_no_other() {
 async fn a_queue_record_waits_for_a_short_remainder() {
     let world = World::new();
     dies_with(&world, "a").await;
-    // 30 s of timeout, 1 s of grace, 1 s of allowance.
+    // 30 s of timeout, 1 s of lease grace, 1 s of allowance.
     world.clock.advance(30 * SECOND + Duration::from_millis(500));
     let again = rec("a", |_, call| async move {
-        assert_eq!((call.failures(), call.vanished()), (0, 1));
+        assert_eq!((call.failed_attempts(), call.lost_attempts()), (0, 1));
         Ok(())
     });
     assert_eq!(world.deliver(vec![again]).await, ["executed"]);
@@ -39,7 +39,7 @@ async fn a_queue_record_waits_for_a_short_remainder() {
 #[tokio::test]
 async fn an_async_source_waits_until_the_lease_ends() {
     let mut world = World::new();
-    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     world.timeout = Some(300 * SECOND);
     // Out of memory 2 s into an invocation of 5 minutes; both retries come inside its lease.
     dies_with(&world, "a").await;
@@ -52,7 +52,7 @@ async fn an_async_source_waits_until_the_lease_ends() {
 #[tokio::test]
 async fn whoever_waits_gets_the_others_result() {
     let mut world = World::yielding();
-    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let (first, second) = world
         .clock
         .drive(async {
@@ -71,10 +71,10 @@ async fn whoever_waits_gets_the_others_result() {
 async fn waiting_ends_at_its_limit_and_at_the_deadline() {
     let mut world = World::new();
     dies_with(&world, "a").await;
-    world.policy.conflict = Conflict::Wait { up_to: 5 * SECOND };
+    world.policy.on_conflict = OnConflict::Wait { up_to: 5 * SECOND };
     assert_eq!(world.deliver(vec![ok("a")]).await, ["busy"]);
     assert_eq!(world.clock.now(), START.plus(5 * SECOND));
-    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     world.timeout = Some(10 * SECOND);
     assert_eq!(world.deliver(vec![ok("a")]).await, ["busy"]);
     assert!(world.clock.now() < START.plus(15 * SECOND));
@@ -84,14 +84,14 @@ async fn waiting_ends_at_its_limit_and_at_the_deadline() {
 async fn after_a_wait_a_record_does_not_begin_what_it_cannot_end() {
     let mut world = World::new();
     dies_with(&world, "a").await;
-    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     // The lease ends 32 s after the start, and 2.25 s before handlers are stopped.
     world.clock.advance(10 * SECOND);
     world.timeout = Some(25 * SECOND);
     assert_eq!(world.deliver(vec![ok("a")]).await, ["returned"]);
     world.ledger.assert_never("a");
     let next = rec("a", |_, call| async move {
-        assert_eq!(call.vanished(), 1, "the last delivery took nothing");
+        assert_eq!(call.lost_attempts(), 1, "the last delivery took nothing");
         Ok(())
     });
     assert_eq!(world.deliver(vec![next]).await, ["executed"], "and no lease stands in the way");
@@ -100,7 +100,7 @@ async fn after_a_wait_a_record_does_not_begin_what_it_cannot_end() {
 #[tokio::test]
 async fn after_a_wait_the_learned_pace_decides() {
     let mut world = World::new();
-    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     for (takes, outcome) in [(Duration::from_millis(1500), "executed"), (4 * SECOND, "returned")] {
         let world =
             World { store: World::new().store, pace: std::sync::Arc::default(), ..world.clone() };
@@ -119,7 +119,7 @@ async fn after_a_wait_the_learned_pace_decides() {
 #[tokio::test]
 async fn a_result_is_awaited_even_if_there_is_no_time_to_do_the_work() {
     let mut world = World::yielding();
-    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     assert_eq!(world.deliver(vec![slow("pace", 20 * SECOND)]).await, ["executed"]);
     let (_, second) = world
         .clock
@@ -138,7 +138,7 @@ async fn a_result_is_awaited_even_if_there_is_no_time_to_do_the_work() {
 async fn skipping_acknowledges() {
     let mut world = World::new();
     dies_with(&world, "a").await;
-    world.policy.conflict = Conflict::Skip;
+    world.policy.on_conflict = OnConflict::Skip;
     assert_eq!(world.deliver(vec![ok("a")]).await, ["skipped"]);
 }
 
@@ -147,12 +147,12 @@ async fn who_may_have_killed_the_process_runs_last_and_alone() {
     let world = World::new();
     dies_with(&world, "a").await;
     world.clock.advance(40 * SECOND);
-    let suspect = rec("a", |world: World, _| async move {
+    let quarantined = rec("a", |world: World, _| async move {
         world.ledger.assert_each_once(["b", "c", "d"]);
         Ok(())
     });
     let outcomes =
-        world.deliver(vec![suspect, slow("b", SECOND), ok("c"), slow("d", 2 * SECOND)]).await;
+        world.deliver(vec![quarantined, slow("b", SECOND), ok("c"), slow("d", 2 * SECOND)]).await;
     assert_eq!(outcomes, ["executed"; 4]);
 }
 
@@ -174,6 +174,6 @@ async fn a_clock_that_is_ahead_within_the_allowance_takes_nothing() {
     let ahead = World { clock: world.clock.clone(), ..World::new() };
     ahead.clock.set(world.clock.now().plus(SECOND));
     let mut returning = World { store: world.store.clone(), ..ahead };
-    returning.policy.conflict = Conflict::Wait { up_to: Duration::ZERO };
+    returning.policy.on_conflict = OnConflict::Wait { up_to: Duration::ZERO };
     assert_eq!(returning.deliver(vec![ok("a")]).await, ["busy"]);
 }

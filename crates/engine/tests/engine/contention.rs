@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lambda_idempotency_core::{
     clock::Clock,
-    policy::{Conflict, Lease},
-    record::{Owner, Record, Status},
+    policy::{Lease, OnConflict},
+    record::{IdempotencyRecord, Owner, Status},
     store::{Guard, Verdict},
 };
 use lambda_idempotency_testkit::faults::{Call, Fault, GuardKind};
@@ -34,7 +34,7 @@ fn assert_one(said: &[&str], label: &str, rest: &str) {
 }
 
 fn lapsed(world: &World) {
-    let mut gone = Record::new(Status::InProgress, START.plus(3600 * SECOND));
+    let mut gone = IdempotencyRecord::new(Status::InProgress, START.plus(3600 * SECOND));
     gone.owner = Some(Owner::from_bits(1));
     gone.lease_until = Some(START.minus(60 * SECOND));
     world.store.inner().insert(key("a"), gone);
@@ -50,7 +50,7 @@ async fn of_many_claimants_one_runs_and_the_others_go_back() {
 #[tokio::test]
 async fn of_many_claimants_that_wait_all_have_the_result_of_one() {
     let mut world = World::yielding();
-    world.policy.conflict = Conflict::Wait { up_to: 60 * SECOND };
+    world.policy.on_conflict = OnConflict::Wait { up_to: 60 * SECOND };
     assert_one(&at_once(&world).await, "executed", "replayed");
     world.ledger.assert_once("a");
 }
@@ -58,17 +58,17 @@ async fn of_many_claimants_that_wait_all_have_the_result_of_one() {
 #[tokio::test]
 async fn of_many_that_find_a_lapsed_key_one_takes_it_over() {
     let mut world = World::yielding();
-    world.policy.conflict = Conflict::Wait { up_to: 60 * SECOND };
+    world.policy.on_conflict = OnConflict::Wait { up_to: 60 * SECOND };
     lapsed(&world);
     assert_one(&at_once(&world).await, "executed", "replayed");
-    assert_eq!(world.ledger.entry("a").executions, ["0 1"], "and knows that one had vanished");
+    assert_eq!(world.ledger.entry("a").executions, ["0 1"], "and knows of the lost attempt");
 }
 
 /// Every answer is lost to somebody, claims and completions alike; each finds its own work again.
 #[tokio::test]
 async fn of_many_claimants_over_a_bad_network_one_runs() {
     let mut world = World::yielding();
-    world.policy.conflict = Conflict::Wait { up_to: 60 * SECOND };
+    world.policy.on_conflict = OnConflict::Wait { up_to: 60 * SECOND };
     world.store.inject(Fault::lose_answer().one_in(3, 7));
     let said = at_once(&world).await;
     // A claim whose answer is lost is put back, and that delivery goes back to its source.
@@ -83,7 +83,7 @@ async fn of_many_claimants_over_a_bad_network_one_runs() {
 async fn a_longer_renewal_goes_on_from_the_one_that_was_lost() {
     let mut world = World { timeout: Some(60 * SECOND), ..World::new() };
     world.policy.lease = Lease::Renewed { length: 6 * SECOND };
-    world.store.inject(Fault::lose_answer().guarded_by(GuardKind::Seen));
+    world.store.inject(Fault::lose_answer().guarded_by(GuardKind::Unchanged));
     let long = rec("a", |world: World, _| async move {
         world.clock.sleep(10 * SECOND).await;
         Ok(())
@@ -93,7 +93,7 @@ async fn a_longer_renewal_goes_on_from_the_one_that_was_lost() {
     let mut renewals = Vec::new();
     for call in world.store.history() {
         let Call::Write { writes, verdicts: Some(verdicts) } = call else { continue };
-        if let Guard::Seen(seen) = &writes[0].guard {
+        if let Guard::Unchanged(seen) = &writes[0].guard {
             let lease = writes[0].record.as_ref().unwrap().lease_until.unwrap();
             renewals.push((seen.lease_until.unwrap(), lease, verdicts[0].clone()));
         }

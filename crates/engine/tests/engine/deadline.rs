@@ -26,7 +26,7 @@ async fn after_a_timeout_the_next_call_is_told() {
     world.deliver(vec![slow("a", 60 * SECOND)]).await;
     world.clock.advance(10 * SECOND);
     let again = rec("a", |_, call| async move {
-        assert_eq!(call.vanished(), 1);
+        assert_eq!(call.lost_attempts(), 1);
         Ok(())
     });
     assert_eq!(world.deliver(vec![again]).await, ["executed"]);
@@ -68,7 +68,7 @@ async fn a_short_timeout_has_short_margins() {
 async fn without_a_deadline_nothing_is_dropped() {
     let world = World { timeout: None, ..World::new() };
     let patient = rec("a", |world: World, call| async move {
-        assert_eq!(call.deadline(), None);
+        assert_eq!(call.handler_deadline(), None);
         world.clock.sleep(Duration::from_hours(1)).await;
         Ok(())
     });

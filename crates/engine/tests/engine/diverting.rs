@@ -9,9 +9,9 @@ use lambda_idempotency_core::{
     clock::Clock as _,
     failure::Failure,
     outcome::{DivertReason, Outcome},
-    policy::{Conflict, Lease, OnFailure, OnOutage, OnTimeout},
+    policy::{Lease, OnConflict, OnFailure, OnOutage, OnTimeout},
     record::Status,
-    store::{Guard, Seen, Store as _, StoreErrorKind, Verdict, Write},
+    store::{Guard, RecordVersion, Store as _, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_engine::{
     batch::AfterFailure,
@@ -25,18 +25,19 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// A record whose handler fails permanently.
 fn hopeless(label: &'static str) -> Rec {
-    rec(label, |_, _| async { Err(Failure::remember("never again")) })
+    rec(label, |_, _| async { Err(Failure::permanent("never again")) })
 }
 
 /// Its sink is out of reach.
 fn without_sink(record: Rec) -> Rec {
-    record.sink(|_, _| async { Err(Failure::remember("the sink is out of reach")) })
+    record.sink(|_, _| async { Err(Failure::permanent("the sink is out of reach")) })
 }
 
 /// Frees a key, as an operator does.
 async fn delete(world: &World, label: &str) {
     let seen = world.stored(label).await.unwrap();
-    let delete = Write { key: key(label), guard: Guard::Seen(Seen::of(&seen)), record: None };
+    let delete =
+        Write { key: key(label), guard: Guard::Unchanged(RecordVersion::of(&seen)), record: None };
     let verdicts = world.store.inner().write(&[delete], START.plus(3600 * SECOND)).await;
     assert!(matches!(verdicts[..], [Verdict::Written]), "{verdicts:?}");
 }
@@ -54,8 +55,8 @@ impl Observer for Reasons {
     }
 }
 
-fn permanent(error: &str, failures: u32) -> DivertReason {
-    DivertReason::PermanentFailure { error: Some(error.into()), failures }
+fn permanent(error: &str, failed_attempts: u32) -> DivertReason {
+    DivertReason::PermanentFailure { error_type: Some(error.into()), failed_attempts }
 }
 
 #[tokio::test]
@@ -65,14 +66,14 @@ async fn a_permanent_failure_is_put_aside_and_its_group_goes_on_in_the_same_invo
     assert_eq!(world.deliver(batch()).await, ["diverted", "executed"]);
     assert_eq!(world.deliver(batch()).await, ["replayed", "replayed"], "it is put aside once");
     world.ledger.assert_each_once(["aside: a", "b"]);
-    assert_eq!(world.stored("a").await.unwrap().status, Status::Failed);
+    assert_eq!(world.stored("a").await.unwrap().status, Status::PermanentlyFailed);
     assert_eq!(world.stored(&aside("a")).await.unwrap().status, Status::Completed);
 }
 
 #[tokio::test]
 async fn the_reason_is_told_to_the_sink_and_in_the_outcome() {
     let mut world = World::new();
-    world.policy.max_failures = Some(2);
+    world.policy.max_failed_attempts = Some(2);
     let panics = rec("b", |_, _| async { panic!("it panics") });
     let first = world.deliver(vec![failing("a").aside(), panics.aside()]).await;
     assert_eq!(first, ["failed", "failed"], "they may still succeed");
@@ -114,8 +115,8 @@ async fn another_payload_under_a_key_is_put_aside() {
 async fn until_the_sink_has_it_a_record_is_returned_and_its_group_waits() {
     let mut world = World::new();
     // None of these makes a failure of the sink permanent.
-    world.policy.max_failures = Some(1);
-    world.policy.on_failure = OnFailure::Remember;
+    world.policy.max_failed_attempts = Some(1);
+    world.policy.on_failure = OnFailure::FailPermanently;
     for _ in 0..3 {
         let batch = vec![without_sink(failing("a")).group("g"), ok("b").group("g")];
         assert_eq!(world.deliver(batch).await, ["failed", "returned"]);
@@ -127,7 +128,7 @@ async fn until_the_sink_has_it_a_record_is_returned_and_its_group_waits() {
 #[tokio::test]
 async fn a_sink_that_is_stopped_at_the_deadline_is_called_again() {
     let mut world = World::new();
-    world.policy.on_timeout = OnTimeout::Park;
+    world.policy.on_timeout = OnTimeout::FailPermanently;
     let stuck = hopeless("a").sink(|_, _| std::future::pending());
     assert_eq!(world.deliver(vec![stuck]).await, ["timed_out"]);
     world.clock.advance(5 * SECOND);
@@ -138,7 +139,7 @@ async fn a_sink_that_is_stopped_at_the_deadline_is_called_again() {
 #[tokio::test]
 async fn a_handler_that_is_stopped_for_good_is_put_aside_at_the_next_delivery() {
     let mut world = World::new();
-    world.policy.on_timeout = OnTimeout::Park;
+    world.policy.on_timeout = OnTimeout::FailPermanently;
     let batch = vec![slow("a", 60 * SECOND).group("g").aside(), ok("b").group("g")];
     assert_eq!(world.deliver(batch).await, ["timed_out", "returned"], "no time is left");
     let outcomes = world.deliver(vec![ok("a").group("g").aside(), ok("b").group("g")]).await;
@@ -152,7 +153,7 @@ async fn without_time_for_the_sink_the_next_delivery_puts_it_aside() {
     let world = World::new();
     let late = rec("a", |world: World, _| async move {
         world.clock.advance(29_100 * SECOND / 1000);
-        Err(Failure::remember("too late"))
+        Err(Failure::permanent("too late"))
     });
     let reasons = Reasons::default();
     let engine = world.engine().with_observer(reasons.clone());
@@ -262,7 +263,7 @@ async fn invocations_of_one_process_put_a_record_aside_once() {
     let engine = world.engine();
     let slow = rec("a", |world: World, _| async move {
         world.clock.sleep(SECOND).await;
-        Err(Failure::remember("never again"))
+        Err(Failure::permanent("never again"))
     });
     let both = futures_util::future::join(
         world.invoke_by(&engine, vec![slow.aside()]),
@@ -289,7 +290,9 @@ async fn an_unprotected_run_that_fails_permanently_is_put_aside() {
 #[tokio::test]
 async fn a_permanent_failure_that_is_not_recorded_is_not_put_aside() {
     let world = World::new();
-    world.store.inject(Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Failed).always());
+    world.store.inject(
+        Fault::refuse(StoreErrorKind::Denied).that_writes(Status::PermanentlyFailed).always(),
+    );
     assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["failed"]);
     world.ledger.assert_never("aside: a");
 }
@@ -302,10 +305,10 @@ async fn a_failure_whose_lease_was_lost_is_not_put_aside() {
         let mut record = world.stored("a").await.unwrap();
         record.owner = Some(lambda_idempotency_core::record::Owner::from_bits(7));
         world.store.inner().insert(key("a"), record);
-        Err(Failure::remember("never again"))
+        Err(Failure::permanent("never again"))
     });
     let outcomes = world.clock.drive(world.invoke(vec![overtaken.aside()])).await;
-    assert!(matches!(&outcomes[0], Outcome::Failed { parked: false, .. }), "{outcomes:?}");
+    assert!(matches!(&outcomes[0], Outcome::Failed { permanent: false, .. }), "{outcomes:?}");
     world.ledger.assert_never("aside: a");
 }
 
@@ -313,7 +316,7 @@ async fn a_failure_whose_lease_was_lost_is_not_put_aside() {
 async fn a_worker_that_dies_in_the_sink_is_followed_by_one_that_puts_it_aside() {
     let mut world = World::yielding();
     // Whoever else is at it is not trusted to finish.
-    world.policy.conflict = Conflict::Skip;
+    world.policy.on_conflict = OnConflict::Skip;
     let mut polls = 0;
     loop {
         polls += 1;
@@ -392,7 +395,7 @@ async fn a_sink_has_a_lease_of_its_own_that_is_renewed() {
     let slow = rec("a", |world: World, _| async move {
         // One is due each second.
         world.clock.sleep(4 * SECOND + SECOND / 5).await;
-        Err(Failure::remember("never again"))
+        Err(Failure::permanent("never again"))
     });
     let slow = slow.sink(|world, _| async move {
         world.clock.sleep(7 * SECOND).await;

@@ -17,7 +17,7 @@ fn noting(label: &'static str, told: &Told, ends: Result<(), &'static str>) -> R
     let told = Arc::clone(told);
     rec(label, move |_, call| async move {
         told.lock().unwrap().push((call.fence(), call.subkey("charge")));
-        ends.map_err(Failure::retry)
+        ends.map_err(Failure::transient)
     })
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use lambda_idempotency_core::{clock::Clock, policy::Conflict};
+use lambda_idempotency_core::{clock::Clock, policy::OnConflict};
 use lambda_idempotency_engine::process::Cache;
 use lambda_idempotency_testkit::crashing::{crash_points, drop_after};
 
@@ -73,7 +73,7 @@ async fn if_the_leader_fails_the_next_one_tries() {
 #[tokio::test]
 async fn if_the_leader_turns_its_delivery_away_the_next_one_tries() {
     let mut world = World::yielding();
-    world.policy.max_failures = Some(1);
+    world.policy.max_failed_attempts = Some(1);
     let invocations = [vec![declining("a")], vec![ok("a")], vec![ok("a")]];
     let mut outcomes = at_once(&world, invocations).await.concat();
     outcomes.sort_unstable();
@@ -110,7 +110,7 @@ async fn a_queue_record_follows_for_two_seconds() {
 #[tokio::test]
 async fn who_skips_does_not_follow() {
     let mut world = World::yielding();
-    world.policy.conflict = Conflict::Skip;
+    world.policy.on_conflict = OnConflict::Skip;
     let outcomes = at_once(&world, [vec![slow("a", SECOND)], vec![ok("a")]]).await;
     assert_eq!(outcomes, [["executed"], ["skipped"]]);
     assert_eq!(world.requests(), 2);
@@ -119,7 +119,7 @@ async fn who_skips_does_not_follow() {
 #[tokio::test]
 async fn each_invocation_has_its_own_deadline() {
     let mut world = World::yielding();
-    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let engine = world.engine();
     let leader = world.invoke_by(&engine, vec![slow("a", 10 * SECOND)]);
     let followers = [2, 5, 20].map(|timeout| {
@@ -147,7 +147,7 @@ async fn each_invocation_has_its_own_deadline() {
 #[tokio::test]
 async fn a_cancelled_leader_keeps_its_lease_and_strands_nobody() {
     let mut world = World::yielding();
-    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     world.timeout = Some(100 * SECOND);
     let engine = world.engine();
     let leader = async {
@@ -157,7 +157,7 @@ async fn a_cancelled_leader_keeps_its_lease_and_strands_nobody() {
     };
     let again = || {
         rec("a", |_, call| async move {
-            assert_eq!(call.vanished(), 1);
+            assert_eq!(call.lost_attempts(), 1);
             Ok(())
         })
     };
@@ -167,7 +167,7 @@ async fn a_cancelled_leader_keeps_its_lease_and_strands_nobody() {
     let mut outcomes: Vec<_> = outcomes.iter().flat_map(|outcomes| labels(outcomes)).collect();
     outcomes.sort_unstable();
     assert_eq!(outcomes, ["executed", "replayed"]);
-    // 10 s of timeout, 1 s of grace, 1 s of allowance, and the pause between two looks.
+    // 10 s of timeout, 1 s of lease grace, 1 s of allowance, and the pause between two looks.
     let waited = world.clock.now().since(START);
     assert!(12 * SECOND < waited && waited <= 13 * SECOND, "{waited:?}");
     world.ledger.assert_once("a");
@@ -177,7 +177,7 @@ async fn a_cancelled_leader_keeps_its_lease_and_strands_nobody() {
 async fn wherever_a_leader_is_dropped_the_others_get_through() {
     let points = crash_points(async |polls| {
         let mut world = World::yielding();
-        world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+        world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
         let engine = world.engine();
         let batch = || {
             let waits = rec("b", |_, _| async {
@@ -209,7 +209,7 @@ async fn wherever_a_leader_is_dropped_the_others_get_through() {
 async fn nobody_waits_in_a_circle() {
     for seed in 0..200_u64 {
         let mut world = World::yielding();
-        world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+        world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
         world.policy.concurrency = 1 + usize::try_from(seed % 3).unwrap();
         let mut keys = ["a", "b", "c", "d", "e", "f"];
         let invocations = (0..5_u64).map(|invocation| {
@@ -263,7 +263,7 @@ async fn a_wait_without_a_deadline_ends_with_the_leaders_lease() {
     let mut world = World::yielding();
     world.timeout = None;
     world.policy.fallback_lease = 10 * SECOND;
-    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let engine = world.engine();
     let forever = world.invoke_by(&engine, vec![rec("a", |_, _| std::future::pending())]);
     let mut forever = Box::pin(forever);
@@ -287,7 +287,7 @@ async fn a_suspect_that_follows_gives_its_turn_up() {
     world.clock.advance(40 * SECOND);
     let begun = world.clock.now();
     let engine = world.engine();
-    // Two suspects wait for the third record to end, and hold nothing meanwhile ...
+    // Two quarantined records wait for the third record to end, and hold nothing meanwhile ...
     let batch = vec![ok("a"), slow("b", SECOND), slow("c", SECOND)];
     let first = world.invoke_by(&engine, batch);
     // ... so that another invocation takes one of them, and is at it when its turn comes.
@@ -299,7 +299,7 @@ async fn a_suspect_that_follows_gives_its_turn_up() {
     assert_eq!(labels(&first), ["replayed", "executed", "executed"]);
     assert_eq!(labels(&second), ["executed"]);
     let took = world.clock.now().since(begun);
-    assert_eq!(took, Duration::from_millis(2_010), "the other suspect did not wait");
+    assert_eq!(took, Duration::from_millis(2_010), "the other quarantined record did not wait");
 }
 
 #[tokio::test]
@@ -330,7 +330,7 @@ async fn followers_take_no_room_from_others() {
 #[test]
 fn threads_share_an_engine() {
     let mut world = World::yielding();
-    world.policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let engine = world.engine();
     let keys: Vec<&'static str> = (0..200).map(|n| &*format!("k{n}").leak()).collect();
     // Nobody moves the clock: a wake-up that is lost would never be made up for.

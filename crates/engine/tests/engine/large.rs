@@ -8,8 +8,8 @@ use std::{
 use lambda_idempotency_core::{
     failure::Failure,
     memory::MemoryStore,
-    policy::{Conflict, Policy},
-    record::{Owner, Record, Status},
+    policy::{OnConflict, Policy},
+    record::{IdempotencyRecord, Owner, Status},
 };
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
@@ -45,7 +45,7 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
         let job: Job<'_> = Box::new(move |_| {
             Box::pin(async move {
                 tokio::task::yield_now().await;
-                if fails { Err(Failure::retry("no luck")) } else { Ok(Returned::Nothing) }
+                if fails { Err(Failure::transient("no luck")) } else { Ok(Returned::Nothing) }
             })
         });
         Delivery {
@@ -63,7 +63,8 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
     });
     let store = MemoryStore::new();
     for n in (0..records).filter(|n| (shape.busy)(*n)) {
-        let mut record = Record::new(Status::InProgress, START.plus(Duration::from_mins(1)));
+        let mut record =
+            IdempotencyRecord::new(Status::InProgress, START.plus(Duration::from_mins(1)));
         record.owner = Some(Owner::from_bits(1));
         record.lease_until = Some(START.plus(Duration::from_secs(3)));
         store.insert(key(n), record);
@@ -72,7 +73,7 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
     let engine = Engine::new(store).with_observer(Silent).with_cache(Cache::off());
     let engine = engine.with_clock(clock.clone());
     let (mut policy, pace) = (Policy::default(), Pace::default());
-    policy.conflict = Conflict::Wait { up_to: Duration::MAX };
+    policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let deliveries: Vec<_> = deliveries.collect();
     let begun = Instant::now();
     let batch = Batch {
@@ -80,7 +81,7 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
         deliveries,
         after_failure: AfterFailure::Group,
         policy: &policy,
-        deadline: None,
+        invocation_deadline: None,
         pace: &pace,
     };
     assert_eq!(clock.drive(engine.run(batch)).await.len(), records);

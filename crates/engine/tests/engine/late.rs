@@ -53,7 +53,7 @@ async fn at_the_last_instant_of_its_lease_it_does() {
 async fn a_handler_that_has_not_begun_in_time_goes_back_with_its_key_free() {
     for kept_busy in [Duration::from_millis(29_500), 40 * SECOND] {
         let mut world = World::new();
-        world.policy.on_timeout = OnTimeout::Park;
+        world.policy.on_timeout = OnTimeout::FailPermanently;
         let outcomes = world.clock.drive(world.invoke(vec![busy("a", kept_busy), ok("b")])).await;
         assert_eq!(labels(&outcomes)[1], "returned", "{kept_busy:?}");
         world.ledger.assert_never("b");
@@ -103,7 +103,7 @@ async fn a_claim_that_waits_and_cannot_be_renewed_goes_back_when_its_lease_ends(
     let mut world = World { timeout: Some(60 * SECOND), ..World::new() };
     world.policy.lease = Lease::Renewed { length: 6 * SECOND };
     world.policy.concurrency = 1;
-    let refused = Fault::refuse(StoreErrorKind::Throttled).guarded_by(GuardKind::Seen);
+    let refused = Fault::refuse(StoreErrorKind::Throttled).guarded_by(GuardKind::Unchanged);
     world.store.inject(refused.for_key(&crate::support::key("b")).always());
     let outcomes = world.deliver(vec![slow("a", 20 * SECOND), ok("b")]).await;
     assert_eq!(outcomes, ["executed", "returned"]);

@@ -6,7 +6,7 @@ use lambda_idempotency_core::{
     clock::Clock,
     failure::Failure,
     policy::Lease,
-    record::{Owner, Record, Status},
+    record::{IdempotencyRecord, Owner, Status},
     store::{Guard, Write},
 };
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
@@ -62,7 +62,11 @@ async fn no_lease_reaches_beyond_the_end_of_the_invocation() {
     world.timeout = Some(20 * SECOND);
     assert_eq!(world.deliver(vec![slow("a", 60 * SECOND)]).await, ["timed_out"]);
     let record = world.stored("a").await.unwrap();
-    assert_eq!(record.lease_until, Some(START.plus(21 * SECOND)), "the deadline and the grace");
+    assert_eq!(
+        record.lease_until,
+        Some(START.plus(21 * SECOND)),
+        "the deadline and the lease_grace"
+    );
 }
 
 #[tokio::test]
@@ -79,15 +83,15 @@ async fn the_key_of_a_worker_that_died_is_free_when_its_short_lease_ends() {
     assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
     world.clock.advance(LENGTH + 2 * SECOND);
     let again = rec("a", |_, call| async move {
-        assert_eq!(call.vanished(), 1);
+        assert_eq!(call.lost_attempts(), 1);
         Ok(())
     });
     assert_eq!(world.deliver(vec![again]).await, ["executed"]);
 }
 
 /// What another worker writes that took the key over.
-fn taken_over(status: Status) -> Record {
-    let mut record = Record::new(status, START.plus(3600 * SECOND));
+fn taken_over(status: Status) -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(status, START.plus(3600 * SECOND));
     record.owner = Some(Owner::from_bits(7));
     record.lease_until = Some(START.plus(40 * SECOND));
     record
@@ -165,7 +169,7 @@ async fn many_leases_are_renewed_in_one_call() {
 async fn renewals_that_are_throttled_do_not_cost_the_others_theirs() {
     let world = world();
     let hot = |write: &Write| {
-        let renews = matches!(write.guard, Guard::Seen(_));
+        let renews = matches!(write.guard, Guard::Unchanged(_));
         renews && (write.key == key("hot") || write.key == key("hot too"))
     };
     let a_moment = Duration::from_millis(20);

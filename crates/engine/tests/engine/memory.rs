@@ -5,9 +5,9 @@ use std::time::Duration;
 use lambda_idempotency_core::{
     clock::Clock,
     failure::Failure,
-    policy::Remembered,
+    policy::OnPermanentFailure,
     record::Status,
-    store::{Guard, Seen, Store as _, Write},
+    store::{Guard, RecordVersion, Store as _, Write},
 };
 use lambda_idempotency_engine::process::Cache;
 use lambda_idempotency_keys::Key;
@@ -25,7 +25,7 @@ async fn a_duplicate_of_what_this_process_did_costs_no_request() {
     for _ in 0..3 {
         let outcomes = world.invoke_by(&engine, vec![ok("a"), ok("b"), ok("a")]).await;
         assert_eq!(labels(&outcomes), ["replayed"; 3]);
-        assert_eq!(outcomes[0].value().map(|value| &**value), Some("true"));
+        assert_eq!(outcomes[0].result().map(|value| &**value), Some("true"));
     }
     assert_eq!(world.requests(), before);
     world.ledger.assert_each_once(["a", "b"]);
@@ -117,13 +117,13 @@ async fn another_fingerprint_is_a_mismatch_from_memory_too() {
 #[tokio::test]
 async fn only_completed_keys_are_remembered() {
     let mut world = World::new();
-    world.policy.remembered = Remembered::Acknowledge;
+    world.policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
     let engine = world.engine();
-    let never = rec("b", |_, _| async { Err(Failure::remember("never")) });
+    let never = rec("b", |_, _| async { Err(Failure::permanent("never")) });
     world.invoke_by(&engine, vec![failing("a"), never]).await;
     let before = world.requests();
     assert_eq!(labels(&world.invoke_by(&engine, vec![ok("a")]).await), ["executed"]);
-    assert_eq!(labels(&world.invoke_by(&engine, vec![ok("b")]).await), ["remembered"]);
+    assert_eq!(labels(&world.invoke_by(&engine, vec![ok("b")]).await), ["permanently_failed"]);
     assert!(world.requests() > before);
     // An operator lets it be processed after all: no process stands in the way.
     remove(&world, "b").await;
@@ -173,7 +173,7 @@ async fn remove(world: &World, label: &str) {
     let record = world.stored(label).await.unwrap();
     assert_ne!(record.status, Status::InProgress);
     let key: Key = key(label);
-    let write = Write { key, guard: Guard::Seen(Seen::of(&record)), record: None };
+    let write = Write { key, guard: Guard::Unchanged(RecordVersion::of(&record)), record: None };
     world.store.inner().write(&[write], START).await;
     assert!(world.stored(label).await.is_none());
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
-    outcome::{Kept, Outcome},
-    record::{Record, Status},
+    outcome::{Outcome, ResultKept},
+    record::{IdempotencyRecord, Status},
     store::{StoreErrorKind, Write},
 };
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
@@ -21,7 +21,7 @@ const SECOND: Duration = Duration::from_secs(1);
 async fn what_finishes_while_a_completion_is_on_its_way_goes_together_in_the_next() {
     let world = World::new();
     let clock = world.clock.clone();
-    let delay = Fault::delay(clock, SECOND / 2).guarded_by(GuardKind::Mine).always();
+    let delay = Fault::delay(clock, SECOND / 2).guarded_by(GuardKind::OwnedBy).always();
     world.store.inject(delay);
     let pause = Duration::from_millis(100);
     let records = vec![ok("a"), slow("b", pause), slow("c", 2 * pause), slow("d", 3 * pause)];
@@ -65,7 +65,7 @@ async fn a_completion_that_cannot_be_recorded_is_acknowledged_and_said() {
     let outcomes = world.clock.drive(world.invoke(vec![ok("a"), failing("b")])).await;
     assert_eq!(labels(&outcomes), ["completion_lost", "failed"]);
     assert!(outcomes[0].is_acknowledged());
-    assert!(matches!(&outcomes[0], Outcome::CompletionLost { outcome: Some(_), .. }));
+    assert!(matches!(&outcomes[0], Outcome::CompletionLost { result: Some(_), .. }));
 }
 
 #[tokio::test]
@@ -78,17 +78,17 @@ async fn a_lost_completion_answer_counts_as_the_success_it_was() {
 #[tokio::test]
 async fn a_lost_release_answer_counts_once() {
     let world = World::new();
-    world.store.inject(Fault::lose_answer().guarded_by(GuardKind::Mine));
+    world.store.inject(Fault::lose_answer().guarded_by(GuardKind::OwnedBy));
     assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
-    assert_eq!(world.stored("a").await.unwrap().failures, 1);
+    assert_eq!(world.stored("a").await.unwrap().failed_attempts, 1);
 }
 
 #[tokio::test]
 async fn a_release_that_fails_does_not_hide_the_failure() {
     let world = World::new();
-    world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::Mine));
+    world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::OwnedBy));
     let outcomes = world.clock.drive(world.invoke(vec![failing("a")])).await;
-    assert!(matches!(&outcomes[0], Outcome::Failed { failures: 1, .. }));
+    assert!(matches!(&outcomes[0], Outcome::Failed { failed_attempts: 1, .. }));
 }
 
 #[tokio::test]
@@ -96,14 +96,14 @@ async fn whoever_lost_the_lease_takes_the_successors_word() {
     let world = World::new();
     let stalls = rec("a", |world: World, _| async move {
         // As if this process had been stopped, and another had taken over and finished.
-        let mut done = Record::new(Status::Completed, Timestamp::from_secs(9_000_000));
-        done.outcome = Some("2".into());
+        let mut done = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9_000_000));
+        done.result = Some("2".into());
         world.store.inner().insert(key("a"), done);
         Ok(())
     });
     let outcomes = world.clock.drive(world.invoke(vec![stalls])).await;
     assert!(
-        matches!(&outcomes[0], Outcome::Superseded { outcome: Some(two) } if &**two == "2"),
+        matches!(&outcomes[0], Outcome::Superseded { result: Some(two) } if &**two == "2"),
         "{outcomes:?}"
     );
 }
@@ -112,7 +112,7 @@ async fn whoever_lost_the_lease_takes_the_successors_word() {
 async fn whoever_lost_the_lease_to_one_who_works_on_it_goes_back() {
     let world = World::new();
     let stalls = rec("a", |world: World, _| async move {
-        let mut held = Record::new(Status::InProgress, Timestamp::from_secs(9_000_000));
+        let mut held = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(9_000_000));
         held.owner = Some(lambda_idempotency_core::record::Owner::from_bits(5));
         held.lease_until = Some(world.clock.now().plus(60 * SECOND));
         world.store.inner().insert(key("a"), held);
@@ -137,12 +137,12 @@ async fn a_record_that_is_gone_is_completed_anew() {
 async fn a_result_too_large_to_keep_is_left_out_and_the_work_stands() {
     let world = World::new();
     let result = Fault::refuse(StoreErrorKind::TooLarge)
-        .for_writes(|write| write.record.as_ref().is_some_and(|record| record.outcome.is_some()))
+        .for_writes(|write| write.record.as_ref().is_some_and(|record| record.result.is_some()))
         .always();
     world.store.inject(result);
     let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
     assert!(
-        matches!(&outcomes[0], Outcome::Executed { outcome: Some(_), kept: Kept::TooLarge }),
+        matches!(&outcomes[0], Outcome::Executed { result: Some(_), kept: ResultKept::TooLarge }),
         "{outcomes:?}"
     );
     assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);

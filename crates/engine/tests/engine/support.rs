@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
     memory::MemoryStore,
     outcome::{DivertReason, Outcome},
     policy::Policy,
-    record::{Fingerprint, Record},
+    record::{Fingerprint, IdempotencyRecord},
     store::Store,
 };
 use lambda_idempotency_engine::{
@@ -77,7 +77,7 @@ where
         has_key: true,
         handler: Box::new(move |world, call| {
             Box::pin(async move {
-                let attempt = format!("{} {}", call.failures(), call.vanished());
+                let attempt = format!("{} {}", call.failed_attempts(), call.lost_attempts());
                 let effect = label;
                 let result = handler(world.clone(), call).await;
                 if result.is_ok() {
@@ -91,7 +91,7 @@ where
 
 /// A record whose handler fails.
 pub(crate) fn failing(label: &'static str) -> Rec {
-    rec(label, |_, _| async { Err(Failure::retry("no luck")) })
+    rec(label, |_, _| async { Err(Failure::transient("no luck")) })
 }
 
 /// A record whose handler turns it away before it does anything.
@@ -207,11 +207,18 @@ impl World {
     /// One invocation of the process that has this engine.
     pub(crate) async fn invoke_by(&self, engine: &Engine, records: Vec<Rec>) -> Vec<Outcome> {
         let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
-        let deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
+        let invocation_deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
         let policy = &self.policy;
         let (operation, after_failure) = ("op", self.after_failure);
         engine
-            .run(Batch { operation, deliveries, after_failure, policy, deadline, pace: &self.pace })
+            .run(Batch {
+                operation,
+                deliveries,
+                after_failure,
+                policy,
+                invocation_deadline,
+                pace: &self.pace,
+            })
             .await
     }
 
@@ -260,7 +267,7 @@ impl World {
     }
 
     /// What the store holds for a label.
-    pub(crate) async fn stored(&self, label: &str) -> Option<Record> {
+    pub(crate) async fn stored(&self, label: &str) -> Option<IdempotencyRecord> {
         let found = self.store.inner().read(&[key(label)], START).await;
         found.into_iter().next().unwrap().unwrap()
     }

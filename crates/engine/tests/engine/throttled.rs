@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
-    record::Record,
+    record::IdempotencyRecord,
     store::{Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -24,7 +24,7 @@ impl Store for Throttled {
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
-        deadline: Timestamp,
+        call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
             let mut verdicts = Vec::new();
@@ -33,12 +33,12 @@ impl Store for Throttled {
                     let error = StoreError::new(StoreErrorKind::Throttled, "still");
                     vec![Verdict::Unknown(error)]
                 } else {
-                    self.world.store.write(std::slice::from_ref(write), deadline).await
+                    self.world.store.write(std::slice::from_ref(write), call_deadline).await
                 });
             }
             if writes.iter().any(self.hot) {
                 let clock = &self.world.clock;
-                clock.sleep(deadline.plus(LATE).since(clock.now())).await;
+                clock.sleep(call_deadline.plus(LATE).since(clock.now())).await;
             }
             verdicts
         })
@@ -47,8 +47,8 @@ impl Store for Throttled {
     fn read<'a>(
         &'a self,
         keys: &'a [Key],
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
-        self.world.store.read(keys, deadline)
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.world.store.read(keys, call_deadline)
     }
 }

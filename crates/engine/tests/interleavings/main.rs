@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     admission::{Admission, Overtaken, Settled, Settlement, admit},
-    record::{Owner, Record, Status},
-    store::{Guard, Seen, Write},
+    record::{IdempotencyRecord, Owner, Status},
+    store::{Guard, RecordVersion, Write},
 };
 use lambda_idempotency_keys::Key;
 use table::{LEASE, RETENTION, Table, at, claim, complete, release, settling, takeover, write};
@@ -38,7 +38,7 @@ fn a_late_failure_does_not_delete_the_successors_record() {
     let table = Table::default();
     let late = table.hold(1, 0);
     let successor = table.hold(2, 32);
-    for settlement in [release(), Settlement::PutBack] {
+    for settlement in [release(), Settlement::Undo] {
         let settled = table.settle(&late, &settlement, 33);
         assert!(matches!(settled, Settled::Overtaken(Overtaken::InProgress { .. })));
         assert_eq!(table.read(), Some(successor.record.clone()));
@@ -69,7 +69,7 @@ fn a_release_whose_answer_was_lost_meets_its_last_owner() {
     let held = table.hold(1, 0);
     assert_eq!(table.settle(&held, &release(), 5), Settled::Done);
     assert_eq!(table.settle(&held, &release(), 6), Settled::Done);
-    assert_eq!(table.read().map(|record| record.failures), Some(1));
+    assert_eq!(table.read().map(|record| record.failed_attempts), Some(1));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_late_release_after_its_own_completion_changes_nothing() {
     let held = table.hold(1, 0);
     assert_eq!(table.settle(&held, &complete(), 5), Settled::Done);
     let completed = table.read();
-    for settlement in [release(), Settlement::PutBack] {
+    for settlement in [release(), Settlement::Undo] {
         let settled = table.settle(&held, &settlement, 6);
         assert!(matches!(settled, Settled::Overtaken(Overtaken::Completed(_))));
         assert_eq!(table.read(), completed);
@@ -199,13 +199,13 @@ fn a_late_copy_of_a_takeover_misses_after_two_releases_within_one_second() {
     let other = table.hold(3, 5);
     assert_eq!(table.settle(&other, &release(), 5), Settled::Done);
     table.misses(&copy);
-    assert_eq!(table.read().map(|record| record.failures), Some(2));
+    assert_eq!(table.read().map(|record| record.failed_attempts), Some(2));
 }
 
 #[test]
 fn a_takeover_names_the_expiry_where_there_is_no_owner_to_name() {
     let table = Table::default();
-    let foreign = |expires| Record::new(Status::Completed, at(expires));
+    let foreign = |expires| IdempotencyRecord::new(Status::Completed, at(expires));
     table.0.insert(Key::from_text("k"), foreign(10));
     let late = takeover(&table, &claim(1, 12), 12);
     // Another library claims and completes the key meanwhile; its records carry no token.
@@ -236,5 +236,5 @@ fn at_its_last_instant_a_record_is_still_owned() {
         assert!(matches!(table.claim(&claim(2, now), now), Admission::Replay(_)));
     }
     let last = takeover(&table, &claim(2, 132), LEASE + RETENTION + 2);
-    assert_eq!(last.guard, Guard::Seen(Seen::of(&table.read().unwrap())));
+    assert_eq!(last.guard, Guard::Unchanged(RecordVersion::of(&table.read().unwrap())));
 }

@@ -7,7 +7,7 @@ use lambda_idempotency_core::{
     admission::{Admission, Claim, Held, Settled, Settlement, admit},
     clock::Timestamp,
     memory::MemoryStore,
-    record::{Owner, Record},
+    record::{IdempotencyRecord, Owner},
     store::{Guard, Store, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -25,18 +25,18 @@ pub(crate) fn claim(owner: u128, now: u64) -> Claim {
         owner: Owner::from_bits(owner),
         lease_until: at(now + LEASE),
         retention: Duration::from_secs(RETENTION),
-        skew: Duration::from_secs(1),
+        clock_skew: Duration::from_secs(1),
         fingerprint: None,
         application: None,
     }
 }
 
 pub(crate) fn complete() -> Settlement {
-    Settlement::Complete { outcome: Some("1".into()) }
+    Settlement::Complete { result: Some("1".into()) }
 }
 
 pub(crate) fn release() -> Settlement {
-    Settlement::Release { error: "Declined".into() }
+    Settlement::Release { error_type: "Declined".into() }
 }
 
 /// One key in a store.
@@ -44,7 +44,7 @@ pub(crate) fn release() -> Settlement {
 pub(crate) struct Table(pub(crate) MemoryStore);
 
 impl Table {
-    pub(crate) fn read(&self) -> Option<Record> {
+    pub(crate) fn read(&self) -> Option<IdempotencyRecord> {
         let keys = [Key::from_text("k")];
         self.0.read(&keys, at(0)).now_or_never().unwrap().remove(0).unwrap()
     }
@@ -55,7 +55,7 @@ impl Table {
     }
 
     /// Sends a write that must not be; returns what it found.
-    pub(crate) fn misses(&self, write: &Write) -> Option<Record> {
+    pub(crate) fn misses(&self, write: &Write) -> Option<IdempotencyRecord> {
         match self.send(write) {
             Verdict::Found(found) => found,
             other => panic!("{other:?}"),

@@ -37,16 +37,19 @@ impl<P: Protocol> Explorer<P> {
                 for now in readings(world.time) {
                     actions.push(Action::Start { worker, key, now });
                 }
-                self.settles(world, worker, key, &[Intent::PutBack], actions);
+                self.settles(world, worker, key, &[Intent::Undo], actions);
             }
             Job::Running | Job::Renewing => {
                 for now in self.stamps(world.time) {
                     let intents = self.intents(world, &call, now);
                     self.settles_at(world, worker, key, now, &intents, actions);
                     if self.setup.deadline != Deadline::Never && call.job == Job::Running {
-                        let lost = self.losses(world, Intent::Remember);
-                        let lost =
-                            if self.setup.deadline == Deadline::Park { lost } else { vec![None] };
+                        let lost = self.collisions(world, Intent::FailPermanently);
+                        let lost = if self.setup.deadline == Deadline::FailPermanently {
+                            lost
+                        } else {
+                            vec![None]
+                        };
                         actions.extend(lost.into_iter().map(|lost| Action::Drop {
                             worker,
                             key,
@@ -82,7 +85,7 @@ impl<P: Protocol> Explorer<P> {
             return;
         }
         let mut own = world.keys.iter().filter_map(|key| key.calls[worker]);
-        if P::keeps(Rule::SuspectsRunAlone) && own.any(|call| call.is_suspect()) {
+        if P::keeps(Rule::QuarantinedRunAlone) && own.any(|call| call.is_quarantined()) {
             return;
         }
         let queued = world.keys[key].source.queued;
@@ -92,7 +95,7 @@ impl<P: Protocol> Explorer<P> {
             let others = others.filter(|_| self.setup.pairs).map(Some);
             for follower in [None].into_iter().chain(others) {
                 for now in readings(world.time) {
-                    for lost in self.losses(world, Intent::Claim) {
+                    for lost in self.collisions(world, Intent::Claim) {
                         actions.push(Action::Take { worker, key, payload, follower, now, lost });
                     }
                 }
@@ -123,7 +126,7 @@ impl<P: Protocol> Explorer<P> {
         actions: &mut Vec<Action>,
     ) {
         for &intent in intents {
-            for lost in self.losses(world, intent) {
+            for lost in self.collisions(world, intent) {
                 actions.push(Action::Settle { worker, key, intent, now, lost });
             }
         }
@@ -175,13 +178,13 @@ impl<P: Protocol> Explorer<P> {
         }
         let mut intents = vec![Intent::Complete];
         if world.faults.errors > 0 {
-            let max = self.setup.max_failures;
-            let exhausted = max > 0 && call.held.failures() + 1 >= max;
-            if !exhausted || !P::keeps(Rule::ParksTheExhausted) {
+            let max = self.setup.max_failed_attempts;
+            let exhausted = max > 0 && call.held.failed_attempts() + 1 >= max;
+            if !exhausted || !P::keeps(Rule::FailsTheExhausted) {
                 intents.push(Intent::Release);
             }
-            if exhausted || self.setup.remember {
-                intents.push(Intent::Remember);
+            if exhausted || self.setup.fails_permanently {
+                intents.push(Intent::FailPermanently);
             }
         }
         let mut until = now + self.setup.renewal;
@@ -196,12 +199,12 @@ impl<P: Protocol> Explorer<P> {
     }
 
     /// Whether and how a write that is about to be sent can go unanswered at once.
-    fn losses(&self, world: &World, intent: Intent) -> Vec<Option<Resolve>> {
-        let mut losses = vec![None];
+    fn collisions(&self, world: &World, intent: Intent) -> Vec<Option<Resolve>> {
+        let mut collisions = vec![None];
         if self.setup.network == Network::Prompt && world.faults.timeouts > 0 {
-            losses.extend(self.resolutions(intent).iter().copied().map(Some));
+            collisions.extend(self.resolutions(intent).iter().copied().map(Some));
         }
-        losses
+        collisions
     }
 
     /// What a worker can do about a write that got no answer.

@@ -51,7 +51,7 @@ fn a_claim_that_locks_until_it_expires() {
 
 #[test]
 fn a_takeover_that_forgets_failures() {
-    catch::<claims::ForgetsFailures>(|| faults(0, 0, 1), &[HISTORY_KEPT]);
+    catch::<claims::ForgetsFailedAttempts>(|| faults(0, 0, 1), &[HISTORY_KEPT]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_failure_that_deletes_the_record() {
 
 #[test]
 fn a_put_back_that_deletes_what_was_known() {
-    let setup = || Setup { put_back: true, ..faults(0, 0, 1) };
+    let setup = || Setup { undo: true, ..faults(0, 0, 1) };
     catch::<settlements::PutsBackNothing>(setup, &[HISTORY_KEPT]);
 }
 

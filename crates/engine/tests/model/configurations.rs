@@ -40,10 +40,10 @@ fn three_workers() {
 fn failures_and_late_writes() {
     let setup = Setup {
         faults: faults(0, 1, 1),
-        remember: true,
+        fails_permanently: true,
         expect: &[
             Event::FailureCounted,
-            Event::FailureRemembered,
+            Event::PermanentFailure,
             Event::TakenAfterRelease,
             Event::LostAnswerResolved,
         ],
@@ -56,7 +56,7 @@ fn failures_and_late_writes() {
 fn failures_and_crashes() {
     let setup = Setup {
         faults: faults(1, 0, 1),
-        remember: true,
+        fails_permanently: true,
         expect: &[Event::FailureCounted, Event::TakenAfterRelease, Event::TakenOverAfterCrash],
         ..Setup::new("failures and crashes")
     };
@@ -68,8 +68,8 @@ fn put_backs() {
     let setup = Setup {
         end: 4,
         faults: faults(1, 1, 0),
-        put_back: true,
-        expect: &[Event::PutBack, Event::TakenAfterRelease],
+        undo: true,
+        expect: &[Event::Undo, Event::TakenAfterRelease],
         ..Setup::new("put-backs")
     };
     hold(setup.or_large(5, faults(1, 1, 0)));
@@ -149,7 +149,7 @@ fn a_slow_network() {
 fn slow_answers() {
     let setup = Setup {
         network: Network::SlowBothWays,
-        expect: &[Event::CompletionFenced, Event::CompletionUnderAbsent, Event::PutBack],
+        expect: &[Event::CompletionFenced, Event::CompletionUnderAbsent, Event::Undo],
         ..Setup::new("a network that is slow both ways")
     };
     hold(setup.or_large(4, faults(1, 0, 0)));

@@ -37,7 +37,7 @@ impl<P: Protocol> Step<'_, P> {
             // An ordered source delivers again from its checkpoint, whatever was acknowledged.
             _ if self.setup.ordered => source.queued[usize::from(payload)] += 1,
             Ended::Acknowledged { .. } => source.acknowledged += 1,
-            Ended::Parked => source.parked += 1,
+            Ended::PermanentlyFailed => source.failed_permanently += 1,
             Ended::Returned | Ended::NotStarted => source.queued[usize::from(payload)] += 1,
         }
     }

@@ -207,7 +207,7 @@ impl<P: Protocol> Model for Explorer<P> {
             }),
             Action::Settle { worker, key, intent, now, lost } => {
                 world.faults.timeouts -= u8::from(lost.is_some());
-                let failed = matches!(intent, Intent::Release | Intent::Remember);
+                let failed = matches!(intent, Intent::Release | Intent::FailPermanently);
                 world.faults.errors -= u8::from(failed);
                 self.work(world, worker, key, now, &mut |step| {
                     let call = step.key.calls[worker].expect("it holds the key");
@@ -217,9 +217,9 @@ impl<P: Protocol> Model for Explorer<P> {
             }
             Action::Drop { worker, key, now, lost } => {
                 world.faults.timeouts -= u8::from(lost.is_some());
-                let parks = self.setup.deadline == Deadline::Park;
+                let permanent = self.setup.deadline == Deadline::FailPermanently;
                 self.work(world, worker, key, now, &mut |step| {
-                    step.drop_handler(worker, parks, now);
+                    step.drop_handler(worker, permanent, now);
                     step.send(worker, lost, now);
                 });
             }

@@ -18,12 +18,12 @@
 //! * A **source** delivers each key several times, and again whatever comes back; an ordered one
 //!   from its checkpoint, also while an earlier delivery is still being worked on.
 //! * **Workers** take a delivery, claim, run a handler that returns Ok or Err, renew, complete,
-//!   remember, release, put back, wait for a busy key, are stopped by a deadline. They crash between
+//!   fail permanently, release, put back, wait for a busy key, are stopped by a deadline. They crash between
 //!   any two steps and forget everything.
 //! * A **network** loses requests and answers, and delivers writes late, twice, or after their
 //!   sender has died. All of this is one fault: a write gets no answer, and a copy of it stays on
 //!   its way, to land at any time or never. The sender tries again or gives up.
-//! * **Clocks** differ by up to the skew allowance and step within it. No clock is kept in the
+//! * **Clocks** differ by up to the clock skew and step within it. No clock is kept in the
 //!   state: each reading may be anything that is allowed at that time, which covers every way in
 //!   which a clock can step. A worker *believes* that it holds a key if some such reading says so.
 //! * The **server** sweeps expired records, by a clock of its own.

@@ -1,7 +1,7 @@
 //! Records, packed small enough that millions of states fit in memory.
 //!
 //! Packing loses nothing: [`Cell::pack`] unpacks what it packed and compares. Whatever a protocol
-//! function is asked about or answers is the real [`Record`].
+//! function is asked about or answers is the real [`IdempotencyRecord`].
 
 use std::{
     fmt,
@@ -10,7 +10,7 @@ use std::{
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Fingerprint, Owner, Record, Status},
+    record::{Fingerprint, IdempotencyRecord, Owner, Status},
 };
 
 /// A tick of the model is a second; tick 0 is some time after the epoch, as now always is.
@@ -56,19 +56,20 @@ pub(crate) fn first_of_tick(fence: Fence) -> Option<Fence> {
     tick_of_fence(fence).map(|tick| FENCE_0 + FENCES * tick)
 }
 
-/// A [`Record`] in eight bytes: status, fingerprint, application and whether there is an outcome and an error;
-/// owner, last owner, failures, vanished, lease, expiry, fence.
+/// An [`IdempotencyRecord`] in eight bytes: status, fingerprint, application and whether there is an outcome and an error;
+/// owner, last owner, failed attempts, lost attempts, lease, expiry, fence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Cell(u64);
 
 impl Cell {
-    pub(crate) fn pack(record: &Record) -> Self {
+    pub(crate) fn pack(record: &IdempotencyRecord) -> Self {
         let status = match record.status {
             Status::InProgress => 0,
             Status::Completed => 1,
-            Status::Failed => 2,
+            Status::PermanentlyFailed => 2,
         };
-        let there = u8::from(record.outcome.is_some()) | if record.error.is_some() { 2 } else { 0 };
+        let there =
+            u8::from(record.result.is_some()) | if record.error_type.is_some() { 2 } else { 0 };
         let cell = Self(u64::from_le_bytes([
             status
                 | there << 2
@@ -76,8 +77,8 @@ impl Cell {
                 | pack_payload(record.application.as_deref()) << 6,
             pack_token(record.owner),
             pack_token(record.last_owner),
-            u8::try_from(record.failures).unwrap(),
-            u8::try_from(record.vanished).unwrap(),
+            u8::try_from(record.failed_attempts).unwrap(),
+            u8::try_from(record.lost_attempts).unwrap(),
             pack_time(record.lease_until),
             pack_time(Some(record.expires_at)),
             pack_fence(record.fence),
@@ -86,20 +87,21 @@ impl Cell {
         cell
     }
 
-    pub(crate) fn unpack(self) -> Record {
-        let [kind, owner, last_owner, failures, vanished, lease, expires, fence] =
+    pub(crate) fn unpack(self) -> IdempotencyRecord {
+        let [kind, owner, last_owner, failed_attempts, lost_attempts, lease, expires, fence] =
             self.0.to_le_bytes();
-        let status = [Status::InProgress, Status::Completed, Status::Failed][usize::from(kind & 3)];
-        let mut record = Record::new(status, unpack_time(expires).unwrap());
+        let status = [Status::InProgress, Status::Completed, Status::PermanentlyFailed]
+            [usize::from(kind & 3)];
+        let mut record = IdempotencyRecord::new(status, unpack_time(expires).unwrap());
         record.owner = owner_of(owner);
         record.last_owner = owner_of(last_owner);
-        record.failures = u32::from(failures);
-        record.vanished = u32::from(vanished);
+        record.failed_attempts = u32::from(failed_attempts);
+        record.lost_attempts = u32::from(lost_attempts);
         record.lease_until = unpack_time(lease);
         record.fingerprint = (kind >> 4 & 3).checked_sub(1).map(fingerprint_of);
         record.application = (kind >> 6).checked_sub(1).map(application_of);
-        record.outcome = (kind & 4 != 0).then(|| TEXT.clone().into());
-        record.error = (kind & 8 != 0).then(|| TEXT.clone());
+        record.result = (kind & 4 != 0).then(|| TEXT.clone().into());
+        record.error_type = (kind & 8 != 0).then(|| TEXT.clone());
         record.fence = unpack_fence(fence);
         record
     }
@@ -131,11 +133,11 @@ impl Cell {
         self.byte(1)
     }
 
-    pub(crate) fn failures(self) -> u8 {
+    pub(crate) fn failed_attempts(self) -> u8 {
         self.byte(3)
     }
 
-    pub(crate) fn vanished(self) -> u8 {
+    pub(crate) fn lost_attempts(self) -> u8 {
         self.byte(4)
     }
 
@@ -179,14 +181,15 @@ impl Cell {
 
 impl fmt::Debug for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [_, owner, last, failures, vanished, lease, expires, fence] = self.0.to_le_bytes();
+        let [_, owner, last, failed_attempts, lost_attempts, lease, expires, fence] =
+            self.0.to_le_bytes();
         let status = ["INPROGRESS", "COMPLETED", "FAILED"][usize::from(self.status())];
         let time = |packed: u8| match packed {
             0 => "-".to_owned(),
             1 => "lapsed".to_owned(),
             tick => (tick - 2).to_string(),
         };
-        write!(f, "{status} owner={owner} last={last} f={failures} v={vanished} ")?;
+        write!(f, "{status} owner={owner} last={last} f={failed_attempts} v={lost_attempts} ")?;
         write!(f, "lease={} exp={} fence={fence}", time(lease), time(expires))
     }
 }

@@ -4,7 +4,7 @@
 //! conditional `PutItem`, without an allowance for clocks. The completion (`UpdateItem`) and, after
 //! a failure, the deletion (`DeleteItem`) have **no condition**: they hit whatever is there.
 
-use lambda_idempotency_core::record::{Record, Status};
+use lambda_idempotency_core::record::{IdempotencyRecord, Status};
 
 use crate::{
     packed::{Cell, TEXT, at},
@@ -27,7 +27,7 @@ pub(crate) enum Fate {
 
 /// `attribute_not_exists(id) OR expiration < :now OR (status = INPROGRESS AND
 /// attribute_exists(in_progress_expiration) AND in_progress_expiration < :now_in_millis)`
-fn is_free(found: Option<&Record>, now: u8) -> bool {
+fn is_free(found: Option<&IdempotencyRecord>, now: u8) -> bool {
     found.is_none_or(|record| {
         let lapsed = record.lease_until.is_some_and(|lease_until| lease_until < at(now));
         record.expires_at < at(now) || record.status == Status::InProgress && lapsed
@@ -55,7 +55,7 @@ impl<P: Protocol> Step<'_, P> {
         }
         self.replaces(found);
         let lease = now + self.setup.lease;
-        let mut record = Record::new(Status::InProgress, at(now + self.setup.retention));
+        let mut record = IdempotencyRecord::new(Status::InProgress, at(now + self.setup.retention));
         record.lease_until = Some(at(lease));
         self.key.store = Some(Cell::pack(&record));
         self.key.strangers[function] = Some(Stranger { lease });
@@ -69,11 +69,12 @@ impl<P: Protocol> Step<'_, P> {
                 self.overwrites(self.key.store);
                 let found = self.key.store.map(Cell::unpack);
                 let expires_at = at(now + self.setup.retention);
-                let mut record = found.unwrap_or(Record::new(Status::Completed, expires_at));
+                let mut record =
+                    found.unwrap_or(IdempotencyRecord::new(Status::Completed, expires_at));
                 // Every other attribute stays as it is, of whomever it may be.
                 record.status = Status::Completed;
                 record.expires_at = expires_at;
-                record.outcome = Some(TEXT.clone().into());
+                record.result = Some(TEXT.clone().into());
                 self.key.store = Some(Cell::pack(&record));
                 self.key.effect.add(0);
                 self.key.completed.add(0);
@@ -108,7 +109,8 @@ impl<P: Protocol> Step<'_, P> {
     /// Its write leaves nothing of `old`.
     fn replaces(&mut self, old: Option<Cell>) {
         self.overwrites(old);
-        let counts = |old: Cell| old.in_progress() && (old.failures() > 0 || old.vanished() > 0);
+        let counts =
+            |old: Cell| old.in_progress() && (old.failed_attempts() > 0 || old.lost_attempts() > 0);
         if old.is_some_and(counts) {
             self.blame(Flaw::HistoryLost);
         }

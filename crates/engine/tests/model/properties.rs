@@ -27,7 +27,7 @@ pub(crate) const ACKNOWLEDGED_LAST: &str = "I4 acknowledged last";
 /// Each delivery is with its source, with a worker, or acknowledged after an effect.
 pub(crate) const NOTHING_LOST: &str = "I4 nothing is lost";
 /// Whatever is in the store, some time later a claim is let through or answered.
-pub(crate) const NEVER_STUCK: &str = "I4 never locked for good";
+pub(crate) const NEVER_STUCK: &str = "I4 never locked permanently";
 /// A worker that finds its own work counts it as done.
 pub(crate) const OWN_WORK_KNOWN: &str = "I7 own work is recognised";
 /// No worker is told that it was overtaken while the record is in progress and its own.
@@ -36,7 +36,7 @@ pub(crate) const NOT_MISLED: &str = "I7 an owner is not told it was overtaken";
 pub(crate) const EXPIRES_AFTER_LEASE: &str = "I9 expires after the lease";
 /// A sweep by a clock within the allowance never frees a key whose holder still believes.
 pub(crate) const SWEEP_SPARES_HOLDERS: &str = "I9 sweep spares holders";
-/// Failures reported and owners vanished are carried on until the key is settled.
+/// Failed and lost attempts are carried on until the key is settled.
 pub(crate) const HISTORY_KEPT: &str = "history is kept";
 
 /// A handler is stopped before the next one can start.
@@ -56,9 +56,9 @@ pub(crate) const IN_ORDER: &str = "I5 order is kept";
 /// A worker that dies of one key takes another's handler with it no more than once.
 pub(crate) const HARMED_ONCE: &str = "I5 a bad record harms no other twice";
 /// No handler starts that has failed as often as it may.
-pub(crate) const EXHAUSTED_STAYS: &str = "parked after so many failures";
+pub(crate) const EXHAUSTED_STAYS: &str = "permanent after so many failed attempts";
 /// No record in progress counts more failures than handlers have reported.
-pub(crate) const FAILURES_ARE_REAL: &str = "only failures count as failures";
+pub(crate) const FAILURES_ARE_REAL: &str = "only failures count as failed attempts";
 /// No handler starts while the effect of one that was dropped may be on its way.
 pub(crate) const DROPPED_COUNTS: &str = "nothing starts beside a dropped handler";
 /// Nobody changes what is settled before it expires: neither workers nor Powertools.
@@ -163,7 +163,8 @@ fn nothing_is_lost(key: &KeyWorld, setup: &Setup) -> bool {
     let with_workers: usize = key.working().map(|call| 1 + call.follower.iter().count()).sum();
     let in_flight = with_workers + key.strangers.iter().flatten().count();
     let [ours, others] = source.queued;
-    let all = usize::from(ours + others + source.acknowledged + source.parked) + in_flight;
+    let all =
+        usize::from(ours + others + source.acknowledged + source.failed_permanently) + in_flight;
     all == usize::from(setup.deliveries + setup.others)
         && (source.acknowledged == 0 || key.effect.any())
 }
@@ -180,7 +181,7 @@ fn failures_are_real(world: &World, setup: &Setup) -> bool {
     // A worker that regrets a completion reports a failure that no handler did.
     let reported = setup.faults.errors - world.faults.errors;
     let unsettled = world.keys.iter().filter_map(|key| key.store).filter(|r| r.in_progress());
-    setup.regret || unsettled.map(Cell::failures).sum::<u8>() <= reported
+    setup.regret || unsettled.map(Cell::failed_attempts).sum::<u8>() <= reported
 }
 
 fn never_stuck(key: &KeyWorld, time: u8, setup: &Setup) -> bool {

@@ -3,7 +3,7 @@
 use lambda_idempotency_core::{
     admission::{self, Admission, Claim, Held, Settled, Settlement},
     clock::Timestamp,
-    record::Record,
+    record::IdempotencyRecord,
     store::{Guard, Write},
 };
 
@@ -14,12 +14,16 @@ pub(crate) trait Protocol: Send + Sync + 'static {
     const WITHOUT: Option<Rule> = None;
 
     /// Decides about a claim.
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         admission::admit(claim, found, now)
     }
 
     /// The write that settles a claim.
-    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+    fn write(
+        held: &Held,
+        settlement: &Settlement,
+        now: Timestamp,
+    ) -> (Guard, Option<IdempotencyRecord>) {
         held.write(settlement, now)
     }
 
@@ -27,14 +31,14 @@ pub(crate) trait Protocol: Send + Sync + 'static {
     fn settled(
         held: &Held,
         settlement: &Settlement,
-        found: Option<&Record>,
+        found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> Settled {
         held.settled(settlement, found, now)
     }
 
     /// Whether a store applies a write.
-    fn applies(write: &Write, found: Option<&Record>) -> bool {
+    fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         write.applies(found)
     }
 
@@ -74,10 +78,10 @@ pub(crate) enum Rule {
     StopsTheGroup,
     /// An ordered source is told the first record that goes back.
     ReportsTheFirst,
-    /// A failure that is one too many is remembered.
-    ParksTheExhausted,
+    /// A failure that is one too many is permanent.
+    FailsTheExhausted,
     /// A handler that is dropped at the deadline keeps its lease.
     LeavesTheLease,
     /// A key whose last owner disappeared is claimed and run only by a worker without other work.
-    SuspectsRunAlone,
+    QuarantinedRunAlone,
 }

@@ -2,8 +2,8 @@
 
 use lambda_idempotency_core::{
     admission::Settlement,
-    record::Record,
-    store::{Guard, Seen, Write},
+    record::IdempotencyRecord,
+    store::{Guard, RecordVersion, Write},
 };
 use lambda_idempotency_keys::Key;
 
@@ -17,23 +17,23 @@ static KEY: LazyLock<Key> = LazyLock::new(|| Key::from_text("k"));
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Condition {
     Absent,
-    Mine(Token),
-    /// The five fields of a [`Seen`]; the others are blank.
-    Seen(Cell),
+    OwnedBy(Token),
+    /// The five fields of a [`RecordVersion`]; the others are blank.
+    Unchanged(Cell),
 }
 
 impl Condition {
     fn pack(guard: &Guard) -> Self {
         match guard {
             Guard::Absent => Self::Absent,
-            Guard::Mine(owner) => Self::Mine(pack_token(Some(*owner))),
-            Guard::Seen(seen) => {
-                let mut record = Record::new(seen.status, seen.expires_at);
+            Guard::OwnedBy(owner) => Self::OwnedBy(pack_token(Some(*owner))),
+            Guard::Unchanged(seen) => {
+                let mut record = IdempotencyRecord::new(seen.status, seen.expires_at);
                 record.owner = seen.owner;
                 record.last_owner = seen.last_owner;
                 record.lease_until = seen.lease_until;
-                assert_eq!(Seen::of(&record), *seen, "packing must lose nothing");
-                Self::Seen(Cell::pack(&record))
+                assert_eq!(RecordVersion::of(&record), *seen, "packing must lose nothing");
+                Self::Unchanged(Cell::pack(&record))
             }
         }
     }
@@ -41,8 +41,8 @@ impl Condition {
     fn unpack(self) -> Guard {
         match self {
             Self::Absent => Guard::Absent,
-            Self::Mine(owner) => Guard::Mine(owner_of(owner).expect("a claim has a token")),
-            Self::Seen(cell) => Guard::Seen(Seen::of(&cell.unpack())),
+            Self::OwnedBy(owner) => Guard::OwnedBy(owner_of(owner).expect("a claim has a token")),
+            Self::Unchanged(cell) => Guard::Unchanged(RecordVersion::of(&cell.unpack())),
         }
     }
 }
@@ -52,9 +52,9 @@ impl Condition {
 pub(crate) enum Intent {
     Claim,
     Complete,
-    Remember,
+    FailPermanently,
     Release,
-    PutBack,
+    Undo,
     /// Until the tick named.
     Renew(u8),
 }
@@ -63,10 +63,12 @@ impl Intent {
     /// The settlement that it stands for.
     pub(crate) fn settlement(self) -> Settlement {
         match self {
-            Self::Complete => Settlement::Complete { outcome: Some(TEXT.clone().into()) },
-            Self::Remember => Settlement::Remember { outcome: None, error: TEXT.clone() },
-            Self::Release => Settlement::Release { error: TEXT.clone() },
-            Self::PutBack => Settlement::PutBack,
+            Self::Complete => Settlement::Complete { result: Some(TEXT.clone().into()) },
+            Self::FailPermanently => {
+                Settlement::FailPermanently { result: None, error_type: TEXT.clone() }
+            }
+            Self::Release => Settlement::Release { error_type: TEXT.clone() },
+            Self::Undo => Settlement::Undo,
             Self::Renew(until) => Settlement::Renew { lease_until: at(until) },
             Self::Claim => unreachable!("a claim settles nothing"),
         }
@@ -85,7 +87,11 @@ pub(crate) struct Request {
 
 impl Request {
     /// Packs what the protocol asks to be written.
-    pub(crate) fn new(intent: Intent, by: Token, (guard, record): (Guard, Option<Record>)) -> Self {
+    pub(crate) fn new(
+        intent: Intent,
+        by: Token,
+        (guard, record): (Guard, Option<IdempotencyRecord>),
+    ) -> Self {
         let record = record.as_ref().map(Cell::pack);
         Self { intent, by, guard: Condition::pack(&guard), record }
     }
@@ -102,8 +108,8 @@ impl Request {
         self.by = name(self.by);
         self.guard = match self.guard {
             Condition::Absent => Condition::Absent,
-            Condition::Mine(owner) => Condition::Mine(name(owner)),
-            Condition::Seen(cell) => Condition::Seen(cell.rename(name)),
+            Condition::OwnedBy(owner) => Condition::OwnedBy(name(owner)),
+            Condition::Unchanged(cell) => Condition::Unchanged(cell.rename(name)),
         };
         self.record = self.record.map(|cell| cell.rename(name));
     }

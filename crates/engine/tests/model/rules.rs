@@ -144,7 +144,7 @@ fn an_ordered_group() {
 }
 
 /// The first key's handler kills its worker. Whatever else that worker runs dies with it, once:
-/// from then on both keys are suspects, and neither is claimed beside other work.
+/// from then on both keys are quarantined, and neither is claimed beside other work.
 fn poisoned() -> Setup {
     Setup {
         keys: 2,
@@ -160,24 +160,24 @@ fn poisoned() -> Setup {
 #[test]
 fn a_key_that_kills_its_worker() {
     hold(poisoned().or_large(5, faults(2, 0, 0)));
-    catch::<engine::RunsSuspectsAmongOthers>(poisoned, &[HARMED_ONCE]);
+    catch::<engine::RunsQuarantinedAmongOthers>(poisoned, &[HARMED_ONCE]);
 }
 
-fn parking() -> Setup {
+fn exhausting() -> Setup {
     Setup {
-        max_failures: 2,
+        max_failed_attempts: 2,
         end: 4,
         faults: faults(1, 0, 2),
-        expect: &[Event::FailureCounted, Event::FailureRemembered, Event::TakenOverAfterCrash],
-        ..Setup::new("parked after two failures")
+        expect: &[Event::FailureCounted, Event::PermanentFailure, Event::TakenOverAfterCrash],
+        ..Setup::new("permanent after two failed attempts")
     }
 }
 
 #[test]
 fn parked_after_so_many_failures() {
-    hold(parking().or_large(5, faults(1, 1, 2)));
-    catch::<engine::NeverParks>(parking, &[EXHAUSTED_STAYS]);
-    catch::<answers::BlamesTheVanished>(parking, &[FAILURES_ARE_REAL]);
+    hold(exhausting().or_large(5, faults(1, 1, 2)));
+    catch::<engine::NeverFailsPermanently>(exhausting, &[EXHAUSTED_STAYS]);
+    catch::<answers::BlamesLostAttempts>(exhausting, &[FAILURES_ARE_REAL]);
 }
 
 fn dropped(deadline: Deadline) -> Setup {
@@ -191,20 +191,20 @@ fn dropped(deadline: Deadline) -> Setup {
 
 #[test]
 fn dropped_and_tried_again() {
-    let retried = || dropped(Deadline::Retry);
+    let retried = || dropped(Deadline::Return);
     hold(retried().or_large(6, faults(1, 1, 0)));
     catch::<engine::ReleasesWhatItDrops>(retried, &[DROPPED_COUNTS]);
 }
 
 #[test]
 fn dropped_and_parked() {
-    let parked = || Setup {
-        expect: &[Event::Dropped, Event::FailureRemembered],
-        name: "dropped at the deadline, parked",
-        ..dropped(Deadline::Park)
+    let permanent = || Setup {
+        expect: &[Event::Dropped, Event::PermanentFailure],
+        name: "dropped at the deadline, permanent",
+        ..dropped(Deadline::FailPermanently)
     };
-    hold(parked().or_large(6, faults(1, 1, 0)));
-    catch::<engine::ReleasesWhatItDrops>(parked, &[DROPPED_COUNTS]);
+    hold(permanent().or_large(6, faults(1, 1, 0)));
+    catch::<engine::ReleasesWhatItDrops>(permanent, &[DROPPED_COUNTS]);
 }
 
 fn fenced() -> Setup {
@@ -212,10 +212,10 @@ fn fenced() -> Setup {
         fences: true,
         fences_outlive_records: true,
         skewed_stamps: true,
-        put_back: true,
+        undo: true,
         end: 4,
         faults: faults(0, 0, 1),
-        expect: &[Event::PutBack, Event::TakenAfterRelease, Event::FailureCounted],
+        expect: &[Event::Undo, Event::TakenAfterRelease, Event::FailureCounted],
         ..Setup::new("fences, put-backs and removed records")
     }
 }

@@ -32,9 +32,9 @@ impl<P: Protocol> Step<'_, P> {
             return;
         }
         let lands = |request: Request| match request.guard {
-            Condition::Mine(_) => true,
+            Condition::OwnedBy(_) => true,
             Condition::Absent => request.intent == Intent::Claim,
-            Condition::Seen(_) => false,
+            Condition::Unchanged(_) => false,
         };
         while !self.key.flaws.any()
             && self.key.calls[worker].and_then(|call| call.request).is_some_and(lands)
@@ -64,7 +64,7 @@ impl<P: Protocol> Step<'_, P> {
         }
         match (resolve, request.intent) {
             (Resolve::Retry, _) => self.key.calls[worker] = Some(call),
-            (Resolve::GiveUp, Intent::Claim) => self.settle(worker, call, Intent::PutBack, now),
+            (Resolve::GiveUp, Intent::Claim) => self.settle(worker, call, Intent::Undo, now),
             (Resolve::GiveUp, Intent::Complete) => {
                 self.setup.witness.saw(Event::CompletionLost);
                 self.end(worker, call, Ended::Acknowledged { lost: true }, now);
@@ -77,7 +77,7 @@ impl<P: Protocol> Step<'_, P> {
                 call.job = Job::Running;
                 self.key.calls[worker] = Some(call);
             }
-            (Resolve::GiveUp, Intent::PutBack) => {
+            (Resolve::GiveUp, Intent::Undo) => {
                 self.end(worker, call, Ended::NotStarted, now);
             }
             (Resolve::GiveUp, _) => self.end(worker, call, Ended::Returned, now),
@@ -111,15 +111,15 @@ impl<P: Protocol> Step<'_, P> {
     }
 
     /// The deadline has come while the handler runs: it is dropped, and its effect may be on its
-    /// way. The lease stands, or the key is remembered as failed.
-    pub(crate) fn drop_handler(&mut self, worker: usize, parks: bool, now: u8) {
+    /// way. The lease stands, or the key has failed permanently.
+    pub(crate) fn drop_handler(&mut self, worker: usize, permanent: bool, now: u8) {
         let call = self.key.calls[worker].expect("its handler runs");
         self.setup.witness.saw(Event::Dropped);
         self.key.lingering = self.key.lingering.max(call.held.lease());
         if !P::keeps(Rule::LeavesTheLease) {
             self.settle(worker, call, Intent::Release, now);
-        } else if parks {
-            self.settle(worker, call, Intent::Remember, now);
+        } else if permanent {
+            self.settle(worker, call, Intent::FailPermanently, now);
         } else {
             self.end(worker, call, Ended::Returned, now);
         }

@@ -43,14 +43,14 @@ pub(crate) struct Setup {
     pub(crate) poison: bool,
     /// What becomes of handlers at the deadline.
     pub(crate) deadline: Deadline,
-    /// After how many failures a key is remembered as failed; 0: never.
-    pub(crate) max_failures: u8,
+    /// After how many failures a key fails permanently; 0: never.
+    pub(crate) max_failed_attempts: u8,
     pub(crate) retention: u8,
     pub(crate) faults: Faults,
-    /// Handlers may fail for good.
-    pub(crate) remember: bool,
+    /// Handlers may fail permanently.
+    pub(crate) fails_permanently: bool,
     /// Workers may put back what they claimed.
-    pub(crate) put_back: bool,
+    pub(crate) undo: bool,
     /// Workers may release a key after a completion got no answer.
     pub(crate) regret: bool,
     pub(crate) network: Network,
@@ -90,9 +90,9 @@ pub(crate) enum Deadline {
     /// There is none.
     Never,
     /// It is dropped at any time, and its lease stands.
-    Retry,
-    /// It is dropped at any time, and its key remembered as failed.
-    Park,
+    Return,
+    /// It is dropped at any time, and its key fails permanently.
+    FailPermanently,
 }
 
 /// Functions that use Powertools.
@@ -126,11 +126,11 @@ impl Setup {
             ordered: false,
             poison: false,
             deadline: Deadline::Never,
-            max_failures: 0,
+            max_failed_attempts: 0,
             retention: 3,
             faults: Faults::default(),
-            remember: false,
-            put_back: false,
+            fails_permanently: false,
+            undo: false,
             regret: false,
             network: Network::Prompt,
             skewed_stamps: false,

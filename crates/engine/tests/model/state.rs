@@ -8,7 +8,7 @@ use crate::{
 /// Everything there is at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
-    /// The true time, in ticks. Every clock reads between this and the skew allowance more.
+    /// The true time, in ticks. Every clock reads between this and the clock skew more.
     pub(crate) time: u8,
     pub(crate) faults: Faults,
     /// In an ordered source: the key at which the next delivery of the batch begins.
@@ -61,8 +61,8 @@ pub(crate) struct Source {
     /// By payload.
     pub(crate) queued: [u8; 2],
     pub(crate) acknowledged: u8,
-    /// Returned as a remembered failure, so that a dead-letter queue gets it.
-    pub(crate) parked: u8,
+    /// Returned as a permanent failure, so that a dead-letter queue gets it.
+    pub(crate) failed_permanently: u8,
 }
 
 /// A worker and a key.
@@ -177,8 +177,8 @@ impl Call {
     }
 
     /// Whether an earlier owner of its key disappeared: that may be the key's fault.
-    pub(crate) fn is_suspect(&self) -> bool {
-        self.held.vanished() > 0
+    pub(crate) fn is_quarantined(&self) -> bool {
+        self.held.lost_attempts() > 0
     }
 
     /// Whether the worker, by some clock within the allowance, believes that it holds the key.

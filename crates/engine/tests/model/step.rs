@@ -34,8 +34,8 @@ pub(crate) enum Ended {
     Returned,
     /// It goes back, and its handler was never started.
     NotStarted,
-    /// It goes back as a remembered failure, so that a dead-letter queue gets it.
-    Parked,
+    /// It goes back as a permanent failure, so that a dead-letter queue gets it.
+    PermanentlyFailed,
 }
 
 impl<'a, P> Step<'a, P> {
@@ -67,7 +67,7 @@ pub(crate) fn claim(setup: &Setup, token: Token, lease: u8, payload: Payload) ->
         owner: owner_of(token).expect("a claim has a token"),
         lease_until: at(lease),
         retention: seconds(setup.retention),
-        skew: seconds(SKEW),
+        clock_skew: seconds(SKEW),
         fingerprint: setup.fingerprints.then(|| fingerprint_of(payload)),
         application: setup.applications.then(|| application_of(payload)),
     }

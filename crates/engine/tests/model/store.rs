@@ -52,7 +52,7 @@ impl<P: Protocol> Step<'_, P> {
     /// there is no record there is nobody to be fenced off, and a completion may be written.
     fn check_fence(&mut self, old: Option<Cell>, request: &Request) {
         let fenced = match (request.intent, old) {
-            (Intent::Claim, _) | (Intent::Complete | Intent::Remember, None) => true,
+            (Intent::Claim, _) | (Intent::Complete | Intent::FailPermanently, None) => true,
             (_, Some(old)) => old.in_progress() && old.owner() == request.by,
             (_, None) => false,
         };
@@ -68,21 +68,22 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// What is known of earlier attempts is carried on: failures reported and owners vanished.
+    /// What is known of earlier attempts is carried on: failed and lost attempts.
     fn check_history(&mut self, old: Option<Cell>, request: &Request) {
-        let history = |cell: Option<Cell>| cell.map_or((0, 0), |c| (c.failures(), c.vanished()));
+        let history =
+            |cell: Option<Cell>| cell.map_or((0, 0), |c| (c.failed_attempts(), c.lost_attempts()));
         let own = |old: &Cell| request.record.is_none_or(|new| new.payload() == old.payload());
         let unsettled = old.filter(|old| old.in_progress());
         let unsettled = unsettled.filter(|old| !self.setup.applications || own(old));
-        let (failures, vanished) = history(unsettled);
+        let (failed_attempts, lost_attempts) = history(unsettled);
         let expected = match request.intent {
             Intent::Claim => {
                 let disappeared = unsettled.is_some_and(|old| old.owner() != 0);
-                (failures, vanished + u8::from(disappeared))
+                (failed_attempts, lost_attempts + u8::from(disappeared))
             }
-            Intent::Release => (failures + 1, vanished),
-            Intent::PutBack | Intent::Renew(_) => (failures, vanished),
-            Intent::Complete | Intent::Remember => return,
+            Intent::Release => (failed_attempts + 1, lost_attempts),
+            Intent::Undo | Intent::Renew(_) => (failed_attempts, lost_attempts),
+            Intent::Complete | Intent::FailPermanently => return,
         };
         // More is fine: a worker may know what the store has lost to a sweep.
         let kept = history(request.record);
@@ -118,9 +119,9 @@ impl<P: Protocol> Step<'_, P> {
             }
             (Intent::Complete, Some(_)) => return,
             (Intent::Complete, None) => Event::CompletionUnderAbsent,
-            (Intent::Remember, _) => Event::FailureRemembered,
+            (Intent::FailPermanently, _) => Event::PermanentFailure,
             (Intent::Release, _) => Event::FailureCounted,
-            (Intent::PutBack, _) => Event::PutBack,
+            (Intent::Undo, _) => Event::Undo,
             (Intent::Renew(_), _) => Event::Renewed,
         };
         self.setup.witness.saw(event);

@@ -82,7 +82,7 @@ impl<P: Protocol> Step<'_, P> {
 
     /// The key is held.
     fn granted(&mut self, worker: usize, mut call: Call, now: u8) {
-        if self.setup.put_back {
+        if self.setup.undo {
             call.job = Job::Granted;
             self.key.calls[worker] = Some(call);
         } else {
@@ -93,7 +93,7 @@ impl<P: Protocol> Step<'_, P> {
     /// The handler starts. Whoever learns of its claim too late does not: its time is over.
     pub(crate) fn start(&mut self, worker: usize, mut call: Call, now: u8) {
         if now > call.held.lease() && P::keeps(Rule::StartsInTime) {
-            return self.settle(worker, call, Intent::PutBack, now);
+            return self.settle(worker, call, Intent::Undo, now);
         }
         self.check_start(&call);
         if !P::keeps(Rule::SharesAtTheEnd)
@@ -119,7 +119,9 @@ impl<P: Protocol> Step<'_, P> {
             }
             self.key.fence = call.held.fence();
         }
-        if self.setup.max_failures > 0 && call.held.failures() >= self.setup.max_failures {
+        if self.setup.max_failed_attempts > 0
+            && call.held.failed_attempts() >= self.setup.max_failed_attempts
+        {
             self.blame(Flaw::StartedExhausted);
         }
         if self.time <= self.key.lingering && self.key.lingering > 0 {
@@ -137,7 +139,9 @@ impl<P: Protocol> Step<'_, P> {
         }
         match admission {
             Admission::Try { held, .. }
-                if held.vanished() > 0 && !self.alone && P::keeps(Rule::SuspectsRunAlone) =>
+                if held.lost_attempts() > 0
+                    && !self.alone
+                    && P::keeps(Rule::QuarantinedRunAlone) =>
             {
                 self.setup.witness.saw(Event::SetAside);
                 self.end(worker, call, Ended::NotStarted, now);
@@ -157,7 +161,9 @@ impl<P: Protocol> Step<'_, P> {
                 self.setup.witness.saw(Event::Replayed);
                 self.end(worker, call, Ended::Acknowledged { lost: false }, now);
             }
-            Admission::Remembered { .. } => self.end(worker, call, Ended::Parked, now),
+            Admission::PermanentlyFailed { .. } => {
+                self.end(worker, call, Ended::PermanentlyFailed, now)
+            }
             Admission::Busy { until } => {
                 let found = found.expect("somebody has the key");
                 self.busy(worker, call, found, until, now);
@@ -177,9 +183,9 @@ impl<P: Protocol> Step<'_, P> {
     fn done(&mut self, worker: usize, mut call: Call, request: &Request, now: u8) {
         let ended = match request.intent {
             Intent::Complete => Ended::Acknowledged { lost: false },
-            Intent::Remember => Ended::Parked,
+            Intent::FailPermanently => Ended::PermanentlyFailed,
             Intent::Release => Ended::Returned,
-            Intent::PutBack | Intent::Claim => Ended::NotStarted,
+            Intent::Undo | Intent::Claim => Ended::NotStarted,
             Intent::Renew(_) => {
                 call.held = request.record.expect("a renewal writes a record");
                 call.job = Job::Running;
@@ -246,7 +252,7 @@ impl<P: Protocol> Step<'_, P> {
             _ => {}
         }
         let ended = match by {
-            _ if request.intent == Intent::PutBack => Ended::NotStarted,
+            _ if request.intent == Intent::Undo => Ended::NotStarted,
             Overtaken::Completed(_) => Ended::Acknowledged { lost: false },
             _ => Ended::Returned,
         };

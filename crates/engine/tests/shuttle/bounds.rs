@@ -9,7 +9,7 @@ use crate::{
     key::Key,
     process::{Cache, Completed},
     protocol::Protocol,
-    record::{Record, Status},
+    record::{IdempotencyRecord, Status},
 };
 
 const NOW: Timestamp = Timestamp::from_secs(1_000);
@@ -18,7 +18,7 @@ const NOW: Timestamp = Timestamp::from_secs(1_000);
 pub(crate) fn bounds_hold<P: Protocol>() {
     let bytes = 1_300; // two entries, and no third
     let completed = Arc::new(Completed::new(Cache::new().entries(2).bytes(bytes)));
-    let record = Arc::new(Record::new(Status::Completed, NOW));
+    let record = Arc::new(IdempotencyRecord::new(Status::Completed, NOW));
     let writers = [["a", "b"], ["c", "a"]].map(|keys| {
         let (completed, record) = (Arc::clone(&completed), Arc::clone(&record));
         spawn(move || {

@@ -21,17 +21,17 @@ use shuttle::{
 };
 
 mod bounds;
-mod flights;
 mod process;
 mod protocol;
+mod single_flight;
 
 use bounds::bounds_hold;
-use flights::{
+use process::mutants;
+use protocol::Real;
+use single_flight::{
     a_dropped_leader_strands_nobody, a_zombie_holds_nobody_up, each_leads_in_turn,
     followers_are_told,
 };
-use process::mutants;
-use protocol::Real;
 
 const SEED: u64 = 20_261_121;
 /// Polls after which a dropped leader has nothing left to do.

@@ -6,16 +6,16 @@ use shuttle::thread::yield_now;
 
 use super::{
     completed::{Completed, Entry},
-    flights::{Boarding, Flights, Lead},
+    single_flight::{Joined, Leader, SingleFlight},
 };
-use crate::{clock::Timestamp, key::Key, protocol::Protocol, record::Record};
+use crate::{clock::Timestamp, key::Key, protocol::Protocol, record::IdempotencyRecord};
 
 /// Frees the key and wakes nobody.
 pub(crate) struct WakesNobody;
 
 impl Protocol for WakesNobody {
-    fn end(lead: Lead) {
-        mem::forget(lead.flights.leave(&lead.key, lead.ticket));
+    fn end(lead: Leader) {
+        mem::forget(lead.single_flight.leave(&lead.key, lead.ticket));
     }
 }
 
@@ -23,10 +23,11 @@ impl Protocol for WakesNobody {
 pub(crate) struct WakesTooEarly;
 
 impl Protocol for WakesTooEarly {
-    fn end(lead: Lead) {
-        let landing = lead.flights.lock().flights.get_mut(&lead.key).and_then(|f| f.landing.take());
-        drop(landing);
-        mem::forget(lead.flights.leave(&lead.key, lead.ticket));
+    fn end(lead: Leader) {
+        let finished =
+            lead.single_flight.lock().by_key.get_mut(&lead.key).and_then(|f| f.finished.take());
+        drop(finished);
+        mem::forget(lead.single_flight.leave(&lead.key, lead.ticket));
     }
 }
 
@@ -34,24 +35,29 @@ impl Protocol for WakesTooEarly {
 pub(crate) struct TellsNobody;
 
 impl Protocol for TellsNobody {
-    fn end(mut lead: Lead) {
+    fn end(mut lead: Leader) {
         lead.known = None;
     }
 }
 
-/// Looks whether the key is free and takes it, but not in one step.
+/// FieldSets whether the key is free and takes it, but not in one step.
 pub(crate) struct LooksThenTakes;
 
 impl Protocol for LooksThenTakes {
-    fn board(flights: &Arc<Flights>, key: &Key, now: Timestamp, until: Timestamp) -> Boarding {
-        let free = flights.lock().flights.get(key).is_none_or(|flight| now > flight.until);
+    fn join(
+        single_flight: &Arc<SingleFlight>,
+        key: &Key,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Joined {
+        let free = single_flight.lock().by_key.get(key).is_none_or(|flight| now > flight.until);
         if !free {
-            return flights.board(key, now, until);
+            return single_flight.join(key, now, until);
         }
-        let (ticket, outlived) = flights.lock().take(key, until);
+        let (ticket, outlived) = single_flight.lock().take(key, until);
         drop(outlived);
-        let (flights, key) = (Arc::clone(flights), key.clone());
-        Boarding::Leads(Lead { flights, key, ticket, known: None })
+        let (single_flight, key) = (Arc::clone(single_flight), key.clone());
+        Joined::Leader(Leader { single_flight, key, ticket, known: None })
     }
 }
 
@@ -59,8 +65,8 @@ impl Protocol for LooksThenTakes {
 pub(crate) struct FreesForOthers;
 
 impl Protocol for FreesForOthers {
-    fn end(lead: Lead) {
-        drop(lead.flights.lock().flights.remove(&lead.key));
+    fn end(lead: Leader) {
+        drop(lead.single_flight.lock().by_key.remove(&lead.key));
     }
 }
 
@@ -68,8 +74,13 @@ impl Protocol for FreesForOthers {
 pub(crate) struct NeverLapses;
 
 impl Protocol for NeverLapses {
-    fn board(flights: &Arc<Flights>, key: &Key, _: Timestamp, until: Timestamp) -> Boarding {
-        flights.board(key, Timestamp::EPOCH, until)
+    fn join(
+        single_flight: &Arc<SingleFlight>,
+        key: &Key,
+        _: Timestamp,
+        until: Timestamp,
+    ) -> Joined {
+        single_flight.join(key, Timestamp::EPOCH, until)
     }
 }
 
@@ -77,13 +88,18 @@ impl Protocol for NeverLapses {
 pub(crate) struct LeavesFollowersBehind;
 
 impl Protocol for LeavesFollowersBehind {
-    fn board(flights: &Arc<Flights>, key: &Key, now: Timestamp, until: Timestamp) -> Boarding {
-        let mut aboard = flights.lock();
-        if let Some(lapsed) = aboard.flights.get_mut(key).filter(|flight| now > flight.until) {
-            mem::forget(lapsed.landing.take());
+    fn join(
+        single_flight: &Arc<SingleFlight>,
+        key: &Key,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Joined {
+        let mut leaders = single_flight.lock();
+        if let Some(lapsed) = leaders.by_key.get_mut(key).filter(|flight| now > flight.until) {
+            mem::forget(lapsed.finished.take());
         }
-        drop(aboard);
-        flights.board(key, now, until)
+        drop(leaders);
+        single_flight.join(key, now, until)
     }
 }
 
@@ -91,7 +107,7 @@ impl Protocol for LeavesFollowersBehind {
 pub(crate) struct StaysWhenCancelled;
 
 impl Protocol for StaysWhenCancelled {
-    fn cancel(lead: Lead) {
+    fn cancel(lead: Leader) {
         mem::forget(lead);
     }
 }
@@ -100,7 +116,7 @@ impl Protocol for StaysWhenCancelled {
 pub(crate) struct TrimsLater;
 
 impl Protocol for TrimsLater {
-    fn keep(completed: &Completed, key: &Key, record: &Arc<Record>, now: Timestamp) {
+    fn keep(completed: &Completed, key: &Key, record: &Arc<IdempotencyRecord>, now: Timestamp) {
         completed.lock().add(key.clone(), Entry::new(key, record, now));
         yield_now();
         completed.lock().trim(&completed.bounds);

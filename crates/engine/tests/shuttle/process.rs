@@ -8,12 +8,12 @@ mod sync {
 mod cache;
 #[path = "../../src/process/completed.rs"]
 mod completed;
-#[path = "../../src/process/flights.rs"]
-mod flights;
+#[path = "../../src/process/single_flight.rs"]
+mod single_flight;
 
 #[path = "mutants.rs"]
 pub(crate) mod mutants;
 
 pub(crate) use cache::Cache;
 pub(crate) use completed::Completed;
-pub(crate) use flights::{Boarding, Flights, Lead};
+pub(crate) use single_flight::{Joined, Leader, SingleFlight};

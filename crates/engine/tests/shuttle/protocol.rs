@@ -5,26 +5,31 @@ use std::{marker::PhantomData, sync::Arc};
 use crate::{
     clock::Timestamp,
     key::Key,
-    process::{Boarding, Completed, Flights, Lead},
-    record::Record,
+    process::{Completed, Joined, Leader, SingleFlight},
+    record::IdempotencyRecord,
 };
 
 /// The steps of the real code; a mutant gets one of them wrong.
 pub(crate) trait Protocol: 'static {
-    fn board(flights: &Arc<Flights>, key: &Key, now: Timestamp, until: Timestamp) -> Boarding {
-        flights.board(key, now, until)
+    fn join(
+        single_flight: &Arc<SingleFlight>,
+        key: &Key,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Joined {
+        single_flight.join(key, now, until)
     }
 
-    fn end(lead: Lead) {
+    fn end(lead: Leader) {
         drop(lead);
     }
 
     /// What the end of an invocation does to the leads that it holds.
-    fn cancel(lead: Lead) {
+    fn cancel(lead: Leader) {
         Self::end(lead);
     }
 
-    fn keep(completed: &Completed, key: &Key, record: &Arc<Record>, now: Timestamp) {
+    fn keep(completed: &Completed, key: &Key, record: &Arc<IdempotencyRecord>, now: Timestamp) {
         completed.keep(key, record, now);
     }
 }
@@ -35,16 +40,16 @@ impl Protocol for Real {}
 
 /// A lead as an invocation holds it: it ends by [`Guard::end`], or with the invocation.
 pub(crate) struct Guard<P: Protocol> {
-    lead: Option<Lead>,
+    lead: Option<Leader>,
     protocol: PhantomData<fn(P)>,
 }
 
 impl<P: Protocol> Guard<P> {
-    pub(crate) fn new(lead: Lead) -> Self {
+    pub(crate) fn new(lead: Leader) -> Self {
         Self { lead: Some(lead), protocol: PhantomData }
     }
 
-    pub(crate) fn learn(&mut self, record: Arc<Record>) {
+    pub(crate) fn learn(&mut self, record: Arc<IdempotencyRecord>) {
         self.lead.as_mut().unwrap().learn(record);
     }
 

@@ -1,6 +1,6 @@
 //! The work that is measured: from a record's text to its key.
 
-use lambda_idempotency_keys::{Document, Expression, Form, Key, Reads, Scope, Selection};
+use lambda_idempotency_keys::{Document, Expression, FieldSet, Key, KeyFormat, Scope, Selection};
 
 /// A record of 900 bytes, as SQS delivers it.
 pub(crate) const RECORD: &str = r#"{"messageId":"059f36b4-87a3-44ab-83d2-661975830a7d","receiptHandle":"AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a+Wm9GfE2YQ5pHy8sKJ2nV3q1oRkqR4u0m3T4wXz7d9bH6cF5eAgQm1vTz0yWb8nKp4LrJd2UxEoSfHc7iVaZt9BqGM3lNuPwDkRjXy6O","body":"{\"tenant\":\"acme\",\"order\":{\"id\":\"o-2026-000042\",\"lines\":[{\"sku\":\"A-100\",\"quantity\":2,\"price\":19.95},{\"sku\":\"B-7\",\"quantity\":1,\"price\":5.5}]},\"amount\":45.4,\"currency\":\"EUR\",\"note\":\"leave at the door\"}","attributes":{"ApproximateReceiveCount":"1","SentTimestamp":"1545082649183","SenderId":"AIDAIENQZJOLO23YVJ4VO","ApproximateFirstReceiveTimestamp":"1545082649185"},"messageAttributes":{"tenant":{"stringValue":"acme","stringListValues":[],"binaryListValues":[],"dataType":"String"}},"md5OfBody":"e4e68fb7bd0e697a0ae8f1bb342846b3","eventSource":"aws:sqs","eventSourceARN":"arn:aws:sqs:eu-west-1:123456789012:orders","awsRegion":"eu-west-1"}"#;
@@ -32,13 +32,13 @@ pub(crate) const CASES: [(&str, &str, &[&str]); 9] = [
 /// What is known before the first record comes.
 pub(crate) struct Prepared {
     expressions: Vec<Expression>,
-    reads: Reads,
+    reads: FieldSet,
 }
 
 pub(crate) fn prepare(expressions: &[&str]) -> Prepared {
     let expressions: Vec<_> =
         expressions.iter().map(|text| Expression::compile(text).unwrap()).collect();
-    Prepared { reads: Reads::of(&expressions), expressions }
+    Prepared { reads: FieldSet::of(&expressions), expressions }
 }
 
 /// Parse, evaluate, canonicalise.
@@ -50,7 +50,10 @@ pub(crate) fn select(text: &str, prepared: &Prepared) -> Vec<Selection> {
 /// The same, and hash.
 pub(crate) fn extract(text: &str, prepared: &Prepared) -> Vec<Key> {
     let scope = Scope { operation: "place-order", tenant: None };
-    select(text, prepared).iter().map(|selection| Form::Hashed.key(&scope, selection)).collect()
+    select(text, prepared)
+        .iter()
+        .map(|selection| KeyFormat::Hashed.key(&scope, selection))
+        .collect()
 }
 
 /// The yardstick: what parsing the record twice costs, which many handlers do anyway.

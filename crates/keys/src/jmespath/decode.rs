@@ -10,7 +10,7 @@ use base64::{
 use flate2::bufread::GzDecoder;
 
 use super::{
-    Loss, Losses, Variant,
+    Collision, Collisions, Variant,
     value::{Text, Value},
 };
 
@@ -104,14 +104,14 @@ pub(crate) fn utf8(
     variant: Variant,
     bytes: &[u8],
     skip_mark: bool,
-    losses: &Losses,
+    collisions: &Collisions,
 ) -> Option<Value> {
     if variant == Variant::Python {
         return std::str::from_utf8(bytes).ok().map(Value::text);
     }
     let text = String::from_utf8_lossy(bytes);
     if matches!(text, std::borrow::Cow::Owned(_)) {
-        losses.note(Loss::Text);
+        collisions.note(Collision::Text);
     }
     let text = if skip_mark { text.strip_prefix('\u{FEFF}').unwrap_or(&text) } else { &text };
     Some(Value::text(text))

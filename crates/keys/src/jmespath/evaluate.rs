@@ -93,7 +93,7 @@ impl Evaluation<'_> {
             },
             Node::Values { object, each, .. } => match self.run(object, value)? {
                 Value::Object(members) => {
-                    self.state.losses.see_members(&members);
+                    self.state.collisions.see_members(&members);
                     self.each(members.iter().map(|(_, value)| value), each)?
                 }
                 _ => Value::Null,
@@ -258,7 +258,7 @@ impl Evaluation<'_> {
         if self.state.variant == Variant::TypeScript && name.is_empty() {
             return Ok(Value::Null);
         }
-        self.state.losses.see_members(members);
+        self.state.collisions.see_members(members);
         match members.get(name) {
             Some(value) => Ok(value.clone()),
             None if self.state.variant != Variant::TypeScript => Ok(Value::Null),
@@ -309,7 +309,7 @@ impl Evaluation<'_> {
                 absences.expect(node, part, &member, || format!("`{}`", name.shown()));
             }
             if self.state.variant == Variant::TypeScript && name.is("__proto__") {
-                self.state.losses.note(super::Loss::Prototype);
+                self.state.collisions.note(super::Collision::Prototype);
             } else {
                 members.push((name.clone(), member));
             }

@@ -8,6 +8,7 @@
 pub(super) mod absences;
 pub(super) mod ast;
 pub(super) mod coercion;
+mod collision;
 mod compare;
 mod cursor;
 mod decimal;
@@ -16,7 +17,6 @@ mod digits;
 pub(super) mod evaluate;
 pub(super) mod functions;
 mod lists;
-mod loss;
 pub(super) mod numbers;
 pub(super) mod parser;
 pub(super) mod read;
@@ -28,8 +28,8 @@ mod tokens;
 pub(super) mod value;
 pub(super) mod write;
 
-pub use loss::Loss;
-pub use loss::Losses;
+pub use collision::Collision;
+pub use collision::Collisions;
 
 /// Where a mistake in an expression is, in bytes, and what it is.
 pub(super) type Mistake = (usize, String);

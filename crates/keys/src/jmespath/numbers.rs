@@ -1,7 +1,7 @@
 //! Arithmetic: exact in the standard, in Python's integers and doubles, and in JavaScript's doubles.
 
 use super::{
-    Loss, Losses, Variant, compare,
+    Collision, Collisions, Variant, compare,
     decimal::{Decimal, NoSum},
     read::{MOST_DIGITS, read},
     value::{Kind, Number, Text, Value},
@@ -85,7 +85,7 @@ fn exact_sum(numbers: &[&Number]) -> Result<Decimal, &'static str> {
 pub(crate) fn sum(
     variant: Variant,
     numbers: &[&Number],
-    losses: &Losses,
+    collisions: &Collisions,
 ) -> Result<Value, &'static str> {
     if variant == Variant::Standard {
         return exact_sum(numbers).map(Value::decimal);
@@ -116,7 +116,7 @@ pub(crate) fn sum(
         return Ok(Value::integer(total.to_string()));
     }
     if variant == Variant::Python && since.sum().to_bits() != doubles.to_bits() {
-        losses.note(Loss::Addition);
+        collisions.note(Collision::Addition);
     }
     Ok(Value::double(doubles))
 }
@@ -147,7 +147,7 @@ impl Compensated {
 pub(crate) fn average(
     variant: Variant,
     numbers: &[&Number],
-    losses: &Losses,
+    collisions: &Collisions,
 ) -> Result<Value, &'static str> {
     if numbers.is_empty() && variant != Variant::TypeScript {
         return Ok(Value::Null);
@@ -156,7 +156,7 @@ pub(crate) fn average(
         let mean = exact_sum(numbers)?.mean(numbers.len());
         return mean.map(Value::decimal).ok_or(TOO_FINE);
     }
-    let Value::Number(total) = sum(variant, numbers, losses)? else { return Ok(Value::Null) };
+    let Value::Number(total) = sum(variant, numbers, collisions)? else { return Ok(Value::Null) };
     if let Some(total) = integer(&total) {
         return Ok(Value::double(quotient(total?, numbers.len()).ok_or(TOO_LARGE)?));
     }

@@ -9,7 +9,7 @@ use super::{
     scan::{CHARACTER, Reader},
     value::{Kind, Members, Number, Value},
 };
-use crate::{DocumentError, reads::Wanted, signs::MOST_BYTES};
+use crate::{DocumentError, field_set::Wanted, limits::MOST_BYTES};
 
 /// As deep as documents may be, for the libraries; and less by two in the standard, as `serde_json`
 /// has it.

@@ -1,4 +1,4 @@
-//! The words of a JSON text: its strings, numerals and signs, and where one is wrong.
+//! The words of a JSON text: its strings, numerals and limits, and where one is wrong.
 
 use super::{Variant, value::Text};
 use crate::DocumentError;

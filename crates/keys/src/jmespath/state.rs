@@ -2,13 +2,13 @@
 
 use std::{cell::Cell, collections::BTreeMap};
 
-use super::{Losses, Variant, sorted::Sorted, value::Value};
-use crate::{SelectionError, reads::Wanted, signs::MOST_BYTES};
+use super::{Collisions, Variant, sorted::Sorted, value::Value};
+use crate::{SelectionError, field_set::Wanted, limits::MOST_BYTES};
 
 /// The state of one evaluation.
 pub(crate) struct State<'e> {
     pub(crate) variant: Variant,
-    pub(crate) losses: &'e Losses,
+    pub(crate) collisions: &'e Collisions,
     pub(crate) sorted: Sorted,
     /// How many bytes may still be decompressed.
     pub(crate) room: Cell<usize>,
@@ -19,10 +19,10 @@ pub(crate) struct State<'e> {
 }
 
 impl<'e> State<'e> {
-    pub(crate) fn new(variant: Variant, losses: &'e Losses) -> Self {
+    pub(crate) fn new(variant: Variant, collisions: &'e Collisions) -> Self {
         Self {
             variant,
-            losses,
+            collisions,
             sorted: Sorted::default(),
             room: Cell::new(MOST_BYTES),
             budget: Budget::default(),
@@ -43,7 +43,7 @@ impl<'e> State<'e> {
     /// Notes what the library could lose of a value that something depends on.
     pub(crate) fn see(&self, value: &Value) {
         if self.variant != Variant::Standard {
-            self.losses.see(value);
+            self.collisions.see(value);
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{
-    Loss, Losses, Variant, digits,
+    Collision, Collisions, Variant, digits,
     value::{Kind, Members, Number, Text, Value},
 };
-use crate::signs::MOST_BYTES;
+use crate::limits::MOST_BYTES;
 
 /// How a value is laid out.
 #[derive(Clone, Copy)]
@@ -44,19 +44,19 @@ pub(crate) struct TooLong;
 pub(crate) fn write(
     layout: Layout,
     value: &Value,
-    losses: &Losses,
+    collisions: &Collisions,
 ) -> Result<Option<String>, TooLong> {
     if matches!(value, Value::Undefined) {
         return Ok(None);
     }
     let mut out = String::with_capacity(64);
-    Writer { layout, losses }.value(value, &mut out);
+    Writer { layout, collisions }.value(value, &mut out);
     if out.len() > LONGEST { Err(TooLong) } else { Ok(Some(out)) }
 }
 
 struct Writer<'l> {
     layout: Layout,
-    losses: &'l Losses,
+    collisions: &'l Collisions,
 }
 
 impl Writer<'_> {
@@ -66,13 +66,13 @@ impl Writer<'_> {
         }
         match value {
             Value::Undefined => {
-                self.losses.note(Loss::Undefined);
+                self.collisions.note(Collision::Undefined);
                 out.push_str("null");
             }
             Value::Null => out.push_str("null"),
             Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
             Value::Number(number) => {
-                self.losses.see_number(number);
+                self.collisions.see_number(number);
                 out.push_str(&number_text(self.layout.variant, number));
             }
             Value::String(text) => self.string(text, out),
@@ -91,7 +91,7 @@ impl Writer<'_> {
     }
 
     fn object(&self, members: &Members, out: &mut String) {
-        self.losses.see_members(members);
+        self.collisions.see_members(members);
         let mut entries: Vec<&(Text, Value)> = members.iter().collect();
         if self.layout.sorted {
             match self.layout.variant {
@@ -109,7 +109,7 @@ impl Writer<'_> {
         let given = entries.len();
         entries.retain(|(name, _)| !name.is("__proto__"));
         if entries.len() < given {
-            self.losses.note(Loss::Prototype);
+            self.collisions.note(Collision::Prototype);
         }
         entries.sort_by_cached_key(|(name, _)| lower_case(name));
         let sorted = entries.into_iter().cloned().collect();
@@ -121,7 +121,7 @@ impl Writer<'_> {
         let mut first = true;
         for (name, value) in entries {
             if matches!(value, Value::Undefined) {
-                self.losses.note(Loss::Undefined);
+                self.collisions.note(Collision::Undefined);
                 continue;
             }
             if !std::mem::take(&mut first) {

@@ -1,22 +1,22 @@
-//! Compiling the expressions of a recipe, and refusing those that cannot tell records apart. Producers and
+//! Compiling the expressions of a key specification, and refusing those that cannot tell records apart. Producers and
 //! consumers both do it here.
 
 use std::sync::Arc;
 
-use super::{ExpressionUse, Recipe, RecipeError};
+use super::{ExpressionUse, KeySpec, KeySpecError};
 use crate::{
-    Expression, ExpressionError, Form, Functions, KeyPath, View,
+    Expression, ExpressionError, Functions, KeyFormat, KeyPath, View,
     foreign::{ForeignExpression, ForeignKeys},
     is_operation_name,
 };
 
-/// A recipe whose expressions are compiled.
+/// A key specification whose expressions are compiled.
 #[derive(Debug)]
 pub struct Compiled {
     /// The operation's name.
     pub operation: Arc<str>,
     /// How its keys are written.
-    pub form: Form,
+    pub key_format: KeyFormat,
     /// What selects them.
     pub keys: CompiledKeys,
 }
@@ -35,7 +35,7 @@ pub enum CompiledKeys {
     /// Those of another library.
     Foreign {
         /// The library.
-        library: Arc<dyn ForeignKeys>,
+        language: Arc<dyn ForeignKeys>,
         /// What selects the key.
         key: CompiledPath<Box<dyn ForeignExpression>>,
         /// What else must agree.
@@ -54,25 +54,25 @@ pub struct CompiledPath<E> {
     pub expression: E,
 }
 
-impl Recipe {
-    /// Compiles the recipe, and the expression of a fingerprint with it. This is for consumers; a producer
+impl KeySpec {
+    /// Compiles the specification, and the expression of a fingerprint with it. This is for consumers; a producer
     /// needs [`producer`](Self::producer).
     ///
     /// # Errors
-    /// A mistake in the recipe or in the fingerprint's expression.
-    pub fn compile(&self, fingerprint: Option<&KeyPath>) -> Result<Compiled, RecipeError> {
+    /// A mistake in it or in the fingerprint's expression.
+    pub fn compile(&self, fingerprint: Option<&KeyPath>) -> Result<Compiled, KeySpecError> {
         let operation = || Arc::clone(&self.operation);
         if !is_operation_name(&self.operation) {
-            return Err(RecipeError::Name { name: operation() });
+            return Err(KeySpecError::Name { name: operation() });
         }
-        let keys = match &self.dialect {
-            Some(library) => self.foreign_keys(library, fingerprint)?,
+        let keys = match &self.powertools {
+            Some(language) => self.foreign_keys(language, fingerprint)?,
             None => self.own_keys(fingerprint)?,
         };
-        Ok(Compiled { operation: operation(), form: self.form.clone(), keys })
+        Ok(Compiled { operation: operation(), key_format: self.key_format.clone(), keys })
     }
 
-    fn own_keys(&self, fingerprint: Option<&KeyPath>) -> Result<CompiledKeys, RecipeError> {
+    fn own_keys(&self, fingerprint: Option<&KeyPath>) -> Result<CompiledKeys, KeySpecError> {
         let standard;
         let functions = match &self.functions {
             Some(functions) => functions,
@@ -91,7 +91,7 @@ impl Recipe {
             (None, None) => None,
             (None, Some(part)) => {
                 let operation = Arc::clone(&self.operation);
-                return Err(RecipeError::OptionalPart { operation, part: part.clone() });
+                return Err(KeySpecError::OptionalPart { operation, part: part.clone() });
             }
             (Some(path), _) => {
                 let CompiledPath { view, text, expression } = compile(ExpressionUse::Key, path)?;
@@ -107,41 +107,41 @@ impl Recipe {
 
     fn foreign_keys(
         &self,
-        library: &Arc<dyn ForeignKeys>,
+        language: &Arc<dyn ForeignKeys>,
         fingerprint: Option<&KeyPath>,
-    ) -> Result<CompiledKeys, RecipeError> {
+    ) -> Result<CompiledKeys, KeySpecError> {
         let operation = || Arc::clone(&self.operation);
         if self.functions.is_some() {
-            return Err(RecipeError::DialectFunctions { operation: operation() });
+            return Err(KeySpecError::DialectFunctions { operation: operation() });
         }
         let compile = |what, path: &KeyPath| {
             let compiled = match what {
-                ExpressionUse::Key => library.key(&path.expression),
-                ExpressionUse::Fingerprint => library.fingerprint(&path.expression),
+                ExpressionUse::Key => language.key(&path.expression),
+                ExpressionUse::Fingerprint => language.fingerprint(&path.expression),
             };
             let expression = self.compiled(what, compiled)?;
             self.tells_apart(what, path, expression.is_constant(), expression.few_values())?;
             Ok(compiled_path(path, expression))
         };
         let Some(key) = &self.key else {
-            return Err(RecipeError::DialectKey { operation: operation() });
+            return Err(KeySpecError::PowertoolsWithoutKey { operation: operation() });
         };
         let key = compile(ExpressionUse::Key, key)?;
         let fingerprint = fingerprint.map(|path| compile(ExpressionUse::Fingerprint, path));
         let fingerprint = fingerprint.transpose()?;
-        if !self.optional.is_empty() || !matches!(self.form, Form::Hashed) {
-            return Err(RecipeError::DialectForm { operation: operation() });
+        if !self.optional.is_empty() || !matches!(self.key_format, KeyFormat::Hashed) {
+            return Err(KeySpecError::PowertoolsFormat { operation: operation() });
         }
-        Ok(CompiledKeys::Foreign { library: Arc::clone(library), key, fingerprint })
+        Ok(CompiledKeys::Foreign { language: Arc::clone(language), key, fingerprint })
     }
 
     fn compiled<E>(
         &self,
         what: ExpressionUse,
         expression: Result<E, ExpressionError>,
-    ) -> Result<E, RecipeError> {
+    ) -> Result<E, KeySpecError> {
         let operation = Arc::clone(&self.operation);
-        expression.map_err(|source| RecipeError::Expression { operation, what, source })
+        expression.map_err(|source| KeySpecError::Expression { operation, what, source })
     }
 
     /// Refuses an expression that selects the same from every record, and a key that is one of a few
@@ -152,13 +152,13 @@ impl Recipe {
         path: &KeyPath,
         is_constant: bool,
         few_by: Option<&'static str>,
-    ) -> Result<(), RecipeError> {
+    ) -> Result<(), KeySpecError> {
         let (operation, expression) = (Arc::clone(&self.operation), path.expression.clone());
         if is_constant {
-            return Err(RecipeError::Constant { operation, what, expression });
+            return Err(KeySpecError::Constant { operation, what, expression });
         }
         match few_by.filter(|_| what == ExpressionUse::Key) {
-            Some(by) => Err(RecipeError::FewValues { operation, expression, by }),
+            Some(by) => Err(KeySpecError::FewValues { operation, expression, by }),
             None => Ok(()),
         }
     }

@@ -17,12 +17,12 @@ use uuid::Builder;
 ///
 /// ```
 /// use std::time::SystemTime;
-/// use lambda_idempotency_keys::producer::{Recipe, new_key};
+/// use lambda_idempotency_keys::producer::{KeySpec, new_key};
 /// # use std::collections::BTreeMap;
 /// # fn send(body: &str, deduplication_id: &str) -> Result<(), &'static str> { Err("no answer") }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let mut outbox = BTreeMap::new();
-/// let refund = Recipe::new("refund", "requestId").producer()?;
+/// let refund = KeySpec::new("refund", "requestId").producer()?;
 ///
 /// // Once, when the refund is decided: the key goes into the database with it.
 /// let request = serde_json::json!({ "requestId": new_key(SystemTime::now())?, "amount": 5 });

@@ -80,10 +80,10 @@ impl fmt::Debug for Message {
 /// [SNS]: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
 ///
 /// ```
-/// use lambda_idempotency_keys::producer::{Recipe, deduplication_id};
+/// use lambda_idempotency_keys::producer::{KeySpec, deduplication_id};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let place = Recipe::new("place-order", "id").producer()?;
+/// let place = KeySpec::new("place-order", "id").producer()?;
 /// let id = deduplication_id(&place.key(r#"{"id":"o-1","note":"first try"}"#)?);
 /// assert_eq!(id, deduplication_id(&place.key(r#"{ "note": "second", "id": "o-1" }"#)?));
 /// assert_ne!(id, deduplication_id(&place.key(r#"{"id":"o-2"}"#)?));

@@ -8,10 +8,10 @@
 //! still somebody to tell.
 //!
 //! ```
-//! use lambda_idempotency_keys::producer::Recipe;
+//! use lambda_idempotency_keys::producer::KeySpec;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let place = Recipe::new("place-order", "[tenant, order.id]").producer()?;
+//! let place = KeySpec::new("place-order", "[tenant, order.id]").producer()?;
 //! let order = serde_json::json!({ "tenant": "acme", "order": { "id": 42, "note": "hi" } });
 //! let message = place.message(&order)?;
 //! // sqs.send_message().queue_url(..).message_group_id("acme")
@@ -28,7 +28,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Recipe`] | what keys are made of; one for producer and consumer |
+//! | [`KeySpec`] | what keys are made of; one for producer and consumer |
 //! | [`Producer`] | the key of a payload |
 //! | [`Message`] | a payload with its key and its deduplication id |
 //! | [`new_key`] | a key for what has none |
@@ -38,30 +38,30 @@
 
 mod compile;
 mod fresh;
+mod key_spec;
+mod key_spec_error;
 mod message;
-mod recipe;
-mod recipe_error;
 
 pub use compile::{Compiled, CompiledKeys, CompiledPath};
 pub use fresh::{EntropyError, new_key};
+pub use key_spec::KeySpec;
+pub use key_spec_error::{ExpressionUse, KeySpecError};
 pub use message::{Message, deduplication_id};
-pub use recipe::Recipe;
-pub use recipe_error::{ExpressionUse, RecipeError};
 
-// What a recipe is made with, and what it makes.
+// What a key specification is made with, and what it makes.
 #[doc(no_inline)]
-pub use crate::{Form, Functions, Key, KeyPath, Secret, SecretError};
+pub use crate::{Functions, Key, KeyFormat, KeyPath, Secret, SecretError};
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::{
-    Document, DocumentError, Expression, Reads, Scope, SelectionError, View,
+    Document, DocumentError, Expression, FieldSet, Scope, SelectionError, View,
     foreign::ForeignExpression,
 };
 
-/// Computes the keys of payloads, as the consumer of the same [`Recipe`] does. Cheap to clone.
+/// Computes the keys of payloads, as the consumer of the same [`KeySpec`] does. Cheap to clone.
 ///
 /// What it is given is the *payload*: the body of an SQS message, the message of an SNS
 /// notification, the `detail` of an EventBridge event, the data of a Kinesis or Kafka record; not what
@@ -78,11 +78,11 @@ pub struct Producer {
 enum Keys {
     Own {
         expression: Expression,
-        reads: Reads,
-        form: Form,
+        reads: FieldSet,
+        format: KeyFormat,
     },
     /// Those of another library.
-    Spoken {
+    Powertools {
         text: Arc<str>,
         expression: Box<dyn ForeignExpression>,
     },
@@ -140,23 +140,23 @@ pub enum PayloadError {
 }
 
 impl Producer {
-    fn of(compiled: Compiled) -> Result<Self, RecipeError> {
-        let Compiled { operation, form, keys } = compiled;
+    fn of(compiled: Compiled) -> Result<Self, KeySpecError> {
+        let Compiled { operation, key_format, keys } = compiled;
         let (view, keys) = match keys {
             CompiledKeys::Own { key: None, .. } => {
-                return Err(RecipeError::DefaultKey { operation });
+                return Err(KeySpecError::DefaultKey { operation });
             }
             CompiledKeys::Own { key: Some(CompiledPath { view, expression, .. }), .. } => {
-                let reads = Reads::of([&expression]);
-                (view, Keys::Own { expression, reads, form })
+                let reads = FieldSet::of([&expression]);
+                (view, Keys::Own { expression, reads, format: key_format })
             }
             CompiledKeys::Foreign { key: CompiledPath { view, text, expression }, .. } => {
-                (view, Keys::Spoken { text, expression })
+                (view, Keys::Powertools { text, expression })
             }
         };
         match view {
             View::Payload => Ok(Self { operation, tenant: None, keys: Arc::new(keys) }),
-            View::Record => Err(RecipeError::RecordKey { operation }),
+            View::Record => Err(KeySpecError::RecordKey { operation }),
         }
     }
 
@@ -221,12 +221,12 @@ impl Producer {
 impl Keys {
     fn key(&self, scope: &Scope<'_>, payload: &str) -> Result<Key, PayloadError> {
         match self {
-            Self::Own { expression, reads, form } => {
+            Self::Own { expression, reads, format } => {
                 let document = Document::read(payload, reads).map_err(PayloadError::NotJson)?;
                 let selection = expression.select(&document);
-                Ok(form.key(scope, &selection.map_err(|e| no_key(expression.as_str(), e))?))
+                Ok(format.key(scope, &selection.map_err(|e| no_key(expression.as_str(), e))?))
             }
-            Self::Spoken { text, expression } => {
+            Self::Powertools { text, expression } => {
                 let made = expression.make_key(payload, scope.tenant);
                 let made = made.map_err(PayloadError::NotJson)?;
                 Ok(made.map_err(|e| no_key(text, e))?.0)

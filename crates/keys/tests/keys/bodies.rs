@@ -3,11 +3,13 @@
 
 use std::sync::LazyLock;
 
-use lambda_idempotency_keys::{Document, Expression, Form, KeyPath, Reads, Scope, Secret};
-use lambda_idempotency_powertools::{Dialect, DialectDocument, DialectExpression, Library};
+use lambda_idempotency_keys::{Document, Expression, FieldSet, KeyFormat, KeyPath, Scope, Secret};
+use lambda_idempotency_powertools::{
+    PowertoolsDocument, PowertoolsExpression, PowertoolsKeys, PowertoolsLanguage,
+};
 
 /// Expressions of every kind that events are tried with; the first selects all.
-static EXPRESSIONS: LazyLock<[(Expression, Reads); 10]> = LazyLock::new(|| {
+static EXPRESSIONS: LazyLock<[(Expression, FieldSet); 10]> = LazyLock::new(|| {
     [
         "@",
         "body",
@@ -22,13 +24,13 @@ static EXPRESSIONS: LazyLock<[(Expression, Reads); 10]> = LazyLock::new(|| {
     ]
     .map(|text| {
         let expression = Expression::compile(text).unwrap();
-        (expression.clone(), Reads::of([&expression]))
+        (expression.clone(), FieldSet::of([&expression]))
     })
 });
 
 /// What all of them look at: some share a text.
-static READS: LazyLock<Reads> =
-    LazyLock::new(|| Reads::of(EXPRESSIONS.iter().map(|(expression, _)| expression)));
+static READS: LazyLock<FieldSet> =
+    LazyLock::new(|| FieldSet::of(EXPRESSIONS.iter().map(|(expression, _)| expression)));
 
 /// Expressions that events of other libraries are tried with.
 const THEIRS: [&str; 6] = [
@@ -105,7 +107,7 @@ pub(crate) fn expression_bytes(bytes: &[u8]) {
     }
     for json in EVENTS {
         let document = Document::parse(json).unwrap();
-        let sparse = Document::read(json, &Reads::of([&expression])).unwrap();
+        let sparse = Document::read(json, &FieldSet::of([&expression])).unwrap();
         assert_eq!(expression.evaluate(&document), expression.evaluate(&sparse));
         assert_eq!(expression.select(&document), expression.select(&sparse));
         keys(&expression, &document);
@@ -113,27 +115,27 @@ pub(crate) fn expression_bytes(bytes: &[u8]) {
 }
 
 /// Any bytes as an expression and as an event of the other libraries.
-pub(crate) fn dialect_bytes(bytes: &[u8]) {
+pub(crate) fn powertools_bytes(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
-    for library in [Library::Python, Library::TypeScript] {
-        let dialect = Dialect::of(library, "p");
-        match dialect.read(&text) {
+    for language in [PowertoolsLanguage::Python, PowertoolsLanguage::TypeScript] {
+        let powertools = PowertoolsKeys::of(language, "p");
+        match powertools.read(&text) {
             Ok(event) => {
                 for expression in THEIRS {
-                    their_keys(&dialect, &dialect.compile(expression).unwrap(), &event);
+                    their_keys(&powertools, &powertools.compile(expression).unwrap(), &event);
                 }
             }
             Err(error) => {
                 // Python reads no integer of more than 4300 digits.
-                assert!(!is_json || library == Library::Python, "it is JSON: {error}");
+                assert!(!is_json || language == PowertoolsLanguage::Python, "it is JSON: {error}");
                 assert!(!error.to_string().is_empty());
             }
         }
-        match dialect.compile(&text) {
+        match powertools.compile(&text) {
             Ok(expression) if !doubles(&text) => {
                 for event in EVENTS {
-                    their_keys(&dialect, &expression, &dialect.read(event).unwrap());
+                    their_keys(&powertools, &expression, &powertools.read(event).unwrap());
                 }
             }
             Ok(_) => {}
@@ -146,14 +148,18 @@ pub(crate) fn dialect_bytes(bytes: &[u8]) {
 }
 
 /// What is selected without a loss is what is selected, and is the same each time.
-fn their_keys(dialect: &Dialect, expression: &DialectExpression, event: &DialectDocument) {
-    let selected = dialect.select(event, Some(expression));
-    assert_eq!(dialect.select(event, Some(expression)), selected);
-    let accepting = dialect.clone().accept_lossy();
+fn their_keys(
+    powertools: &PowertoolsKeys,
+    expression: &PowertoolsExpression,
+    event: &PowertoolsDocument,
+) {
+    let selected = powertools.select(event, Some(expression));
+    assert_eq!(powertools.select(event, Some(expression)), selected);
+    let accepting = powertools.clone().accept_collisions();
     match selected {
         Ok(selection) => {
             assert_eq!(accepting.select(event, Some(expression)).as_ref(), Ok(&selection));
-            assert!(dialect.key_of(&selection).as_str().starts_with("p#"));
+            assert!(powertools.key_of(&selection).as_str().starts_with("p#"));
         }
         Err(error) => {
             assert!(!error.to_string().is_empty());
@@ -182,9 +188,9 @@ fn keys(expression: &Expression, document: &Document) {
         assert!(canonical.matches(['[', '{']).count() > 100, "{canonical}");
     }
     let scope = Scope { operation: "op", tenant: None };
-    let secret = Form::Secret(Secret::new("a secret for fuzzing").unwrap());
-    let [hashed, readable, with_secret] =
-        [Form::Hashed, Form::Readable, secret].map(|form| form.key(&scope, &selection));
+    let secret = KeyFormat::Secret(Secret::new("a secret for fuzzing").unwrap());
+    let [hashed, readable, with_secret] = [KeyFormat::Hashed, KeyFormat::Readable, secret]
+        .map(|format| format.key(&scope, &selection));
     assert_ne!(with_secret, hashed);
     assert_ne!(with_secret, readable);
     assert!(readable == hashed || readable.as_str().starts_with("op#~"));

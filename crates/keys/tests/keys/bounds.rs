@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use flate2::{Compression, write::GzEncoder};
-use lambda_idempotency_keys::{Document, DocumentError, Expression, Reads, SelectionError};
+use lambda_idempotency_keys::{Document, DocumentError, Expression, FieldSet, SelectionError};
 
 use crate::support::selected;
 
@@ -85,7 +85,7 @@ fn deep_nesting() {
             // Beside what is looked at, depth costs no stack.
             let id = Expression::compile("id").unwrap();
             let beside = format!("{{\"deep\":{deep},\"id\":1}}");
-            let document = Document::read(&beside, &Reads::of([&id])).unwrap();
+            let document = Document::read(&beside, &FieldSet::of([&id])).unwrap();
             assert_eq!(id.select(&document).unwrap().canonical_bytes(), b"1");
         }
     }
@@ -127,7 +127,7 @@ fn the_largest_doubles() {
         let error = Document::parse(&beside).unwrap_err();
         assert!(error.to_string().contains("larger than any double"), "{numeral}: {error}");
         let id = Expression::compile("id").unwrap();
-        let document = Document::read(&beside, &Reads::of([&id])).unwrap();
+        let document = Document::read(&beside, &FieldSet::of([&id])).unwrap();
         assert_eq!(id.select(&document).unwrap().canonical_bytes(), b"\"a\"", "{numeral}");
     }
     let beside = "{\"id\":\"a\",\"n\":1.7969e308}";

@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path};
 
-use lambda_idempotency_keys::{Document, Expression, Reads, SelectionError};
+use lambda_idempotency_keys::{Document, Expression, FieldSet, SelectionError};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -116,7 +116,7 @@ fn judge(given: &str, case: &Case) -> Option<String> {
         (None, Err(error)) => return Some(error.to_string()),
     };
     let evaluated = expression.evaluate(&Document::parse(given).unwrap());
-    let sparse = Document::read(given, &Reads::of([&expression])).unwrap();
+    let sparse = Document::read(given, &FieldSet::of([&expression])).unwrap();
     if evaluated != expression.evaluate(&sparse) {
         return Some("it differs when only what it looks at is read".to_owned());
     }

@@ -1,6 +1,6 @@
 //! Numbers in expressions are exact: two that differ are never taken for one.
 
-use lambda_idempotency_keys::{Document, Expression, Reads, SelectionError};
+use lambda_idempotency_keys::{Document, Expression, FieldSet, SelectionError};
 
 use crate::support::{cases, selected};
 use proptest::prelude::*;
@@ -157,7 +157,7 @@ fn averages_that_do_not_end_are_compared_and_computed_with_exactly() {
 fn numbers_with_an_exponent_beyond_64_bits_are_refused_where_they_are_read() {
     let (one, other) = ("1e-99999999999999999999", "1e-88888888888888888888");
     let read = |json: &str, expression: &str| {
-        let reads = Reads::of([&Expression::compile(expression).unwrap()]);
+        let reads = FieldSet::of([&Expression::compile(expression).unwrap()]);
         Document::read(json, &reads).map(drop).map_err(|error| error.to_string())
     };
     let json = format!(r#"{{"l":[{one},{other}],"id":7}}"#);

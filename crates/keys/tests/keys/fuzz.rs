@@ -40,7 +40,7 @@ fn damaged(mut bytes: Vec<u8>, damage: &[(u8, prop::sample::Index, u8)]) -> Vec<
 fn every_seed() {
     corpus("event_bytes").iter().for_each(|bytes| bodies::event_bytes(bytes));
     corpus("expression_bytes").iter().for_each(|bytes| bodies::expression_bytes(bytes));
-    corpus("dialect_bytes").iter().for_each(|bytes| bodies::dialect_bytes(bytes));
+    corpus("powertools_bytes").iter().for_each(|bytes| bodies::powertools_bytes(bytes));
 }
 
 proptest! {
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn dialects(seed in prop::sample::select(corpus("dialect_bytes")), damage in damage()) {
-        bodies::dialect_bytes(&damaged(seed, &damage));
+    fn powertools(seed in prop::sample::select(corpus("powertools_bytes")), damage in damage()) {
+        bodies::powertools_bytes(&damaged(seed, &damage));
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn integer() -> impl Strategy<Value = i128> {
     ]
 }
 
-/// Texts that are easily taken for one another, or for structure.
+/// NestedJson that are easily taken for one another, or for structure.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lambda_idempotency_keys::{Document, Expression, Form, Key, Scope, Secret};
+use lambda_idempotency_keys::{Document, Expression, Key, KeyFormat, Scope, Secret};
 use proptest::prelude::*;
 
 use crate::support::{cases, key, select, selected};
@@ -172,11 +172,11 @@ proptest! {
     /// Operation, tenant and value run into one text, in which none of them can pass for another.
     #[test]
     fn operations_tenants_and_values(one in scoped(), other in scoped()) {
-        let secret = Form::Secret(Secret::new("a secret of tests").unwrap());
-        for form in [Form::Hashed, Form::Readable, secret] {
+        let secret = KeyFormat::Secret(Secret::new("a secret of tests").unwrap());
+        for format in [KeyFormat::Hashed, KeyFormat::Readable, secret] {
             let [a, b] = [&one, &other].map(|(operation, tenant, value)| {
                 let scope = Scope { operation, tenant: tenant.as_deref() };
-                form.key(&scope, &select("@", value).unwrap())
+                format.key(&scope, &select("@", value).unwrap())
             });
             prop_assert_eq!(one == other, a == b, "{} and {}", a.as_str(), b.as_str());
             prop_assert_eq!(one == other, a.hash() == b.hash());

@@ -12,7 +12,7 @@ mod compliance;
 mod distinct;
 mod equal;
 mod exact;
-mod forms;
+mod formats;
 mod functions;
 mod fuzz;
 mod golden;

@@ -1,10 +1,10 @@
 //! Keys before an event is sent, and the deduplication ids made of them.
 
 use lambda_idempotency_keys::{
-    Form, Key, Secret, SelectionError,
-    producer::{PayloadError, Producer, ProducerError, Recipe, deduplication_id},
+    Key, KeyFormat, Secret, SelectionError,
+    producer::{KeySpec, PayloadError, Producer, ProducerError, deduplication_id},
 };
-use lambda_idempotency_powertools::Dialect;
+use lambda_idempotency_powertools::PowertoolsKeys;
 use proptest::prelude::*;
 
 use crate::{
@@ -15,15 +15,15 @@ use crate::{
 const ORDER: &str = r#"{"tenant":"acme","order":{"id":42},"note":null}"#;
 
 fn producer(key: &str) -> Producer {
-    Recipe::new("op", key).producer().unwrap()
+    KeySpec::new("op", key).producer().unwrap()
 }
 
 /// As another implementation of scheme 1 computes them; they never change.
 #[test]
 fn golden_keys_and_ids() {
     let by_id = producer("order.id");
-    let secret = Form::Secret(Secret::new("4f1f5c0e2b7d49a8").unwrap());
-    let recipe = || Recipe::new("op", "[tenant, order.id]");
+    let secret = KeyFormat::Secret(Secret::new("4f1f5c0e2b7d49a8").unwrap());
+    let spec = || KeySpec::new("op", "[tenant, order.id]");
     for (producer, key, id) in [
         (
             by_id.clone(),
@@ -36,17 +36,17 @@ fn golden_keys_and_ids() {
             "6682b8334ae2654fa9e9bd82eaa2bc44d63a5b6b17d4a15f72b54b6a6e4932fe",
         ),
         (
-            recipe().form(Form::Readable).producer().unwrap(),
+            spec().key_format(KeyFormat::Readable).producer().unwrap(),
             "op#~/acme/+42",
             "b71ce3ee3428c993067e802267f504da102b358ac5408f15471ccdb7c22af9f2",
         ),
         (
-            recipe().form(Form::Readable).producer().unwrap().for_tenant("t-1"),
+            spec().key_format(KeyFormat::Readable).producer().unwrap().for_tenant("t-1"),
             "op#~@t-1/acme/+42",
             "1da5132b37128d51b2bba505ce16995e1b032483b5bb9c79a4bca5193b483db8",
         ),
         (
-            recipe().form(secret).producer().unwrap(),
+            spec().key_format(secret).producer().unwrap(),
             "op#hmac-fd830fa8688fab36686da263433a8884e50d388ae38500705645cfc1ad5c8c78",
             "ad1827c7f6dd24a65cb76f5f53c7d9131c3a29697586896e8250dc1b296525a4",
         ),
@@ -56,7 +56,10 @@ fn golden_keys_and_ids() {
             "ac2fb6768c8998bc8256b83f7f35800c433e61b51056d9916a779bb1e6fd840a",
         ),
         (
-            recipe().dialect(Dialect::powertools_python("fn.app.place")).producer().unwrap(),
+            spec()
+                .powertools(PowertoolsKeys::powertools_python("fn.app.place"))
+                .producer()
+                .unwrap(),
             "fn.app.place#644bdf82be57b1cee5b7150bfb36bf45",
             "c739b12efb59227fb03b7a3b9a133921b8d1ea11e5781538fab62d6eedfa7228",
         ),
@@ -95,14 +98,16 @@ fn refusals_name_the_operation_and_the_remedy() {
 /// Powertools leaves the tenant out, so that two tenants could share a key.
 #[test]
 fn a_tenant_and_a_dialect_are_refused_as_the_consumer_refuses_them() {
-    let python = Dialect::powertools_python("fn.app.place");
-    let of = |dialect: Dialect| Recipe::new("op", "tenant").dialect(dialect).producer().unwrap();
+    let python = PowertoolsKeys::powertools_python("fn.app.place");
+    let of = |powertools: PowertoolsKeys| {
+        KeySpec::new("op", "tenant").powertools(powertools).producer().unwrap()
+    };
     let error = of(python.clone()).for_tenant("t-1").key(ORDER).unwrap_err();
     let ProducerError::Rejected { reason: PayloadError::Key { error, .. }, .. } = error else {
         panic!("{error}");
     };
-    assert!(matches!(error, SelectionError::Lossy(_)), "{error}");
-    let lossy = of(python.accept_lossy());
+    assert!(matches!(error, SelectionError::Collision(_)), "{error}");
+    let lossy = of(python.accept_collisions());
     assert_eq!(lossy.for_tenant("t-1").key(ORDER), lossy.key(ORDER));
 }
 
@@ -153,8 +158,8 @@ proptest! {
         readable in any::<bool>(),
     ) {
         let message = |(operation, tenant, id): &(String, Option<String>, String)| {
-            let form = if readable { Form::Readable } else { Form::Hashed };
-            let producer = Recipe::new(operation.clone(), "id").form(form).producer().unwrap();
+            let form = if readable { KeyFormat::Readable } else { KeyFormat::Hashed };
+            let producer = KeySpec::new(operation.clone(), "id").key_format(form).producer().unwrap();
             let producer = match tenant {
                 Some(tenant) => producer.for_tenant(tenant.clone()),
                 None => producer,

@@ -1,6 +1,6 @@
 //! Reading only what is looked at selects the same as reading everything.
 
-use lambda_idempotency_keys::{Document, Expression, Reads, SelectionError};
+use lambda_idempotency_keys::{Document, Expression, FieldSet, SelectionError};
 use proptest::prelude::*;
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 
 fn selected_from_sparse(expression: &str, json: &str) -> Result<String, SelectionError> {
     let expression = Expression::compile(expression).unwrap();
-    let document = Document::read(json, &Reads::of([&expression])).unwrap();
+    let document = Document::read(json, &FieldSet::of([&expression])).unwrap();
     let selection = expression.select(&document)?;
     Ok(String::from_utf8(selection.canonical_bytes().to_vec()).unwrap())
 }
@@ -94,7 +94,7 @@ proptest! {
         let json = format!(r#"{{"s":{},"t":{{"s":"{{}}"}}}}"#, serde_json::Value::String(text));
         let compiled = expressions.iter().map(|text| Expression::compile(text).unwrap());
         let compiled: Vec<_> = compiled.collect();
-        let document = Document::read(&json, &Reads::of(&compiled)).unwrap();
+        let document = Document::read(&json, &FieldSet::of(&compiled)).unwrap();
         for (text, expression) in expressions.iter().zip(&compiled) {
             let together = expression.select(&document).map(|selection| {
                 String::from_utf8(selection.canonical_bytes().to_vec()).unwrap()
@@ -109,7 +109,7 @@ fn several_expressions_share_a_reading_and_others_are_refused() {
     let [id, amount, other] =
         ["order.id", "order.amount", "order"].map(|text| Expression::compile(text).unwrap());
     let json = r#"{"order":{"id":"o-1","amount":4.5,"lines":[1,2,3]},"note":"x"}"#;
-    let document = Document::read(json, &Reads::of([&id, &amount])).unwrap();
+    let document = Document::read(json, &FieldSet::of([&id, &amount])).unwrap();
     assert_eq!(id.select(&document).unwrap().canonical_bytes(), b"\"o-1\"");
     assert_eq!(amount.select(&document).unwrap().canonical_bytes(), b"4.5e0");
     assert_eq!(other.select(&document), Err(SelectionError::Unread));
@@ -125,9 +125,9 @@ fn what_is_not_looked_at_does_no_harm() {
         assert!(Document::parse(&json).is_err(), "{json}");
         assert_eq!(selected_from_sparse("[id, n]", &json).unwrap(), r#"["a",2.5e0]"#, "{json}");
         let [id, x] = ["id", "x"].map(|text| Expression::compile(text).unwrap());
-        assert!(Document::read(&json, &Reads::of([&id, &x])).is_err(), "{json}");
+        assert!(Document::read(&json, &FieldSet::of([&id, &x])).is_err(), "{json}");
     }
     let id = Expression::compile("id").unwrap();
-    let twice = Document::read(r#"{"id":1,"x":0,"id":2}"#, &Reads::of([&id]));
+    let twice = Document::read(r#"{"id":1,"x":0,"id":2}"#, &FieldSet::of([&id]));
     assert!(twice.unwrap_err().to_string().contains("twice"));
 }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use lambda_idempotency_keys::{
     ExpressionError,
-    producer::{ExpressionUse, RecipeError},
+    producer::{ExpressionUse, KeySpecError},
 };
 
 /// A mistake in how a function is put together; found when it starts.
@@ -160,7 +160,7 @@ pub enum ConfigError {
     /// No event ever reaches a handler: one before it in the function takes them all.
     #[error(
         "operation `{operation}` is never reached: `{before}` comes before it and takes every \
-         {source_name} event that is for it; say which records are whose (`.from_queue(\"...\")`, \
+         {source_name} event that is for it; say which records are whose (`.queue(\"...\")`, \
          `.detail_type(\"...\")`, ...), or put the narrower one first"
     )]
     OutOfReach {
@@ -244,14 +244,14 @@ pub enum ConfigError {
         /// The mistake and its place.
         source: ExpressionError,
     },
-    /// A mistake in the recipe of the keys: a name that cannot be used, an expression with a mistake,
+    /// A mistake in it of the keys: a name that cannot be used, an expression with a mistake,
     /// settings of keys that exclude one another.
     #[error(transparent)]
-    Recipe(#[from] RecipeError),
+    KeySpec(#[from] KeySpecError),
     /// A record that expires at once protects from nothing.
     #[error(
         "operation `{operation}` retains its records for no time at all; \
-         give `.retain(..)` the time for which duplicates are to be recognised"
+         give `.retention(..)` the time for which duplicates are to be recognised"
     )]
     Retention {
         /// The operation.
@@ -267,7 +267,7 @@ pub enum ConfigError {
     },
     /// A permanent failure that is acknowledged unprocessed is not put aside.
     #[error(
-        "operation `{operation}` has `.divert(..)` and `.on_remembered(Remembered::Acknowledge)`, which \
+        "operation `{operation}` has `.divert(..)` and `.on_permanent_failure(OnPermanentFailure::Acknowledge)`, which \
          would drop a permanent failure that could not be put aside at once; remove one of them"
     )]
     AcknowledgedAndDiverted {
@@ -285,9 +285,9 @@ impl fmt::Debug for ConfigError {
     }
 }
 
-/// Why no record can match the name that a filter has, such as [`Operation::from_queue`].
+/// Why no record can match the name that a filter has, such as [`Operation::queue`].
 ///
-/// [`Operation::from_queue`]: crate::Operation::from_queue
+/// [`Operation::queue`]: crate::Operation::queue
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterMistake {

@@ -19,7 +19,7 @@ use crate::rejection::Rejection;
 /// |---|---|
 /// | [`Config`](Self::Config) | `Idempotency.Config` |
 /// | [`Failed`](Self::Failed) | `Idempotency.HandlerFailed` |
-/// | [`Remembered`](Self::Remembered) | `Idempotency.Remembered` |
+/// | [`PermanentlyFailed`](Self::PermanentlyFailed) | `Idempotency.PermanentlyFailed` |
 /// | [`Busy`](Self::Busy) | `Idempotency.InProgress` |
 /// | [`Mismatch`](Self::Mismatch) | `Idempotency.Mismatch` |
 /// | [`Foreign`](Self::Foreign) | `Idempotency.Foreign` |
@@ -40,11 +40,11 @@ pub enum RunError {
     /// the payload: [`Failure::error`] has it.
     #[error("{0}")]
     Failed(Failure),
-    /// An earlier call failed for good, and that is remembered.
-    #[error("an earlier call with this key failed for good, with {}", .error.as_deref().unwrap_or("an error"))]
-    Remembered {
+    /// An earlier call failed permanently.
+    #[error("an earlier call with this key failed permanently, with {}", .error_type.as_deref().unwrap_or("an error"))]
+    PermanentlyFailed {
         /// The type of the error.
-        error: Option<Arc<str>>,
+        error_type: Option<Arc<str>>,
     },
     /// Another worker holds the key.
     #[error(
@@ -109,7 +109,7 @@ impl RunError {
         match self {
             Self::Config(_) => "Config",
             Self::Failed(_) => "HandlerFailed",
-            Self::Remembered { .. } => "Remembered",
+            Self::PermanentlyFailed { .. } => "PermanentlyFailed",
             Self::Busy { .. } => "InProgress",
             Self::Mismatch => "Mismatch",
             Self::Foreign(_) => "Foreign",
@@ -128,7 +128,7 @@ impl RunError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Busy { .. } | Self::OutOfTime | Self::Fenced => true,
-            Self::Failed(failure) => failure.is_retried(),
+            Self::Failed(failure) => !failure.is_permanent(),
             Self::Store(error) => error.is_transient(),
             _ => false,
         }

@@ -94,7 +94,7 @@ impl HttpLayer {
     /// Takes the key from another header.
     ///
     /// # Errors
-    /// The operation takes its key from the body, by `Operation::key(..)` or a dialect: no header is looked
+    /// The operation takes its key from the body, by `Operation::key(..)` or as Powertools does: no header is looked
     /// at.
     pub fn header(self, name: HeaderName) -> Result<Self, ConfigError> {
         if self.0.operation.names_key() {
@@ -126,10 +126,10 @@ impl HttpLayer {
     ///
     /// # Errors
     /// The operation does not take its key from the body by `Operation::key(..)`: a client that chooses its
-    /// keys chooses another for another path, and keys of a dialect have no place for one.
+    /// keys chooses another for another path, and keys of Powertools have no place for one.
     pub fn one_key_for_each_path(self) -> Result<Self, ConfigError> {
-        let (why, remedy) = if self.0.operation.spoken.is_some() {
-            ("keys of a dialect have no place for a path", "remove it, or the dialect")
+        let (why, remedy) = if self.0.operation.powertools.is_some() {
+            ("keys of Powertools have no place for a path", "remove it, or `.powertools(..)`")
         } else if !self.0.operation.names_key() {
             (
                 "clients choose the keys in the header, and choose another for another path",

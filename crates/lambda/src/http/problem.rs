@@ -132,10 +132,10 @@ impl Problem {
                 "Some of it may have been done. Send the same request again with the same key.",
             )
             .after(2),
-            Outcome::Remembered { .. } => Self::new(
+            Outcome::PermanentlyFailed { .. } => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
-                "remembered",
-                "A request with this key failed for good",
+                "permanently_failed",
+                "A request with this key failed permanently",
                 "It is not tried again. Use a new key for a new attempt.",
             ),
             Outcome::Skipped => Self::new(

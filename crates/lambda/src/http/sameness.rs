@@ -2,7 +2,7 @@
 
 use lambda_http::{Request, RequestExt as _, request::RequestContext};
 use lambda_idempotency_core::record::Fingerprint;
-use lambda_idempotency_keys::{Digest, Form};
+use lambda_idempotency_keys::{Digest, KeyFormat};
 
 use super::multipart;
 
@@ -32,9 +32,9 @@ fn path(request: &Request) -> &str {
 }
 
 /// What a request asks for. It is compared whatever else is.
-pub(super) fn target(request: &Request, form: &Form) -> String {
+pub(super) fn target(request: &Request, format: &KeyFormat) -> String {
     let uri = request.uri();
-    let mut target = form.digest(b"lambda-idempotency http target 2");
+    let mut target = format.digest(b"lambda-idempotency http target 2");
     target.part(request.method().as_str().as_bytes());
     // Where a function serves the customers of several hosts, each is another place.
     target.part(uri.host().unwrap_or_default().to_ascii_lowercase().as_bytes());
@@ -66,16 +66,20 @@ fn sent(request: &Request) -> (Option<&str>, Option<&str>) {
 }
 
 /// The fingerprint of a request whose whole body counts.
-pub(super) fn with_body(target: &str, request: &Request, form: &Form) -> Fingerprint {
-    let mut fingerprint = form.digest(b"lambda-idempotency http body 1");
+pub(super) fn with_body(target: &str, request: &Request, format: &KeyFormat) -> Fingerprint {
+    let mut fingerprint = format.digest(b"lambda-idempotency http body 1");
     fingerprint.part(target.as_bytes());
     multipart::digest(request, &mut fingerprint);
     Fingerprint::new(fingerprint.hex())
 }
 
 /// The fingerprint of a request of whose body only that counts which an expression selects.
-pub(super) fn with_selection(target: &str, selection: &Fingerprint, form: &Form) -> Fingerprint {
-    let mut fingerprint = form.digest(b"lambda-idempotency http selection 1");
+pub(super) fn with_selection(
+    target: &str,
+    selection: &Fingerprint,
+    format: &KeyFormat,
+) -> Fingerprint {
+    let mut fingerprint = format.digest(b"lambda-idempotency http selection 1");
     fingerprint.part(target.as_bytes());
     fingerprint.part(selection.as_str().as_bytes());
     Fingerprint::new(fingerprint.hex())

@@ -33,8 +33,8 @@ use crate::{
     call::Invoked,
     delivery::{Extraction, Texts},
     error::{InvocationError, ResultLost, RunError},
-    function::deadline,
-    missing_key::MissingKey,
+    function::invocation_deadline,
+    missing_key::OnMissingKey,
 };
 
 /// A service that handles each request once per key, and answers later ones with the first
@@ -96,7 +96,7 @@ impl Settings {
         S::Error: Into<Failure> + Send,
         S::Future: Send,
     {
-        let deadline = request.lambda_context_ref().and_then(deadline);
+        let invocation_deadline = request.lambda_context_ref().and_then(invocation_deadline);
         // The handler gets the request; what amends problems may need its headers then.
         let headers = self.amends.is_some().then(|| request.headers().clone());
         let problem = |problem| self.problem(problem, headers.as_ref());
@@ -112,13 +112,13 @@ impl Settings {
         let work = self.work(&asked, body, self.job(inner, request, &slot, asked.cookies));
         let record = asked.id.clone();
         let mut policy = self.operation.policy.clone();
-        policy.conflict = self.operation.conflict.unwrap_or(policy.conflict);
+        policy.on_conflict = self.operation.on_conflict.unwrap_or(policy.on_conflict);
         let batch = Batch {
             operation: &self.operation.name,
             deliveries: vec![Delivery { record, group: None, priority: 0, work, divert: None }],
             after_failure: AfterFailure::Group,
             policy: &policy,
-            deadline,
+            invocation_deadline,
             pace: &self.operation.pace,
         };
         let outcome = self.engine.run(batch).await.pop();
@@ -188,7 +188,7 @@ impl Settings {
         let is_keyed = key.is_some() || self.operation.names_key();
         // Without a key it is of no importance who asks.
         let caller = if is_keyed { self.caller(request)? } else { None };
-        let form = &self.operation.form;
+        let form = &self.operation.key_format;
         let target = sameness::target(request, form);
         let fingerprint = match self.operation.fingerprint {
             Some(_) => Compared::Selection { target },
@@ -211,7 +211,7 @@ impl Settings {
             let detail = format!("The header `{}` cannot be read: {error}.", self.header);
             Problem::key("The idempotency key cannot be read", detail)
         })?;
-        if key.is_none() && self.operation.missing_key != MissingKey::RunUnprotected {
+        if key.is_none() && self.operation.on_missing_key != OnMissingKey::RunUnprotected {
             let detail = format!(
                 "Send the header `{}` with a value of your own for each request, such as a UUID, and \
                  the same value when you send the request again.",
@@ -238,7 +238,11 @@ impl Settings {
     /// Whether a replay may set the cookies of the first response: only if it goes to the same caller.
     fn cookies(&self, caller: Option<&Caller>) -> Cookies {
         let is_shared = caller.is_none_or(|caller| caller.is_shared);
-        if is_shared || self.operation.spoken.is_some() { Cookies::Dropped } else { Cookies::Kept }
+        if is_shared || self.operation.powertools.is_some() {
+            Cookies::Dropped
+        } else {
+            Cookies::Kept
+        }
     }
 
     fn work<'w>(&self, asked: &'w Asked, body: &'w str, job: Job<'w>) -> Work<'w> {
@@ -258,14 +262,14 @@ impl Settings {
     }
 
     /// What must agree between two requests of a key: always what they ask for, and of their body what
-    /// the operation says. A dialect's own fingerprint stays as the other library writes it.
+    /// the operation says. A fingerprint of Powertools stays as the other library writes it.
     pub(super) fn fingerprint(&self, asked: &Asked, own: Option<Fingerprint>) -> Fingerprint {
         match (&asked.fingerprint, own) {
             (Compared::Selection { target }, Some(selection)) => {
-                sameness::with_selection(target, &selection, &self.operation.form)
+                sameness::with_selection(target, &selection, &self.operation.key_format)
             }
             (Compared::Selection { target }, None) => Fingerprint::new(target.clone()),
-            (Compared::Whole(_), Some(of_dialect)) => of_dialect,
+            (Compared::Whole(_), Some(of_powertools)) => of_powertools,
             (Compared::Whole(whole), None) => whole.clone(),
         }
     }
@@ -293,12 +297,12 @@ impl Settings {
         }
         match (outcome, response) {
             (
-                Outcome::Replayed { outcome }
-                | Outcome::Superseded { outcome }
-                | Outcome::Coalesced { outcome },
+                Outcome::Replayed { result }
+                | Outcome::Superseded { result }
+                | Outcome::Coalesced { result },
                 _,
             ) => {
-                let again = outcome.as_deref().and_then(replay);
+                let again = result.as_deref().and_then(replay);
                 Ok(again.unwrap_or_else(|| problem(Problem::lost())))
             }
             (_, Some(response)) => Ok(response),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, mem::discriminant};
 
-use lambda_idempotency_keys::{Form, Key, Scope};
+use lambda_idempotency_keys::{Key, KeyFormat, Scope};
 
 use super::{Operation, Prepared};
 use crate::error::ConfigError;
@@ -36,12 +36,12 @@ impl Operation {
         let (mine, theirs) = (self.prepared()?, other.prepared()?);
         // The paths of optional parts may differ as the expressions do.
         let optional = |one: &Self| one.keys.optional_parts().iter().collect::<BTreeSet<_>>().len();
-        let spoken = |one: &Self| one.keys.foreign().map(|keys| keys.settings());
+        let powertools = |one: &Self| one.keys.foreign().map(|keys| keys.settings());
         let shape = |one: &Prepared| one.key.as_ref().map(|path| path.expression.shape());
-        Ok(if spoken(self) != spoken(other) {
-            Some("dialect")
-        } else if discriminant(&mine.form) != discriminant(&theirs.form)
-            || probe(&mine.form) != probe(&theirs.form)
+        Ok(if powertools(self) != powertools(other) {
+            Some("powertools")
+        } else if discriminant(&mine.key_format) != discriminant(&theirs.key_format)
+            || probe(&mine.key_format) != probe(&theirs.key_format)
         {
             Some("key_format")
         } else if shape(&mine) != shape(&theirs) {
@@ -55,6 +55,6 @@ impl Operation {
 }
 
 /// A key by which two secrets can be compared without being seen.
-fn probe(form: &Form) -> Key {
-    form.identity(&Scope { operation: "probe", tenant: None }, &[])
+fn probe(format: &KeyFormat) -> Key {
+    format.identity(&Scope { operation: "probe", tenant: None }, &[])
 }

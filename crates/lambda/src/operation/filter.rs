@@ -44,15 +44,15 @@ impl Kind {
     /// The setting that names it.
     pub(super) const fn setting(self) -> &'static str {
         match self {
-            Self::Queue => "from_queue",
-            Self::Topic => "from_topic",
-            Self::Stream => "from_stream",
-            Self::Table => "from_table",
-            Self::Bucket => "from_bucket",
-            Self::Broker => "from_broker",
-            Self::Cluster => "from_cluster",
-            Self::Schedule => "from_schedule",
-            Self::EventSource => "from_source",
+            Self::Queue => "queue",
+            Self::Topic => "topic",
+            Self::Stream => "stream",
+            Self::Table => "table",
+            Self::Bucket => "bucket",
+            Self::Broker => "broker",
+            Self::Cluster => "cluster",
+            Self::Schedule => "schedule",
+            Self::EventSource => "event_source",
             Self::DetailType => "detail_type",
         }
     }

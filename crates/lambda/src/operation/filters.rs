@@ -1,4 +1,4 @@
-//! From where an operation takes its records (`from_queue`, `from_topic`, ...).
+//! From where an operation takes its records (`queue`, `topic`, ...).
 
 use super::{
     Operation,

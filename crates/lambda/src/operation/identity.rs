@@ -5,12 +5,12 @@ use std::sync::Arc;
 use lambda_idempotency_core::policy::Policy;
 use lambda_idempotency_engine::batch::AfterFailure;
 use lambda_idempotency_keys::{
-    Form, Functions, KeyPath,
-    producer::{Producer, Recipe, RecipeError},
+    Functions, KeyFormat, KeyPath,
+    producer::{KeySpec, KeySpecError, Producer},
 };
 
 use super::Operation;
-use crate::{error::ConfigError, missing_key::MissingKey};
+use crate::{error::ConfigError, missing_key::OnMissingKey};
 
 /// # Name and key
 ///
@@ -38,7 +38,7 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self::of(Recipe::without_key(name))
+        Self::of(KeySpec::without_key(name))
     }
 
     /// The operation's name.
@@ -166,12 +166,12 @@ impl Operation {
         self.changed()
     }
 
-    /// How keys are written in the store. Default: [`Form::Hashed`], of which nothing can be read.
+    /// How keys are written in the store. Default: [`KeyFormat::Hashed`], of which nothing can be read.
     ///
-    /// * [`Form::Readable`] stores keys such as `place-order#~/acme/+42`, where their parts are short and
+    /// * [`KeyFormat::Readable`] stores keys such as `place-order#~/acme/+42`, where their parts are short and
     ///   have only safe characters, and hashes all others. **Whoever can read the table's keys can then read
     ///   these parts.** Logs show a hash all the same.
-    /// * [`Form::secret`] makes keys and fingerprints with HMAC-SHA256 and a secret, for keys that are
+    /// * [`KeyFormat::secret`] makes keys and fingerprints with HMAC-SHA256 and a secret, for keys that are
     ///   personal data: whoever has the table, but not the secret, cannot find out whose they are by hashing
     ///   guesses. The secret is the same in all functions that share the operation.
     ///
@@ -179,22 +179,22 @@ impl Operation {
     /// recognised until the retention is over.
     ///
     /// ```
-    /// use lambda_idempotency::{Form, Operation};
+    /// use lambda_idempotency::{KeyFormat, Operation};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let place = Operation::new("place-order").key("[tenant, id]").key_format(Form::Readable);
+    /// let place = Operation::new("place-order").key("[tenant, id]").key_format(KeyFormat::Readable);
     /// let key = place.producer()?.key(r#"{ "tenant": "acme", "id": 42 }"#)?;
     /// assert!(key.as_str().starts_with("place-order#~/"), "{}", key.as_str());
     /// # let secret = [7; 32];
     /// // The secret is from AWS Secrets Manager, for example.
-    /// let invite = Operation::new("invite").key("email").key_format(Form::secret(secret)?);
+    /// let invite = Operation::new("invite").key("email").key_format(KeyFormat::secret(secret)?);
     /// assert_eq!(invite.check(), Ok(()));
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn key_format(mut self, format: Form) -> Self {
-        self.keys = self.keys.form(format);
+    pub fn key_format(mut self, format: KeyFormat) -> Self {
+        self.keys = self.keys.key_format(format);
         self.changed()
     }
 
@@ -237,7 +237,7 @@ impl Operation {
     }
 
     /// Computes the keys of payloads that are still to be sent; see [`producer`](crate::producer). This is
-    /// for programs that have the operation anyway: a [`Recipe`](crate::producer::Recipe) needs no
+    /// for programs that have the operation anyway: a [`KeySpec`](crate::producer::KeySpec) needs no
     /// Lambda.
     ///
     /// # Errors
@@ -256,20 +256,20 @@ impl Operation {
     pub fn producer(&self) -> Result<Producer, ConfigError> {
         self.prepared()?;
         if self.whole_record {
-            return Err(RecipeError::RecordKey { operation: self.shared_name() }.into());
+            return Err(KeySpecError::RecordKey { operation: self.shared_name() }.into());
         }
-        Ok(self.recipe()?.producer()?)
+        Ok(self.spec()?.producer()?)
     }
 
     /// The operation with these keys, and every other setting at its default.
-    pub(super) fn of(keys: Recipe) -> Self {
+    pub(super) fn of(keys: KeySpec) -> Self {
         Self {
             keys,
             key_variable: None,
             fingerprint: None,
             policy: Policy::default(),
-            conflict: None,
-            missing_key: MissingKey::Fail,
+            on_conflict: None,
+            on_missing_key: OnMissingKey::Return,
             bad_record: None,
             sink: None,
             filters: Vec::new(),

@@ -2,7 +2,7 @@
 
 use lambda_idempotency_keys::{
     KeyPath, Secret,
-    producer::{ExpressionUse, Recipe, RecipeError},
+    producer::{ExpressionUse, KeySpec, KeySpecError},
 };
 
 use super::Operation;
@@ -13,7 +13,7 @@ impl Operation {
     pub(super) fn with_variable(&self, error: ConfigError) -> ConfigError {
         match (error, &self.key_variable) {
             (
-                ConfigError::Recipe(RecipeError::Expression {
+                ConfigError::KeySpec(KeySpecError::Expression {
                     operation,
                     what: ExpressionUse::Key,
                     source,
@@ -27,12 +27,12 @@ impl Operation {
     }
 
     /// What its keys are made of, with the expression from the environment, if that is asked for.
-    pub(super) fn recipe(&self) -> Result<Recipe, ConfigError> {
-        let recipe = self.keys.clone();
-        let Some(variable) = &self.key_variable else { return Ok(recipe) };
+    pub(super) fn spec(&self) -> Result<KeySpec, ConfigError> {
+        let spec = self.keys.clone();
+        let Some(variable) = &self.key_variable else { return Ok(spec) };
         match std::env::var(variable) {
-            Ok(value) => Ok(recipe.key(KeyPath::parse(&value))),
-            Err(_) if recipe.key_path().is_some() => Ok(recipe),
+            Ok(value) => Ok(spec.key(KeyPath::parse(&value))),
+            Err(_) if spec.key_path().is_some() => Ok(spec),
             Err(_) => Err(ConfigError::Variable {
                 operation: self.shared_name(),
                 variable: variable.clone(),

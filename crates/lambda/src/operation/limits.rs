@@ -26,12 +26,12 @@ impl Operation {
     /// use lambda_idempotency::Operation;
     ///
     /// // A queue and a dead-letter queue that each keep messages for 14 days.
-    /// let place = Operation::new("place-order").key("orderId").retain(Duration::from_hours(24 * 28));
+    /// let place = Operation::new("place-order").key("orderId").retention(Duration::from_hours(24 * 28));
     /// assert_eq!(place.check(), Ok(()));
-    /// assert!(Operation::new("place-order").retain(Duration::ZERO).check().is_err());
+    /// assert!(Operation::new("place-order").retention(Duration::ZERO).check().is_err());
     /// ```
     #[must_use]
-    pub fn retain(mut self, retention: Duration) -> Self {
+    pub fn retention(mut self, retention: Duration) -> Self {
         self.policy.retention = retention;
         self.changed()
     }
@@ -68,12 +68,12 @@ impl Operation {
     /// use lambda_idempotency::Operation;
     ///
     /// // Workers beside Lambda, on machines whose clocks are set once a day.
-    /// let export = Operation::new("export").key("exportId").skew(Duration::from_secs(5));
+    /// let export = Operation::new("export").key("exportId").clock_skew(Duration::from_secs(5));
     /// assert_eq!(export.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn skew(mut self, allowance: Duration) -> Self {
-        self.policy.skew = allowance;
+    pub fn clock_skew(mut self, allowance: Duration) -> Self {
+        self.policy.clock_skew = allowance;
         self.changed()
     }
 
@@ -84,12 +84,12 @@ impl Operation {
     /// use std::time::Duration;
     /// use lambda_idempotency::Operation;
     ///
-    /// let export = Operation::new("export").key("exportId").grace(Duration::from_secs(2));
+    /// let export = Operation::new("export").key("exportId").lease_grace(Duration::from_secs(2));
     /// assert_eq!(export.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.policy.grace = grace;
+    pub fn lease_grace(mut self, lease_grace: Duration) -> Self {
+        self.policy.lease_grace = lease_grace;
         self.changed()
     }
 
@@ -113,12 +113,12 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let charge = Operation::new("charge").key("paymentId").max_failures(3);
+    /// let charge = Operation::new("charge").key("paymentId").max_failed_attempts(3);
     /// assert_eq!(charge.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn max_failures(mut self, most: u32) -> Self {
-        self.policy.max_failures = Some(most);
+    pub fn max_failed_attempts(mut self, most: u32) -> Self {
+        self.policy.max_failed_attempts = Some(most);
         self.changed()
     }
 }

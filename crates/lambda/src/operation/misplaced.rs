@@ -1,10 +1,10 @@
 //! Where each setting has an effect. Elsewhere it would change nothing, in silence, and is refused.
 
-use lambda_idempotency_core::policy::{Policy, Remembered};
+use lambda_idempotency_core::policy::{OnPermanentFailure, Policy};
 use lambda_idempotency_engine::batch::AfterFailure;
 
 use super::Operation;
-use crate::{bad_record::OnBadRecord, error::ConfigError, missing_key::MissingKey};
+use crate::{bad_record::OnBadRecord, error::ConfigError, missing_key::OnMissingKey};
 
 /// What an operation is given to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,19 +45,15 @@ const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, places: For)
 /// Every setting that does not have an effect everywhere. A pipe hands over records of queues, streams
 /// and brokers. `tests/behaviour/misplaced.rs` tries all settings in all places.
 const ROWS: [Row; 20] = [
-    row("from_queue", |o| o.is_from("from_queue"), For::These(&["sqs", "pipe"])),
-    row("from_topic", |o| o.is_from("from_topic"), For::These(&["sns", "kafka"])),
-    row("from_stream", |o| o.is_from("from_stream"), For::These(&["kinesis", "pipe"])),
-    row("from_table", |o| o.is_from("from_table"), For::These(&["dynamodb", "pipe"])),
-    row("from_bucket", |o| o.is_from("from_bucket"), For::These(&["s3"])),
-    row(
-        "from_broker",
-        |o| o.is_from("from_broker"),
-        For::These(&["activemq", "rabbitmq", "kafka", "pipe"]),
-    ),
-    row("from_cluster", |o| o.is_from("from_cluster"), For::These(&["documentdb"])),
-    row("from_schedule", |o| o.is_from("from_schedule"), For::These(&["scheduler"])),
-    row("from_source", |o| o.is_from("from_source"), For::These(&["eventbridge"])),
+    row("queue", |o| o.is_from("queue"), For::These(&["sqs", "pipe"])),
+    row("topic", |o| o.is_from("topic"), For::These(&["sns", "kafka"])),
+    row("stream", |o| o.is_from("stream"), For::These(&["kinesis", "pipe"])),
+    row("table", |o| o.is_from("table"), For::These(&["dynamodb", "pipe"])),
+    row("bucket", |o| o.is_from("bucket"), For::These(&["s3"])),
+    row("broker", |o| o.is_from("broker"), For::These(&["activemq", "rabbitmq", "kafka", "pipe"])),
+    row("cluster", |o| o.is_from("cluster"), For::These(&["documentdb"])),
+    row("schedule", |o| o.is_from("schedule"), For::These(&["scheduler"])),
+    row("event_source", |o| o.is_from("event_source"), For::These(&["eventbridge"])),
     row("detail_type", |o| o.is_from("detail_type"), For::These(&["eventbridge"])),
     row(
         "order",
@@ -72,8 +68,12 @@ const ROWS: [Row; 20] = [
     // Who calls for a result is told of a permanent failure and of a mismatch.
     row("divert", |o| o.sink.is_some(), For::Sources),
     row("on_busy", |o| o.on_busy.is_some(), For::Sources),
-    // Who calls for a result is told of a remembered failure in any case.
-    row("on_remembered", |o| o.policy.remembered != Remembered::Return, For::Sources),
+    // Who calls for a result is told of a permanent failure in any case.
+    row(
+        "on_permanent_failure",
+        |o| o.policy.on_permanent_failure != OnPermanentFailure::Return,
+        For::Sources,
+    ),
     // Nor is a client that sends no key ever told that all went well.
     row("on_missing_key", Operation::skips_without_key, For::AllButHttp),
 ];
@@ -126,7 +126,7 @@ impl Operation {
     }
 
     fn skips_without_key(&self) -> bool {
-        self.missing_key == MissingKey::Skip
+        self.on_missing_key == OnMissingKey::Skip
     }
 }
 

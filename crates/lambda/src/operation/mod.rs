@@ -1,7 +1,7 @@
 //! What is done once: a name, a key, and how it is treated.
 //!
 //! The setters are in four files, one for each heading of the documentation, which shows them in the order
-//! of these lines: `identity`, `selection`, `policies`, `limits`; `dialect` has one of its own.
+//! of these lines: `identity`, `selection`, `policies`, `limits`; `powertools` has one of its own.
 
 // Blank lines keep `rustfmt` from sorting them.
 mod identity;
@@ -12,29 +12,29 @@ mod policies;
 
 mod limits;
 
-mod dialect;
+mod powertools;
 
 mod agreement;
+mod compiled_powertools;
 mod filter;
 mod filters;
+mod key_spec;
 mod keys;
 mod misplaced;
 mod prepare;
 mod prepared;
-mod recipe;
-mod spoken;
 mod volatile;
 
 use std::sync::{Arc, OnceLock};
 
-use lambda_idempotency_core::policy::{Conflict, Policy};
+use lambda_idempotency_core::policy::{OnConflict, Policy};
 use lambda_idempotency_engine::batch::AfterFailure;
-use lambda_idempotency_keys::{KeyPath, producer::Recipe};
+use lambda_idempotency_keys::{KeyPath, producer::KeySpec};
 
+pub(crate) use compiled_powertools::CompiledPowertools;
 pub(crate) use filter::Kind;
 pub(crate) use misplaced::Place;
-pub(crate) use prepared::{Looks, Path, Prepared};
-pub(crate) use spoken::Spoken;
+pub(crate) use prepared::{FieldSets, Path, Prepared};
 
 use filter::Filter;
 
@@ -43,7 +43,7 @@ use crate::{
     busy::Hook,
     divert::Sink,
     error::ConfigError,
-    missing_key::MissingKey,
+    missing_key::OnMissingKey,
     records::{Envelope, Order},
 };
 
@@ -58,9 +58,9 @@ use crate::{
 /// | about | settings |
 /// |---|---|
 /// | the key | [`key`](Self::key), [`key_from_env`](Self::key_from_env), [`optional`](Self::optional), [`functions`](Self::functions), [`key_format`](Self::key_format), [`fingerprint`](Self::fingerprint) |
-/// | which records | [`from_queue`](Self::from_queue) and other filters, [`envelope`](Self::envelope), [`whole_record`](Self::whole_record), [`on_missing_key`](Self::on_missing_key), [`on_bad_record`](Self::on_bad_record), [`order`](Self::order) |
-/// | policies | [`on_conflict`](Self::on_conflict), [`on_busy`](Self::on_busy), [`on_failure`](Self::on_failure), [`on_timeout`](Self::on_timeout), [`on_remembered`](Self::on_remembered), [`on_outage`](Self::on_outage), [`after_failure`](Self::after_failure), [`divert`](Self::divert) |
-/// | limits | [`retain`](Self::retain), [`lease`](Self::lease), [`skew`](Self::skew), [`grace`](Self::grace), [`concurrency`](Self::concurrency), [`max_failures`](Self::max_failures) |
+/// | which records | [`queue`](Self::queue) and other filters, [`envelope`](Self::envelope), [`whole_record`](Self::whole_record), [`on_missing_key`](Self::on_missing_key), [`on_bad_record`](Self::on_bad_record), [`order`](Self::order) |
+/// | policies | [`on_conflict`](Self::on_conflict), [`on_busy`](Self::on_busy), [`on_failure`](Self::on_failure), [`on_timeout`](Self::on_timeout), [`on_permanent_failure`](Self::on_permanent_failure), [`on_outage`](Self::on_outage), [`after_failure`](Self::after_failure), [`divert`](Self::divert) |
+/// | limits | [`retention`](Self::retention), [`lease`](Self::lease), [`clock_skew`](Self::clock_skew), [`lease_grace`](Self::lease_grace), [`concurrency`](Self::concurrency), [`max_failed_attempts`](Self::max_failed_attempts) |
 ///
 /// A setting that has no effect where the operation is used is refused when the function is built; so is
 /// every other mistake, with what to do about it.
@@ -75,7 +75,7 @@ use crate::{
 /// let charge = Operation::new("charge")
 ///     .key("[tenant, order.id]")
 ///     .fingerprint("amount")
-///     .retain(Duration::from_hours(72));
+///     .retention(Duration::from_hours(72));
 /// // By the record around the payload:
 /// let ship = Operation::new("ship").key(record("Sns.MessageId"));
 /// # for operation in [place, charge, ship] { operation.check().unwrap(); }
@@ -83,12 +83,12 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// Its name, and what its keys are made of.
-    keys: Recipe,
+    keys: KeySpec,
     key_variable: Option<String>,
     fingerprint: Option<KeyPath>,
     policy: Policy,
-    conflict: Option<Conflict>,
-    missing_key: MissingKey,
+    on_conflict: Option<OnConflict>,
+    on_missing_key: OnMissingKey,
     bad_record: Option<OnBadRecord>,
     pub(crate) sink: Option<Sink>,
     filters: Vec<Filter>,

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use lambda_idempotency_core::{
     failure::Failure,
-    policy::{Conflict, OnFailure, OnOutage, OnTimeout, Remembered},
+    policy::{OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout},
 };
 use lambda_idempotency_engine::batch::AfterFailure;
 
@@ -20,21 +20,21 @@ use crate::{
 /// delivers it again.
 impl Operation {
     /// What happens to a delivery while another worker holds its key. Default: what suits the source.
-    /// [`Conflict::Retry`] for SQS, whose queue delivers again, and for HTTP requests, whole events and
-    /// [`run`](crate::Idempotency::run), whose callers are told; [`Conflict::Wait`] for all other sources,
+    /// [`OnConflict::Return`] for SQS, whose queue delivers again, and for HTTP requests, whole events and
+    /// [`run`](crate::Idempotency::run), whose callers are told; [`OnConflict::Wait`] for all other sources,
     /// which have few retries or stand still meanwhile.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lambda_idempotency::{Conflict, Operation};
+    /// use lambda_idempotency::{OnConflict, Operation};
     ///
     /// let up_to = Duration::from_secs(5);
-    /// let charge = Operation::new("charge").key("paymentId").on_conflict(Conflict::Wait { up_to });
+    /// let charge = Operation::new("charge").key("paymentId").on_conflict(OnConflict::Wait { up_to });
     /// assert_eq!(charge.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn on_conflict(mut self, conflict: Conflict) -> Self {
-        self.conflict = Some(conflict);
+    pub fn on_conflict(mut self, policy: OnConflict) -> Self {
+        self.on_conflict = Some(policy);
         self.changed()
     }
 
@@ -68,14 +68,14 @@ impl Operation {
     }
 
     /// What happens to a key whose handler returned an error that does not say itself, as a
-    /// [`Failure`](crate::Failure) can. Default: [`OnFailure::Release`], the key is free and a later
+    /// [`Failure`](crate::Failure) can. Default: [`OnFailure::Return`], the key is free and a later
     /// delivery calls the handler again.
     ///
     /// ```
     /// use lambda_idempotency::{OnFailure, Operation};
     ///
     /// // An error of the handler is its answer; it is not called again for the key.
-    /// let charge = Operation::new("charge").key("paymentId").on_failure(OnFailure::Remember);
+    /// let charge = Operation::new("charge").key("paymentId").on_failure(OnFailure::FailPermanently);
     /// assert_eq!(charge.check(), Ok(()));
     /// ```
     #[must_use]
@@ -85,14 +85,14 @@ impl Operation {
     }
 
     /// What happens to a key whose handler was stopped shortly before the invocation's deadline. Its
-    /// effect may be on its way all the same. Default: [`OnTimeout::Retry`], a later delivery calls the
+    /// effect may be on its way all the same. Default: [`OnTimeout::Return`], a later delivery calls the
     /// handler again once the lease has ended.
     ///
     /// ```
     /// use lambda_idempotency::{OnTimeout, Operation};
     ///
     /// // Whether the payment went out is for a person to find out.
-    /// let pay = Operation::new("pay-out").key("payoutId").on_timeout(OnTimeout::Park);
+    /// let pay = Operation::new("pay-out").key("payoutId").on_timeout(OnTimeout::FailPermanently);
     /// assert_eq!(pay.check(), Ok(()));
     /// ```
     #[must_use]
@@ -103,21 +103,21 @@ impl Operation {
 
     /// What happens to a delivery whose key has failed permanently before. Default: it is given to the sink
     /// of [`divert`](Self::divert), or returned to its source if there is none
-    /// ([`Remembered::Return`]), whose dead-letter queue then gets it.
+    /// ([`OnPermanentFailure::Return`]), whose dead-letter queue then gets it.
     ///
     /// # Errors
     /// Refused by [`check`](Self::check) and when a function is built: to acknowledge such deliveries and
     /// to [`divert`](Self::divert) them.
     ///
     /// ```
-    /// use lambda_idempotency::{Operation, Remembered};
+    /// use lambda_idempotency::{Operation, OnPermanentFailure};
     ///
-    /// let notify = Operation::new("notify").key("id").on_remembered(Remembered::Acknowledge);
+    /// let notify = Operation::new("notify").key("id").on_permanent_failure(OnPermanentFailure::Acknowledge);
     /// assert_eq!(notify.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn on_remembered(mut self, remembered: Remembered) -> Self {
-        self.policy.remembered = remembered;
+    pub fn on_permanent_failure(mut self, policy: OnPermanentFailure) -> Self {
+        self.policy.on_permanent_failure = policy;
         self.changed()
     }
 
@@ -158,10 +158,10 @@ impl Operation {
     ///
     /// These records are:
     ///
-    /// * permanent failures: [`Failure::remember`](crate::Failure::remember), the last failure that
-    ///   [`max_failures`](Self::max_failures) allows, and what
-    ///   [`OnFailure::Remember`](crate::OnFailure::Remember) and
-    ///   [`OnTimeout::Park`](crate::OnTimeout::Park) make permanent. **Without one of these a record that
+    /// * permanent failures: [`Failure::permanent`](crate::Failure::permanent), the last failure that
+    ///   [`max_failed_attempts`](Self::max_failed_attempts) allows, and what
+    ///   [`OnFailure::FailPermanently`](crate::OnFailure::FailPermanently) and
+    ///   [`OnTimeout::FailPermanently`](crate::OnTimeout::FailPermanently) make permanent. **Without one of these a record that
     ///   fails is tried again for ever** and never given to the sink;
     /// * mismatches: records whose key was used before with another
     ///   [`fingerprint`](Self::fingerprint);
@@ -178,7 +178,7 @@ impl Operation {
     ///
     /// A record that ran without a claim (it has no key, or the store was out of reach, and a policy says to
     /// run it all the same) is given to `sink` at each delivery that fails permanently. Its failures are not
-    /// counted, so neither [`max_failures`](Self::max_failures) above 1 nor a timeout makes them permanent.
+    /// counted, so neither [`max_failed_attempts`](Self::max_failed_attempts) above 1 nor a timeout makes them permanent.
     ///
     /// The outcome is [`Outcome::Diverted`](crate::Outcome::Diverted). Its line in the log is a warning that
     /// says why, or an error if it could not be recorded. The permanent failure stays recorded: to process
@@ -195,7 +195,7 @@ impl Operation {
     ///     // sqs.send_message().queue_url(..).message_body(diverted.raw).send().await?;
     ///     Ok(())
     /// }
-    /// let index = Operation::new("index").max_failures(3).divert(send_to_queue);
+    /// let index = Operation::new("index").max_failed_attempts(3).divert(send_to_queue);
     /// assert_eq!(index.check(), Ok(()));
     /// ```
     #[must_use]

@@ -2,17 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lambda_idempotency_core::policy::{Lease, Remembered};
+use lambda_idempotency_core::policy::{Lease, OnPermanentFailure};
 use lambda_idempotency_engine::batch::Pace;
 use lambda_idempotency_keys::{
     Expression, View,
-    producer::{Compiled, CompiledKeys, ExpressionUse, RecipeError},
+    producer::{Compiled, CompiledKeys, ExpressionUse, KeySpecError},
 };
 
 use super::{
     Operation,
-    prepared::{Looks, Path, Prepared},
-    spoken::Spoken,
+    compiled_powertools::CompiledPowertools,
+    prepared::{FieldSets, Path, Prepared},
 };
 use crate::{bad_record::OnBadRecord, error::ConfigError};
 
@@ -35,14 +35,16 @@ impl Operation {
             return Err(ConfigError::Lease { operation: self.shared_name(), length });
         }
         self.check_filters()?;
-        if self.sink.is_some() && self.policy.remembered == Remembered::Acknowledge {
+        if self.sink.is_some()
+            && self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge
+        {
             return Err(ConfigError::AcknowledgedAndDiverted { operation: self.shared_name() });
         }
-        let Compiled { operation, form, keys } = self.compiled()?;
-        let (key, fingerprint, spoken) = match keys {
+        let Compiled { operation, key_format, keys } = self.compiled()?;
+        let (key, fingerprint, powertools) = match keys {
             CompiledKeys::Own { key, fingerprint } => (key, fingerprint, None),
-            CompiledKeys::Foreign { library, key, fingerprint } => {
-                (None, None, Some(Spoken { dialect: library, key, fingerprint }))
+            CompiledKeys::Foreign { language, key, fingerprint } => {
+                (None, None, Some(CompiledPowertools { powertools: language, key, fingerprint }))
             }
         };
         for warning in key.iter().flat_map(|path| path.expression.warnings()) {
@@ -51,17 +53,17 @@ impl Operation {
         }
         Ok(Prepared {
             name: operation,
-            looks: Looks::of(&[key.as_ref(), fingerprint.as_ref()]),
-            form,
+            looks: FieldSets::of(&[key.as_ref(), fingerprint.as_ref()]),
+            key_format,
             key,
             whole: self.whole()?,
             fingerprint,
-            spoken,
+            powertools,
             policy: self.policy.clone(),
-            conflict: self.conflict,
-            missing_key: self.missing_key,
+            on_conflict: self.on_conflict,
+            on_missing_key: self.on_missing_key,
             bad_records: match &self.bad_record {
-                Some(OnBadRecord::Fail) => None,
+                Some(OnBadRecord::Return) => None,
                 Some(OnBadRecord::Divert(sink)) => Some(sink.clone()),
                 None => self.sink.clone(),
             },
@@ -71,18 +73,18 @@ impl Operation {
     }
 
     fn compiled(&self) -> Result<Compiled, ConfigError> {
-        let recipe = self.recipe()?;
-        let has_expression = recipe.key_path().is_some() || self.fingerprint.is_some();
-        if recipe.has_functions() && recipe.foreign().is_none() && !has_expression {
+        let spec = self.spec()?;
+        let has_expression = spec.key_path().is_some() || self.fingerprint.is_some();
+        if spec.has_functions() && spec.foreign().is_none() && !has_expression {
             return Err(ConfigError::Functions { operation: self.shared_name() });
         }
-        Ok(recipe.compile(self.fingerprint.as_ref())?)
+        Ok(spec.compile(self.fingerprint.as_ref())?)
     }
 
     /// The whole payload.
     fn whole(&self) -> Result<Path, ConfigError> {
         let (operation, what) = (self.shared_name(), ExpressionUse::Key);
-        let expression = Expression::compile("@").map_err(|source| RecipeError::Expression {
+        let expression = Expression::compile("@").map_err(|source| KeySpecError::Expression {
             operation,
             what,
             source,
@@ -109,7 +111,7 @@ mod tests {
         let quoted = Operation::new("place").key("'orderId'").check();
         let constant = |result: &Result<(), ConfigError>, of| {
             matches!(
-                result, Err(ConfigError::Recipe(RecipeError::Constant { what, .. })) if *what == of
+                result, Err(ConfigError::KeySpec(KeySpecError::Constant { what, .. })) if *what == of
             )
         };
         assert!(constant(&quoted, ExpressionUse::Key), "{quoted:?}");

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::policy::{Conflict, Policy};
+use lambda_idempotency_core::policy::{OnConflict, Policy};
 use lambda_idempotency_engine::batch::Pace;
 use lambda_idempotency_keys::{
-    Expression, Form, KeyPath, Reads, View,
+    Expression, FieldSet, KeyFormat, KeyPath, View,
     producer::{CompiledPath, ExpressionUse},
 };
 
-use super::spoken::Spoken;
-use crate::{divert::Sink, missing_key::MissingKey};
+use super::compiled_powertools::CompiledPowertools;
+use crate::{divert::Sink, missing_key::OnMissingKey};
 
 /// An operation whose expressions are compiled.
 #[derive(Debug)]
@@ -21,13 +21,13 @@ pub(crate) struct Prepared {
     pub(crate) whole: Path,
     pub(crate) fingerprint: Option<Path>,
     /// Of the key and the fingerprint.
-    pub(crate) looks: Looks,
-    pub(crate) form: Form,
+    pub(crate) looks: FieldSets,
+    pub(crate) key_format: KeyFormat,
     /// In place of the key and the fingerprint, where keys are another library's.
-    pub(crate) spoken: Option<Spoken>,
+    pub(crate) powertools: Option<CompiledPowertools>,
     pub(crate) policy: Policy,
-    pub(crate) conflict: Option<Conflict>,
-    pub(crate) missing_key: MissingKey,
+    pub(crate) on_conflict: Option<OnConflict>,
+    pub(crate) on_missing_key: OnMissingKey,
     /// Where bad records are put aside.
     pub(crate) bad_records: Option<Sink>,
     /// Where permanent failures and mismatches are put aside.
@@ -38,14 +38,14 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Whether the operation says where its key is.
     pub(crate) const fn names_key(&self) -> bool {
-        self.spoken.is_some() || self.key.is_some()
+        self.powertools.is_some() || self.key.is_some()
     }
 
     /// Which expression looks at the record around a payload, if one does.
     #[cfg(feature = "http")]
     pub(crate) fn sees_record(&self) -> Option<ExpressionUse> {
-        let fingerprint = match &self.spoken {
-            Some(spoken) => spoken.fingerprint_view(),
+        let fingerprint = match &self.powertools {
+            Some(powertools) => powertools.fingerprint_view(),
             None => self.fingerprint.as_ref().map(|path| path.view),
         };
         let key = self.key_path().map(|path| path.view);
@@ -56,7 +56,10 @@ impl Prepared {
     /// Where the key is looked for; `None` is the default key.
     pub(crate) fn key_path(&self) -> Option<KeyPath> {
         let own = |path: &Path| KeyPath { view: path.view, expression: path.text.to_string() };
-        self.spoken.as_ref().map(Spoken::key_path).or_else(|| self.key.as_ref().map(own))
+        self.powertools
+            .as_ref()
+            .map(CompiledPowertools::key_path)
+            .or_else(|| self.key.as_ref().map(own))
     }
 }
 
@@ -65,18 +68,18 @@ pub(crate) type Path = CompiledPath<Expression>;
 
 /// What expressions look at in a record's texts: in its payload, and in the record around it.
 #[derive(Debug)]
-pub(crate) struct Looks([Reads; 2]);
+pub(crate) struct FieldSets([FieldSet; 2]);
 
-impl Looks {
+impl FieldSets {
     pub(super) fn of(paths: &[Option<&Path>]) -> Self {
         let reads = |view| {
             let paths = paths.iter().copied().flatten().filter(|path| path.view == view);
-            Reads::of(paths.map(|path| &path.expression))
+            FieldSet::of(paths.map(|path| &path.expression))
         };
         Self([reads(View::Payload), reads(View::Record)])
     }
 
-    pub(crate) const fn at(&self, view: View) -> &Reads {
+    pub(crate) const fn at(&self, view: View) -> &FieldSet {
         let [payload, record] = &self.0;
         match view {
             View::Payload => payload,

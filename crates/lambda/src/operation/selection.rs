@@ -3,7 +3,7 @@
 use super::{Operation, filter::Kind};
 use crate::{
     bad_record::OnBadRecord,
-    missing_key::MissingKey,
+    missing_key::OnMissingKey,
     records::{Envelope, Order},
 };
 
@@ -17,31 +17,31 @@ use crate::{
 impl Operation {
     /// Takes only records of this SQS queue, by its name or ARN. The name of a FIFO queue ends in `.fifo`.
     /// Default: all queues. Queues of ActiveMQ and RabbitMQ are selected by their broker:
-    /// [`from_broker`](Self::from_broker).
+    /// [`broker`](Self::broker).
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let place = Operation::new("place-order").key("orderId").from_queue("orders.fifo");
+    /// let place = Operation::new("place-order").key("orderId").queue("orders.fifo");
     /// assert_eq!(place.check(), Ok(()));
     /// // The URL of a queue is not in its records.
     /// let url = "https://sqs.eu-west-1.amazonaws.com/111122223333/orders";
-    /// assert!(Operation::new("place-order").from_queue(url).check().is_err());
+    /// assert!(Operation::new("place-order").queue(url).check().is_err());
     /// ```
     #[must_use]
-    pub fn from_queue(self, queue: impl Into<String>) -> Self {
+    pub fn queue(self, queue: impl Into<String>) -> Self {
         self.only_from(Kind::Queue, queue.into())
     }
 
     /// Takes only records of this topic: of SNS by its name or ARN, of Kafka by its name. Default: all
-    /// topics. Where two Kafka clusters have topics of one name, add [`from_broker`](Self::from_broker).
+    /// topics. Where two Kafka clusters have topics of one name, add [`broker`](Self::broker).
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
     /// let topic = "arn:aws:sns:eu-west-1:111122223333:orders";
-    /// assert_eq!(Operation::new("place-order").from_topic(topic).check(), Ok(()));
+    /// assert_eq!(Operation::new("place-order").topic(topic).check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn from_topic(self, topic: impl Into<String>) -> Self {
+    pub fn topic(self, topic: impl Into<String>) -> Self {
         self.only_from(Kind::Topic, topic.into())
     }
 
@@ -49,11 +49,11 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let count = Operation::new("count-clicks").key("clickId").from_stream("clicks");
+    /// let count = Operation::new("count-clicks").key("clickId").stream("clicks");
     /// assert_eq!(count.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn from_stream(self, stream: impl Into<String>) -> Self {
+    pub fn stream(self, stream: impl Into<String>) -> Self {
         self.only_from(Kind::Stream, stream.into())
     }
 
@@ -62,11 +62,11 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let index = Operation::new("index-orders").from_table("orders");
+    /// let index = Operation::new("index-orders").table("orders");
     /// assert_eq!(index.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn from_table(self, table: impl Into<String>) -> Self {
+    pub fn table(self, table: impl Into<String>) -> Self {
         self.only_from(Kind::Table, table.into())
     }
 
@@ -74,11 +74,11 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let resize = Operation::new("resize").from_bucket("uploads");
+    /// let resize = Operation::new("resize").bucket("uploads");
     /// assert_eq!(resize.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn from_bucket(self, bucket: impl Into<String>) -> Self {
+    pub fn bucket(self, bucket: impl Into<String>) -> Self {
         self.only_from(Kind::Bucket, bucket.into())
     }
 
@@ -87,11 +87,11 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let place = Operation::new("place-order").from_broker("shop").from_topic("orders");
+    /// let place = Operation::new("place-order").broker("shop").topic("orders");
     /// assert_eq!(place.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn from_broker(self, broker: impl Into<String>) -> Self {
+    pub fn broker(self, broker: impl Into<String>) -> Self {
         self.only_from(Kind::Broker, broker.into())
     }
 
@@ -99,11 +99,11 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let index = Operation::new("index-orders").from_cluster("shop");
+    /// let index = Operation::new("index-orders").cluster("shop");
     /// assert_eq!(index.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn from_cluster(self, cluster: impl Into<String>) -> Self {
+    pub fn cluster(self, cluster: impl Into<String>) -> Self {
         self.only_from(Kind::Cluster, cluster.into())
     }
 
@@ -112,11 +112,11 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let bill = Operation::new("bill").from_schedule("monthly");
+    /// let bill = Operation::new("bill").schedule("monthly");
     /// assert_eq!(bill.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn from_schedule(self, schedule: impl Into<String>) -> Self {
+    pub fn schedule(self, schedule: impl Into<String>) -> Self {
         self.only_from(Kind::Schedule, schedule.into())
     }
 
@@ -125,11 +125,11 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let place = Operation::new("place-order").from_source("shop.checkout").detail_type("Placed");
+    /// let place = Operation::new("place-order").event_source("shop.checkout").detail_type("Placed");
     /// assert_eq!(place.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn from_source(self, source: impl Into<String>) -> Self {
+    pub fn event_source(self, source: impl Into<String>) -> Self {
         self.only_from(Kind::EventSource, source.into())
     }
 
@@ -186,21 +186,21 @@ impl Operation {
     }
 
     /// What happens to a record in which the [`key`](Self::key) expression finds nothing. Default:
-    /// [`MissingKey::Fail`], it is a bad record and treated as [`on_bad_record`](Self::on_bad_record)
+    /// [`OnMissingKey::Return`], it is a bad record and treated as [`on_bad_record`](Self::on_bad_record)
     /// says.
     ///
     /// ```
-    /// use lambda_idempotency::{MissingKey, Operation};
+    /// use lambda_idempotency::{OnMissingKey, Operation};
     ///
     /// // Messages without an order id are processed each time that they are delivered.
     /// let place = Operation::new("place-order")
     ///     .key("orderId")
-    ///     .on_missing_key(MissingKey::RunUnprotected);
+    ///     .on_missing_key(OnMissingKey::RunUnprotected);
     /// assert_eq!(place.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn on_missing_key(mut self, missing_key: MissingKey) -> Self {
-        self.missing_key = missing_key;
+    pub fn on_missing_key(mut self, policy: OnMissingKey) -> Self {
+        self.on_missing_key = policy;
         self.changed()
     }
 

@@ -28,7 +28,7 @@ impl Operation {
                 );
             }
         }
-        for (what, view, text, expression) in prepared.spoken.iter().flat_map(|s| s.places()) {
+        for (what, view, text, expression) in prepared.powertools.iter().flat_map(|s| s.places()) {
             self.holds(source, (what, text, view), |member| expression.selects(member))?;
         }
         Ok(())

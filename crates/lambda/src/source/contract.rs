@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{outcome::Outcome, policy::Conflict};
+use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
 use serde_json::value::RawValue;
 
 use super::{event::Event, identity::Identity, record::Record, response::all_or_error};
@@ -27,8 +27,8 @@ pub(crate) trait Source: Send + Sync {
     /// It waits, except where it costs little to have it back: most sources try again only a few
     /// times, perhaps each time inside the lease of a call that died, or stand still until they are
     /// answered.
-    fn conflict(&self) -> Conflict {
-        Conflict::Wait { up_to: Duration::MAX }
+    fn conflict(&self) -> OnConflict {
+        OnConflict::Wait { up_to: Duration::MAX }
     }
 
     /// Whether the event is from this source, and from where `operation` takes its records.

@@ -157,7 +157,7 @@ pub(super) fn read<'e>(
         _ => Some(partition.clone()),
     };
     let id = offset.map_or_else(String::new, |offset| format!("{partition}@{offset}"));
-    let record = RecordId::new(NAME, id).from_arn(Some(Arc::from(&**cluster)));
+    let record = RecordId::new(NAME, id).with_arn(Some(Arc::from(&**cluster)));
     Record {
         raw: Cow::Owned(decoded.record(&delivered)),
         identity: match offset {

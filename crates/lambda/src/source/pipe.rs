@@ -92,7 +92,7 @@ impl Source for Pipe {
 
     /// Those of the records' own source, where a filter says which that is.
     fn volatile(&self, operation: &Operation) -> &'static [&'static str] {
-        if operation.is_from("from_queue") { Sqs.volatile(operation) } else { &[] }
+        if operation.is_from("queue") { Sqs.volatile(operation) } else { &[] }
     }
 
     fn identity(&self) -> &'static Identity {

@@ -62,7 +62,7 @@ impl<'e> Record<'e> {
 
 /// What a record is called in logs and errors: its id, if it has one, and where it is from.
 pub(super) fn record_id(source: &'static str, id: Option<&str>, arn: &str) -> RecordId {
-    RecordId::new(source, id.unwrap_or_default()).from_arn(Some(Arc::from(arn)))
+    RecordId::new(source, id.unwrap_or_default()).with_arn(Some(Arc::from(arn)))
 }
 
 /// What a record is called in a partial batch response.

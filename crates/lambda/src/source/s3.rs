@@ -128,7 +128,7 @@ fn read(raw: &RawValue) -> Record<'_> {
     };
     let shown = found.sequencer.or(notification.time);
     let record = RecordId::new(NAME, text(shown).unwrap_or_default());
-    let record = record.from_arn(bucket.as_deref().map(Arc::from));
+    let record = record.with_arn(bucket.as_deref().map(Arc::from));
     let identity = match (bucket, key, name, moment) {
         (Some(bucket), Some(key), Some(name), Some(moment)) => {
             let [version, tag] =

@@ -50,7 +50,7 @@ impl Source for Scheduler {
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
         let [schedule, time] = [event.outside.schedule, event.outside.scheduled].map(id);
         let record = RecordId::new(NAME, time.as_deref().unwrap_or_default());
-        let record = record.from_arn(schedule.as_deref().map(Arc::from));
+        let record = record.with_arn(schedule.as_deref().map(Arc::from));
         let record = if is_time(&record.id) { record } else { record.hidden() };
         let identity = match (schedule, time) {
             (Some(schedule), Some(time)) => Ok(vec![Cow::Borrowed(NAME), schedule, time]),

@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_core::{outcome::Outcome, policy::Conflict};
+use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -63,8 +63,8 @@ impl Source for Sqs {
         }
     }
 
-    fn conflict(&self) -> Conflict {
-        Conflict::Retry
+    fn conflict(&self) -> OnConflict {
+        OnConflict::Return
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{Conflict, Operation, record};
+use lambda_idempotency::{OnConflict, Operation, record};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ async fn an_event_replayed_from_an_archive_is_known_by_its_id() {
 /// Both retries of an asynchronous invocation may fall inside the lease of a call that was killed.
 #[tokio::test]
 async fn they_wait_for_the_end_of_a_lease_unless_told_otherwise() {
-    for (conflict, waits) in [(None, true), (Some(Conflict::Retry), false)] {
+    for (conflict, waits) in [(None, true), (Some(OnConflict::Return), false)] {
         let world = World::new();
         let mut operation = Operation::new("a").key("id");
         if let Some(conflict) = conflict {

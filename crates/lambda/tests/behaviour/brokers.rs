@@ -1,6 +1,6 @@
 //! ActiveMQ and RabbitMQ: whole batches come again, and what was done is not done twice.
 
-use lambda_idempotency::{MissingKey, Operation, record};
+use lambda_idempotency::{OnMissingKey, Operation, record};
 use serde_json::{Value, json};
 
 use crate::{
@@ -105,7 +105,7 @@ async fn a_message_without_an_id_needs_a_key() {
     }
     assert_eq!(world.ledger.executed("y"), 2, "once for each operation");
     for (name, policy, executed) in
-        [("d", MissingKey::RunUnprotected, 2), ("e", MissingKey::Skip, 0)]
+        [("d", OnMissingKey::RunUnprotected, 2), ("e", OnMissingKey::Skip, 0)]
     {
         let operation = Operation::new(name).on_missing_key(policy);
         let function = idempotency.rabbit_mq(operation, world.handler()).unwrap();
@@ -150,7 +150,7 @@ async fn a_broker_can_be_chosen() {
     let world = World::new();
     let idempotency = world.idempotency();
     for (broker, taken) in [("shop", true), (BROKER, true), ("other", false), ("b-1", false)] {
-        let operation = Operation::new("a").from_broker(broker);
+        let operation = Operation::new("a").broker(broker);
         let active_mq = idempotency.active_mq(operation.clone(), world.handler()).unwrap();
         let rabbit_mq = idempotency.rabbit_mq(operation, world.handler()).unwrap();
         let event = active([("1", "x", "")]);

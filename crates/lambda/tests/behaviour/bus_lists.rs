@@ -1,6 +1,6 @@
 //! A custom event bus hands over lists of events.
 
-use lambda_idempotency::{Form, Operation, inspect};
+use lambda_idempotency::{KeyFormat, Operation, inspect};
 use serde_json::{Value, json};
 
 use crate::support::{World, bus_event, diagnostic, event_id, without};
@@ -151,7 +151,7 @@ async fn the_id_of_an_event_that_no_operation_takes_is_hashed_with_the_secret_of
         text
     };
     let plain = told(of("place", "Placed")).await;
-    let secret = told(of("place", "Placed").key_format(Form::secret([7; 32]).unwrap())).await;
+    let secret = told(of("place", "Placed").key_format(KeyFormat::secret([7; 32]).unwrap())).await;
     assert_ne!(plain, secret);
 }
 

@@ -57,7 +57,7 @@ async fn a_busy_record_is_told_with_the_end_of_its_lease() {
     let told = told.lock().unwrap();
     assert_eq!(told.len(), 1, "not of what is done, nor of what failed");
     assert_eq!(&*told[0].record.id, "m-1");
-    // 30 of the invocation, 1 of grace, 1 by which clocks may differ; 11 are gone.
+    // 30 of the invocation, 1 of lease grace, 1 by which clocks may differ; 11 are gone.
     assert_eq!(told[0].wait, Duration::from_secs(21));
     assert_eq!(told[0].until, world.clock.now().plus(Duration::from_secs(21)));
     let raw: Value = serde_json::from_str(&told[0].raw).unwrap();

@@ -37,7 +37,7 @@ async fn an_occasion_of_a_schedule_is_known_by_its_time() {
 async fn a_schedule_can_be_chosen_and_has_to_name_itself() {
     let world = World::new();
     let named = |name: &str| {
-        let operation = Operation::new("a").from_schedule(name);
+        let operation = Operation::new("a").schedule(name);
         world.idempotency().scheduler(operation, world.handler()).unwrap()
     };
     let event = scheduled(SCHEDULE, "2026-01-01T00:00:00Z", "1");

@@ -31,7 +31,7 @@ impl Aside {
                 let mut kept = kept.lock().unwrap();
                 if kept.1 > 0 {
                     kept.1 -= 1;
-                    return Err(Failure::retry("the queue is out of reach"));
+                    return Err(Failure::transient("the queue is out of reach"));
                 }
                 kept.0.push(bad);
                 Ok(())

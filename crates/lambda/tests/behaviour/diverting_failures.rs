@@ -6,12 +6,12 @@ use std::{
 };
 
 use lambda_idempotency::{
-    ConfigError, DivertReason, DivertedRecord, Failure, Function, OnBadRecord, Operation,
-    Remembered,
+    ConfigError, DivertReason, DivertedRecord, Failure, Function, OnBadRecord, OnPermanentFailure,
+    Operation,
 };
 use lambda_idempotency_core::{
     clock::Clock as _,
-    store::{Guard, Seen, Store as _, Write},
+    store::{Guard, RecordVersion, Store as _, Write},
 };
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ impl Aside {
             let mut kept = kept.lock().unwrap();
             if kept.1 > 0 {
                 kept.1 -= 1;
-                return std::future::ready(Err(Failure::remember("out of reach")));
+                return std::future::ready(Err(Failure::permanent("out of reach")));
             }
             kept.0.push(diverted);
             std::future::ready(Ok(()))
@@ -48,7 +48,7 @@ impl Aside {
 }
 
 pub(crate) fn index(aside: &Aside) -> Operation {
-    Operation::new("index").key("id").max_failures(2).divert(aside.sink())
+    Operation::new("index").key("id").max_failed_attempts(2).divert(aside.sink())
 }
 
 /// The first record of the group fails permanently at its second delivery; the record behind it is
@@ -68,7 +68,10 @@ async fn stands_in_nobodys_way(function: impl FnOnce(&World, Operation) -> Funct
     assert_eq!(&**operation, "index");
     assert_eq!(key_hash.as_deref().map(str::len), Some(64));
     assert!(serde_json::from_str::<Value>(raw).unwrap().is_object());
-    assert!(matches!(reason, DivertReason::PermanentFailure { failures: 2, .. }), "{reason:?}");
+    assert!(
+        matches!(reason, DivertReason::PermanentFailure { failed_attempts: 2, .. }),
+        "{reason:?}"
+    );
     assert_eq!(
         reason.to_string(),
         "its handler failed permanently, with a message (failures for this key: 2)"
@@ -115,7 +118,7 @@ async fn a_permanent_failure_does_not_stop_a_fifo_group() {
 #[tokio::test]
 async fn what_fails_permanently_at_once_and_what_panics_is_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
-    let operation = index(&aside).max_failures(1);
+    let operation = index(&aside).max_failed_attempts(1);
     let function = world.idempotency().kinesis(operation, world.handler()).unwrap();
     let event =
         batch([put(1, "k", "a", "give up"), put(2, "k", "b", "panic"), put(3, "k", "c", "")]);
@@ -170,7 +173,7 @@ async fn a_sink_takes_bad_records_too_and_its_own_failures_are_never_permanent()
 #[tokio::test]
 async fn bad_records_may_have_another_fate() {
     let (world, aside) = (World::new(), Aside::default());
-    let operation = index(&aside).on_bad_record(OnBadRecord::Fail);
+    let operation = index(&aside).on_bad_record(OnBadRecord::Return);
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
     let event = batch([with_body("m-1", "no JSON"), order("m-2", "a", "give up")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
@@ -186,9 +189,9 @@ async fn a_sink_for_bad_records_alone_is_called_until_it_succeeds() {
     let sink = OnBadRecord::divert(move |_| {
         let mut left = counted.lock().unwrap();
         *left -= 1;
-        std::future::ready(if *left > 0 { Err(Failure::retry("out of reach")) } else { Ok(()) })
+        std::future::ready(if *left > 0 { Err(Failure::transient("out of reach")) } else { Ok(()) })
     });
-    let operation = Operation::new("index").key("id").max_failures(2).on_bad_record(sink);
+    let operation = Operation::new("index").key("id").max_failed_attempts(2).on_bad_record(sink);
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
     let event = batch([with_body("m-1", "no JSON"), order("m-2", "a", "give up")]);
     for _ in 0..3 {
@@ -200,7 +203,7 @@ async fn a_sink_for_bad_records_alone_is_called_until_it_succeeds() {
 
 #[test]
 fn to_acknowledge_permanent_failures_and_to_put_them_aside_is_refused() {
-    let operation = index(&Aside::default()).on_remembered(Remembered::Acknowledge);
+    let operation = index(&Aside::default()).on_permanent_failure(OnPermanentFailure::Acknowledge);
     let refused = operation.check();
     assert!(matches!(refused, Err(ConfigError::AcknowledgedAndDiverted { .. })), "{refused:?}");
 }
@@ -349,7 +352,7 @@ async fn what_is_replayed_after_its_item_was_deleted_and_fails_again_is_put_asid
             .remove(0)
             .unwrap()
             .unwrap();
-        let guard = Guard::Seen(Seen::of(&found));
+        let guard = Guard::Unchanged(RecordVersion::of(&found));
         let delete = Write { key: key.clone(), guard, record: None };
         world.store.write(&[delete], deadline).await;
     }

@@ -1,7 +1,7 @@
 //! Change streams of DocumentDB: in order by document, and again as a whole batch.
 
 use lambda_idempotency::{
-    Call, Failure, MissingKey, OnBadRecord, Operation, Order, Remembered, inspect,
+    Call, Failure, OnBadRecord, OnMissingKey, OnPermanentFailure, Operation, Order, inspect,
 };
 use serde_json::{Value, json};
 
@@ -126,8 +126,8 @@ async fn what_never_succeeds_can_be_put_aside() {
     let aside = world.ledger.clone();
     let operation = Operation::new("a")
         .key("fullDocument.id")
-        .max_failures(2)
-        .on_remembered(Remembered::Acknowledge)
+        .max_failed_attempts(2)
+        .on_permanent_failure(OnPermanentFailure::Acknowledge)
         .on_bad_record(OnBadRecord::divert(move |bad: lambda_idempotency::BadRecord| {
             aside.record(format!("aside {}", bad.record.id), "");
             async { Ok::<_, Failure>(()) }
@@ -156,7 +156,7 @@ async fn a_change_without_a_resume_token_needs_a_key() {
     let plain = idempotency.document_db(Operation::new("a"), handler(&world)).unwrap();
     let (_, text) = diagnostic(world.invoke(&plain, &event).await.unwrap_err());
     assert!(text.contains("_id._data") && text.contains(".key("), "{text}");
-    let skipping = Operation::new("b").on_missing_key(MissingKey::Skip);
+    let skipping = Operation::new("b").on_missing_key(OnMissingKey::Skip);
     let skipping = idempotency.document_db(skipping, handler(&world)).unwrap();
     assert_eq!(world.invoke(&skipping, &event).await.unwrap(), Value::Null);
     assert_eq!(world.ledger.total(), 0);
@@ -172,7 +172,7 @@ async fn clusters_are_told_apart_by_name_or_arn() {
         ("orders", false),
         ("arn:aws:rds:eu-west-1:1:cluster:shop", false),
     ] {
-        let operation = Operation::new("a").from_cluster(cluster);
+        let operation = Operation::new("a").cluster(cluster);
         let function = world.idempotency().document_db(operation, handler(&world)).unwrap();
         assert_eq!(world.invoke(&function, &event).await.is_ok(), taken, "{cluster}");
     }

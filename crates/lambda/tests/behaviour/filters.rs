@@ -32,11 +32,11 @@ fn kafka(partitions: &[&str]) -> Value {
 async fn a_topic_of_kafka_is_not_taken_for_its_cluster() {
     let world = World::new();
     let on = |operation: Operation| world.idempotency().kafka(operation, world.handler()).unwrap();
-    let named_as_the_cluster = on(Operation::new("a").from_topic("shop"));
+    let named_as_the_cluster = on(Operation::new("a").topic("shop"));
     assert!(!takes(&world, &named_as_the_cluster, &kafka(&["orders-0"])).await);
     assert!(!takes(&world, &named_as_the_cluster, &kafka(&["shop-eu-0"])).await);
     assert!(takes(&world, &named_as_the_cluster, &kafka(&["shop-0", "shop-1"])).await);
-    let named_as_the_topic = on(Operation::new("b").from_broker("orders"));
+    let named_as_the_topic = on(Operation::new("b").broker("orders"));
     assert!(!takes(&world, &named_as_the_topic, &kafka(&["orders-0"])).await);
 }
 
@@ -44,7 +44,7 @@ async fn a_topic_of_kafka_is_not_taken_for_its_cluster() {
 #[tokio::test]
 async fn all_partitions_of_an_event_have_to_be_of_the_topic() {
     let world = World::new();
-    let orders = Operation::new("a").from_topic("orders");
+    let orders = Operation::new("a").topic("orders");
     let function = world.idempotency().kafka(orders, world.handler()).unwrap();
     assert!(!takes(&world, &function, &kafka(&["orders-0", "refunds-0"])).await);
     assert_eq!(world.ledger.total(), 0);
@@ -55,7 +55,7 @@ async fn all_partitions_of_an_event_have_to_be_of_the_topic() {
 async fn a_topic_can_be_that_of_one_cluster() {
     let world = World::new();
     for (broker, taken) in [("shop", true), (CLUSTER, true), ("orders", false), ("other", false)] {
-        let operation = Operation::new("a").from_topic("orders").from_broker(broker);
+        let operation = Operation::new("a").topic("orders").broker(broker);
         let function = world.idempotency().kafka(operation, world.handler()).unwrap();
         assert_eq!(takes(&world, &function, &kafka(&["orders-0"])).await, taken, "{broker}");
         assert!(!takes(&world, &function, &kafka(&["refunds-0"])).await, "{broker}");
@@ -77,10 +77,10 @@ async fn a_pipe_is_chosen_by_the_kind_of_its_source() {
         ("broker", json!([active])),
     ];
     for (kind, named) in [
-        ("queue", Operation::new("a").from_queue("orders")),
-        ("stream", Operation::new("a").from_stream("orders")),
-        ("table", Operation::new("a").from_table("orders")),
-        ("broker", Operation::new("a").from_broker("orders")),
+        ("queue", Operation::new("a").queue("orders")),
+        ("stream", Operation::new("a").stream("orders")),
+        ("table", Operation::new("a").table("orders")),
+        ("broker", Operation::new("a").broker("orders")),
     ] {
         let named = named.key(lambda_idempotency::record("eventSource"));
         let function =
@@ -99,7 +99,7 @@ async fn a_pipe_is_chosen_by_the_kind_of_its_source() {
 #[tokio::test]
 async fn a_batch_from_two_places_is_for_nobody_who_names_one() {
     let world = World::new();
-    let named = || Operation::new("a").from_queue("orders");
+    let named = || Operation::new("a").queue("orders");
     let sqs = world.idempotency().sqs(named(), world.handler()).unwrap();
     let pipe = world.idempotency().pipe(named(), world.handler()).unwrap();
     let mut other = order("m-2", "b", "");
@@ -123,7 +123,7 @@ async fn a_schedule_is_not_taken_for_its_group() {
         "scheduledTime": "2026-01-01T00:00:00Z", "id": "x",
     });
     for (name, taken) in [("nightly", true), ("reports", false)] {
-        let operation = Operation::new("a").from_schedule(name);
+        let operation = Operation::new("a").schedule(name);
         let function = world.idempotency().scheduler(operation, world.handler()).unwrap();
         assert_eq!(takes(&world, &function, &event).await, taken, "{name}");
     }
@@ -137,7 +137,7 @@ async fn a_table_goes_by_its_own_arn_too() {
         ("arn:aws:dynamodb:eu-west-1:111122223333:table/order", false),
         ("arn:aws:dynamodb:us-east-1:111122223333:table/orders", false),
     ] {
-        let operation = Operation::new("a").from_table(arn);
+        let operation = Operation::new("a").table(arn);
         let image = |_: Value, _| async { Ok::<_, std::io::Error>(()) };
         let function = world.idempotency().dynamodb_stream(operation, image).unwrap();
         assert_eq!(
@@ -153,19 +153,19 @@ fn a_name_that_no_record_can_have_does_not_start() {
     let from = || Operation::new("a");
     let url = "https://sqs.eu-west-1.amazonaws.com/111122223333/orders";
     for (operation, setting, problem) in [
-        (from().from_queue(url), "from_queue", "is a URL"),
-        (from().from_queue(""), "from_queue", "is empty"),
-        (from().from_topic(" "), "from_topic", "is empty"),
-        (from().from_stream("orders "), "from_stream", "characters"),
-        (from().from_table("table/orders"), "from_table", "characters"),
-        (from().from_bucket("s3://uploads"), "from_bucket", "is a URL"),
-        (from().from_broker("b-1.shop:9092"), "from_broker", "characters"),
-        (from().from_schedule(""), "from_schedule", "is empty"),
-        (from().from_source(""), "from_source", "is empty"),
+        (from().queue(url), "queue", "is a URL"),
+        (from().queue(""), "queue", "is empty"),
+        (from().topic(" "), "topic", "is empty"),
+        (from().stream("orders "), "stream", "characters"),
+        (from().table("table/orders"), "table", "characters"),
+        (from().bucket("s3://uploads"), "bucket", "is a URL"),
+        (from().broker("b-1.shop:9092"), "broker", "characters"),
+        (from().schedule(""), "schedule", "is empty"),
+        (from().event_source(""), "event_source", "is empty"),
         (from().detail_type("Placed "), "detail_type", "a space"),
-        (from().from_queue("arn:aws:sns:eu-west-1:1:orders"), "from_queue", "another service"),
-        (from().from_queue("arn:aws:sqs:eu-west-1:1"), "from_queue", "whole ARN"),
-        (from().from_topic("arn:aws:sns:eu-west-1:1:a:3f2a"), "from_topic", "whole ARN"),
+        (from().queue("arn:aws:sns:eu-west-1:1:orders"), "queue", "another service"),
+        (from().queue("arn:aws:sqs:eu-west-1:1"), "queue", "whole ARN"),
+        (from().topic("arn:aws:sns:eu-west-1:1:a:3f2a"), "topic", "whole ARN"),
     ] {
         let error = operation.check().unwrap_err();
         assert!(matches!(error, ConfigError::FilterName { .. }), "{error}");
@@ -179,19 +179,19 @@ fn a_name_that_no_record_can_have_does_not_start() {
 fn filters_that_exclude_one_another_do_not_start() {
     let from = || Operation::new("a");
     for operation in [
-        from().from_queue("orders").from_queue("refunds"),
-        from().from_queue("orders").from_stream("orders"),
-        from().from_topic("orders").from_broker("shop").from_topic("refunds"),
-        from().from_source("shop").from_source("stock"),
+        from().queue("orders").queue("refunds"),
+        from().queue("orders").stream("orders"),
+        from().topic("orders").broker("shop").topic("refunds"),
+        from().event_source("shop").event_source("stock"),
         from().detail_type("Placed").detail_type("Cancelled"),
     ] {
         let error = operation.check().unwrap_err();
         assert!(matches!(error, ConfigError::Filters { .. }), "{error}");
     }
     for operation in [
-        from().from_queue("orders").from_queue("orders"),
-        from().from_topic("orders").from_broker("shop"),
-        from().detail_type("Placed").from_source("shop"),
+        from().queue("orders").queue("orders"),
+        from().topic("orders").broker("shop"),
+        from().detail_type("Placed").event_source("shop"),
     ] {
         operation.check().unwrap();
     }
@@ -200,7 +200,7 @@ fn filters_that_exclude_one_another_do_not_start() {
 #[test]
 fn a_topic_of_kafka_has_no_arn() {
     let world = World::new();
-    let operation = Operation::new("a").from_topic("arn:aws:sns:eu-west-1:1:orders");
+    let operation = Operation::new("a").topic("arn:aws:sns:eu-west-1:1:orders");
     let error = world.idempotency().kafka(operation, world.handler()).unwrap_err();
     assert!(error.to_string().contains("topics of Kafka are known by their names"), "{error}");
 }
@@ -208,7 +208,7 @@ fn a_topic_of_kafka_has_no_arn() {
 #[test]
 fn a_name_and_its_arn_are_one_queue() {
     let world = World::new();
-    let named = |operation: &str, queue: &str| Operation::new(operation).from_queue(queue);
+    let named = |operation: &str, queue: &str| Operation::new(operation).queue(queue);
     let arn = "arn:aws:sqs:eu-west-1:111122223333:orders";
     let build = |one, two| {
         world.idempotency().function().sqs(one, world.handler()).sqs(two, world.handler()).build()
@@ -222,7 +222,7 @@ fn a_name_and_its_arn_are_one_queue() {
 #[test]
 fn a_stream_behind_its_table_is_out_of_reach() {
     let world = World::new();
-    let named = |operation: &str, table: &str| Operation::new(operation).from_table(table);
+    let named = |operation: &str, table: &str| Operation::new(operation).table(table);
     let table = "arn:aws:dynamodb:eu-west-1:111122223333:table/orders";
     let stream = format!("{table}/stream/2026-01-01T00:00:00.000");
     let build = |one, two| {

@@ -1,6 +1,6 @@
 //! What belongs to a key besides what the expression selects.
 
-use lambda_idempotency::{Failure, Form, Operation, Timestamp};
+use lambda_idempotency::{Failure, KeyFormat, Operation, Timestamp};
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, grouped, notification, order, serve};
@@ -24,8 +24,8 @@ async fn tenants_never_share_a_key() {
     for operation in [
         by_id(),
         Operation::new("place"),
-        by_id().key_format(Form::Readable),
-        by_id().key_format(Form::secret("4f1f5c0e2b7d49a8").unwrap()),
+        by_id().key_format(KeyFormat::Readable),
+        by_id().key_format(KeyFormat::secret("4f1f5c0e2b7d49a8").unwrap()),
     ] {
         let world = World::new();
         let function = world.idempotency().sqs(operation, world.handler()).unwrap();
@@ -65,7 +65,7 @@ async fn calls_within_an_invocation_are_its_tenants() {
         let fresh = seen + 1;
         let deadline = Timestamp::from_millis(context.deadline);
         let running = idempotency.run(operation, &payload, &context, |call| async move {
-            assert!(call.deadline().is_some_and(|stop| stop <= deadline));
+            assert!(call.handler_deadline().is_some_and(|stop| stop <= deadline));
             Ok::<_, Failure>(fresh)
         });
         let run = world.clock.drive(running).await.unwrap();

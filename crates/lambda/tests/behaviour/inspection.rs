@@ -1,7 +1,7 @@
 //! Events can be looked at without being processed.
 
 use lambda_idempotency::{
-    Envelope, MissingKey, Operation, Rejection,
+    Envelope, OnMissingKey, Operation, Rejection,
     inspect::{self, InspectError, NoKey},
 };
 use lambda_runtime::Context;
@@ -51,7 +51,7 @@ fn a_selection_is_shown_and_a_refusal_says_why() {
 
     let event = batch([with_body("m-1", "{}")]).to_string();
     for (policy, reason) in
-        [(MissingKey::RunUnprotected, NoKey::Unprotected), (MissingKey::Skip, NoKey::Skipped)]
+        [(OnMissingKey::RunUnprotected, NoKey::Unprotected), (OnMissingKey::Skip, NoKey::Skipped)]
     {
         let operation = Operation::new("place").key("id").on_missing_key(policy);
         let records = inspect::event(&event, Some(&operation)).unwrap();

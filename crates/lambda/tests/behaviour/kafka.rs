@@ -212,11 +212,11 @@ async fn an_event_without_records_is_done_and_one_without_partitions_is_none() {
 async fn a_cluster_or_a_topic_can_be_chosen() {
     let world = World::new();
     for (operation, taken) in [
-        (by_offset().from_topic("orders"), true),
-        (by_offset().from_topic("order"), false),
-        (by_offset().from_broker("shop"), true),
-        (by_offset().from_broker(CLUSTER), true),
-        (by_offset().from_broker("other"), false),
+        (by_offset().topic("orders"), true),
+        (by_offset().topic("order"), false),
+        (by_offset().broker("shop"), true),
+        (by_offset().broker(CLUSTER), true),
+        (by_offset().broker("other"), false),
     ] {
         let function = indexed(&world, operation);
         let answer = world.invoke(&function, &topic([message(0, 1, "x", "")])).await;

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
-    Cache, Call, ConfigError, Dialect, Failure, Function, Idempotency, Kept, Observer, Operation,
-    Outcome, Report, RunError, error::ResultLost, keep_result, producer::RecipeError, record,
+    Cache, Call, ConfigError, Failure, Function, Idempotency, Observer, Operation, Outcome,
+    PowertoolsKeys, Report, ResultKept, RunError, error::ResultLost, keep_result,
+    producer::KeySpecError, record,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -18,8 +19,8 @@ fn place() -> Operation {
 /// Says how it went, or fails as the order says.
 async fn confirm(order: Value, _: Call) -> Result<Value, Failure> {
     match order["do"].as_str() {
-        Some("give up") => Err(Failure::remember("never again")),
-        Some("fail") => Err(Failure::retry("not now")),
+        Some("give up") => Err(Failure::permanent("never again")),
+        Some("fail") => Err(Failure::transient("not now")),
         _ => Ok(json!({ "confirmed": order["id"] })),
     }
 }
@@ -33,7 +34,7 @@ struct Seen(Arc<Mutex<Vec<Settled>>>);
 
 impl Observer for Seen {
     fn settled(&self, report: &Report<'_>) {
-        let value = report.outcome.value().map(|json| json.to_string());
+        let value = report.outcome.result().map(|json| json.to_string());
         self.0.lock().unwrap().push((report.outcome.label(), value));
     }
 }
@@ -86,7 +87,7 @@ async fn a_kept_result_is_read_later_by_the_key_of_its_payload() {
     assert_eq!(world.returned(&function, &event).await, ["m-2", "m-3"]);
     assert_eq!(ask("a").await.unwrap(), Some(json!({ "confirmed": "a" })));
     let failed = ask("b").await;
-    assert!(matches!(failed, Err(RunError::Remembered { .. })), "{failed:?}");
+    assert!(matches!(failed, Err(RunError::PermanentlyFailed { .. })), "{failed:?}");
     assert_eq!(ask("c").await.unwrap(), None, "it failed, and may still succeed");
     let other = idempotency.kept_result::<u32, _>(&place(), &json!({ "id": "a" })).await;
     assert!(matches!(other, Err(RunError::ResultLost(ResultLost::OtherType))), "{other:?}");
@@ -123,8 +124,8 @@ async fn a_result_without_a_key_in_the_payload_cannot_be_asked_for() {
     let idempotency = World::new().idempotency();
     for operation in [Operation::new("o"), Operation::new("o").key(record("messageId"))] {
         let refused = idempotency.kept_result::<Value, _>(&operation, &json!({ "id": "a" })).await;
-        let Err(RunError::Config(ConfigError::Recipe(
-            RecipeError::DefaultKey { .. } | RecipeError::RecordKey { .. },
+        let Err(RunError::Config(ConfigError::KeySpec(
+            KeySpecError::DefaultKey { .. } | KeySpecError::RecordKey { .. },
         ))) = refused
         else {
             panic!("{refused:?}")
@@ -161,7 +162,7 @@ impl Serialize for Unserializable {
 #[tokio::test]
 async fn a_result_that_cannot_be_serialized_leaves_the_work_done() {
     #[derive(Clone, Default)]
-    struct Lost(Arc<Mutex<Vec<Kept>>>);
+    struct Lost(Arc<Mutex<Vec<ResultKept>>>);
     impl Observer for Lost {
         fn settled(&self, report: &Report<'_>) {
             let Outcome::Executed { kept, .. } = report.outcome else { panic!("{report:?}") };
@@ -176,14 +177,14 @@ async fn a_result_that_cannot_be_serialized_leaves_the_work_done() {
     let function = idempotency.sqs(place(), keep_result(handler)).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "panic")]);
     assert!(world.returned(&function, &event).await.is_empty());
-    assert_eq!(*lost.0.lock().unwrap(), [Kept::Unserializable; 2]);
+    assert_eq!(*lost.0.lock().unwrap(), [ResultKept::Unserializable; 2]);
 }
 
 /// Powertools for Python writes a space after each colon.
 #[tokio::test]
 async fn a_dialect_keeps_results_as_its_library_does() {
     let (world, seen) = (World::new(), Seen::default());
-    let operation = || place().dialect(Dialect::powertools_python("fn.handler"));
+    let operation = || place().powertools(PowertoolsKeys::powertools_python("fn.handler"));
     let event = batch([order("m-1", "a", "")]);
     for _ in 0..2 {
         let function = process(&world, &seen).sqs(operation(), keep_result(confirm)).unwrap();

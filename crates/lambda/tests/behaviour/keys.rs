@@ -1,6 +1,8 @@
 //! How keys are made: optional parts, functions, readable keys and keys with a secret.
 
-use lambda_idempotency::{ConfigError, Dialect, Form, Functions, Operation, inspect, record};
+use lambda_idempotency::{
+    ConfigError, Functions, KeyFormat, Operation, PowertoolsKeys, inspect, record,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -75,14 +77,14 @@ fn powertools_expressions_read_what_is_packed() {
 
 #[test]
 fn readable_keys_are_read_where_they_are_safe() {
-    let operation = Operation::new("place").key("[tenant, id]").key_format(Form::Readable);
+    let operation = Operation::new("place").key("[tenant, id]").key_format(KeyFormat::Readable);
     let hashed = Operation::new("place").key("[tenant, id]");
     let bodies = [r#"{"tenant":"acme","id":42}"#, r#"{"tenant":"acme","id":"a b"}"#];
     let [safe, unsafe_] = keys(&operation, bodies);
     assert_eq!(safe.as_deref(), Some("place#~/acme/+42"));
     assert_eq!(unsafe_, keys(&hashed, bodies)[1]);
     // A record's own identity stays hashed.
-    let identity = Operation::new("place").key_format(Form::Readable);
+    let identity = Operation::new("place").key_format(KeyFormat::Readable);
     assert_eq!(keys(&identity, ["{}"]), keys(&Operation::new("place"), ["{}"]));
 }
 
@@ -92,7 +94,7 @@ async fn readable_keys_are_not_logged() {
     let captured = Captured::default();
     let guard = captured.start();
     let world = World::new();
-    let operation = Operation::new("place").key("id").key_format(Form::Readable);
+    let operation = Operation::new("place").key("id").key_format(KeyFormat::Readable);
     let idempotency = world.idempotency().with_observer(lambda_idempotency::TracingObserver::new());
     let function = idempotency.sqs(operation, world.handler()).unwrap();
     for fate in ["fail", "", ""] {
@@ -115,7 +117,7 @@ fn a_secret_makes_keys_that_nobody_else_makes() {
     let secrets = ["correct horse battery", "another horse battery"];
     let [plain] = keys(&by_mail(), [body]);
     let [one, other] = secrets.map(|secret| {
-        let operation = by_mail().key_format(Form::secret(secret).unwrap());
+        let operation = by_mail().key_format(KeyFormat::secret(secret).unwrap());
         assert!(!format!("{operation:?}").contains("horse"));
         let [key] = keys(&operation, [body]);
         let [again] = keys(&operation, [body]);
@@ -126,7 +128,7 @@ fn a_secret_makes_keys_that_nobody_else_makes() {
     assert!(one != other && one != plain && other != plain);
     let identity = |operation: Operation| keys(&operation, ["{}"]);
     let with_secret =
-        identity(Operation::new("invite").key_format(Form::secret(secrets[0]).unwrap()));
+        identity(Operation::new("invite").key_format(KeyFormat::secret(secrets[0]).unwrap()));
     assert_ne!(with_secret, identity(Operation::new("invite")));
 }
 
@@ -138,7 +140,7 @@ async fn fingerprints_are_made_with_the_secret() {
         Operation::new("pay")
             .key("id")
             .fingerprint("amount")
-            .key_format(Form::secret(secret).unwrap())
+            .key_format(KeyFormat::secret(secret).unwrap())
     };
     let function = world.idempotency().sqs(with("correct horse battery"), world.handler()).unwrap();
     let body = |amount: u32| with_body("m-1", &json!({ "id": "a", "amount": amount }).to_string());
@@ -158,21 +160,26 @@ fn mistakes_are_found_when_the_function_starts() {
         (Operation::new("op").optional(["id"]), "names no key"),
         (
             by_id()
-                .key_format(Form::secret(secret).unwrap())
-                .dialect(Dialect::powertools_python("p")),
+                .key_format(KeyFormat::secret(secret).unwrap())
+                .powertools(PowertoolsKeys::powertools_python("p")),
             "another library's",
         ),
         (
-            by_id().key_format(Form::Readable).dialect(Dialect::powertools_python("p")),
+            by_id()
+                .key_format(KeyFormat::Readable)
+                .powertools(PowertoolsKeys::powertools_python("p")),
             "another library's",
         ),
-        (by_id().optional(["id"]).dialect(Dialect::powertools_python("p")), "another library's"),
+        (
+            by_id().optional(["id"]).powertools(PowertoolsKeys::powertools_python("p")),
+            "another library's",
+        ),
     ] {
         let error: ConfigError = operation.check().unwrap_err();
         assert!(error.to_string().contains(said), "{error}");
         assert!(!format!("{error:?}").contains("horse"));
     }
-    let short = Form::secret("horse").unwrap_err().to_string();
+    let short = KeyFormat::secret("horse").unwrap_err().to_string();
     assert!(short.contains("has 5 bytes") && !short.contains("horse"), "{short}");
 }
 

@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use lambda_idempotency::{
-    AfterFailure, Call, ConfigError, Conflict, Dialect, Envelope, Failure, Form, Functions, Lease,
-    MissingKey, OnBadRecord, OnFailure, OnOutage, OnTimeout, Operation, Order, Remembered,
-    RunContext, RunError,
+    AfterFailure, Call, ConfigError, Envelope, Failure, Functions, KeyFormat, Lease, OnBadRecord,
+    OnConflict, OnFailure, OnMissingKey, OnOutage, OnPermanentFailure, OnTimeout, Operation, Order,
+    PowertoolsKeys, RunContext, RunError,
 };
 use serde_json::{Value, json};
 
@@ -37,15 +37,15 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
     let everywhere = || SOURCES.iter().chain(&OTHERS).copied().collect::<Vec<_>>();
     let sources = || SOURCES.to_vec();
     vec![
-        ("from_queue", |o| o.from_queue("orders"), vec!["sqs", "pipe"]),
-        ("from_topic", |o| o.from_topic("orders"), vec!["sns", "kafka"]),
-        ("from_stream", |o| o.from_stream("orders"), vec!["kinesis", "pipe"]),
-        ("from_table", |o| o.from_table("orders"), vec!["dynamodb", "pipe"]),
-        ("from_bucket", |o| o.from_bucket("orders"), vec!["s3"]),
-        ("from_broker", |o| o.from_broker("orders"), vec!["activemq", "rabbitmq", "kafka", "pipe"]),
-        ("from_cluster", |o| o.from_cluster("orders"), vec!["documentdb"]),
-        ("from_schedule", |o| o.from_schedule("orders"), vec!["scheduler"]),
-        ("from_source", |o| o.from_source("orders"), vec!["eventbridge"]),
+        ("queue", |o| o.queue("orders"), vec!["sqs", "pipe"]),
+        ("topic", |o| o.topic("orders"), vec!["sns", "kafka"]),
+        ("stream", |o| o.stream("orders"), vec!["kinesis", "pipe"]),
+        ("table", |o| o.table("orders"), vec!["dynamodb", "pipe"]),
+        ("bucket", |o| o.bucket("orders"), vec!["s3"]),
+        ("broker", |o| o.broker("orders"), vec!["activemq", "rabbitmq", "kafka", "pipe"]),
+        ("cluster", |o| o.cluster("orders"), vec!["documentdb"]),
+        ("schedule", |o| o.schedule("orders"), vec!["scheduler"]),
+        ("event_source", |o| o.event_source("orders"), vec!["eventbridge"]),
         ("detail_type", |o| o.detail_type("Placed"), vec!["eventbridge"]),
         ("order", |o| o.order(Order::Shard), STREAMS.to_vec()),
         ("after_failure", |o| o.after_failure(AfterFailure::Batch), sources()),
@@ -59,23 +59,31 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ),
         ("divert", |o| o.divert(async |_| Ok::<_, Failure>(())), sources()),
         ("on_busy", |o| o.on_busy(async |_| ()), sources()),
-        ("on_remembered", |o| o.on_remembered(Remembered::Acknowledge), sources()),
-        ("on_missing_key", |o| o.on_missing_key(MissingKey::Skip), everywhere()),
+        (
+            "on_permanent_failure",
+            |o| o.on_permanent_failure(OnPermanentFailure::Acknowledge),
+            sources(),
+        ),
+        ("on_missing_key", |o| o.on_missing_key(OnMissingKey::Skip), everywhere()),
         ("key", |o| o.key("id"), everywhere()),
         ("key_from_env", |o| o.key("id").key_from_env("BEHAVIOUR_UNSET"), everywhere()),
         ("optional", |o| o.key("[id, by]").optional(["by"]), everywhere()),
         ("fingerprint", |o| o.fingerprint("amount"), everywhere()),
         ("functions", |o| o.key("id").functions(Functions::standard()), everywhere()),
-        ("key_format", |o| o.key_format(Form::Readable), everywhere()),
-        ("dialect", |o| o.key("id").dialect(Dialect::powertools_python("f")), everywhere()),
-        ("retain", |o| o.retain(Duration::from_mins(1)), everywhere()),
+        ("key_format", |o| o.key_format(KeyFormat::Readable), everywhere()),
+        (
+            "powertools",
+            |o| o.key("id").powertools(PowertoolsKeys::powertools_python("f")),
+            everywhere(),
+        ),
+        ("retention", |o| o.retention(Duration::from_mins(1)), everywhere()),
         ("lease", |o| o.lease(Lease::Renewed { length: Duration::from_secs(9) }), everywhere()),
-        ("grace", |o| o.grace(Duration::ZERO), everywhere()),
-        ("skew", |o| o.skew(Duration::ZERO), everywhere()),
-        ("on_conflict", |o| o.on_conflict(Conflict::Skip), everywhere()),
-        ("on_failure", |o| o.on_failure(OnFailure::Remember), everywhere()),
-        ("max_failures", |o| o.max_failures(3), everywhere()),
-        ("on_timeout", |o| o.on_timeout(OnTimeout::Park), everywhere()),
+        ("lease_grace", |o| o.lease_grace(Duration::ZERO), everywhere()),
+        ("clock_skew", |o| o.clock_skew(Duration::ZERO), everywhere()),
+        ("on_conflict", |o| o.on_conflict(OnConflict::Skip), everywhere()),
+        ("on_failure", |o| o.on_failure(OnFailure::FailPermanently), everywhere()),
+        ("max_failed_attempts", |o| o.max_failed_attempts(3), everywhere()),
+        ("on_timeout", |o| o.on_timeout(OnTimeout::FailPermanently), everywhere()),
         ("on_outage", |o| o.on_outage(OnOutage::RunUnprotected), everywhere()),
     ]
 }
@@ -156,7 +164,7 @@ fn no_source_and_no_setting_is_left_out() {
 /// The methods that take an operation and give it back.
 fn setters() -> BTreeSet<&'static str> {
     let files = [
-        include_str!("../../src/operation/dialect.rs"),
+        include_str!("../../src/operation/powertools.rs"),
         include_str!("../../src/operation/identity.rs"),
         include_str!("../../src/operation/limits.rs"),
         include_str!("../../src/operation/policies.rs"),

@@ -23,18 +23,18 @@ fn shop(world: &World) -> Function {
     world
         .idempotency()
         .function()
-        .sqs(Operation::new("place").key("id").from_queue("orders"), named(world, "place"))
-        .sqs(Operation::new("place-fifo").key("id").from_queue(FIFO), named(world, "place-fifo"))
-        .sns(Operation::new("ship").key("id").from_topic("orders"), named(world, "ship"))
+        .sqs(Operation::new("place").key("id").queue("orders"), named(world, "place"))
+        .sqs(Operation::new("place-fifo").key("id").queue(FIFO), named(world, "place-fifo"))
+        .sns(Operation::new("ship").key("id").topic("orders"), named(world, "ship"))
         .event_bridge(
             Operation::new("cancel").key("id").detail_type("OrderCancelled"),
             named(world, "cancel"),
         )
         .event_bridge(
-            Operation::new("audit").key("id").from_source("shop").detail_type("Audited"),
+            Operation::new("audit").key("id").event_source("shop").detail_type("Audited"),
             named(world, "audit"),
         )
-        .event_bridge(Operation::new("watch").key("id").from_source("shop"), named(world, "watch"))
+        .event_bridge(Operation::new("watch").key("id").event_source("shop"), named(world, "watch"))
         .build()
         .unwrap()
 }
@@ -87,7 +87,7 @@ async fn the_first_that_recognises_an_event_gets_it() {
     let function = world
         .idempotency()
         .function()
-        .sqs(Operation::new("orders").key("id").from_queue("orders"), named(&world, "orders"))
+        .sqs(Operation::new("orders").key("id").queue("orders"), named(&world, "orders"))
         .sqs(Operation::new("any").key("id"), named(&world, "any"))
         .build()
         .unwrap();
@@ -101,24 +101,24 @@ async fn the_first_that_recognises_an_event_gets_it() {
 fn a_handler_that_no_event_reaches_is_refused() {
     let world = World::new();
     let queue = |name: &str| Operation::new(name).key("id");
-    let bus = |name: &str| Operation::new(name).key("id").from_source("shop");
+    let bus = |name: &str| Operation::new(name).key("id").event_source("shop");
     let build = |first: Operation, second: Operation| {
         let function = world.idempotency().function();
         function.sqs(first, named(&world, "")).sqs(second, named(&world, "")).build()
     };
     for (first, second) in [
         (queue("a"), queue("b")),
-        (queue("a"), queue("b").from_queue("orders")),
-        (queue("a").from_queue("orders"), queue("b").from_queue("orders")),
+        (queue("a"), queue("b").queue("orders")),
+        (queue("a").queue("orders"), queue("b").queue("orders")),
     ] {
         let error = build(first, second).unwrap_err();
         let ConfigError::OutOfReach { operation, source_name, before } = &error else {
             panic!("{error}");
         };
         assert_eq!((&**operation, *source_name, &**before), ("b", "sqs", "a"));
-        assert!(error.to_string().contains(".from_queue("), "{error}");
+        assert!(error.to_string().contains(".queue("), "{error}");
     }
-    build(queue("a").from_queue("orders"), queue("b").from_queue("refunds")).unwrap();
+    build(queue("a").queue("orders"), queue("b").queue("refunds")).unwrap();
 
     let buses = |first: Operation, second: Operation| {
         let function = world.idempotency().function();
@@ -143,18 +143,18 @@ fn a_setting_that_means_nothing_to_its_source_is_refused() {
     let handler = || named(&world, "");
     for (built, setting) in [
         (idempotency.sns(operation().detail_type("Placed"), handler()), "detail_type"),
-        (idempotency.sqs(operation().from_topic("orders"), handler()), "from_topic"),
+        (idempotency.sqs(operation().topic("orders"), handler()), "topic"),
         (idempotency.sqs(operation().order(Order::Shard), handler()), "order"),
-        (idempotency.invoke(operation().from_source("shop"), handler()), "from_source"),
+        (idempotency.invoke(operation().event_source("shop"), handler()), "event_source"),
     ] {
         let error = built.unwrap_err();
         assert!(matches!(error, ConfigError::Misplaced { setting: found, .. } if found == setting));
         assert!(error.to_string().contains(&format!("`.{setting}(..)`")), "{error}");
     }
     for built in [
-        idempotency.pipe(operation().from_queue("orders").order(Order::Key), handler()),
-        idempotency.kafka(operation().from_broker("shop").order(Order::Key), handler()),
-        idempotency.event_bridge(operation().from_source("a").detail_type("b"), handler()),
+        idempotency.pipe(operation().queue("orders").order(Order::Key), handler()),
+        idempotency.kafka(operation().broker("shop").order(Order::Key), handler()),
+        idempotency.event_bridge(operation().event_source("a").detail_type("b"), handler()),
     ] {
         built.unwrap();
     }

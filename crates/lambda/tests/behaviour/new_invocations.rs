@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use lambda_idempotency::{
-    Call, Failure, MissingKey, Operation, Rejection, RunContext, RunError, inspect,
+    Call, Failure, OnMissingKey, Operation, Rejection, RunContext, RunError, inspect,
 };
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde_json::{Value, json};
@@ -217,7 +217,7 @@ async fn a_whole_event_that_differs_or_repeats_is_no_key() {
 
         let keyed = service(&Operation::new("keyed").key("@"));
         serve(keyed, &event.to_string(), world.context()).await.unwrap();
-        let unprotected = Operation::new("open").on_missing_key(MissingKey::RunUnprotected);
+        let unprotected = Operation::new("open").on_missing_key(OnMissingKey::RunUnprotected);
         serve(service(&unprotected), &event.to_string(), world.context()).await.unwrap();
         assert_eq!(world.ledger.total(), 2, "{what}: a policy that is named is followed");
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Dialect, Functions, Operation, RunContext, RunError,
-    producer::{ExpressionUse, RecipeError},
+    Call, ConfigError, Functions, Operation, PowertoolsKeys, RunContext, RunError,
+    producer::{ExpressionUse, KeySpecError},
     record,
 };
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn names_are_one_to_128_characters_without_control_or_hash() {
     }
     for name in ["", "a#b", "a\nb", "a\0", &"x".repeat(129)] {
         let error = Operation::new(name).check().unwrap_err();
-        assert_eq!(error, ConfigError::Recipe(RecipeError::Name { name: name.into() }));
+        assert_eq!(error, ConfigError::KeySpec(KeySpecError::Name { name: name.into() }));
         assert!(!error.to_string().contains('\n'), "{error}");
     }
 }
@@ -71,8 +71,9 @@ async fn every_entrance_checks() {
     let world = World::new();
     let idempotency = world.idempotency();
     let bad = || Operation::new("place").key("a.");
-    let is_expression =
-        |error: &ConfigError| matches!(error, ConfigError::Recipe(RecipeError::Expression { .. }));
+    let is_expression = |error: &ConfigError| {
+        matches!(error, ConfigError::KeySpec(KeySpecError::Expression { .. }))
+    };
     assert!(is_expression(&idempotency.sqs(bad(), nothing).err().unwrap()));
     assert!(is_expression(&idempotency.sns(bad(), nothing).err().unwrap()));
     assert!(is_expression(&idempotency.event_bridge(bad(), nothing).err().unwrap()));
@@ -86,23 +87,27 @@ async fn every_entrance_checks() {
 
 #[test]
 fn nothing_is_retained_for_no_time() {
-    let operation = Operation::new("place").retain(Duration::ZERO);
+    let operation = Operation::new("place").retention(Duration::ZERO);
     assert_eq!(operation.check(), Err(ConfigError::Retention { operation: "place".into() }));
-    assert_eq!(operation.retain(Duration::from_millis(1)).check(), Ok(()), "it can be put right");
+    assert_eq!(
+        operation.retention(Duration::from_millis(1)).check(),
+        Ok(()),
+        "it can be put right"
+    );
 }
 
-/// With a dialect, an own function would be unknown to the expression or, worse, one of the same name
+/// With `.powertools(..)`, an own function would be unknown to the expression or, worse, one of the same name
 /// would be called in its place.
 #[test]
 fn functions_that_no_expression_can_call_are_refused() {
     let functions = || Functions::standard().with("lower", 1, |_| Err("none"));
-    let dialect = Dialect::powertools_python("orders-fn.app.process");
+    let powertools = PowertoolsKeys::powertools_python("orders-fn.app.process");
     let without_key = Operation::new("place").functions(functions()).check().unwrap_err();
     assert!(matches!(without_key, ConfigError::Functions { .. }), "{without_key}");
-    let foreign = Operation::new("place").key("id").dialect(dialect).functions(functions());
+    let foreign = Operation::new("place").key("id").powertools(powertools).functions(functions());
     let foreign = foreign.check().unwrap_err();
     assert!(
-        matches!(foreign, ConfigError::Recipe(RecipeError::DialectFunctions { .. })),
+        matches!(foreign, ConfigError::KeySpec(KeySpecError::DialectFunctions { .. })),
         "{foreign}"
     );
     for error in [without_key, foreign] {
@@ -154,7 +159,7 @@ async fn child() {
             assert!(
                 matches!(
                     other,
-                    ConfigError::Recipe(RecipeError::Expression {
+                    ConfigError::KeySpec(KeySpecError::Expression {
                         what: ExpressionUse::Fingerprint,
                         ..
                     })

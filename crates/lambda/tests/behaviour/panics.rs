@@ -53,7 +53,7 @@ impl Drop for Touchy {
 #[tokio::test]
 async fn an_error_that_panics_harms_no_neighbour() {
     for touchy in ["shown", "asked", "dropped"] {
-        for remembered in [false, true] {
+        for permanent in [false, true] {
             let world = World::new();
             let ledger = world.ledger.clone();
             let handler = move |order: Value, _: Call| {
@@ -65,7 +65,8 @@ async fn an_error_that_panics_harms_no_neighbour() {
                             "asked" => Touchy::Asked,
                             _ => Touchy::Dropped,
                         };
-                        let failure = if remembered { Failure::remember } else { Failure::retry };
+                        let failure =
+                            if permanent { Failure::permanent } else { Failure::transient };
                         return Err(failure(error));
                     }
                     ledger.record(order["id"].as_str().unwrap(), "");

@@ -141,7 +141,7 @@ async fn what_is_no_record_of_a_pipe() {
 async fn a_pipe_can_be_chosen_by_its_source() {
     let world = World::new();
     for (queue, taken) in [("orders", true), ("other", false)] {
-        let operation = Operation::new("a").from_queue(queue);
+        let operation = Operation::new("a").queue(queue);
         let function = world.idempotency().pipe(operation, world.handler()).unwrap();
         let answer = world.invoke(&function, &json!([order("m-1", "a", "")])).await;
         assert_eq!(answer.is_ok(), taken);

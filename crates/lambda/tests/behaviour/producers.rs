@@ -1,9 +1,9 @@
 //! Who sends and who processes have one key, whatever the payload and wherever it travels.
 
 use lambda_idempotency::{
-    ConfigError, Dialect, Envelope, Functions, Operation,
+    ConfigError, Envelope, Functions, Operation, PowertoolsKeys,
     inspect::{self, NoKey},
-    producer::{Form, Key, ProducerError, Recipe, RecipeError, Secret, deduplication_id},
+    producer::{Key, KeyFormat, KeySpec, KeySpecError, ProducerError, Secret, deduplication_id},
     record,
 };
 use lambda_idempotency_testkit::faults;
@@ -49,27 +49,32 @@ fn payload() -> impl Strategy<Value = String> {
     })
 }
 
-fn recipe() -> impl Strategy<Value = Recipe> {
+fn spec() -> impl Strategy<Value = KeySpec> {
     let expressions =
         ["id", "[id, a]", "[a, b.c]", "{x: a, y: id}", "a || b", "@", "a[*].b", "json(id).id"];
-    let forms =
-        [Form::Hashed, Form::Readable, Form::Secret(Secret::new("4f1f5c0e2b7d49a8").unwrap())];
+    let formats = [
+        KeyFormat::Hashed,
+        KeyFormat::Readable,
+        KeyFormat::Secret(Secret::new("4f1f5c0e2b7d49a8").unwrap()),
+    ];
     let own = (
         "[a-z]{1,4}",
         prop::sample::select(expressions.to_vec()),
-        prop::sample::select(forms.to_vec()),
+        prop::sample::select(formats.to_vec()),
     )
-        .prop_map(|(name, key, form)| Recipe::new(name, key).form(form));
-    let optional = Just(Recipe::new("place", "[id, a]").optional(["a"]));
-    let dialects = [
-        Dialect::powertools_python("fn.app.place"),
-        Dialect::powertools_typescript("fn"),
-        Dialect::powertools_python("fn.app.place").accept_lossy(),
+        .prop_map(|(name, key, form)| KeySpec::new(name, key).key_format(form));
+    let optional = Just(KeySpec::new("place", "[id, a]").optional(["a"]));
+    let powertools = [
+        PowertoolsKeys::powertools_python("fn.app.place"),
+        PowertoolsKeys::powertools_typescript("fn"),
+        PowertoolsKeys::powertools_python("fn.app.place").accept_collisions(),
     ];
-    let spoken =
-        (prop::sample::select(vec!["id", "[id, a]", "@"]), prop::sample::select(dialects.to_vec()))
-            .prop_map(|(key, dialect)| Recipe::new("place", key).dialect(dialect));
-    prop_oneof![6 => own, 3 => optional, 3 => spoken]
+    let powertools = (
+        prop::sample::select(vec!["id", "[id, a]", "@"]),
+        prop::sample::select(powertools.to_vec()),
+    )
+        .prop_map(|(key, powertools)| KeySpec::new("place", key).powertools(powertools));
+    prop_oneof![6 => own, 3 => optional, 3 => powertools]
 }
 
 /// The event that each source makes of a payload, and what is around it there.
@@ -105,14 +110,14 @@ proptest! {
 
     /// One key, or one reason why there is none.
     #[test]
-    fn producer_and_consumer_agree(payload in payload(), recipe in recipe()) {
-        let expected = match recipe.producer().unwrap().message_of(&*payload) {
+    fn producer_and_consumer_agree(payload in payload(), spec in spec()) {
+        let expected = match spec.producer().unwrap().message_of(&*payload) {
             Ok(message) => Ok(message.key().clone()),
             Err(ProducerError::Rejected { reason, .. }) => Err(NoKey::Refused(reason.into())),
             Err(other) => panic!("{other}"),
         };
         for (source, event, envelope) in events(&payload) {
-            let mut operation = Operation::from(recipe.clone());
+            let mut operation = Operation::from(spec.clone());
             if let Some(envelope) = envelope {
                 operation = operation.envelope(envelope);
             }
@@ -125,7 +130,7 @@ proptest! {
         // The detail stands in the event as it was sent.
         let event = bus_event("e-1", "Placed", &json!("detail")).to_string();
         let event = event.replace("\"detail\":\"detail\"", &format!("\"detail\":{payload}"));
-        let operation = Operation::from(recipe);
+        let operation = Operation::from(spec);
         prop_assert_eq!(&consumed(&operation, "eventbridge", &event), &expected);
     }
 }
@@ -137,36 +142,36 @@ fn payloads_with_and_without_a_key_are_compared() {
     let mut runner = TestRunner::deterministic();
     let keyed = (0..400)
         .filter(|_| {
-            let (payload, recipe) = (payload(), recipe()).new_tree(&mut runner).unwrap().current();
-            recipe.producer().unwrap().key(&payload).is_ok()
+            let (payload, spec) = (payload(), spec()).new_tree(&mut runner).unwrap().current();
+            spec.producer().unwrap().key(&payload).is_ok()
         })
         .count();
     assert!((100..300).contains(&keyed), "{keyed} of 400 have a key");
 }
 
-/// Each setting of a recipe counts: without it, the consumer has another key, or none.
+/// Each setting of a key specification counts: without it, the consumer has another key, or none.
 #[test]
 fn an_operation_that_lacks_a_setting_of_the_recipe_disagrees() {
-    let recipe = || Recipe::new("place", "[id, a]");
-    let secret = Form::Secret(Secret::new("4f1f5c0e2b7d49a8").unwrap());
+    let spec = || KeySpec::new("place", "[id, a]");
+    let secret = KeyFormat::Secret(Secret::new("4f1f5c0e2b7d49a8").unwrap());
     let own = Functions::standard().with("same", 1, |arguments| match arguments {
         [value] => Ok(value.clone()),
         _ => Err("one is needed"),
     });
     let event = batch([with_body("m-1", r#"{"id":7,"a":null}"#)]).to_string();
     let plain = Operation::new("place").key("[id, b || `1`]");
-    let with_default = || Recipe::new("place", "[id, b || `1`]");
-    for (recipe, without) in [
-        (recipe().optional(["a"]), Operation::new("place").key("[id, a]")),
-        (with_default().form(Form::Readable), plain.clone()),
-        (with_default().form(secret), plain.clone()),
-        (with_default().dialect(Dialect::powertools_python("place")), plain.clone()),
-        (Recipe::new("place", "same(id)").functions(own), Operation::new("place").key("same(id)")),
-        (Recipe::new("refund", "[id, b || `1`]"), plain.clone()),
-        (Recipe::new("place", "id"), plain.clone()),
+    let with_default = || KeySpec::new("place", "[id, b || `1`]");
+    for (spec, without) in [
+        (spec().optional(["a"]), Operation::new("place").key("[id, a]")),
+        (with_default().key_format(KeyFormat::Readable), plain.clone()),
+        (with_default().key_format(secret), plain.clone()),
+        (with_default().powertools(PowertoolsKeys::powertools_python("place")), plain.clone()),
+        (KeySpec::new("place", "same(id)").functions(own), Operation::new("place").key("same(id)")),
+        (KeySpec::new("refund", "[id, b || `1`]"), plain.clone()),
+        (KeySpec::new("place", "id"), plain.clone()),
     ] {
-        let key = recipe.producer().unwrap().key(r#"{"id":7,"a":null}"#).unwrap();
-        assert_eq!(consumed(&Operation::from(recipe), "sqs", &event), Ok(key.clone()));
+        let key = spec.producer().unwrap().key(r#"{"id":7,"a":null}"#).unwrap();
+        assert_eq!(consumed(&Operation::from(spec), "sqs", &event), Ok(key.clone()));
         if without.check().is_ok() {
             assert_ne!(consumed(&without, "sqs", &event), Ok(key));
         }
@@ -176,11 +181,11 @@ fn an_operation_that_lacks_a_setting_of_the_recipe_disagrees() {
 /// What is claimed in the store is the producer's key, of any tenant that Lambda names.
 #[tokio::test]
 async fn the_claimed_key_is_the_producers() {
-    let recipe = Recipe::new("place", "[id, do]").form(Form::Readable);
-    let producer = recipe.producer().unwrap();
+    let spec = KeySpec::new("place", "[id, do]").key_format(KeyFormat::Readable);
+    let producer = spec.producer().unwrap();
     for tenant in [None, Some("blue"), Some("")] {
         let world = World::new();
-        let operation = Operation::from(recipe.clone());
+        let operation = Operation::from(spec.clone());
         let function = world.idempotency().sqs(operation, world.handler()).unwrap();
         let event = batch([grouped(order("m-1", "a", "x"), FIFO, "g")]).to_string();
         let mut context = world.context();
@@ -213,8 +218,8 @@ async fn the_claimed_key_is_the_producers() {
 /// a consumer may have that for its key as well.
 #[tokio::test]
 async fn a_copy_behind_the_five_minutes_has_the_same_id_and_runs_no_more() {
-    let recipe = Recipe::new("place", "id");
-    let producer = recipe.producer().unwrap();
+    let spec = KeySpec::new("place", "id");
+    let producer = spec.producer().unwrap();
     let sent = |message: &str, note: &str| {
         let sent = producer.message(&json!({ "note": note, "id": "a" })).unwrap();
         let mut record = grouped(with_body(message, sent.body()), FIFO, "g");
@@ -227,7 +232,7 @@ async fn a_copy_behind_the_five_minutes_has_the_same_id_and_runs_no_more() {
     assert_eq!(id(&first), deduplication_id(&producer.key(r#"{"id":"a"}"#).unwrap()));
 
     let by_id = Operation::new("place").key(record("attributes.MessageDeduplicationId"));
-    for operation in [Operation::from(recipe.clone()), by_id] {
+    for operation in [Operation::from(spec.clone()), by_id] {
         let world = World::new();
         let function = world.idempotency().sqs(operation, world.handler()).unwrap();
         for record in [&first, &copy] {
@@ -245,7 +250,7 @@ fn an_operation_that_producers_cannot_know_says_what_to_do() {
         (Operation::new("place").key("body").whole_record(), "the record around the payload"),
     ] {
         let error = operation.producer().unwrap_err();
-        let ConfigError::Recipe(RecipeError::DefaultKey { .. } | RecipeError::RecordKey { .. }) =
+        let ConfigError::KeySpec(KeySpecError::DefaultKey { .. } | KeySpecError::RecordKey { .. }) =
             &error
         else {
             panic!("{error}")
@@ -254,23 +259,26 @@ fn an_operation_that_producers_cannot_know_says_what_to_do() {
         assert!(error.contains(expected) && error.contains(".key("), "{error}");
     }
     let mistaken = Operation::new("place").key("[").producer().unwrap_err();
-    assert!(matches!(mistaken, ConfigError::Recipe(RecipeError::Expression { .. })), "{mistaken}");
+    assert!(
+        matches!(mistaken, ConfigError::KeySpec(KeySpecError::Expression { .. })),
+        "{mistaken}"
+    );
 }
 
-/// Mistakes in a recipe are found at both ends.
+/// Mistakes in a key specification are found at both ends.
 #[test]
 fn a_mistake_in_a_recipe_is_one_at_both_ends() {
-    let python = || Dialect::powertools_python("fn.app.place");
-    for recipe in [
-        Recipe::new("a#b", "id"),
-        Recipe::new("place", "["),
-        Recipe::new("place", "'id'"),
-        Recipe::new("place", "id").optional(["id"]),
-        Recipe::new("place", "id").form(Form::Readable).dialect(python()),
-        Recipe::new("place", "nope(id)").dialect(python()),
+    let python = || PowertoolsKeys::powertools_python("fn.app.place");
+    for spec in [
+        KeySpec::new("a#b", "id"),
+        KeySpec::new("place", "["),
+        KeySpec::new("place", "'id'"),
+        KeySpec::new("place", "id").optional(["id"]),
+        KeySpec::new("place", "id").key_format(KeyFormat::Readable).powertools(python()),
+        KeySpec::new("place", "nope(id)").powertools(python()),
     ] {
-        recipe.producer().unwrap_err();
-        Operation::from(recipe).check().unwrap_err();
+        spec.producer().unwrap_err();
+        Operation::from(spec).check().unwrap_err();
     }
     let lower = || {
         Functions::standard().with("lower", 1, |arguments| match arguments {
@@ -278,8 +286,8 @@ fn a_mistake_in_a_recipe_is_one_at_both_ends() {
             _ => Err("one text is needed"),
         })
     };
-    let recipe = Recipe::new("invite", "lower(email)").functions(lower());
-    let key = recipe.producer().unwrap().key(r#"{"email":"ANN"}"#).unwrap();
+    let spec = KeySpec::new("invite", "lower(email)").functions(lower());
+    let key = spec.producer().unwrap().key(r#"{"email":"ANN"}"#).unwrap();
     let event = batch([with_body("m-1", r#"{"email":"ann"}"#)]).to_string();
-    assert_eq!(consumed(&Operation::from(recipe), "sqs", &event), Ok(key));
+    assert_eq!(consumed(&Operation::from(spec), "sqs", &event), Ok(key));
 }

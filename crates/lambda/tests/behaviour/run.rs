@@ -6,8 +6,8 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Conflict, Failure, Idempotency, MissingKey, Operation, Rejection, Run, RunContext, RunError,
-    Store, StoreErrorKind, Timestamp,
+    Failure, Idempotency, OnConflict, OnMissingKey, Operation, Rejection, Run, RunContext,
+    RunError, Store, StoreErrorKind, Timestamp,
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
@@ -69,17 +69,20 @@ async fn each_kind_of_error_is_told_apart() {
     let payload = |id: &str, amount: u32| json!({ "id": id, "amount": amount });
 
     let failed = run(&world, &operation, &payload("a", 1), Err("no".into())).await.unwrap_err();
-    assert!(matches!(&failed, RunError::Failed(f) if f.is_retried()) && failed.is_transient());
+    assert!(matches!(&failed, RunError::Failed(f) if !f.is_permanent()) && failed.is_transient());
     assert_eq!(run(&world, &operation, &payload("a", 1), Ok(7)).await.unwrap().value, 7);
     let mismatch = run(&world, &operation, &payload("a", 2), Ok(8)).await.unwrap_err();
     assert!(matches!(mismatch, RunError::Mismatch) && !mismatch.is_transient());
 
-    let for_good = Failure::remember(std::io::Error::other("s3cr3t"));
-    let failed = run(&world, &operation, &payload("b", 1), Err(for_good)).await.unwrap_err();
-    assert!(matches!(&failed, RunError::Failed(f) if !f.is_retried()) && !failed.is_transient());
-    let remembered = run(&world, &operation, &payload("b", 1), Ok(1)).await.unwrap_err();
-    assert!(matches!(remembered, RunError::Remembered { .. }) && !remembered.is_transient());
-    let text = remembered.to_string();
+    let permanent = Failure::permanent(std::io::Error::other("s3cr3t"));
+    let failed = run(&world, &operation, &payload("b", 1), Err(permanent)).await.unwrap_err();
+    assert!(matches!(&failed, RunError::Failed(f) if f.is_permanent()) && !failed.is_transient());
+    let failed_before = run(&world, &operation, &payload("b", 1), Ok(1)).await.unwrap_err();
+    assert!(
+        matches!(failed_before, RunError::PermanentlyFailed { .. })
+            && !failed_before.is_transient()
+    );
+    let text = failed_before.to_string();
     assert!(text.contains("io") && !text.contains("s3cr3t"), "{text}");
 
     let no_key = run(&world, &operation, &json!({}), Ok(1)).await.unwrap_err();
@@ -128,11 +131,15 @@ async fn a_key_that_is_held_elsewhere_is_busy_until_its_lease_ends() {
     assert!(busy.is_transient());
     let RunError::Busy { until } = busy else { panic!("{busy:?}") };
     assert!(until >= deadline && until <= deadline.plus(Duration::from_secs(3)));
-    let patient = charge().on_conflict(Conflict::Wait { up_to: Duration::MAX });
+    let patient = charge().on_conflict(OnConflict::Wait { up_to: Duration::MAX });
     let idempotency = world.idempotency();
     let waiting =
         idempotency.run(&patient, &payload, RunContext::without_deadline(), |call| async move {
-            assert_eq!((call.failures(), call.vanished()), (0, 1), "it is told of the other");
+            assert_eq!(
+                (call.failed_attempts(), call.lost_attempts()),
+                (0, 1),
+                "it is told of the other"
+            );
             Ok::<_, Failure>(5)
         });
     assert_eq!(world.clock.drive(waiting).await.unwrap().value, 5);
@@ -178,7 +185,7 @@ async fn a_completion_that_cannot_be_recorded_still_has_its_result() {
 #[tokio::test]
 async fn missing_keys_run_unprotected_where_that_is_wanted() {
     let world = World::new();
-    let operation = charge().on_missing_key(MissingKey::RunUnprotected);
+    let operation = charge().on_missing_key(OnMissingKey::RunUnprotected);
     for value in [1, 2] {
         let run = run(&world, &operation, &json!({}), Ok(value)).await.unwrap();
         assert_eq!((run.value, run.replayed, run.recorded), (value, false, false));
@@ -204,7 +211,7 @@ async fn operations_inside_operations_complete_their_own_keys() {
                             Ok::<_, Failure>(calls.fetch_add(1, Ordering::Relaxed))
                         });
                     let mail = mail.await?.value;
-                    if fails { Err(Failure::retry("after the mail")) } else { Ok(mail + 10) }
+                    if fails { Err(Failure::transient("after the mail")) } else { Ok(mail + 10) }
                 });
             run.await
         }

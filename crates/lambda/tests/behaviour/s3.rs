@@ -120,8 +120,8 @@ async fn a_test_event_calls_no_handler() {
     let world = World::new();
     for (operation, taken) in [
         (Operation::new("a"), true),
-        (Operation::new("b").from_bucket("uploads"), true),
-        (Operation::new("c").from_bucket("other"), false),
+        (Operation::new("b").bucket("uploads"), true),
+        (Operation::new("c").bucket("other"), false),
     ] {
         let function = world.idempotency().s3(operation, world.raw_handler()).unwrap();
         assert_eq!(world.invoke(&function, &test_event()).await.is_ok(), taken);
@@ -133,7 +133,7 @@ async fn a_test_event_calls_no_handler() {
 #[tokio::test]
 async fn a_bucket_can_be_chosen_and_a_key_named() {
     let world = World::new();
-    let by_object = Operation::new("a").key(record("s3.object.key")).from_bucket("uploads");
+    let by_object = Operation::new("a").key(record("s3.object.key")).bucket("uploads");
     let function = world.idempotency().s3(by_object, world.raw_handler()).unwrap();
     for sequencer in ["1", "2"] {
         world.invoke(&function, &batch([put("a", sequencer)])).await.unwrap();

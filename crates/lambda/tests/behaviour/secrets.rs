@@ -1,8 +1,8 @@
 //! No log line and no error holds anything of a payload, a key or a result.
 
 use lambda_idempotency::{
-    Call, Dialect, Failure, Form, Function, Idempotency, MissingKey, Operation, RunContext,
-    StoreErrorKind, TracingObserver, record,
+    Call, Failure, Function, Idempotency, KeyFormat, OnMissingKey, Operation, PowertoolsKeys,
+    RunContext, StoreErrorKind, TracingObserver, record,
 };
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde::{Deserialize, Serialize};
@@ -40,8 +40,8 @@ async fn handle(order: Order, _: Call) -> Result<String, Failure> {
     match &*order.fate {
         "message" => Err(text.into()),
         "error" => Err(Refused(text).into()),
-        "boxed" => Err(Failure::retry(Box::<dyn std::error::Error + Send + Sync>::from(text))),
-        "remember" => Err(Failure::remember(Refused(text))),
+        "boxed" => Err(Failure::transient(Box::<dyn std::error::Error + Send + Sync>::from(text))),
+        "permanent" => Err(Failure::permanent(Refused(text))),
         "panic" => std::panic::panic_any(text),
         _ => Ok(text),
     }
@@ -58,7 +58,7 @@ fn body(fate: &str) -> String {
 /// Bodies that go wrong each in its own way.
 fn bodies() -> Vec<String> {
     let mut bodies: Vec<String> =
-        ["", "message", "error", "boxed", "remember", "remember"].map(body).into();
+        ["", "message", "error", "boxed", "permanent", "permanent"].map(body).into();
     bodies.extend([
         format!("{SECRET} no JSON"),
         format!("{{\"id\": \"{SECRET}"),
@@ -134,7 +134,7 @@ async fn records_of_every_source_in_every_state() {
             "replayed",
             "failed with",
             "Refused",
-            "remembered",
+            "permanently_failed",
             "rejected",
             "fingerprint",
             "mismatch",
@@ -242,8 +242,8 @@ async fn a_secret_for_keys_is_one_for_ids_too() {
     };
     let plain = hashes(Operation::new("a")).await;
     assert_eq!(plain, hashes(Operation::new("b")).await, "one record, one hash");
-    let secret = hashes(Operation::new("a").key_format(Form::secret([7; 32]).unwrap())).await;
-    let other = hashes(Operation::new("a").key_format(Form::secret([8; 32]).unwrap())).await;
+    let secret = hashes(Operation::new("a").key_format(KeyFormat::secret([7; 32]).unwrap())).await;
+    let other = hashes(Operation::new("a").key_format(KeyFormat::secret([8; 32]).unwrap())).await;
     assert!(plain != secret && secret != other);
 }
 
@@ -265,7 +265,7 @@ async fn panics() {
 async fn policies_for_missing_keys() {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
-    for policy in [MissingKey::Fail, MissingKey::RunUnprotected, MissingKey::Skip] {
+    for policy in [OnMissingKey::Return, OnMissingKey::RunUnprotected, OnMissingKey::Skip] {
         let operation = Operation::new("a").key("nowhere").on_missing_key(policy);
         let sqs = logging(&world).sqs(operation, handle).unwrap();
         for fate in ["", "error"] {
@@ -280,8 +280,11 @@ async fn policies_for_missing_keys() {
 async fn records_with_the_keys_of_another_library() {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
-    for dialect in [Dialect::powertools_python("p"), Dialect::powertools_typescript("t")] {
-        let operation = Operation::new("a").key("[id, n]").fingerprint("note").dialect(dialect);
+    for powertools in
+        [PowertoolsKeys::powertools_python("p"), PowertoolsKeys::powertools_typescript("t")]
+    {
+        let operation =
+            Operation::new("a").key("[id, n]").fingerprint("note").powertools(powertools);
         let sqs = logging(&world).sqs(operation, handle).unwrap();
         let lossy = format!("{{\"id\": [\"{SECRET}\", 0.1000000000000000055], \"n\": 1}}");
         let bodies: Vec<String> = bodies().into_iter().chain([lossy]).collect();
@@ -294,7 +297,10 @@ async fn records_with_the_keys_of_another_library() {
         call(&world, &captured, &sqs, &batch([with_body("m-1", &other)])).await;
     }
     drop(guard);
-    check(&captured, &["executed", "replayed", "failed", "rejected", "mismatch", "accept_lossy"]);
+    check(
+        &captured,
+        &["executed", "replayed", "failed", "rejected", "mismatch", "accept_collisions"],
+    );
 }
 
 #[tokio::test]
@@ -306,7 +312,7 @@ async fn a_store_that_fails() {
     world.store.outage();
     call(&world, &captured, &sqs, &event).await;
     world.store.heal();
-    world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::Mine));
+    world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::OwnedBy));
     call(&world, &captured, &sqs, &event).await;
     call(&world, &captured, &sqs, &event).await;
     drop(guard);

@@ -1,7 +1,8 @@
 //! One operation on several sources: what one has delivered is not done again for another.
 
 use lambda_idempotency::{
-    ConfigError, Dialect, Form, FunctionBuilder, Operation, Sources, producer::RecipeError, record,
+    ConfigError, FunctionBuilder, KeyFormat, Operation, PowertoolsKeys, Sources,
+    producer::KeySpecError, record,
 };
 use serde_json::json;
 
@@ -25,7 +26,7 @@ async fn an_order_that_comes_by_several_sources_is_placed_once() {
     let world = World::new();
     let sources = || {
         Sources::new()
-            .sqs(|place| place.from_queue("orders"))
+            .sqs(|place| place.queue("orders"))
             .sns(|place| place.key(record("Sns.MessageAttributes.order.Value")))
             .event_bridge(|place| place.key("order.id").detail_type("OrderRequested"))
             .invoke(|place| place)
@@ -60,8 +61,8 @@ async fn an_order_that_comes_by_several_sources_is_placed_once() {
 async fn two_queues_can_have_one_operation() {
     let world = World::new();
     let sources = Sources::new()
-        .sqs(|place| place.from_queue("orders"))
-        .sqs(|place| place.from_queue("orders-again").key("order.id"));
+        .sqs(|place| place.queue("orders"))
+        .sqs(|place| place.queue("orders-again").key("order.id"));
     let function = built(&world, place(), sources).build().unwrap();
     let mut other = with_body("m-2", r#"{"order":{"id":"a"}}"#);
     other["eventSourceARN"] = "arn:aws:sqs:eu-west-1:111122223333:orders-again".into();
@@ -100,13 +101,15 @@ fn sources_whose_keys_never_agree_are_refused() {
     let parts = || Operation::new("place").key("[id, coupon]");
     let cases = [
         (
-            refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key_format(Form::Readable))),
+            refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key_format(KeyFormat::Readable))),
             "key_format",
         ),
         (
             refused(
                 place(),
-                Sources::new().sqs(|p| p).sns(move |p| p.key_format(Form::secret(one).unwrap())),
+                Sources::new()
+                    .sqs(|p| p)
+                    .sns(move |p| p.key_format(KeyFormat::secret(one).unwrap())),
             ),
             "key_format",
         ),
@@ -114,8 +117,8 @@ fn sources_whose_keys_never_agree_are_refused() {
             refused(
                 place(),
                 Sources::new()
-                    .sqs(move |p| p.key_format(Form::secret(one).unwrap()))
-                    .sns(move |p| p.key_format(Form::secret(two).unwrap())),
+                    .sqs(move |p| p.key_format(KeyFormat::secret(one).unwrap()))
+                    .sns(move |p| p.key_format(KeyFormat::secret(two).unwrap())),
             ),
             "key_format",
         ),
@@ -126,9 +129,11 @@ fn sources_whose_keys_never_agree_are_refused() {
         (
             refused(
                 place(),
-                Sources::new().sqs(|p| p).sns(|p| p.dialect(Dialect::powertools_python("fn.app"))),
+                Sources::new()
+                    .sqs(|p| p)
+                    .sns(|p| p.powertools(PowertoolsKeys::powertools_python("fn.app"))),
             ),
-            "dialect",
+            "powertools",
         ),
     ];
     for (error, setting) in cases {
@@ -143,11 +148,11 @@ fn settings_that_agree_are_not_refused() {
     let world = World::new();
     let secret = "4f1f5c0e2b7d49a8";
     let operation =
-        Operation::new("place").key("[id, coupon]").key_format(Form::secret(secret).unwrap());
+        Operation::new("place").key("[id, coupon]").key_format(KeyFormat::secret(secret).unwrap());
     let sources = Sources::new().sqs(|p| p.optional(["coupon"])).sns(move |p| {
         p.key("[order.id, order.coupon]")
             .optional(["order.coupon"])
-            .key_format(Form::secret(secret).unwrap())
+            .key_format(KeyFormat::secret(secret).unwrap())
     });
     built(&world, operation, sources).build().unwrap();
 }
@@ -155,13 +160,13 @@ fn settings_that_agree_are_not_refused() {
 #[test]
 fn mistakes_of_each_source_are_found() {
     let error = refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key("order.[")));
-    assert!(matches!(error, ConfigError::Recipe(RecipeError::Expression { .. })), "{error}");
-    let error = refused(place(), Sources::new().sqs(|p| p).sns(|p| p.from_queue("orders")));
+    assert!(matches!(error, ConfigError::KeySpec(KeySpecError::Expression { .. })), "{error}");
+    let error = refused(place(), Sources::new().sqs(|p| p).sns(|p| p.queue("orders")));
     assert!(matches!(error, ConfigError::Misplaced { source_name: "sns", .. }), "{error}");
-    let error = refused(place(), Sources::new().sqs(|p| p).sqs(|p| p.from_queue("orders")));
+    let error = refused(place(), Sources::new().sqs(|p| p).sqs(|p| p.queue("orders")));
     assert!(matches!(error, ConfigError::OutOfReach { .. }), "{error}");
     let error = refused(Operation::new("a#b").key("id"), Sources::new().sqs(|p| p));
-    assert_eq!(error, ConfigError::Recipe(RecipeError::Name { name: "a#b".into() }));
+    assert_eq!(error, ConfigError::KeySpec(KeySpecError::Name { name: "a#b".into() }));
     let error = refused(place(), Sources::new());
     assert_eq!(error, ConfigError::OperationWithoutSource { operation: "place".into() });
 }
@@ -182,7 +187,7 @@ fn a_name_on_several_sources_is_taken() {
 #[test]
 fn debug_shows_each_source() {
     let world = World::new();
-    let sources = Sources::new().sqs(|p| p.from_queue("orders")).sns(|p| p);
+    let sources = Sources::new().sqs(|p| p.queue("orders")).sns(|p| p);
     assert_eq!(format!("{sources:?}"), r#"["sqs", "sns"]"#);
     let builder = built(&world, place(), sources);
     assert_eq!(format!("{builder:?}"), r#"{"place": "sqs", "place": "sns"}"#);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{Operation, Remembered, StoreErrorKind};
+use lambda_idempotency::{OnPermanentFailure, Operation, StoreErrorKind};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::faults::{Call, Fault, GuardKind};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ async fn bodies_of_plain_text() {
 #[tokio::test]
 async fn a_deduplicated_message_is_processed_again_after_the_retention() {
     let world = World::new();
-    let operation = by_id().retain(Duration::from_secs(60));
+    let operation = by_id().retention(Duration::from_secs(60));
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
     let event = batch([order("m-1", "a", "")]);
     world.returned(&function, &event).await;
@@ -123,10 +123,10 @@ async fn another_payload_under_the_same_key_comes_again() {
 #[tokio::test]
 async fn a_failure_for_good_goes_to_the_dead_letter_queue_or_is_acknowledged() {
     for (policy, later) in
-        [(Remembered::Return, vec!["m-1"]), (Remembered::Acknowledge, Vec::new())]
+        [(OnPermanentFailure::Return, vec!["m-1"]), (OnPermanentFailure::Acknowledge, Vec::new())]
     {
         let world = World::new();
-        let operation = by_id().on_remembered(policy);
+        let operation = by_id().on_permanent_failure(policy);
         let function = world.idempotency().sqs(operation, world.handler()).unwrap();
         let event = batch([order("m-1", "a", "give up")]);
         assert_eq!(world.returned(&function, &event).await, ["m-1"]);
@@ -139,7 +139,7 @@ async fn a_failure_for_good_goes_to_the_dead_letter_queue_or_is_acknowledged() {
 #[tokio::test]
 async fn what_fails_too_often_is_not_tried_again() {
     let world = World::new();
-    let operation = by_id().max_failures(2);
+    let operation = by_id().max_failed_attempts(2);
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
     for _ in 0..2 {
         let event = batch([order("m-1", "a", "fail")]);
@@ -182,7 +182,7 @@ async fn an_outage_for_some_returns_those() {
 async fn a_completion_that_is_lost_is_acknowledged_all_the_same() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
-    let refused = Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::Mine);
+    let refused = Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::OwnedBy);
     world.store.inject(refused.always());
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
     world.ledger.assert_once("a");

@@ -1,6 +1,6 @@
 //! SQS: records that are not as they should be harm no other.
 
-use lambda_idempotency::{Call, Failure, MissingKey, Operation, record};
+use lambda_idempotency::{Call, Failure, OnMissingKey, Operation, record};
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, diagnostic, order, with_body, without};
@@ -86,7 +86,7 @@ async fn what_does_not_fit_the_handler_comes_again_and_claims_nothing() {
 const NO_KEY: [&str; 6] =
     ["{}", "null", r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":[]}"#, r#"{"id":{}}"#];
 
-async fn without_key(policy: Option<MissingKey>) -> (World, Vec<String>) {
+async fn without_key(policy: Option<OnMissingKey>) -> (World, Vec<String>) {
     let world = World::new();
     let operation = policy.map_or_else(by_id, |policy| by_id().on_missing_key(policy));
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
@@ -97,7 +97,7 @@ async fn without_key(policy: Option<MissingKey>) -> (World, Vec<String>) {
 
 #[tokio::test]
 async fn without_a_key_a_record_fails() {
-    for policy in [None, Some(MissingKey::Fail)] {
+    for policy in [None, Some(OnMissingKey::Return)] {
         let (world, returned) = without_key(policy).await;
         assert_eq!(returned, ["m-0", "m-1", "m-2", "m-3", "m-4", "m-5"]);
         assert_eq!(world.ledger.total(), 0);
@@ -106,7 +106,7 @@ async fn without_a_key_a_record_fails() {
 
 #[tokio::test]
 async fn without_a_key_a_record_runs_unprotected_where_that_is_wanted() {
-    let (world, returned) = without_key(Some(MissingKey::RunUnprotected)).await;
+    let (world, returned) = without_key(Some(OnMissingKey::RunUnprotected)).await;
     assert!(returned.is_empty());
     assert_eq!(world.ledger.total(), NO_KEY.len());
     assert!(world.store.inner().is_empty());
@@ -114,7 +114,7 @@ async fn without_a_key_a_record_runs_unprotected_where_that_is_wanted() {
 
 #[tokio::test]
 async fn without_a_key_a_record_is_skipped_where_that_is_wanted() {
-    let (world, returned) = without_key(Some(MissingKey::Skip)).await;
+    let (world, returned) = without_key(Some(OnMissingKey::Skip)).await;
     assert!(returned.is_empty());
     assert_eq!(world.ledger.total(), 0);
 }
@@ -122,7 +122,7 @@ async fn without_a_key_a_record_is_skipped_where_that_is_wanted() {
 /// The policy is about keys that are not there, not about such as cannot be used.
 #[tokio::test]
 async fn no_policy_lets_a_key_pass_that_is_there_but_cannot_be_told_apart() {
-    for policy in [MissingKey::RunUnprotected, MissingKey::Skip] {
+    for policy in [OnMissingKey::RunUnprotected, OnMissingKey::Skip] {
         let world = World::new();
         let operation = by_id().on_missing_key(policy);
         let function = world.idempotency().sqs(operation, world.handler()).unwrap();

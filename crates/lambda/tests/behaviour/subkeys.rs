@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use lambda_idempotency::{Call, Failure, Idempotency, MissingKey, Operation, RunContext};
+use lambda_idempotency::{Call, Failure, Idempotency, OnMissingKey, Operation, RunContext};
 use lambda_runtime::Context;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 fn charge(name: &str) -> Operation {
-    Operation::new(name).key("paymentId").on_missing_key(MissingKey::RunUnprotected)
+    Operation::new(name).key("paymentId").on_missing_key(OnMissingKey::RunUnprotected)
 }
 
 async fn ran(

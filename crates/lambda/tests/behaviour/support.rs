@@ -46,14 +46,16 @@ impl World {
             Box::pin(async move {
                 let id = payload["id"].as_str().unwrap_or("nobody").to_owned();
                 match payload["do"].as_str() {
-                    Some("fail") => return Err(Failure::retry(format!("{id} has no luck"))),
-                    Some("give up") => return Err(Failure::remember("never again")),
+                    Some("fail") => return Err(Failure::transient(format!("{id} has no luck"))),
+                    Some("give up") => return Err(Failure::permanent("never again")),
                     Some("panic") => panic!("{id} panics"),
                     Some("sleep") => world.clock.sleep(Duration::from_secs(3600)).await,
-                    Some("fail once") if call.failures() == 0 => return Err("not yet".into()),
+                    Some("fail once") if call.failed_attempts() == 0 => {
+                        return Err("not yet".into());
+                    }
                     _ => {}
                 }
-                world.ledger.record(id, call.failures());
+                world.ledger.record(id, call.failed_attempts());
                 Ok(())
             })
         }

@@ -10,8 +10,8 @@ fn shop(world: &World) -> Function {
     world
         .idempotency()
         .function()
-        .sqs(Operation::new("place").key("id").from_queue("orders"), world.handler())
-        .event_bridge(Operation::new("cancel").key("id").from_source("shop"), world.handler())
+        .sqs(Operation::new("place").key("id").queue("orders"), world.handler())
+        .event_bridge(Operation::new("cancel").key("id").event_source("shop"), world.handler())
         .build()
         .unwrap()
 }
@@ -81,7 +81,7 @@ async fn another_handler_can_take_the_rest() {
             ledger.record(event.payload.get(), "");
             async move {
                 match event.payload.get() {
-                    "\"fail\"" => Err(Failure::retry("s3cr3t")),
+                    "\"fail\"" => Err(Failure::transient("s3cr3t")),
                     text => Ok(json!({ "length": text.len(), "by": event.context.request_id })),
                 }
             }

@@ -1,7 +1,7 @@
 //! Keys that differ on each delivery, and keys that many records share, are refused at start.
 
 use lambda_idempotency::{
-    Call, ConfigError, Dialect, Envelope, Failure, Function, Idempotency, Operation, record,
+    Call, ConfigError, Envelope, Failure, Function, Idempotency, Operation, PowertoolsKeys, record,
 };
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn place() -> Operation {
 
 #[test]
 fn a_key_or_fingerprint_that_differs_on_each_delivery_is_refused() {
-    let python = || Dialect::powertools_python("place");
+    let python = || PowertoolsKeys::powertools_python("place");
     for (build, operation, what, member) in [
         (SQS, place().key(record("receiptHandle")), "key", "receiptHandle"),
         (SQS, place().key(record("@")), "key", "receiptHandle"),
@@ -44,9 +44,9 @@ fn a_key_or_fingerprint_that_differs_on_each_delivery_is_refused() {
         (SQS, place().whole_record().key("messageId").fingerprint("@"), "fingerprint", "receiptH"),
         (SQS, place().key("id").fingerprint(record("@")), "fingerprint", "receiptHandle"),
         (SQS, place().key(record("@")).envelope(Envelope::Sns), "key", "receiptHandle"),
-        (SQS, place().key(record("@")).dialect(python()), "key", "receiptHandle"),
-        (SQS, place().key(record("receiptHandle")).dialect(python()), "key", "receiptHandle"),
-        (PIPE, place().from_queue("orders").key(record("@")), "key", "receiptHandle"),
+        (SQS, place().key(record("@")).powertools(python()), "key", "receiptHandle"),
+        (SQS, place().key(record("receiptHandle")).powertools(python()), "key", "receiptHandle"),
+        (PIPE, place().queue("orders").key(record("@")), "key", "receiptHandle"),
         (ACTIVE_MQ, place().key(record("@")), "key", "redelivered"),
         (ACTIVE_MQ, place().key(record("[data, brokerOutTime]")), "key", "brokerOutTime"),
         (RABBIT_MQ, place().key(record("[data, redelivered]")), "key", "redelivered"),
@@ -70,7 +70,7 @@ fn what_stays_the_same_is_a_key() {
         (SQS, place().key(record("[messageId, md5OfBody, attributes.SentTimestamp]"))),
         (SQS, place().key(record("attributes.MessageDeduplicationId"))),
         (PIPE, place().key(record("@"))),
-        (PIPE, place().from_stream("orders").key(record("@"))),
+        (PIPE, place().stream("orders").key(record("@"))),
         (ACTIVE_MQ, place().key(record("[messageID, data]"))),
     ] {
         assert_eq!(built(build, operation.clone()), Ok(()), "{operation:?}");
@@ -95,7 +95,7 @@ fn a_key_that_may_differ_is_warned_of() {
 
 #[test]
 fn a_key_that_is_one_of_a_few_values_is_refused() {
-    let python = || Dialect::powertools_python("place");
+    let python = || PowertoolsKeys::powertools_python("place");
     for (operation, by) in [
         (place().key("length(items)"), "`length`"),
         (place().key("type(@)"), "`type`"),
@@ -105,7 +105,7 @@ fn a_key_that_is_one_of_a_few_values_is_refused() {
         (place().key("[starts_with(id, 'a')]"), "`starts_with`"),
         (place().key("[a == b][0]"), "a comparison"),
         (place().key("(paid == `true`) || id"), "a comparison"),
-        (place().key("length(items)").dialect(python()), "`length`"),
+        (place().key("length(items)").powertools(python()), "`length`"),
     ] {
         let error = operation.check().unwrap_err().to_string();
         for said in ["operation `place`", by, "one of a few values", "[order.id, ..]"] {

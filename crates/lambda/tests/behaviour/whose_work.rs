@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Conflict, Failure, Foreign, Idempotency, Operation, Remembered, RunContext,
-    RunError,
+    Call, ConfigError, Failure, Foreign, Idempotency, OnConflict, OnPermanentFailure, Operation,
+    RunContext, RunError,
 };
 use serde_json::{Value, json};
 
@@ -50,7 +50,11 @@ async fn work_of_another_application_is_no_answer() {
 #[tokio::test]
 async fn no_policy_acknowledges_it() {
     let world = World::new();
-    let lenient = || process().on_conflict(Conflict::Skip).on_remembered(Remembered::Acknowledge);
+    let lenient = || {
+        process()
+            .on_conflict(OnConflict::Skip)
+            .on_permanent_failure(OnPermanentFailure::Acknowledge)
+    };
     let billing = world.application("billing").sqs(process(), world.handler()).unwrap();
     let shipping = world.application("shipping").sqs(lenient(), world.handler()).unwrap();
     for (message, id, fate) in

@@ -62,7 +62,7 @@ async fn the_end_of_a_window_goes_to_its_own_stream() {
     let function = world
         .idempotency()
         .function()
-        .kinesis(Operation::new("a").from_stream("other"), world.handler())
+        .kinesis(Operation::new("a").stream("other"), world.handler())
         .sqs(Operation::new("b"), world.handler())
         .build()
         .unwrap();

@@ -12,7 +12,7 @@ use lambda_http::{
     http::HeaderName,
     request::RequestContext,
 };
-use lambda_idempotency::{MissingKey, http::HttpLayer};
+use lambda_idempotency::{OnMissingKey, http::HttpLayer};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, World, charges, post};
@@ -360,7 +360,7 @@ async fn all_callers_are_one_only_if_the_function_says_so() {
 #[tokio::test]
 async fn a_request_without_a_key_needs_no_caller() {
     let world = World::new();
-    let layer = world.layer(&charges().on_missing_key(MissingKey::RunUnprotected));
+    let layer = world.layer(&charges().on_missing_key(OnMissingKey::RunUnprotected));
     let mut request = bare();
     request.headers_mut().remove("idempotency-key");
     assert_eq!(world.answer(&layer, request).await.status, 201);

@@ -3,7 +3,7 @@
 use lambda_http::tower::{ServiceExt as _, service_fn};
 use lambda_http::{Adapter, http::HeaderName, request::LambdaRequest, tower::Layer as _};
 use lambda_idempotency::{
-    Dialect, MissingKey, Operation, Rejection,
+    OnMissingKey, Operation, PowertoolsKeys, Rejection,
     http::HttpLayer,
     inspect::{InspectError, NoKey},
 };
@@ -53,8 +53,8 @@ async fn the_key_and_the_fingerprint_are_those_that_are_claimed() {
     let body = r#"{"payment":{"id":"p-1"},"amount":5}"#;
     is_the_key_that_is_claimed(by_body, event("POST", None, body)).await;
     // Powertools' keys are of the body, too; callers then share them.
-    let shared = Dialect::powertools_python("charges").accept_lossy();
-    let by_body = charges().key("payment.id").dialect(shared);
+    let shared = PowertoolsKeys::powertools_python("charges").accept_collisions();
+    let by_body = charges().key("payment.id").powertools(shared);
     is_the_key_that_is_claimed(by_body, event("POST", None, body)).await;
 }
 
@@ -82,7 +82,7 @@ fn a_request_without_a_key_says_what_its_client_is_told() {
     assert!(reason.contains("400") && reason.contains("`idempotency-key`"), "{reason}");
     let reason = inspect(&charges(), &event("POST", Some("a b"), "")).to_string();
     assert!(reason.contains("cannot be read") && !reason.contains("a b"), "{reason}");
-    let unprotected = charges().on_missing_key(MissingKey::RunUnprotected);
+    let unprotected = charges().on_missing_key(OnMissingKey::RunUnprotected);
     assert_eq!(inspect(&unprotected, &none), NoKey::Unprotected);
     let get = inspect(&charges(), &event("GET", Some("k-1"), ""));
     assert_eq!(get, NoKey::PassesBy("GET".to_owned()));

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lambda_http::http::{HeaderName, Method};
 use lambda_idempotency::{
-    AfterFailure, ConfigError, Conflict, Dialect, Envelope, Failure, Idempotency, MemoryStore,
-    MissingKey, OnBadRecord, Operation, Order, Remembered, record,
+    AfterFailure, ConfigError, Envelope, Failure, Idempotency, MemoryStore, OnBadRecord,
+    OnConflict, OnMissingKey, OnPermanentFailure, Operation, Order, PowertoolsKeys, record,
 };
 
 use crate::support::{World, charges, post, request};
@@ -40,7 +40,7 @@ async fn a_header_that_cannot_be_read_is_refused_without_being_quoted() {
 fn a_setting_without_an_effect_is_refused() {
     type Set = fn(Operation) -> Operation;
     let settings: [(&str, Set); 11] = [
-        ("from_queue", |o| o.from_queue("orders")),
+        ("queue", |o| o.queue("orders")),
         ("detail_type", |o| o.detail_type("Placed")),
         ("order", |o| o.order(Order::Key)),
         ("after_failure", |o| o.after_failure(AfterFailure::Batch)),
@@ -49,8 +49,8 @@ fn a_setting_without_an_effect_is_refused() {
         ("whole_record", Operation::whole_record),
         ("on_bad_record", |o| o.on_bad_record(OnBadRecord::divert(async |_| Ok::<_, Failure>(())))),
         ("on_busy", |o| o.on_busy(async |_| ())),
-        ("on_remembered", |o| o.on_remembered(Remembered::Acknowledge)),
-        ("on_missing_key", |o| o.on_missing_key(MissingKey::Skip)),
+        ("on_permanent_failure", |o| o.on_permanent_failure(OnPermanentFailure::Acknowledge)),
+        ("on_missing_key", |o| o.on_missing_key(OnMissingKey::Skip)),
     ];
     let idempotency = Idempotency::new(MemoryStore::new());
     for (setting, set) in settings {
@@ -60,8 +60,11 @@ fn a_setting_without_an_effect_is_refused() {
         assert!(error.to_string().contains("`.http(..)`"), "{error}");
     }
     for operation in [
-        charges().retain(Duration::from_hours(1)).on_conflict(Conflict::Skip),
-        charges().fingerprint("amount").max_failures(2).on_missing_key(MissingKey::RunUnprotected),
+        charges().retention(Duration::from_hours(1)).on_conflict(OnConflict::Skip),
+        charges()
+            .fingerprint("amount")
+            .max_failed_attempts(2)
+            .on_missing_key(OnMissingKey::RunUnprotected),
     ] {
         let _ = Idempotency::new(MemoryStore::new()).http(&operation).unwrap();
     }
@@ -71,12 +74,12 @@ fn a_setting_without_an_effect_is_refused() {
 #[test]
 fn an_expression_for_a_record_is_refused() {
     let idempotency = Idempotency::new(MemoryStore::new());
-    let dialect = Dialect::powertools_python("charge");
+    let powertools = PowertoolsKeys::powertools_python("charge");
     for (operation, what) in [
         (charges().key(record("headers.\"x-order-id\"")), "key"),
         (charges().key("id").fingerprint(record("headers.tenant")), "fingerprint"),
-        (charges().key(record("id")).dialect(dialect.clone()), "key"),
-        (charges().key("id").fingerprint(record("amount")).dialect(dialect), "fingerprint"),
+        (charges().key(record("id")).powertools(powertools.clone()), "key"),
+        (charges().key("id").fingerprint(record("amount")).powertools(powertools), "fingerprint"),
     ] {
         let error = idempotency.http(&operation).expect_err(what);
         let ConfigError::NoRecord { what: found, .. } = &error else { panic!("{error}") };
@@ -96,7 +99,7 @@ async fn a_quoted_key_and_a_bare_one_are_the_same() {
 #[tokio::test]
 async fn a_key_can_be_left_out_where_the_user_says_so() {
     let world = World::new();
-    let layer = world.layer(&charges().on_missing_key(MissingKey::RunUnprotected));
+    let layer = world.layer(&charges().on_missing_key(OnMissingKey::RunUnprotected));
     for _ in 0..2 {
         let answer = world.answer(&layer, request(Method::POST, "/charges", None, "")).await;
         assert_eq!((answer.status, answer.replayed), (201, false));
@@ -127,9 +130,11 @@ fn settings_of_the_layer_that_have_no_effect_are_refused() {
     assert!(error.to_string().contains("`.header(..)`"), "{error}");
     let error = world.layer(&charges()).one_key_for_each_path().unwrap_err();
     assert!(error.to_string().contains("`.one_key_for_each_path(..)`"), "{error}");
-    let dialect = charges().key("id").dialect(Dialect::powertools_python("charge").accept_lossy());
-    let error = world.layer(&dialect).one_key_for_each_path().unwrap_err();
-    assert!(error.to_string().contains("keys of a dialect"), "{error}");
+    let powertools = charges()
+        .key("id")
+        .powertools(PowertoolsKeys::powertools_python("charge").accept_collisions());
+    let error = world.layer(&powertools).one_key_for_each_path().unwrap_err();
+    assert!(error.to_string().contains("keys of Powertools"), "{error}");
     let error = world.layer(&charges()).methods([]).unwrap_err();
     assert!(error.to_string().contains("`.methods(..)`"), "{error}");
 }

@@ -88,7 +88,7 @@ async fn a_request_that_is_turned_away_can_be_corrected_and_sent_again() {
     }
     assert_eq!(world.calls(), 6);
     let corrected = world.answer(&layer, post("k-1", "corrected")).await;
-    assert_eq!((corrected.status, corrected.failures), (201, Some(0)), "nothing failed");
+    assert_eq!((corrected.status, corrected.failed_attempts), (201, Some(0)), "nothing failed");
     assert!(world.answer(&layer, post("k-1", "corrected")).await.replayed);
 }
 
@@ -137,7 +137,8 @@ async fn a_client_is_asked_to_wait_shortly_and_never_past_the_lease() {
 #[tokio::test]
 async fn a_client_that_is_turned_away_again_and_again_keeps_its_key() {
     let world = World::new();
-    let layer = world.layer(&charges().max_failures(2).on_failure(OnFailure::Remember));
+    let layer =
+        world.layer(&charges().max_failed_attempts(2).on_failure(OnFailure::FailPermanently));
     for _ in 0..5 {
         assert_eq!(world.answer(&layer, post("k-1", "429")).await.status, 429);
     }
@@ -187,7 +188,8 @@ async fn without_the_store_nothing_is_processed() {
 async fn a_response_that_cannot_be_recorded_is_sent_all_the_same() {
     let world = World::new();
     let layer = world.layer(&charges());
-    let refused = Fault::refuse(StoreErrorKind::Unavailable).guarded_by(GuardKind::Mine).always();
+    let refused =
+        Fault::refuse(StoreErrorKind::Unavailable).guarded_by(GuardKind::OwnedBy).always();
     world.store.inject(refused);
     assert_eq!(world.answer(&layer, post("k-1", "")).await.status, 201);
 }

@@ -53,7 +53,7 @@ async fn requests_in_every_state() {
         send(post("s3cr3t-out", SECRET)).await;
         world.store.heal();
         let denied = Fault::refuse(StoreErrorKind::Denied);
-        world.store.inject(denied.guarded_by(GuardKind::Mine));
+        world.store.inject(denied.guarded_by(GuardKind::OwnedBy));
         send(post("s3cr3t-lost", SECRET)).await;
     }
     drop(guard);

@@ -63,7 +63,7 @@ impl World {
     ) -> BoxFuture<'static, Result<Response<Body>, OnFire>> {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let clock = self.clock.clone();
-        let failures = request.extensions().get::<Call>().map(Call::failures);
+        let failed_attempts = request.extensions().get::<Call>().map(Call::failed_attempts);
         Box::pin(async move {
             let said = String::from_utf8_lossy(request.body()).into_owned();
             if said.contains("burn") {
@@ -84,7 +84,7 @@ impl World {
                 .fold(Response::builder(), |response, (name, value)| response.header(name, value))
                 .status(StatusCode::from_u16(status.unwrap_or(201)).unwrap())
                 .header("x-charge", number.to_string())
-                .header("x-failures", failures.map_or(-1, i64::from))
+                .header("x-failures", failed_attempts.map_or(-1, i64::from))
                 .body(Body::from(format!("charge {number}{}", " ".repeat(length))))
                 .unwrap())
         })
@@ -114,7 +114,8 @@ impl World {
         Answer {
             status: response.status().as_u16(),
             charge: header("x-charge"),
-            failures: header("x-failures").map(|failures| failures.parse().unwrap()),
+            failed_attempts: header("x-failures")
+                .map(|failed_attempts| failed_attempts.parse().unwrap()),
             replayed: header("idempotency-replayed").is_some(),
             retry_after: header("retry-after").map(|seconds| seconds.parse().unwrap()),
             problem: (header("content-type").as_deref() == Some("application/problem+json"))
@@ -139,7 +140,7 @@ pub(crate) struct Answer {
     /// The number of the handler's call.
     pub(crate) charge: Option<String>,
     /// How often its key had failed before; -1 if it was not told.
-    pub(crate) failures: Option<i64>,
+    pub(crate) failed_attempts: Option<i64>,
     pub(crate) replayed: bool,
     pub(crate) retry_after: Option<u64>,
     pub(crate) problem: Option<Value>,

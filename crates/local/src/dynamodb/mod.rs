@@ -1,14 +1,14 @@
-//! DynamoDB, embedded: one in-memory database, any number of front doors.
+//! DynamoDB, embedded: one in-memory database, any number of proxies.
 //!
-//! The database is [dynoxide](https://docs.rs/dynoxide-rs), behind its own HTTP server. Each [`Front`] is a proxy before
-//! it, which counts, and misbehaves when told to. Every process of the function has a front of its own, so that what an
+//! The database is [dynoxide](https://docs.rs/dynoxide-rs), behind its own HTTP server. Each [`Proxy`] is a proxy before
+//! it, which counts, and misbehaves when told to. Every process of the function has a proxy of its own, so that what an
 //! invocation used is known exactly, even when several run at once.
 //!
 //! dynoxide works on the thread that polls it, behind one lock. In memory an operation takes well under a millisecond, so
 //! it may share the caller's runtime; a benchmark should give it one of its own.
 
 mod fault;
-mod front;
+mod proxy;
 mod request;
 mod table;
 mod usage;
@@ -20,13 +20,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub use fault::{Apply, Fault, FaultId, Faults, Gate};
-pub use front::Front;
+pub use proxy::Proxy;
 pub use table::Table;
 pub use usage::Usage;
 
 use crate::Error;
 use crate::http::{Task, listen};
-use front::{Arrivals, Upstream};
+use proxy::{Arrivals, Upstream};
 use usage::Ledger;
 
 /// An embedded DynamoDB. Clones share the database, its faults and its totals.
@@ -77,12 +77,12 @@ impl DynamoDb {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Opens another front door to the same data.
+    /// Opens another proxy of the same data.
     ///
     /// # Errors
     /// [`Error::Listen`] if no loopback port can be opened.
-    pub async fn front(&self) -> Result<Front, Error> {
-        Front::start(
+    pub async fn proxy(&self) -> Result<Proxy, Error> {
+        Proxy::start(
             self.inner.upstream.clone(),
             self.inner.faults.clone(),
             Arc::clone(&self.inner.total),

@@ -180,10 +180,10 @@ impl Pool {
                 return Ok((process, Ok(())));
             }
         }
-        let front = self.dynamodb.front().await?;
+        let proxy = self.dynamodb.proxy().await?;
         let nth = self.started.fetch_add(1, Ordering::Relaxed);
         let on_output = Arc::clone(&self.on_output);
-        let mut process = Process::start(&self.config, front, on_output, nth).await?;
+        let mut process = Process::start(&self.config, proxy, on_output, nth).await?;
         registered.set(process.pid(), kill);
         let ready = process.ready(&self.config, kill).await?;
         Ok((process, ready))

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::output::{OnOutput, Reader, Stream, Told};
 use super::runtime_api::{RuntimeApi, Said, Work};
 use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
-use crate::{Error, Front, Usage};
+use crate::{Error, Proxy, Usage};
 
 /// A process of the function, with a Runtime API and a way to DynamoDB of its own. Dropping it kills it.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Process {
     child: Child,
     pid: u32,
     api: RuntimeApi,
-    front: Front,
+    proxy: Proxy,
     told: Told,
     output: Vec<Reader>,
     ready: bool,
@@ -34,7 +34,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 impl Process {
     pub(crate) async fn start(
         config: &FunctionConfig,
-        front: Front,
+        proxy: Proxy,
         on_output: OnOutput,
         nth: usize,
     ) -> Result<Self, Error> {
@@ -42,7 +42,7 @@ impl Process {
         let failed = |source| Error::Start { path: config.binary.clone(), source };
         let mut child = Command::new(&config.binary)
             .env_clear()
-            .envs(config.environment(&api.address(), &front.url(), nth))
+            .envs(config.environment(&api.address(), &proxy.url(), nth))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -64,7 +64,7 @@ impl Process {
         if let Some(pipe) = child.stderr.take() {
             output.push(Reader::start(Stream::Stderr, pipe, pid, Arc::clone(&told), on_output));
         }
-        Ok(Self { child, pid, api, front, told, output, ready: false, accounted: Usage::default() })
+        Ok(Self { child, pid, api, proxy, told, output, ready: false, accounted: Usage::default() })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -216,7 +216,7 @@ impl Process {
         }
         let records =
             std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
-        let usage = self.front.usage();
+        let usage = self.proxy.usage();
         let dynamodb = usage.since(&std::mem::replace(&mut self.accounted, usage.clone()));
         Ok((records, dynamodb))
     }

@@ -28,9 +28,9 @@ pub struct RecordLine {
     /// How long the handler took, if it ran.
     pub ms: Option<f64>,
     /// How often earlier attempts failed.
-    pub failures: u64,
+    pub failed_attempts: u64,
     /// How often earlier attempts disappeared without a trace.
-    pub vanished: u64,
+    pub lost_attempts: u64,
     /// Why it goes back, or what else is wrong.
     pub problem: Option<String>,
     /// What the handler's error said, if the function logs that.
@@ -57,8 +57,8 @@ impl RecordLine {
             key_hash: text(fields, "key_hash").filter(|hash| !hash.is_empty()),
             outcome: Outcome::from(text(fields, "outcome")?.as_str()),
             ms: number(fields, "ms"),
-            failures: number(fields, "failures").unwrap_or(0.0) as u64,
-            vanished: number(fields, "vanished").unwrap_or(0.0) as u64,
+            failed_attempts: number(fields, "failed_attempts").unwrap_or(0.0) as u64,
+            lost_attempts: number(fields, "lost_attempts").unwrap_or(0.0) as u64,
             problem: text(fields, "problem"),
             error_message: text(fields, "error_message"),
             request_id: text(fields, "request_id").or_else(|| text(span?, "requestId")),
@@ -134,8 +134,8 @@ outcomes! {
     Skipped = "skipped",
     /// The handler ran and failed.
     Failed = "failed",
-    /// An earlier failure was remembered, and answered it.
-    Remembered = "remembered",
+    /// An earlier permanent failure answered it.
+    OnPermanentFailure = "permanently_failed",
     /// Another execution holds its key.
     Busy = "busy",
     /// Its key is known with another payload.
@@ -193,11 +193,11 @@ mod tests {
     use super::*;
 
     const NESTED: &str = r#"{"level":"INFO","fields":{"message":"record settled","source":"sqs","record":"m1",
-        "operation":"place-order","key_hash":"ab12","outcome":"executed","ms":1.5,"failures":1,"vanished":0},
+        "operation":"place-order","key_hash":"ab12","outcome":"executed","ms":1.5,"failed_attempts":1,"lost_attempts":0},
         "span":{"requestId":"r1","name":"Lambda runtime invoke"},"spans":[]}"#;
     const FLAT: &str = r#"{"timestamp":"2026-01-01","level":"INFO","target":"lambda_idempotency::record",
         "message":"record settled","source":"sqs","record":"m1","operation":"place-order","key_hash":"ab12",
-        "outcome":"executed","ms":1.5,"failures":1,"vanished":0,"request_id":"r1"}"#;
+        "outcome":"executed","ms":1.5,"failed_attempts":1,"lost_attempts":0,"request_id":"r1"}"#;
 
     #[test]
     fn both_shapes_say_the_same() {

@@ -8,6 +8,7 @@
 //! client that sends it again.
 
 mod asynchronous;
+mod batch_response;
 mod event;
 mod http;
 mod kafka;
@@ -17,9 +18,9 @@ mod poller;
 mod report;
 mod shards;
 mod sqs;
-mod verdict;
 
 pub use asynchronous::AsyncConfig;
+pub use batch_response::BatchResponse;
 pub use event::{Event, parse_event};
 pub use http::HttpConfig;
 pub use kafka::Kafka;
@@ -29,7 +30,6 @@ pub use poller::{Batch, Poller};
 pub use report::{DeadLetter, DeliveryReport, Fate, InvocationReport, RecordReport};
 pub use shards::Shards;
 pub use sqs::{Queue, SqsConfig};
-pub use verdict::BatchVerdict;
 
 pub(crate) use event::record_ids;
 pub(crate) use http::is_final;

@@ -4,7 +4,7 @@ use lambda_idempotency_core::{
     admission::{Admission, Overtaken, Settled, Settlement, admit},
     clock::Timestamp,
     record::Status,
-    store::{Guard, Seen, Store, Verdict},
+    store::{Guard, RecordVersion, Store, Verdict},
 };
 
 use super::{
@@ -35,7 +35,8 @@ pub async fn retried_takeover_meets_its_own_token(store: &dyn Store) {
     let slot = Slot::with(store, &lapsed).await;
     let (now, me) = (now(), claim(token(), now()));
     let held = hold(&slot, &me, now).await;
-    let verdict = slot.write(Guard::Seen(Seen::of(&lapsed)), Some(&held.record)).await;
+    let verdict =
+        slot.write(Guard::Unchanged(RecordVersion::of(&lapsed)), Some(&held.record)).await;
     found(verdict, Some(&held.record), "the takeover was applied: its guard is over");
     assert_eq!(attempt(&slot, &me, now).await, Admission::Won(held), "it is known by its token");
 }
@@ -45,10 +46,11 @@ pub async fn retried_completion_is_done(store: &dyn Store) {
     retried_settlement_is_done(store, complete("[1,2]")).await;
 }
 
-/// A remembered failure that is sent again is recognised as done.
+/// A permanent failure that is sent again is recognised as done.
 pub async fn retried_remembering_is_done(store: &dyn Store) {
-    let remember = Settlement::Remember { outcome: Some("{}".into()), error: "Declined".into() };
-    retried_settlement_is_done(store, remember).await;
+    let permanent =
+        Settlement::FailPermanently { result: Some("{}".into()), error_type: "Declined".into() };
+    retried_settlement_is_done(store, permanent).await;
 }
 
 /// A release that is sent again is recognised by its last owner.
@@ -127,20 +129,28 @@ pub async fn retried_put_back_keeps_the_history(store: &dyn Store) {
     let first = hold(&slot, &claim(token(), now), now).await;
     settle(&slot, &first, &release(), now).await;
     let second = hold(&slot, &claim(token(), now), now).await;
-    assert_eq!((second.failures(), second.vanished()), (1, 0), "the failure was counted");
+    assert_eq!(
+        (second.failed_attempts(), second.lost_attempts()),
+        (1, 0),
+        "the failure was counted"
+    );
     for _ in 0..2 {
-        let settled = settle(&slot, &second, &Settlement::PutBack, now).await;
+        let settled = settle(&slot, &second, &Settlement::Undo, now).await;
         assert_eq!(settled, Settled::Done, "put back, and put back again");
     }
     let third = hold(&slot, &claim(token(), now), now).await;
-    assert_eq!((third.failures(), third.vanished()), (1, 0), "as it was before the second");
+    assert_eq!(
+        (third.failed_attempts(), third.lost_attempts()),
+        (1, 0),
+        "as it was before the second"
+    );
 }
 
 /// A put-back that deletes, sent again, is done.
 pub async fn retried_delete_is_written(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
-    let (guard, record) = held.write(&Settlement::PutBack, now());
+    let (guard, record) = held.write(&Settlement::Undo, now());
     assert_eq!(record, None, "a first claim that is put back leaves nothing");
     for _ in 0..2 {
         written(slot.write(guard.clone(), None).await, "what is gone is deleted");
@@ -179,7 +189,13 @@ pub async fn duplicate_of_a_takeover_cannot_reopen_the_key(store: &dyn Store) {
     settle(&slot, &held, &complete("1"), now()).await;
     let done = slot.read().await;
     let why = "the record that the takeover read is long replaced";
-    slot.refuses(Guard::Seen(Seen::of(&lapsed)), Some(&held.record), done.as_ref(), why).await;
+    slot.refuses(
+        Guard::Unchanged(RecordVersion::of(&lapsed)),
+        Some(&held.record),
+        done.as_ref(),
+        why,
+    )
+    .await;
 }
 
 /// A completion that finds nothing (someone deleted the record, or a sweep did) is written under
@@ -187,7 +203,7 @@ pub async fn duplicate_of_a_takeover_cannot_reopen_the_key(store: &dyn Store) {
 pub async fn completion_that_finds_nothing_is_written_under_absent(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
-    let verdict = slot.write(Guard::Seen(Seen::of(&held.record)), None).await;
+    let verdict = slot.write(Guard::Unchanged(RecordVersion::of(&held.record)), None).await;
     written(verdict, "the record can be deleted by who read it");
     assert_eq!(settle(&slot, &held, &complete("7"), now()).await, Settled::Done);
     let answer = attempt(&slot, &claim(token(), now()), now()).await;
@@ -199,7 +215,7 @@ pub async fn completion_that_finds_a_successors_is_answered_with_it(store: &dyn 
     let slot = Slot::fresh(store);
     let (now, mine) = (now(), complete("\"mine\""));
     let held = hold(&slot, &claim(token(), now), now).await;
-    let verdict = slot.write(Guard::Seen(Seen::of(&held.record)), None).await;
+    let verdict = slot.write(Guard::Unchanged(RecordVersion::of(&held.record)), None).await;
     written(verdict, "the record can be deleted by who read it");
     let (guard, record) = held.write(&mine, now);
     slot.refuses(guard, record.as_ref(), None, "there is nothing that is ours").await;

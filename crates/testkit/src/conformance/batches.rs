@@ -1,8 +1,8 @@
 //! Many members in one call: verdicts in order, each for itself.
 
 use lambda_idempotency_core::{
-    record::{Record, Status},
-    store::{Guard, Seen, Store, StoreErrorKind, Verdict, Write},
+    record::{IdempotencyRecord, Status},
+    store::{Guard, RecordVersion, Store, StoreErrorKind, Verdict, Write},
 };
 
 use super::kit::{
@@ -30,19 +30,19 @@ pub async fn mixed_guards_have_their_own_verdicts(store: &dyn Store) {
     }
     slots[4].given(&done).await;
     let next = in_progress(token());
-    let stale = Seen { last_owner: Some(me), ..Seen::of(&held) };
+    let stale = RecordVersion { last_owner: Some(me), ..RecordVersion::of(&held) };
     let writes = [
         slots[0].asks(Guard::Absent, Some(&next)),
         slots[1].asks(Guard::Absent, Some(&next)),
-        slots[2].asks(Guard::Mine(me), Some(&done)),
-        slots[3].asks(Guard::Mine(token()), Some(&done)),
-        slots[4].asks(Guard::Mine(me), Some(&next)),
-        slots[5].asks(Guard::Seen(Seen::of(&held)), Some(&next)),
-        slots[6].asks(Guard::Seen(stale), Some(&next)),
-        slots[7].asks(Guard::Mine(me), Some(&done)),
-        slots[8].asks(Guard::Mine(me), None),
+        slots[2].asks(Guard::OwnedBy(me), Some(&done)),
+        slots[3].asks(Guard::OwnedBy(token()), Some(&done)),
+        slots[4].asks(Guard::OwnedBy(me), Some(&next)),
+        slots[5].asks(Guard::Unchanged(RecordVersion::of(&held)), Some(&next)),
+        slots[6].asks(Guard::Unchanged(stale), Some(&next)),
+        slots[7].asks(Guard::OwnedBy(me), Some(&done)),
+        slots[8].asks(Guard::OwnedBy(me), None),
     ];
-    let expected: [Result<(), Option<&Record>>; 9] = [
+    let expected: [Result<(), Option<&IdempotencyRecord>>; 9] = [
         Ok(()),
         Err(Some(&held)),
         Ok(()),
@@ -91,7 +91,7 @@ pub async fn batch_of_130_is_written(store: &dyn Store) {
 /// Every third key is taken; each member is told about its own.
 async fn batch_of(store: &dyn Store, count: usize) {
     let slots = Slot::several(store, count);
-    let mut taken: Vec<Option<Record>> = Vec::new();
+    let mut taken: Vec<Option<IdempotencyRecord>> = Vec::new();
     for index in 0..count {
         taken.push((index % 3 == 1).then(|| completed(token(), &index.to_string())));
     }
@@ -105,7 +105,7 @@ async fn batch_of(store: &dyn Store, count: usize) {
     for verdict in write_all(store, &prior).await {
         written(verdict, "a batch of fresh keys is written");
     }
-    let claims: Vec<Record> = slots.iter().map(|_| in_progress(token())).collect();
+    let claims: Vec<IdempotencyRecord> = slots.iter().map(|_| in_progress(token())).collect();
     let writes: Vec<_> = slots
         .iter()
         .zip(&claims)
@@ -147,7 +147,7 @@ pub async fn batch_of_settlements(store: &dyn Store) {
         .enumerate()
         .map(|(index, (slot, owner))| {
             let record = completed(*owner, &index.to_string());
-            slot.asks(Guard::Mine(*owner), Some(&record))
+            slot.asks(Guard::OwnedBy(*owner), Some(&record))
         })
         .collect();
     for verdict in write_all(store, &done).await {
@@ -182,20 +182,20 @@ pub async fn one_bad_member_harms_only_itself(store: &dyn Store) {
     }
 }
 
-/// A record of 500 KiB is more than some stores hold: they say so, for good, and keep what was
+/// A record of 500 KiB is more than some stores hold: they refuse it and keep what was
 /// there; the others store it.
 pub async fn outcome_that_is_too_large_leaves_the_claim(store: &dyn Store) {
     let me = token();
     let held = in_progress(me);
     let slot = Slot::with(store, &held).await;
     let huge = completed(me, &format!("\"{}\"", "x".repeat(500 * 1024)));
-    match slot.write(Guard::Mine(me), Some(&huge)).await {
+    match slot.write(Guard::OwnedBy(me), Some(&huge)).await {
         Verdict::Unknown(error) => {
             refused_for_its_size(&error);
             slot.holds(Some(&held), "a record that was refused changes nothing").await;
             let small = completed(me, "1");
             let why = "the owner can still complete with less";
-            slot.accepts(Guard::Mine(me), Some(&small), why).await;
+            slot.accepts(Guard::OwnedBy(me), Some(&small), why).await;
         }
         verdict => {
             written(verdict, "an outcome of 500 KiB is stored, or refused as too large");
@@ -204,7 +204,7 @@ pub async fn outcome_that_is_too_large_leaves_the_claim(store: &dyn Store) {
     }
 }
 
-async fn too_large_or_kept(slot: &Slot<'_>, verdict: Verdict, record: &Record) {
+async fn too_large_or_kept(slot: &Slot<'_>, verdict: Verdict, record: &IdempotencyRecord) {
     if let Verdict::Unknown(error) = verdict {
         refused_for_its_size(&error);
         slot.holds(None, "a record that was refused is not there").await;
@@ -276,8 +276,8 @@ pub async fn claims_and_takeovers_in_one_batch(store: &dyn Store) {
         let mut claim = in_progress(token());
         if index % 2 == 0 {
             slot.given(&lapsed).await;
-            claim.vanished = 1;
-            writes.push(slot.asks(Guard::Seen(Seen::of(&lapsed)), Some(&claim)));
+            claim.lost_attempts = 1;
+            writes.push(slot.asks(Guard::Unchanged(RecordVersion::of(&lapsed)), Some(&claim)));
         } else {
             writes.push(slot.asks(Guard::Absent, Some(&claim)));
         }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Owner, Record, Status},
-    store::{Guard, Seen, Store},
+    record::{IdempotencyRecord, Owner, Status},
+    store::{Guard, RecordVersion, Store},
 };
 
 use super::kit::{Slot, completed, fresh_key, in_progress, now, released, secs, token, written};
 
-/// A record with every field that `Seen` names.
-fn full() -> Record {
+/// A record with every field that `RecordVersion` names.
+fn full() -> IdempotencyRecord {
     let mut record = in_progress(token());
     record.last_owner = Some(token());
     record
@@ -20,103 +20,137 @@ fn full() -> Record {
 /// Tries guards that are `record` but for one field, then the right one.
 async fn names(
     store: &dyn Store,
-    record: &Record,
+    record: &IdempotencyRecord,
     field: &str,
-    others: impl IntoIterator<Item = Seen>,
+    others: impl IntoIterator<Item = RecordVersion>,
 ) {
     let slot = Slot::with(store, record).await;
     let successor = in_progress(token());
     for other in others {
-        let why = format!("`Seen` names `{field}`: a record that differs in it alone is refused");
-        slot.refuses(Guard::Seen(other), Some(&successor), Some(record), &why).await;
+        let why = format!(
+            "`RecordVersion` names `{field}`: a record that differs in it alone is refused"
+        );
+        slot.refuses(Guard::Unchanged(other), Some(&successor), Some(record), &why).await;
     }
-    let why = format!("`Seen` holds for exactly what was read (`{field}` included)");
-    slot.accepts(Guard::Seen(Seen::of(record)), Some(&successor), &why).await;
+    let why = format!("`RecordVersion` holds for exactly what was read (`{field}` included)");
+    slot.accepts(Guard::Unchanged(RecordVersion::of(record)), Some(&successor), &why).await;
 }
 
-/// `Seen` with another status is refused: the record was settled meanwhile.
+/// `RecordVersion` with another status is refused: the record was settled meanwhile.
 pub async fn seen_names_the_status(store: &dyn Store) {
-    const ALL: [Status; 3] = [Status::InProgress, Status::Completed, Status::Failed];
+    const ALL: [Status; 3] = [Status::InProgress, Status::Completed, Status::PermanentlyFailed];
     for status in ALL {
         let mut record = full();
         record.status = status;
         let others = ALL.into_iter().filter(|other| *other != status);
-        let others = others.map(|status| Seen { status, ..Seen::of(&record) });
+        let others = others.map(|status| RecordVersion { status, ..RecordVersion::of(&record) });
         names(store, &record, "status", others).await;
     }
 }
 
-/// `Seen` with another owner is refused: someone else took over with the same lease.
+/// `RecordVersion` with another owner is refused: someone else took over with the same lease.
 pub async fn seen_names_the_owner(store: &dyn Store) {
     let record = full();
-    names(store, &record, "owner", [Seen { owner: Some(token()), ..Seen::of(&record) }]).await;
+    names(
+        store,
+        &record,
+        "owner",
+        [RecordVersion { owner: Some(token()), ..RecordVersion::of(&record) }],
+    )
+    .await;
 }
 
 /// An owner where there is none, and none where there is one, are refused.
 pub async fn seen_tells_an_owner_from_none(store: &dyn Store) {
     let mut record = full();
-    names(store, &record, "owner", [Seen { owner: None, ..Seen::of(&record) }]).await;
+    names(store, &record, "owner", [RecordVersion { owner: None, ..RecordVersion::of(&record) }])
+        .await;
     record.owner = None;
-    names(store, &record, "owner", [Seen { owner: Some(token()), ..Seen::of(&record) }]).await;
+    names(
+        store,
+        &record,
+        "owner",
+        [RecordVersion { owner: Some(token()), ..RecordVersion::of(&record) }],
+    )
+    .await;
 }
 
-/// `Seen` with another last owner is refused: it is all that tells two releases within one second
+/// `RecordVersion` with another last owner is refused: it is all that tells two releases within one second
 /// apart.
 pub async fn seen_names_the_last_owner(store: &dyn Store) {
     let record = full();
-    let other = Seen { last_owner: Some(token()), ..Seen::of(&record) };
+    let other = RecordVersion { last_owner: Some(token()), ..RecordVersion::of(&record) };
     names(store, &record, "last_owner", [other]).await;
 }
 
 /// A last owner where there is none, and none where there is one, are refused.
 pub async fn seen_tells_a_last_owner_from_none(store: &dyn Store) {
     let mut record = full();
-    names(store, &record, "last_owner", [Seen { last_owner: None, ..Seen::of(&record) }]).await;
+    names(
+        store,
+        &record,
+        "last_owner",
+        [RecordVersion { last_owner: None, ..RecordVersion::of(&record) }],
+    )
+    .await;
     record.last_owner = None;
-    let other = Seen { last_owner: Some(token()), ..Seen::of(&record) };
+    let other = RecordVersion { last_owner: Some(token()), ..RecordVersion::of(&record) };
     names(store, &record, "last_owner", [other]).await;
 }
 
-/// `Seen` with another lease is refused, by one millisecond: the owner has renewed.
+/// `RecordVersion` with another lease is refused, by one millisecond: the owner has renewed.
 pub async fn seen_names_the_lease_to_the_millisecond(store: &dyn Store) {
     let record = full();
     let lease = record.lease_until.expect("`full` sets it");
     let millisecond = Duration::from_millis(1);
     let others = [lease.plus(millisecond), lease.minus(millisecond)]
-        .map(|lease| Seen { lease_until: Some(lease), ..Seen::of(&record) });
+        .map(|lease| RecordVersion { lease_until: Some(lease), ..RecordVersion::of(&record) });
     names(store, &record, "lease_until", others).await;
 }
 
 /// A lease where there is none, and none where there is one, are refused.
 pub async fn seen_tells_a_lease_from_none(store: &dyn Store) {
     let mut record = full();
-    names(store, &record, "lease_until", [Seen { lease_until: None, ..Seen::of(&record) }]).await;
+    names(
+        store,
+        &record,
+        "lease_until",
+        [RecordVersion { lease_until: None, ..RecordVersion::of(&record) }],
+    )
+    .await;
     let lease_until = record.lease_until.take();
-    names(store, &record, "lease_until", [Seen { lease_until, ..Seen::of(&record) }]).await;
+    names(
+        store,
+        &record,
+        "lease_until",
+        [RecordVersion { lease_until, ..RecordVersion::of(&record) }],
+    )
+    .await;
 }
 
-/// `Seen` with another expiry is refused, by one second.
+/// `RecordVersion` with another expiry is refused, by one second.
 pub async fn seen_names_the_expiry(store: &dyn Store) {
     let record = full();
     let others = [record.expires_at.plus(secs(1)), record.expires_at.minus(secs(1))]
-        .map(|expires_at| Seen { expires_at, ..Seen::of(&record) });
+        .map(|expires_at| RecordVersion { expires_at, ..RecordVersion::of(&record) });
     names(store, &record, "expires_at", others).await;
 }
 
-/// Where every optional field is absent, `Seen` compares absent with absent, and holds (in SQL,
+/// Where every optional field is absent, `RecordVersion` compares absent with absent, and holds (in SQL,
 /// `NULL = NULL` would not).
 pub async fn seen_holds_with_every_optional_field_absent(store: &dyn Store) {
-    let bare = Record::new(Status::InProgress, now().plus(secs(3600)));
+    let bare = IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600)));
     let slot = Slot::with(store, &bare).await;
-    let why = "`Seen` compares absent fields as absent";
-    slot.accepts(Guard::Seen(Seen::of(&bare)), Some(&in_progress(token())), why).await;
+    let why = "`RecordVersion` compares absent fields as absent";
+    slot.accepts(Guard::Unchanged(RecordVersion::of(&bare)), Some(&in_progress(token())), why)
+        .await;
 }
 
 /// A takeover is decided once: the guard that was right misses what it has written.
 pub async fn seen_misses_its_own_successor(store: &dyn Store) {
     let old = full();
     let slot = Slot::with(store, &old).await;
-    let seen = Guard::Seen(Seen::of(&old));
+    let seen = Guard::Unchanged(RecordVersion::of(&old));
     let successor = in_progress(token());
     slot.accepts(seen.clone(), Some(&successor), "the first takeover is applied").await;
     let why = "the second takeover under the same guard finds the first";
@@ -131,88 +165,104 @@ pub async fn two_releases_within_a_second_are_told_apart(store: &dyn Store) {
     second.last_owner = Some(token());
     let slot = Slot::with(store, &second).await;
     let why = "the release that was read is not the one that is there";
-    slot.refuses(Guard::Seen(Seen::of(&first)), Some(&in_progress(token())), Some(&second), why)
-        .await;
+    slot.refuses(
+        Guard::Unchanged(RecordVersion::of(&first)),
+        Some(&in_progress(token())),
+        Some(&second),
+        why,
+    )
+    .await;
 }
 
-/// `Seen` on nothing is refused and finds nothing: the record was deleted or swept meanwhile.
+/// `RecordVersion` on nothing is refused and finds nothing: the record was deleted or swept meanwhile.
 pub async fn seen_on_nothing_finds_nothing(store: &dyn Store) {
     let slot = Slot::fresh(store);
-    for seen in [full(), released(token()), Record::new(Status::InProgress, now())] {
-        let why = "`Seen` needs a record; a store must not create one";
-        slot.refuses(Guard::Seen(Seen::of(&seen)), Some(&in_progress(token())), None, why).await;
+    for seen in [full(), released(token()), IdempotencyRecord::new(Status::InProgress, now())] {
+        let why = "`RecordVersion` needs a record; a store must not create one";
+        slot.refuses(
+            Guard::Unchanged(RecordVersion::of(&seen)),
+            Some(&in_progress(token())),
+            None,
+            why,
+        )
+        .await;
     }
 }
 
-/// `Mine` on nothing is refused and finds nothing.
+/// `OwnedBy` on nothing is refused and finds nothing.
 pub async fn mine_on_nothing_finds_nothing(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let me = token();
-    let why = "`Mine` needs a record; a store must not create one";
-    slot.refuses(Guard::Mine(me), Some(&completed(me, "1")), None, why).await;
+    let why = "`OwnedBy` needs a record; a store must not create one";
+    slot.refuses(Guard::OwnedBy(me), Some(&completed(me, "1")), None, why).await;
 }
 
-/// `Mine` holds only while the record is in progress, whosever token it carries.
+/// `OwnedBy` holds only while the record is in progress, whosever token it carries.
 pub async fn mine_needs_a_record_in_progress(store: &dyn Store) {
-    for status in [Status::Completed, Status::Failed] {
+    for status in [Status::Completed, Status::PermanentlyFailed] {
         let me = token();
         let mut record = in_progress(me);
         record.status = status;
         let slot = Slot::with(store, &record).await;
-        let why = "`Mine` implies in progress";
-        slot.refuses(Guard::Mine(me), Some(&in_progress(me)), Some(&record), why).await;
+        let why = "`OwnedBy` implies in progress";
+        slot.refuses(Guard::OwnedBy(me), Some(&in_progress(me)), Some(&record), why).await;
     }
 }
 
-/// `Mine` with another token is refused, even if only one bit differs.
+/// `OwnedBy` with another token is refused, even if only one bit differs.
 pub async fn mine_needs_the_very_token(store: &dyn Store) {
     let owner = Owner::from_bits(0x00ff_0000_0000_0000_0000_0000_0000_0001);
     let record = in_progress(owner);
     let slot = Slot::with(store, &record).await;
     for bits in [0, 1, 0x00ff_0000_0000_0000_0000_0000_0000_0000, u128::MAX] {
         let other = Owner::from_bits(bits);
-        let why = "`Mine` compares the whole token";
-        slot.refuses(Guard::Mine(other), Some(&completed(other, "1")), Some(&record), why).await;
+        let why = "`OwnedBy` compares the whole token";
+        slot.refuses(Guard::OwnedBy(other), Some(&completed(other, "1")), Some(&record), why).await;
     }
 }
 
-/// `Mine` misses a record without an owner, and does not take a last owner for one.
+/// `OwnedBy` misses a record without an owner, and does not take a last owner for one.
 pub async fn mine_misses_a_released_record(store: &dyn Store) {
     let me = token();
     let record = released(me);
     let slot = Slot::with(store, &record).await;
     let why = "a released record is nobody's, not even of who released it";
-    slot.refuses(Guard::Mine(me), Some(&completed(me, "1")), Some(&record), why).await;
+    slot.refuses(Guard::OwnedBy(me), Some(&completed(me, "1")), Some(&record), why).await;
 }
 
-/// `Mine` looks at neither lease nor expiry: who was late, but not replaced, may settle.
+/// `OwnedBy` looks at neither lease nor expiry: who was late, but not replaced, may settle.
 pub async fn mine_holds_after_the_lease(store: &dyn Store) {
     let me = token();
     let mut record = in_progress(me);
     record.lease_until = Some(Timestamp::from_millis(1));
     let slot = Slot::with(store, &record).await;
     let why = "a store does not judge a lease: nobody has taken the key over";
-    slot.accepts(Guard::Mine(me), Some(&completed(me, "1")), why).await;
+    slot.accepts(Guard::OwnedBy(me), Some(&completed(me, "1")), why).await;
 }
 
-/// `Mine` deletes.
+/// `OwnedBy` deletes.
 pub async fn delete_under_mine(store: &dyn Store) {
     let me = token();
     let record = in_progress(me);
     let slot = Slot::with(store, &record).await;
     let why = "another owner may not delete";
-    slot.refuses(Guard::Mine(token()), None, Some(&record), why).await;
-    slot.accepts(Guard::Mine(me), None, "the owner may delete").await;
+    slot.refuses(Guard::OwnedBy(token()), None, Some(&record), why).await;
+    slot.accepts(Guard::OwnedBy(me), None, "the owner may delete").await;
 }
 
-/// `Seen` deletes what was read, and not what is there instead.
+/// `RecordVersion` deletes what was read, and not what is there instead.
 pub async fn delete_under_seen(store: &dyn Store) {
     let record = full();
     let slot = Slot::with(store, &record).await;
-    let stale = Seen { last_owner: None, ..Seen::of(&record) };
+    let stale = RecordVersion { last_owner: None, ..RecordVersion::of(&record) };
     let why = "a delete has a guard like any other write";
-    slot.refuses(Guard::Seen(stale), None, Some(&record), why).await;
-    slot.accepts(Guard::Seen(Seen::of(&record)), None, "what was read may be deleted").await;
+    slot.refuses(Guard::Unchanged(stale), None, Some(&record), why).await;
+    slot.accepts(
+        Guard::Unchanged(RecordVersion::of(&record)),
+        None,
+        "what was read may be deleted",
+    )
+    .await;
 }
 
 /// Deleting under `Absent` is refused while something is there.
@@ -227,7 +277,9 @@ pub async fn delete_under_absent_deletes_nothing(store: &dyn Store) {
 /// like a lost lease.
 pub async fn delete_of_what_is_gone_is_written(store: &dyn Store) {
     let slot = Slot { store, key: fresh_key() };
-    for guard in [Guard::Mine(token()), Guard::Seen(Seen::of(&full())), Guard::Absent] {
+    for guard in
+        [Guard::OwnedBy(token()), Guard::Unchanged(RecordVersion::of(&full())), Guard::Absent]
+    {
         let why = format!("nothing is left to delete under {guard:?}");
         written(slot.write(guard, None).await, &why);
     }

@@ -3,8 +3,8 @@
 use lambda_idempotency_core::{
     admission::{Admission, Settlement},
     clock::Timestamp,
-    record::{Fingerprint, Record, Status},
-    store::{Guard, Seen, Store},
+    record::{Fingerprint, IdempotencyRecord, Status},
+    store::{Guard, RecordVersion, Store},
 };
 
 use super::{
@@ -34,9 +34,9 @@ pub async fn second_absent_write_finds_the_first(store: &dyn Store) {
 /// over is not for the store to judge.
 pub async fn absent_finds_a_record_of_any_status(store: &dyn Store) {
     let mut failed = completed(token(), "{}");
-    failed.status = Status::Failed;
-    failed.outcome = None;
-    failed.error = Some("Declined".into());
+    failed.status = Status::PermanentlyFailed;
+    failed.result = None;
+    failed.error_type = Some("Declined".into());
     for record in [completed(token(), "1"), failed, released(token())] {
         let slot = Slot::with(store, &record).await;
         let why = "`Absent` fails on a record whatever its status";
@@ -47,8 +47,8 @@ pub async fn absent_finds_a_record_of_any_status(store: &dyn Store) {
 /// An expired record is still there: a store that treats it as absent decides by its own clock,
 /// and lets a claim through that names nothing of what it replaces.
 pub async fn expired_record_is_found_under_absent(store: &dyn Store) {
-    let mut old = Record::new(Status::Completed, now().minus(secs(10)));
-    old.outcome = Some("1".into());
+    let mut old = IdempotencyRecord::new(Status::Completed, now().minus(secs(10)));
+    old.result = Some("1".into());
     let slot = Slot::with(store, &old).await;
     let why = "`Absent` fails on an expired record too";
     slot.refuses(Guard::Absent, Some(&in_progress(token())), Some(&old), why).await;
@@ -67,7 +67,7 @@ pub async fn lapsed_record_is_found_under_absent(store: &dyn Store) {
 pub async fn deleted_key_is_absent_again(store: &dyn Store) {
     let me = token();
     let slot = Slot::with(store, &in_progress(me)).await;
-    slot.accepts(Guard::Mine(me), None, "an owner may delete its record").await;
+    slot.accepts(Guard::OwnedBy(me), None, "an owner may delete its record").await;
     let why = "a deleted record leaves nothing that `Absent` could find";
     slot.accepts(Guard::Absent, Some(&in_progress(token())), why).await;
 }
@@ -75,37 +75,37 @@ pub async fn deleted_key_is_absent_again(store: &dyn Store) {
 /// A takeover replaces the whole record. Were one field left over, a new claim would answer with
 /// an old outcome, or be compared with an old fingerprint.
 pub async fn takeover_replaces_every_field(store: &dyn Store) {
-    let mut old = Record::new(Status::Failed, now().minus(secs(5)));
+    let mut old = IdempotencyRecord::new(Status::PermanentlyFailed, now().minus(secs(5)));
     old.owner = Some(token());
     old.last_owner = Some(token());
-    old.failures = 3;
-    old.vanished = 4;
+    old.failed_attempts = 3;
+    old.lost_attempts = 4;
     old.fence = 5;
     old.lease_until = Some(now().minus(secs(60)));
     old.fingerprint = Some(Fingerprint::new("old-fingerprint"));
-    old.outcome = Some("\"old\"".into());
-    old.error = Some("OldError".into());
+    old.result = Some("\"old\"".into());
+    old.error_type = Some("OldError".into());
     let slot = Slot::with(store, &old).await;
 
-    let bare = Record::new(Status::InProgress, now().plus(secs(3600)));
+    let bare = IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600)));
     let why = "a write replaces the record: no field of the old one is left";
-    slot.accepts(Guard::Seen(Seen::of(&old)), Some(&bare), why).await;
+    slot.accepts(Guard::Unchanged(RecordVersion::of(&old)), Some(&bare), why).await;
 }
 
 /// Settling replaces the whole record as well: a completion leaves no lease, a release no owner.
 pub async fn settling_replaces_every_field(store: &dyn Store) {
     let me = token();
     let mut mine = in_progress(me);
-    mine.failures = 2;
-    mine.vanished = 1;
+    mine.failed_attempts = 2;
+    mine.lost_attempts = 1;
     mine.fence = 5;
     mine.last_owner = Some(token());
     mine.fingerprint = Some(Fingerprint::new("f"));
-    mine.error = Some("Declined".into());
+    mine.error_type = Some("Declined".into());
     let slot = Slot::with(store, &mine).await;
-    let bare = Record::new(Status::Completed, now().plus(secs(3600)));
-    let why = "a write under `Mine` replaces the record: no field of the old one is left";
-    slot.accepts(Guard::Mine(me), Some(&bare), why).await;
+    let bare = IdempotencyRecord::new(Status::Completed, now().plus(secs(3600)));
+    let why = "a write under `OwnedBy` replaces the record: no field of the old one is left";
+    slot.accepts(Guard::OwnedBy(me), Some(&bare), why).await;
 }
 
 /// One claim after another through the protocol: claimed, busy, completed, replayed.
@@ -128,7 +128,7 @@ pub async fn a_key_lives_through_the_protocol(store: &dyn Store) {
 }
 
 /// A record whose owner disappeared is taken over once its lease and the allowance are over, and
-/// tells the next owner that somebody vanished.
+/// tells the next owner of the lost attempt.
 pub async fn lapsed_record_is_taken_over(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let early = now();
@@ -136,7 +136,7 @@ pub async fn lapsed_record_is_taken_over(store: &dyn Store) {
     let late = first.claim.lease_until.plus(secs(2));
     let second = hold(&slot, &claim(token(), late), late).await;
     slot.holds(Some(&second.record), "the new claim is what is there").await;
-    assert_eq!((second.failures(), second.vanished()), (0, 1), "its owner disappeared");
+    assert_eq!((second.failed_attempts(), second.lost_attempts()), (0, 1), "its owner disappeared");
 }
 
 /// At the last instant of its lease a record is still its owner's, and at the last instant of its
@@ -145,7 +145,7 @@ pub async fn lapsed_record_is_taken_over(store: &dyn Store) {
 pub async fn at_its_last_instant_it_still_counts(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
-    let until = held.claim.lease_until.plus(held.claim.skew);
+    let until = held.claim.lease_until.plus(held.claim.clock_skew);
     for at in [held.claim.lease_until, until] {
         let answer = attempt(&slot, &claim(token(), at), at).await;
         assert_eq!(answer, Admission::Busy { until }, "the lease is not over at its own instant");
@@ -153,7 +153,7 @@ pub async fn at_its_last_instant_it_still_counts(store: &dyn Store) {
     let settled_at = now();
     settle(&slot, &held, &complete("1"), settled_at).await;
     let last = settled_at.plus(held.claim.retention);
-    for at in [last, last.plus(held.claim.skew)] {
+    for at in [last, last.plus(held.claim.clock_skew)] {
         let answer = attempt(&slot, &claim(token(), at), at).await;
         assert_eq!(answer, Admission::Replay(Some("1".into())), "the retention is not over");
     }
@@ -213,22 +213,32 @@ pub async fn another_application_is_refused_and_changes_nothing(store: &dyn Stor
     assert_eq!(same, Admission::Replay(Some("1".into())), "its own application is answered");
 }
 
-/// A failure that is remembered is the answer to every later delivery, with all that was said of
+/// A permanent failure is the answer to every later delivery, with all that was said of
 /// it, until it expires; then the key begins anew.
-pub async fn remembered_failure_is_the_answer_until_it_expires(store: &dyn Store) {
+pub async fn permanent_failure_is_the_answer_until_it_expires(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
-    let remember = Settlement::Remember { outcome: Some("{}".into()), error: "Declined".into() };
-    settle(&slot, &held, &remember, now()).await;
+    let permanent =
+        Settlement::FailPermanently { result: Some("{}".into()), error_type: "Declined".into() };
+    settle(&slot, &held, &permanent, now()).await;
     let answer = attempt(&slot, &claim(token(), now()), now().plus(secs(300))).await;
-    let (error, fence) = (Some("Declined".into()), held.record.fence);
+    let (error_type, fence) = (Some("Declined".into()), held.record.fence);
     assert_eq!(
         answer,
-        Admission::Remembered { outcome: Some("{}".into()), error, failures: 1, fence }
+        Admission::PermanentlyFailed {
+            result: Some("{}".into()),
+            error_type,
+            failed_attempts: 1,
+            fence
+        }
     );
     let later = now().plus(secs(7200));
     let anew = hold(&slot, &claim(token(), later), later).await;
-    assert_eq!((anew.failures(), anew.vanished()), (0, 0), "what expired is no history");
+    assert_eq!(
+        (anew.failed_attempts(), anew.lost_attempts()),
+        (0, 0),
+        "what expired is no history"
+    );
 }
 
 /// A record that is gone when its takeover arrives (someone deleted it, or a sweep did) is claimed
@@ -237,35 +247,50 @@ pub async fn what_is_gone_at_its_takeover_is_claimed_anew(store: &dyn Store) {
     let mut lapsed = in_progress(token());
     lapsed.lease_until = Some(now().minus(secs(60)));
     let slot = Slot::with(store, &lapsed).await;
-    slot.accepts(Guard::Seen(Seen::of(&lapsed)), None, "it is deleted by who read it").await;
+    slot.accepts(
+        Guard::Unchanged(RecordVersion::of(&lapsed)),
+        None,
+        "it is deleted by who read it",
+    )
+    .await;
     let why = "the takeover of what is gone finds nothing";
-    slot.refuses(Guard::Seen(Seen::of(&lapsed)), Some(&in_progress(token())), None, why).await;
+    slot.refuses(
+        Guard::Unchanged(RecordVersion::of(&lapsed)),
+        Some(&in_progress(token())),
+        None,
+        why,
+    )
+    .await;
     let held = hold(&slot, &claim(token(), now()), now()).await;
-    assert_eq!(held.vanished(), 0, "nothing is known of the one before");
+    assert_eq!(held.lost_attempts(), 0, "nothing is known of the one before");
 }
 
 /// A completed record that expired is claimed anew, with nothing of its past.
 pub async fn expired_record_is_claimed_anew(store: &dyn Store) {
     let mut old = completed(token(), "\"old\"");
-    old.failures = 2;
+    old.failed_attempts = 2;
     let slot = Slot::with(store, &old).await;
     let later = old.expires_at.plus(secs(60));
     let held = hold(&slot, &claim(token(), later), later).await;
     slot.holds(Some(&held.record), "the new claim is all that is there").await;
-    assert_eq!((held.failures(), held.vanished()), (0, 0), "an expired record is no history");
+    assert_eq!(
+        (held.failed_attempts(), held.lost_attempts()),
+        (0, 0),
+        "an expired record is no history"
+    );
 }
 
 /// A record in progress without a lease (another library wrote it, which knew no deadline) is
 /// found as it is, and can be taken over by naming the missing lease.
 pub async fn record_without_a_lease_is_locked_until_it_expires(store: &dyn Store) {
-    let foreign = Record::new(Status::InProgress, now().plus(secs(600)));
+    let foreign = IdempotencyRecord::new(Status::InProgress, now().plus(secs(600)));
     let slot = Slot::with(store, &foreign).await;
     let early = attempt(&slot, &claim(token(), now()), now()).await;
     let until = foreign.expires_at.plus(secs(1));
     assert_eq!(early, Admission::Busy { until }, "no lease means locked, not free");
     let late = until.plus(secs(1));
     let held = hold(&slot, &claim(token(), late), late).await;
-    assert_eq!(held.vanished(), 1, "its owner disappeared");
+    assert_eq!(held.lost_attempts(), 1, "its owner disappeared");
 }
 
 /// Keys that look alike are different keys. Two operations that shared a record would answer for
@@ -324,8 +349,9 @@ pub async fn reads_see_the_latest_write(store: &dyn Store) {
     let mut record = in_progress(me);
     let slot = Slot::with(store, &record).await;
     for round in 1..=20 {
-        let before = Seen::of(&record);
+        let before = RecordVersion::of(&record);
         record.lease_until = Some(Timestamp::from_millis(now().as_millis() + 60_000 + round));
-        slot.accepts(Guard::Seen(before), Some(&record), "a read is strongly consistent").await;
+        slot.accepts(Guard::Unchanged(before), Some(&record), "a read is strongly consistent")
+            .await;
     }
 }

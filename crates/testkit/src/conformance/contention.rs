@@ -4,8 +4,8 @@ use futures_util::future::join_all;
 use lambda_idempotency_core::{
     admission::{Admission, Settled, Settlement},
     key::Key,
-    record::Record,
-    store::{Guard, Seen, Store, Verdict, Write},
+    record::IdempotencyRecord,
+    store::{Guard, RecordVersion, Store, Verdict, Write},
 };
 
 use super::{
@@ -36,12 +36,12 @@ pub async fn takeovers_of_a_lapsed_record_have_one_winner(store: &dyn Store) {
     let mut lapsed = in_progress(token());
     lapsed.lease_until = Some(now().minus(secs(60)));
     let slot = Slot::with(store, &lapsed).await;
-    one_winner(&slot, &Guard::Seen(Seen::of(&lapsed)), 30).await;
+    one_winner(&slot, &Guard::Unchanged(RecordVersion::of(&lapsed)), 30).await;
 }
 
 /// `count` records at once under one guard: one is written, and each other write finds that one.
 async fn one_winner(slot: &Slot<'_>, guard: &Guard, count: usize) {
-    let records: Vec<Record> = (0..count).map(|_| in_progress(token())).collect();
+    let records: Vec<IdempotencyRecord> = (0..count).map(|_| in_progress(token())).collect();
     let verdicts =
         join_all(records.iter().map(|record| slot.write(guard.clone(), Some(record)))).await;
     let winners: Vec<_> = verdicts
@@ -83,10 +83,10 @@ pub async fn settling_against_takeovers_has_one_winner(store: &dyn Store) {
         let mut lapsed = in_progress(me);
         lapsed.lease_until = Some(now().minus(secs(60)));
         let slot = Slot::with(store, &lapsed).await;
-        let mut writes = vec![slot.asks(Guard::Mine(me), Some(&completed(me, "1")))];
+        let mut writes = vec![slot.asks(Guard::OwnedBy(me), Some(&completed(me, "1")))];
         for _ in 0..7 {
             let next = in_progress(token());
-            writes.push(slot.asks(Guard::Seen(Seen::of(&lapsed)), Some(&next)));
+            writes.push(slot.asks(Guard::Unchanged(RecordVersion::of(&lapsed)), Some(&next)));
         }
         // The owner comes neither first nor last.
         writes.swap(0, 3);
@@ -109,7 +109,7 @@ async fn one_is_written(slot: &Slot<'_>, writes: &[Write]) {
 }
 
 /// Batches that overlap, in different orders: each key has one winner, each batch is told the
-/// truth about each member, and no two batches block each other for good.
+/// truth about each member, and no two batches block each other.
 pub async fn overlapping_batches_have_one_winner_a_key(store: &dyn Store) {
     let keys: Vec<Key> = Slot::several(store, 40).into_iter().map(|slot| slot.key).collect();
     let batches: Vec<Vec<Write>> = (0..8)
@@ -168,7 +168,7 @@ pub async fn every_failure_under_contention_is_counted(store: &dyn Store) {
                 continue;
             };
             assert_eq!(settle(slot, &held, &release(), now).await, Settled::Done);
-            return held.failures();
+            return held.failed_attempts();
         }
         panic!("a key that is released over and over is never free")
     };
@@ -178,7 +178,7 @@ pub async fn every_failure_under_contention_is_counted(store: &dyn Store) {
         counted.iter().copied().eq((0..).take(WORKERS)),
         "each owner knows of the failures before its own: {counted:?}"
     );
-    let left = slot.read().await.map(|record| record.failures);
+    let left = slot.read().await.map(|record| record.failed_attempts);
     assert_eq!(left, Some(12), "all of them are counted");
 }
 
@@ -195,7 +195,7 @@ pub async fn renewing_against_takeovers_has_one_winner(store: &dyn Store) {
         let mut writes = vec![slot.asks(guard, record.as_ref())];
         for _ in 0..7 {
             let next = in_progress(token());
-            writes.push(slot.asks(Guard::Seen(Seen::of(&held.record)), Some(&next)));
+            writes.push(slot.asks(Guard::Unchanged(RecordVersion::of(&held.record)), Some(&next)));
         }
         // The owner comes neither first nor last.
         writes.swap(0, 3);

@@ -2,7 +2,7 @@
 
 use lambda_idempotency_core::{
     admission::{Admission, Held, Overtaken, Settled, Settlement, admit},
-    store::{Guard, Seen, Store},
+    store::{Guard, RecordVersion, Store},
 };
 
 use super::{
@@ -58,7 +58,7 @@ pub async fn late_failure_cannot_release_the_successor(store: &dyn Store) {
 /// A delete that comes too late does not remove the successor's record.
 pub async fn late_put_back_cannot_delete_the_successor(store: &dyn Store) {
     let (slot, first, second) = overtaken(store).await;
-    settle(&slot, &first, &Settlement::PutBack, now()).await;
+    settle(&slot, &first, &Settlement::Undo, now()).await;
     slot.holds(Some(&second.record), "the successor's record is untouched").await;
 }
 
@@ -93,13 +93,13 @@ pub async fn stale_takeover_cannot_reopen_a_completed_key(store: &dyn Store) {
     assert_eq!(answer, Admission::Replay(Some("1".into())), "and there is the answer");
 }
 
-/// A failure that would be remembered, reported too late, does not replace the successor's
+/// A permanent failure, reported too late, does not replace the successor's
 /// completion, and is answered with it.
 pub async fn late_failure_is_answered_with_the_successors_completion(store: &dyn Store) {
     let (slot, first, second) = overtaken(store).await;
     settle(&slot, &second, &complete("\"second\""), now()).await;
-    let remember = Settlement::Remember { outcome: None, error: "Late".into() };
-    for late in [complete("\"first\""), remember, release(), Settlement::PutBack] {
+    let permanent = Settlement::FailPermanently { result: None, error_type: "Late".into() };
+    for late in [complete("\"first\""), permanent, release(), Settlement::Undo] {
         assert_eq!(
             settle(&slot, &first, &late, now()).await,
             Settled::Overtaken(Overtaken::Completed(Some("\"second\"".into()))),
@@ -129,9 +129,9 @@ pub async fn rejected_duplicate_does_not_remove_the_owners_lock(store: &dyn Stor
     let refused = in_progress(duplicate);
     slot.refuses(Guard::Absent, Some(&refused), Some(&owners), "the key is held").await;
     let why = "a duplicate deletes only what carries its own token";
-    slot.refuses(Guard::Mine(duplicate), None, Some(&owners), why).await;
+    slot.refuses(Guard::OwnedBy(duplicate), None, Some(&owners), why).await;
     let why = "a duplicate deletes only what it wrote";
-    slot.refuses(Guard::Seen(Seen::of(&refused)), None, Some(&owners), why).await;
+    slot.refuses(Guard::Unchanged(RecordVersion::of(&refused)), None, Some(&owners), why).await;
 }
 
 /// What is completed stays so, against its own owner too: a release, a put-back or a renewal that
@@ -142,8 +142,8 @@ pub async fn completed_is_final_for_its_own_owner(store: &dyn Store) {
     assert_eq!(settle(&slot, &held, &complete("1"), now()).await, Settled::Done);
     let done = slot.read().await;
     let renew = Settlement::Renew { lease_until: now().plus(secs(900)) };
-    let remember = Settlement::Remember { outcome: None, error: "Late".into() };
-    for late in [release(), Settlement::PutBack, renew, remember] {
+    let permanent = Settlement::FailPermanently { result: None, error_type: "Late".into() };
+    for late in [release(), Settlement::Undo, renew, permanent] {
         assert_eq!(
             settle(&slot, &held, &late, now()).await,
             Settled::Overtaken(Overtaken::Completed(Some("1".into()))),
@@ -153,22 +153,23 @@ pub async fn completed_is_final_for_its_own_owner(store: &dyn Store) {
     }
 }
 
-/// A remembered failure is as final as a completion.
-pub async fn remembered_failure_is_final_for_its_own_owner(store: &dyn Store) {
+/// A permanent failure is as final as a completion.
+pub async fn permanent_failure_is_final_for_its_own_owner(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
-    let remember = Settlement::Remember { outcome: Some("{}".into()), error: "Declined".into() };
-    assert_eq!(settle(&slot, &held, &remember, now()).await, Settled::Done);
+    let permanent =
+        Settlement::FailPermanently { result: Some("{}".into()), error_type: "Declined".into() };
+    assert_eq!(settle(&slot, &held, &permanent, now()).await, Settled::Done);
     let failed = slot.read().await;
-    for late in [complete("1"), release(), Settlement::PutBack] {
+    for late in [complete("1"), release(), Settlement::Undo] {
         let settled = settle(&slot, &held, &late, now()).await;
-        let (error, fence) = (Some("Declined".into()), held.record.fence);
+        let (error_type, fence) = (Some("Declined".into()), held.record.fence);
         assert_eq!(
             settled,
-            Settled::Overtaken(Overtaken::Failed { error, fence }),
-            "{late:?} after the failure was remembered is refused"
+            Settled::Overtaken(Overtaken::PermanentlyFailed { error_type, fence }),
+            "{late:?} after the permanent failure is refused"
         );
-        slot.holds(failed.as_ref(), "a remembered failure is final").await;
+        slot.holds(failed.as_ref(), "a permanent failure is final").await;
     }
 }
 
@@ -213,5 +214,5 @@ pub async fn token_of_one_key_opens_no_other(store: &dyn Store) {
     let record = in_progress(theirs);
     let slot = Slot::with(store, &record).await;
     let why = "this key is held by another token";
-    slot.refuses(Guard::Mine(mine), Some(&completed(mine, "1")), Some(&record), why).await;
+    slot.refuses(Guard::OwnedBy(mine), Some(&completed(mine, "1")), Some(&record), why).await;
 }

@@ -2,16 +2,20 @@
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Fingerprint, Owner, Record, Status},
-    store::{Guard, Seen, Store},
+    record::{Fingerprint, IdempotencyRecord, Owner, Status},
+    store::{Guard, RecordVersion, Store},
 };
 
 use super::kit::{Slot, completed, in_progress, now, read_all, secs, token};
 
-const STATUSES: [Status; 3] = [Status::InProgress, Status::Completed, Status::Failed];
+const STATUSES: [Status; 3] = [Status::InProgress, Status::Completed, Status::PermanentlyFailed];
 
 /// Writes each record and expects it back, from a read and from a refused write.
-async fn come_back(store: &dyn Store, records: impl IntoIterator<Item = Record>, why: &str) {
+async fn come_back(
+    store: &dyn Store,
+    records: impl IntoIterator<Item = IdempotencyRecord>,
+    why: &str,
+) {
     for record in records {
         let slot = Slot::fresh(store);
         slot.accepts(Guard::Absent, Some(&record), why).await;
@@ -31,22 +35,23 @@ pub async fn every_field_present(store: &dyn Store) {
 
 /// With no optional field set, in every status: absent is not empty, and not zero.
 pub async fn every_optional_field_absent(store: &dyn Store) {
-    let records = STATUSES.map(|status| Record::new(status, now().plus(secs(3600))));
+    let records = STATUSES.map(|status| IdempotencyRecord::new(status, now().plus(secs(3600))));
     come_back(store, records, "an absent field stays absent").await;
 }
 
 /// With one optional field set, each in turn; and with one missing, each in turn.
 pub async fn each_optional_field_by_itself(store: &dyn Store) {
-    let set: [fn(&mut Record, &Record); 7] = [
+    let set: [fn(&mut IdempotencyRecord, &IdempotencyRecord); 7] = [
         |to, from| to.owner = from.owner,
         |to, from| to.last_owner = from.last_owner,
         |to, from| to.lease_until = from.lease_until,
         |to, from| to.fingerprint.clone_from(&from.fingerprint),
-        |to, from| to.outcome.clone_from(&from.outcome),
-        |to, from| to.error.clone_from(&from.error),
+        |to, from| to.result.clone_from(&from.result),
+        |to, from| to.error_type.clone_from(&from.error_type),
         |to, from| to.application.clone_from(&from.application),
     ];
-    let (full, bare) = (filled(), Record::new(Status::InProgress, now().plus(secs(3600))));
+    let (full, bare) =
+        (filled(), IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600))));
     for set in set {
         let (mut one, mut all_but_one) = (bare.clone(), full.clone());
         set(&mut one, &full);
@@ -56,25 +61,27 @@ pub async fn each_optional_field_by_itself(store: &dyn Store) {
 }
 
 /// A record with every field set.
-fn filled() -> Record {
+fn filled() -> IdempotencyRecord {
     let mut record = in_progress(token());
     record.last_owner = Some(token());
-    record.failures = 2;
-    record.vanished = 3;
+    record.failed_attempts = 2;
+    record.lost_attempts = 3;
     record.fence = 1_700_000_000_123;
     record.fingerprint = Some(Fingerprint::new("1f3870be274f6c49b3e31a0c6728957f"));
-    record.outcome = Some("{\"charged\":true}".into());
-    record.error = Some("payments::Declined".into());
+    record.result = Some("{\"charged\":true}".into());
+    record.error_type = Some("payments::Declined".into());
     record.application = Some("payments-prod".into());
     record
 }
 
 /// The counters and the fence, each by itself, from zero to the greatest.
 pub async fn counters(store: &dyn Store) {
-    for (failures, vanished) in [(0, 0), (1, 0), (0, 1), (7, 300), (u32::MAX, 0), (0, u32::MAX)] {
+    for (failed_attempts, lost_attempts) in
+        [(0, 0), (1, 0), (0, 1), (7, 300), (u32::MAX, 0), (0, u32::MAX)]
+    {
         let mut record = in_progress(token());
-        record.failures = failures;
-        record.vanished = vanished;
+        record.failed_attempts = failed_attempts;
+        record.lost_attempts = lost_attempts;
         come_back(store, [record], "both counters are kept, apart").await;
     }
     for fence in [0, 1, 1_700_000_000_123, u64::MAX] {
@@ -114,7 +121,7 @@ pub async fn outcomes_byte_for_byte(store: &dyn Store) {
 pub async fn unicode_text(store: &dyn Store) {
     let mut record =
         completed(token(), "\"Grüße, 注文 \u{1f69a}, e\u{301} \u{e9}, \u{200f}עברית\"");
-    record.error = Some("Größe<\u{1f69a}>\n\ttabbed".into());
+    record.error_type = Some("Größe<\u{1f69a}>\n\ttabbed".into());
     record.fingerprint = Some(Fingerprint::new("指紋"));
     come_back(store, [record], "text is kept as it is, not normalised").await;
 }
@@ -162,7 +169,7 @@ pub async fn owners_of_every_shape(store: &dyn Store) {
         let slot = Slot::with(store, &record).await;
         slot.holds(Some(&record), "a token is 128 bits, none of them special").await;
         let why = "a token is compared as it was written";
-        slot.accepts(Guard::Mine(Owner::from_bits(bits)), Some(&completed(token(), "1")), why)
+        slot.accepts(Guard::OwnedBy(Owner::from_bits(bits)), Some(&completed(token(), "1")), why)
             .await;
     }
 }
@@ -174,11 +181,16 @@ pub async fn instants_keep_their_precision(store: &dyn Store) {
         (Timestamp::from_millis(1_700_000_000_001), Timestamp::from_secs(4_102_444_801)),
         (Timestamp::from_millis(4_102_444_800_999), Timestamp::from_secs(4_102_444_801)),
     ] {
-        let mut record = Record::new(Status::InProgress, expires);
+        let mut record = IdempotencyRecord::new(Status::InProgress, expires);
         record.lease_until = Some(lease);
         let slot = Slot::with(store, &record).await;
         slot.holds(Some(&record), "a lease has milliseconds, an expiry whole seconds").await;
         let why = "an instant is compared as it was written";
-        slot.accepts(Guard::Seen(Seen::of(&record)), Some(&in_progress(token())), why).await;
+        slot.accepts(
+            Guard::Unchanged(RecordVersion::of(&record)),
+            Some(&in_progress(token())),
+            why,
+        )
+        .await;
     }
 }

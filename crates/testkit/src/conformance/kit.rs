@@ -5,7 +5,7 @@ use std::{error::Error, fmt::Write as _, time::Duration};
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
     key::Key,
-    record::{Owner, Record, Status},
+    record::{IdempotencyRecord, Owner, Status},
     store::{Guard, Store, StoreError, Verdict, Write},
 };
 
@@ -33,36 +33,36 @@ impl<'a> Slot<'a> {
     }
 
     /// A fresh one that holds `record`.
-    pub(super) async fn with(store: &'a dyn Store, record: &Record) -> Self {
+    pub(super) async fn with(store: &'a dyn Store, record: &IdempotencyRecord) -> Self {
         let slot = Self::fresh(store);
         slot.given(record).await;
         slot
     }
 
     /// Puts `record` where nothing is.
-    pub(super) async fn given(&self, record: &Record) {
+    pub(super) async fn given(&self, record: &IdempotencyRecord) {
         let verdict = self.write(Guard::Absent, Some(record)).await;
         written(verdict, "nothing is there yet, so a write under `Absent` is applied");
     }
 
     /// Writes this key alone.
-    pub(super) async fn write(&self, guard: Guard, record: Option<&Record>) -> Verdict {
+    pub(super) async fn write(&self, guard: Guard, record: Option<&IdempotencyRecord>) -> Verdict {
         let mut verdicts = write_all(self.store, &[self.asks(guard, record)]).await;
         verdicts.pop().expect("`write_all` checked that there is one verdict")
     }
 
     /// The write, for a batch.
-    pub(super) fn asks(&self, guard: Guard, record: Option<&Record>) -> Write {
+    pub(super) fn asks(&self, guard: Guard, record: Option<&IdempotencyRecord>) -> Write {
         Write { key: self.key.clone(), guard, record: record.cloned() }
     }
 
     /// What is there now.
-    pub(super) async fn read(&self) -> Option<Record> {
+    pub(super) async fn read(&self) -> Option<IdempotencyRecord> {
         read_all(self.store, std::slice::from_ref(&self.key)).await.pop().flatten()
     }
 
     /// Asserts what is there now.
-    pub(super) async fn holds(&self, expected: Option<&Record>, why: &str) {
+    pub(super) async fn holds(&self, expected: Option<&IdempotencyRecord>, why: &str) {
         same(self.read().await.as_ref(), expected, why);
     }
 
@@ -70,8 +70,8 @@ impl<'a> Slot<'a> {
     pub(super) async fn refuses(
         &self,
         guard: Guard,
-        record: Option<&Record>,
-        there: Option<&Record>,
+        record: Option<&IdempotencyRecord>,
+        there: Option<&IdempotencyRecord>,
         why: &str,
     ) {
         found(self.write(guard, record).await, there, why);
@@ -79,7 +79,12 @@ impl<'a> Slot<'a> {
     }
 
     /// Tries a write that must be applied.
-    pub(super) async fn accepts(&self, guard: Guard, record: Option<&Record>, why: &str) {
+    pub(super) async fn accepts(
+        &self,
+        guard: Guard,
+        record: Option<&IdempotencyRecord>,
+        why: &str,
+    ) {
         written(self.write(guard, record).await, why);
         self.holds(record, &format!("what was written is there ({why})")).await;
     }
@@ -106,28 +111,28 @@ pub(super) fn secs(count: u64) -> Duration {
 }
 
 /// A record in progress that is held for another minute.
-pub(super) fn in_progress(owner: Owner) -> Record {
-    let mut record = Record::new(Status::InProgress, now().plus(secs(3600)));
+pub(super) fn in_progress(owner: Owner) -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600)));
     record.owner = Some(owner);
     record.lease_until = Some(now().plus(secs(60)));
     record
 }
 
 /// A record that `owner` completed.
-pub(super) fn completed(owner: Owner, outcome: &str) -> Record {
-    let mut record = Record::new(Status::Completed, now().plus(secs(3600)));
+pub(super) fn completed(owner: Owner, outcome: &str) -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(Status::Completed, now().plus(secs(3600)));
     record.owner = Some(owner);
-    record.outcome = Some(outcome.into());
+    record.result = Some(outcome.into());
     record
 }
 
 /// A record that `owner` released after a failure.
-pub(super) fn released(owner: Owner) -> Record {
-    let mut record = Record::new(Status::InProgress, now().plus(secs(3600)));
+pub(super) fn released(owner: Owner) -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600)));
     record.last_owner = Some(owner);
     record.lease_until = Some(Timestamp::from_millis(1));
-    record.failures = 1;
-    record.error = Some("Declined".into());
+    record.failed_attempts = 1;
+    record.error_type = Some("Declined".into());
     record
 }
 
@@ -143,7 +148,7 @@ pub(super) async fn write_all(store: &dyn Store, writes: &[Write]) -> Vec<Verdic
     verdicts
 }
 
-pub(super) async fn read_all(store: &dyn Store, keys: &[Key]) -> Vec<Option<Record>> {
+pub(super) async fn read_all(store: &dyn Store, keys: &[Key]) -> Vec<Option<IdempotencyRecord>> {
     let answers = store.read(keys, now().plus(PATIENCE)).await;
     assert_eq!(
         answers.len(),
@@ -175,7 +180,7 @@ pub(super) fn written(verdict: Verdict, why: &str) {
 }
 
 #[track_caller]
-pub(super) fn found(verdict: Verdict, expected: Option<&Record>, why: &str) {
+pub(super) fn found(verdict: Verdict, expected: Option<&IdempotencyRecord>, why: &str) {
     match verdict {
         Verdict::Found(there) => same(there.as_ref(), expected, why),
         Verdict::Written => {
@@ -190,7 +195,11 @@ pub(super) fn found(verdict: Verdict, expected: Option<&Record>, why: &str) {
 }
 
 #[track_caller]
-pub(super) fn same(actual: Option<&Record>, expected: Option<&Record>, why: &str) {
+pub(super) fn same(
+    actual: Option<&IdempotencyRecord>,
+    expected: Option<&IdempotencyRecord>,
+    why: &str,
+) {
     if actual == expected {
         return;
     }
@@ -201,7 +210,7 @@ pub(super) fn same(actual: Option<&Record>, expected: Option<&Record>, why: &str
     panic!("{why}\n  expected: {}\n  got:      {}{fields}", describe(expected), describe(actual));
 }
 
-fn differing(actual: &Record, expected: &Record) -> String {
+fn differing(actual: &IdempotencyRecord, expected: &IdempotencyRecord) -> String {
     let mut out = String::new();
     let mut check = |name: &str, same: bool| {
         if !same {
@@ -211,25 +220,25 @@ fn differing(actual: &Record, expected: &Record) -> String {
     check("status", actual.status == expected.status);
     check("owner", actual.owner == expected.owner);
     check("last_owner", actual.last_owner == expected.last_owner);
-    check("failures", actual.failures == expected.failures);
-    check("vanished", actual.vanished == expected.vanished);
+    check("failed_attempts", actual.failed_attempts == expected.failed_attempts);
+    check("lost_attempts", actual.lost_attempts == expected.lost_attempts);
     check("fence", actual.fence == expected.fence);
     check("lease_until", actual.lease_until == expected.lease_until);
     check("expires_at", actual.expires_at == expected.expires_at);
     check("fingerprint", actual.fingerprint == expected.fingerprint);
-    check("outcome", actual.outcome == expected.outcome);
-    check("error", actual.error == expected.error);
+    check("outcome", actual.result == expected.result);
+    check("error", actual.error_type == expected.error_type);
     check("application", actual.application == expected.application);
     out
 }
 
 /// A record for a message: large outcomes cut short.
-pub(super) fn describe(record: Option<&Record>) -> String {
+pub(super) fn describe(record: Option<&IdempotencyRecord>) -> String {
     let Some(record) = record else { return "nothing".to_owned() };
     let mut short = record.clone();
-    if let Some(outcome) = record.outcome.as_ref().filter(|o| o.len() > 200) {
+    if let Some(outcome) = record.result.as_ref().filter(|o| o.len() > 200) {
         let head: String = outcome.chars().take(40).collect();
-        short.outcome = Some(format!("{head}... ({} bytes)", outcome.len()).into());
+        short.result = Some(format!("{head}... ({} bytes)", outcome.len()).into());
     }
     format!("{short:?}")
 }

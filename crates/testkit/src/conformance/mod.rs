@@ -23,7 +23,7 @@
 //! * Records expire in the future, except where a scenario is about an expired one: that one
 //!   expired ten seconds ago. A store whose server removes records by itself must set that removal
 //!   later than `expires_at` by a margin (a minute is plenty): the server's clock is not ours, and
-//!   within the skew allowance a record still counts.
+//!   within the clock skew a record still counts.
 
 mod kit;
 mod protocol;

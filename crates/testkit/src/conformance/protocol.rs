@@ -15,7 +15,7 @@ pub(super) fn claim(owner: Owner, now: Timestamp) -> Claim {
         owner,
         lease_until: now.plus(secs(60)),
         retention: secs(3600),
-        skew: secs(1),
+        clock_skew: secs(1),
         fingerprint: None,
         application: None,
     }
@@ -67,9 +67,9 @@ pub(super) async fn settle(
 }
 
 pub(super) fn complete(outcome: &str) -> Settlement {
-    Settlement::Complete { outcome: Some(outcome.into()) }
+    Settlement::Complete { result: Some(outcome.into()) }
 }
 
 pub(super) fn release() -> Settlement {
-    Settlement::Release { error: "Declined".into() }
+    Settlement::Release { error_type: "Declined".into() }
 }

@@ -72,7 +72,7 @@ macro_rules! __scenarios {
                 completion_restarts_the_retention
                 fingerprint_outlives_the_completion
                 another_application_is_refused_and_changes_nothing
-                remembered_failure_is_the_answer_until_it_expires
+                permanent_failure_is_the_answer_until_it_expires
                 what_is_gone_at_its_takeover_is_claimed_anew
                 expired_record_is_claimed_anew
                 record_without_a_lease_is_locked_until_it_expires
@@ -91,7 +91,7 @@ macro_rules! __scenarios {
                 successor_settles_undisturbed
                 rejected_duplicate_does_not_remove_the_owners_lock
                 completed_is_final_for_its_own_owner
-                remembered_failure_is_final_for_its_own_owner
+                permanent_failure_is_final_for_its_own_owner
                 renewal_is_guarded_by_its_lease
                 two_keys_at_once_are_settled_apart
                 token_of_one_key_opens_no_other

@@ -4,7 +4,7 @@
 //! future after its first poll, after its second, and so on, until it lives to its end.
 //!
 //! Put a [`FaultyStore::yielding`](crate::faults::FaultyStore::yielding) underneath: a store in
-//! memory answers at once, and only what waits can be dropped. Or an [`Adrift`], whose writes may
+//! memory answers at once, and only what waits can be dropped. Or an [`DelayedStore`], whose writes may
 //! land when their sender is long gone.
 //!
 //! In simulated time, drive what is dropped, not the other way round:
@@ -32,14 +32,14 @@
 //! # }
 //! ```
 
-mod adrift;
+mod delayed_store;
 
 use std::{
     future::{Future, poll_fn},
     task::Poll,
 };
 
-pub use adrift::{Adrift, Fate};
+pub use delayed_store::{DelayedStore, DelayedWrites};
 
 /// More awaits than any one test has.
 const TOO_MANY: usize = 10_000;

@@ -14,18 +14,18 @@ use lambda_idempotency_core::{
 pub enum GuardKind {
     /// [`Guard::Absent`]: a first claim.
     Absent,
-    /// [`Guard::Seen`]: a takeover or a renewal.
-    Seen,
-    /// [`Guard::Mine`]: a settlement.
-    Mine,
+    /// [`Guard::Unchanged`]: a takeover or a renewal.
+    Unchanged,
+    /// [`Guard::OwnedBy`]: a settlement.
+    OwnedBy,
 }
 
 impl From<&Guard> for GuardKind {
     fn from(guard: &Guard) -> Self {
         match guard {
             Guard::Absent => Self::Absent,
-            Guard::Seen(_) => Self::Seen,
-            Guard::Mine(_) => Self::Mine,
+            Guard::Unchanged(_) => Self::Unchanged,
+            Guard::OwnedBy(_) => Self::OwnedBy,
         }
     }
 }

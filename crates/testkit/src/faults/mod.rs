@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use lambda_idempotency_core::{
-//!     clock::Timestamp, key::Key, memory::MemoryStore, record::{Record, Status},
+//!     clock::Timestamp, key::Key, memory::MemoryStore, record::{IdempotencyRecord, Status},
 //!     store::{Guard, Store, StoreErrorKind, Verdict, Write},
 //! };
 //! use lambda_idempotency_testkit::faults::{Fault, FaultyStore, GuardKind};
@@ -17,7 +17,7 @@
 //! let claim = Write {
 //!     key: Key::from_text("order-1"),
 //!     guard: Guard::Absent,
-//!     record: Some(Record::new(Status::InProgress, Timestamp::from_secs(60))),
+//!     record: Some(IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(60))),
 //! };
 //! let verdicts = store.write(std::slice::from_ref(&claim), Timestamp::from_secs(1)).await;
 //! assert!(matches!(&verdicts[0], Verdict::Unknown(e) if e.kind() == StoreErrorKind::Unavailable));
@@ -41,7 +41,7 @@ use std::{
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::Record,
+    record::IdempotencyRecord,
     store::{Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
@@ -196,7 +196,7 @@ impl<S: Store> Store for FaultyStore<S> {
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
-        deadline: Timestamp,
+        call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
             let (place, before) = {
@@ -209,19 +209,19 @@ impl<S: Store> Store for FaultyStore<S> {
 
             let targets: Vec<_> = writes.iter().map(Target::Write).collect();
             let mut plan = self.lock().plan(&targets);
-            plan.wait_before(deadline).await;
+            plan.wait_before(call_deadline).await;
             let passing: Vec<Write> = plan.passing(writes);
-            let answered = self.shared.inner.write(&passing, deadline).await;
+            let answered = self.shared.inner.write(&passing, call_deadline).await;
             let echoes = {
                 let mut state = self.lock();
                 state.echoes.extend(plan.echoes(writes));
                 state.due_echoes()
             };
             for echo in echoes {
-                self.shared.inner.write(&echo, deadline).await;
+                self.shared.inner.write(&echo, call_deadline).await;
             }
             self.breathe().await;
-            plan.wait_after(deadline).await;
+            plan.wait_after(call_deadline).await;
 
             let verdicts = plan.verdicts(answered);
             let after = {
@@ -239,17 +239,17 @@ impl<S: Store> Store for FaultyStore<S> {
     fn read<'a>(
         &'a self,
         keys: &'a [Key],
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         Box::pin(async move {
             self.lock().history.push(Call::Read { keys: keys.to_vec() });
             self.breathe().await;
             let targets: Vec<_> = keys.iter().map(Target::Read).collect();
             let mut plan = self.lock().plan(&targets);
-            plan.wait_before(deadline).await;
-            let answered = self.shared.inner.read(&plan.passing(keys), deadline).await;
+            plan.wait_before(call_deadline).await;
+            let answered = self.shared.inner.read(&plan.passing(keys), call_deadline).await;
             self.breathe().await;
-            plan.wait_after(deadline).await;
+            plan.wait_after(call_deadline).await;
             plan.answers(answered)
         })
     }

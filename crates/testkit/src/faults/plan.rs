@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
-    record::Record,
+    record::IdempotencyRecord,
     store::{StoreError, StoreErrorKind, Verdict, Write},
 };
 
@@ -13,7 +13,7 @@ use super::fault::Action;
 type Waits = Vec<(Arc<dyn Clock>, Duration)>;
 
 pub(super) struct Plan {
-    members: Vec<Fate>,
+    members: Vec<Member>,
     before: Waits,
     after: Waits,
     /// The deadline came during a wait.
@@ -21,7 +21,7 @@ pub(super) struct Plan {
 }
 
 #[derive(Clone, Default)]
-struct Fate {
+struct Member {
     refused: Option<StoreErrorKind>,
     lost: bool,
     repeated: Vec<usize>,
@@ -29,13 +29,13 @@ struct Fate {
 
 impl Plan {
     pub(super) fn new(members: usize) -> Self {
-        let members = vec![Fate::default(); members];
+        let members = vec![Member::default(); members];
         Self { members, before: Vec::new(), after: Vec::new(), late: false }
     }
 
     pub(super) fn refuse_all(&mut self, kind: StoreErrorKind) {
-        for fate in &mut self.members {
-            fate.refused = Some(kind);
+        for member in &mut self.members {
+            member.refused = Some(kind);
         }
     }
 
@@ -49,30 +49,30 @@ impl Plan {
             }
             return;
         }
-        for (fate, _) in self.members.iter_mut().zip(struck).filter(|(_, struck)| **struck) {
+        for (member, _) in self.members.iter_mut().zip(struck).filter(|(_, struck)| **struck) {
             match action {
                 // The first fault that refuses a member decides how.
-                Action::Refuse(kind) => fate.refused = fate.refused.or(Some(*kind)),
-                Action::LoseAnswer => fate.lost = true,
-                Action::Duplicate { later } => fate.repeated.push(*later),
+                Action::Refuse(kind) => member.refused = member.refused.or(Some(*kind)),
+                Action::LoseAnswer => member.lost = true,
+                Action::Duplicate { later } => member.repeated.push(*later),
                 Action::Delay { .. } => {}
             }
         }
     }
 
     /// The time on the way there. What is not there by the deadline never arrives.
-    pub(super) async fn wait_before(&mut self, deadline: Timestamp) {
-        self.late |= !wait(&self.before, deadline).await;
+    pub(super) async fn wait_before(&mut self, call_deadline: Timestamp) {
+        self.late |= !wait(&self.before, call_deadline).await;
     }
 
     /// The time on the way back. What is not back by the deadline was applied, and nobody hears of it.
-    pub(super) async fn wait_after(&mut self, deadline: Timestamp) {
-        self.late |= !wait(&self.after, deadline).await;
+    pub(super) async fn wait_after(&mut self, call_deadline: Timestamp) {
+        self.late |= !wait(&self.after, call_deadline).await;
     }
 
     /// The members that reach the store.
     pub(super) fn passing<T: Clone>(&self, members: &[T]) -> Vec<T> {
-        let reaches = |(_, fate): &(&T, &Fate)| fate.refused.is_none() && !self.late;
+        let reaches = |(_, member): &(&T, &Member)| member.refused.is_none() && !self.late;
         members.iter().zip(&self.members).filter(reaches).map(|(m, _)| m.clone()).collect()
     }
 
@@ -80,9 +80,9 @@ impl Plan {
     /// repeated.
     pub(super) fn echoes(&self, writes: &[Write]) -> Vec<(usize, Vec<Write>)> {
         let mut echoes = Vec::new();
-        for (write, fate) in writes.iter().zip(&self.members) {
-            if fate.refused.is_none() && !self.late {
-                echoes.extend(fate.repeated.iter().map(|later| (*later, vec![write.clone()])));
+        for (write, member) in writes.iter().zip(&self.members) {
+            if member.refused.is_none() && !self.late {
+                echoes.extend(member.repeated.iter().map(|later| (*later, vec![write.clone()])));
             }
         }
         echoes
@@ -95,21 +95,21 @@ impl Plan {
 
     pub(super) fn answers(
         &self,
-        answered: Vec<Result<Option<Record>, StoreError>>,
-    ) -> Vec<Result<Option<Record>, StoreError>> {
+        answered: Vec<Result<Option<IdempotencyRecord>, StoreError>>,
+    ) -> Vec<Result<Option<IdempotencyRecord>, StoreError>> {
         self.merge(answered, Err)
     }
 
     fn merge<T>(&self, answered: Vec<T>, error: impl Fn(StoreError) -> T) -> Vec<T> {
         let mut answered = answered.into_iter();
         let mut merged = Vec::with_capacity(self.members.len());
-        for fate in &self.members {
-            if let Some(kind) = fate.refused {
+        for member in &self.members {
+            if let Some(kind) = member.refused {
                 merged.push(error(StoreError::new(kind, "injected by a test, not applied")));
                 continue;
             }
             let answer = answered.next();
-            merged.push(if fate.lost || self.late {
+            merged.push(if member.lost || self.late {
                 let context = "injected by a test, no answer";
                 error(StoreError::new(StoreErrorKind::Unavailable, context).in_doubt(true))
             } else {
@@ -122,9 +122,9 @@ impl Plan {
 }
 
 /// Waits for all, or until the deadline: whether there was time for all.
-async fn wait(waits: &Waits, deadline: Timestamp) -> bool {
+async fn wait(waits: &Waits, call_deadline: Timestamp) -> bool {
     for (clock, duration) in waits {
-        let left = deadline.since(clock.now());
+        let left = call_deadline.since(clock.now());
         clock.sleep((*duration).min(left)).await;
         if *duration > left {
             return false;

@@ -41,7 +41,7 @@ mutants! {
         rejected_duplicate_does_not_remove_the_owners_lock mine_needs_the_very_token
         duplicate_of_a_release_cannot_free_the_next_owner token_of_one_key_opens_no_other;
     MineIgnoresStatus: completed_is_final_for_its_own_owner mine_needs_a_record_in_progress
-        remembered_failure_is_final_for_its_own_owner batch_of_settlements;
+        permanent_failure_is_final_for_its_own_owner batch_of_settlements;
     MineComparesTheEnd: mine_needs_the_very_token;
     MineTakesLastOwner: mine_misses_a_released_record retried_release_is_done;
     MineChecksTheLease: mine_holds_after_the_lease;
@@ -72,17 +72,17 @@ mutants! {
         claim_in_doubt_is_found_out_by_reading;
     ForgetsLastOwner: every_field_present each_optional_field_by_itself
         retried_put_back_keeps_the_history;
-    ForgetsFailures: counters retried_put_back_keeps_the_history;
+    ForgetsFailedAttempts: counters retried_put_back_keeps_the_history;
     ForgetsFence: counters each_owner_has_a_higher_fence;
     FenceIn32Bits: counters every_field_present each_owner_has_a_higher_fence;
     KeepsOldFence: each_owner_has_a_higher_fence takeover_replaces_every_field;
-    ForgetsVanished: counters claims_and_takeovers_in_one_batch lapsed_record_is_taken_over;
+    ForgetsLostAttempts: counters claims_and_takeovers_in_one_batch lapsed_record_is_taken_over;
     ExpiryKeptFromTheClaim: completion_restarts_the_retention;
     ExpiryAMinuteEarly: at_its_last_instant_it_still_counts instants_keep_their_precision;
     ForgetsLease: each_optional_field_by_itself instants_keep_their_precision;
     ForgetsFingerprint: each_optional_field_by_itself unicode_text;
     CompletionForgetsFingerprint: fingerprint_outlives_the_completion every_field_present;
-    FailureForgetsOutcome: remembered_failure_is_the_answer_until_it_expires every_field_present;
+    FailureForgetsOutcome: permanent_failure_is_the_answer_until_it_expires every_field_present;
     ForgetsOutcome: each_optional_field_by_itself outcomes_byte_for_byte large_outcome
         expired_record_is_found_under_absent a_key_lives_through_the_protocol
         late_failure_is_answered_with_the_successors_completion;

@@ -10,17 +10,17 @@ use std::{
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     key::Key,
-    record::{Json, Record, Status},
-    store::{Guard, Seen, Store, StoreError, StoreErrorKind, Verdict, Write},
+    record::{IdempotencyRecord, Json, Status},
+    store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
 use crate::Bug;
 
 pub(crate) struct Mutant {
     bug: Bug,
-    records: Mutex<HashMap<String, Record>>,
+    records: Mutex<HashMap<String, IdempotencyRecord>>,
     /// The version before the last, and what was deleted once.
-    before: Mutex<HashMap<String, Option<Record>>>,
+    before: Mutex<HashMap<String, Option<IdempotencyRecord>>>,
     deleted: Mutex<BTreeSet<String>>,
 }
 
@@ -44,7 +44,7 @@ impl Mutant {
         }
     }
 
-    fn holds(&self, name: &str, guard: &Guard, found: Option<&Record>) -> bool {
+    fn holds(&self, name: &str, guard: &Guard, found: Option<&IdempotencyRecord>) -> bool {
         let now = SystemClock.now();
         match (self.bug, guard, found) {
             (Bug::AbsentAlwaysHolds, Guard::Absent, _) => true,
@@ -56,28 +56,27 @@ impl Mutant {
             (Bug::DeletedForGood, Guard::Absent, None) => {
                 !self.deleted.lock().unwrap().contains(name)
             }
-            (Bug::MineIgnoresOwner, Guard::Mine(_), Some(r)) => r.status == Status::InProgress,
-            (Bug::MineIgnoresStatus, Guard::Mine(mine), Some(r)) => r.owner == Some(*mine),
-            (Bug::MineComparesTheEnd, Guard::Mine(mine), Some(r)) => {
+            (Bug::MineIgnoresOwner, Guard::OwnedBy(_), Some(r)) => r.status == Status::InProgress,
+            (Bug::MineIgnoresStatus, Guard::OwnedBy(mine), Some(r)) => r.owner == Some(*mine),
+            (Bug::MineComparesTheEnd, Guard::OwnedBy(mine), Some(r)) => {
                 let end = |text: String| text.chars().skip(16).collect::<String>();
                 r.status == Status::InProgress
                     && r.owner.is_some_and(|o| end(o.to_string()) == end(mine.to_string()))
             }
-            (Bug::MineTakesLastOwner, Guard::Mine(mine), Some(r)) => {
+            (Bug::MineTakesLastOwner, Guard::OwnedBy(mine), Some(r)) => {
                 r.status == Status::InProgress && (r.owner.or(r.last_owner)) == Some(*mine)
             }
-            (Bug::MineChecksTheLease, Guard::Mine(_), Some(r)) => {
+            (Bug::MineChecksTheLease, Guard::OwnedBy(_), Some(r)) => {
                 guard.holds(found) && r.lease_until.is_none_or(|lease| lease >= now)
             }
-            (Bug::MineCreates, Guard::Mine(_), None) | (Bug::SeenCreates, Guard::Seen(_), None) => {
-                true
-            }
-            (_, Guard::Seen(seen), Some(r)) => self.seen(seen, &Seen::of(r)),
+            (Bug::MineCreates, Guard::OwnedBy(_), None)
+            | (Bug::SeenCreates, Guard::Unchanged(_), None) => true,
+            (_, Guard::Unchanged(seen), Some(r)) => self.seen(seen, &RecordVersion::of(r)),
             _ => guard.holds(found),
         }
     }
 
-    fn seen(&self, seen: &Seen, there: &Seen) -> bool {
+    fn seen(&self, seen: &RecordVersion, there: &RecordVersion) -> bool {
         let mut there = there.clone();
         match self.bug {
             Bug::SeenIgnoresStatus => there.status = seen.status,
@@ -102,7 +101,7 @@ impl Mutant {
     }
 
     /// What is kept of `new`.
-    fn kept(&self, old: Option<&Record>, new: &Record) -> Record {
+    fn kept(&self, old: Option<&IdempotencyRecord>, new: &IdempotencyRecord) -> IdempotencyRecord {
         let mut kept = new.clone();
         match self.bug {
             Bug::Merges => {
@@ -111,16 +110,16 @@ impl Mutant {
                 kept.last_owner = kept.last_owner.or(old.last_owner);
                 kept.lease_until = kept.lease_until.or(old.lease_until);
                 kept.fingerprint = kept.fingerprint.or_else(|| old.fingerprint.clone());
-                kept.outcome = kept.outcome.or_else(|| old.outcome.clone());
-                kept.error = kept.error.or_else(|| old.error.clone());
+                kept.result = kept.result.or_else(|| old.result.clone());
+                kept.error_type = kept.error_type.or_else(|| old.error_type.clone());
                 kept.application = kept.application.or_else(|| old.application.clone());
             }
-            Bug::KeepsOldError if old.is_some_and(|old| old.error.is_some()) => {
-                kept.error = old.and_then(|old| old.error.clone());
+            Bug::KeepsOldError if old.is_some_and(|old| old.error_type.is_some()) => {
+                kept.error_type = old.and_then(|old| old.error_type.clone());
             }
             Bug::ForgetsOwner => kept.owner = None,
             Bug::ForgetsLastOwner => kept.last_owner = None,
-            Bug::ForgetsFailures => kept.failures = 0,
+            Bug::ForgetsFailedAttempts => kept.failed_attempts = 0,
             Bug::ForgetsFence => kept.fence = 0,
             Bug::FenceIn32Bits => kept.fence &= 0xffff_ffff,
             Bug::KeepsOldFence => kept.fence = old.map_or(kept.fence, |old| old.fence),
@@ -131,29 +130,31 @@ impl Mutant {
             Bug::CompletionForgetsFingerprint if kept.status == Status::Completed => {
                 kept.fingerprint = None;
             }
-            Bug::FailureForgetsOutcome if kept.status == Status::Failed => kept.outcome = None,
-            Bug::ForgetsVanished => kept.vanished = 0,
+            Bug::FailureForgetsOutcome if kept.status == Status::PermanentlyFailed => {
+                kept.result = None
+            }
+            Bug::ForgetsLostAttempts => kept.lost_attempts = 0,
             Bug::ForgetsLease => kept.lease_until = None,
             Bug::ForgetsFingerprint => kept.fingerprint = None,
-            Bug::ForgetsOutcome => kept.outcome = None,
-            Bug::ForgetsError => kept.error = None,
+            Bug::ForgetsOutcome => kept.result = None,
+            Bug::ForgetsError => kept.error_type = None,
             Bug::ForgetsApplication => kept.application = None,
-            Bug::CountsInAByte => kept.failures &= 0xff,
+            Bug::CountsInAByte => kept.failed_attempts &= 0xff,
             Bug::LeaseInSeconds => {
                 kept.lease_until = kept.lease_until.map(|l| Timestamp::from_secs(l.as_secs()));
             }
             Bug::OutcomeReformatted => {
-                kept.outcome = kept.outcome.map(|o| o.replace(' ', "").into());
+                kept.result = kept.result.map(|o| o.replace(' ', "").into());
             }
             Bug::OutcomeCutAt64K => {
-                kept.outcome = only(kept.outcome, |chars| chars.take(65_536).collect());
+                kept.result = only(kept.result, |chars| chars.take(65_536).collect());
             }
             Bug::TextInAscii => {
-                kept.outcome = only(kept.outcome, |chars| chars.filter(char::is_ascii).collect());
+                kept.result = only(kept.result, |chars| chars.filter(char::is_ascii).collect());
             }
-            Bug::EmptyForAbsent => kept.outcome = Some(kept.outcome.unwrap_or_else(|| "".into())),
+            Bug::EmptyForAbsent => kept.result = Some(kept.result.unwrap_or_else(|| "".into())),
             Bug::TooLargeIsCut => {
-                kept.outcome = only(kept.outcome, |chars| chars.take(LIMIT).collect());
+                kept.result = only(kept.result, |chars| chars.take(LIMIT).collect());
             }
             _ => {}
         }
@@ -162,7 +163,7 @@ impl Mutant {
 
     async fn apply(&self, write: &Write) -> Verdict {
         let name = self.name(&write.key);
-        let size = write.record.as_ref().and_then(|r| r.outcome.as_ref()).map_or(0, |o| o.len());
+        let size = write.record.as_ref().and_then(|r| r.result.as_ref()).map_or(0, |o| o.len());
         if size > LIMIT && self.bug != Bug::TooLargeIsCut {
             let kind = match self.bug {
                 Bug::TooLargeIsTransient => StoreErrorKind::Throttled,
@@ -212,7 +213,7 @@ impl Mutant {
 
     fn would_refuse(&self, write: &Write) -> bool {
         let found = self.records.lock().unwrap().get(write.key.as_str()).cloned();
-        let large = write.record.as_ref().and_then(|r| r.outcome.as_ref());
+        let large = write.record.as_ref().and_then(|r| r.result.as_ref());
         large.is_some_and(|outcome| outcome.len() > LIMIT) || !write.applies(found.as_ref())
     }
 
@@ -240,7 +241,7 @@ impl Mutant {
         verdicts
     }
 
-    fn read_all(&self, keys: &[Key]) -> Vec<Result<Option<Record>, StoreError>> {
+    fn read_all(&self, keys: &[Key]) -> Vec<Result<Option<IdempotencyRecord>, StoreError>> {
         let records = self.records.lock().unwrap();
         let before = self.before.lock().unwrap();
         let mut bytes = 0;
@@ -248,7 +249,7 @@ impl Mutant {
         for (index, key) in keys.iter().enumerate() {
             let name = self.name(key);
             let there = records.get(&name);
-            bytes += there.and_then(|r| r.outcome.as_ref()).map_or(0, |o| o.len());
+            bytes += there.and_then(|r| r.result.as_ref()).map_or(0, |o| o.len());
             answers.push(match self.bug {
                 Bug::ReadsTheFirst100 if index >= 100 => None,
                 Bug::ReadsTheFirst16M if bytes > 16 * 1024 * 1024 => None,
@@ -270,10 +271,10 @@ impl Store for Mutant {
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
-        deadline: Timestamp,
+        call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
-            let late = SystemClock.now() > deadline;
+            let late = SystemClock.now() > call_deadline;
             if late && self.bug == Bug::LateWritesAreConfirmed {
                 return vec![Verdict::Written; writes.len()];
             }
@@ -290,7 +291,7 @@ impl Store for Mutant {
         &'a self,
         keys: &'a [Key],
         _: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         Box::pin(async move { self.read_all(keys) })
     }
 }

@@ -25,7 +25,7 @@ async fn main() -> Result<(), Error> {
     let index = Operation::new("index-order")
         .key("orderId")
         // Without it, a record whose handler always fails is tried again for ever.
-        .max_failures(3)
+        .max_failed_attempts(3)
         .divert(move |record| aside.clone().put(record));
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     lambda_runtime::run(idempotency.kinesis(index, index_order)?).await

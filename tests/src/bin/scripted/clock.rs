@@ -12,8 +12,8 @@ pub(super) struct SkewedClock(i64);
 impl SkewedClock {
     /// The clock that `SCRIPTED_CLOCK_SKEW_MS` describes, if it is set.
     pub(super) fn from_env() -> Result<Option<Self>, Error> {
-        let Ok(skew) = env::var("SCRIPTED_CLOCK_SKEW_MS") else { return Ok(None) };
-        Ok(Some(Self(skew.parse()?)))
+        let Ok(clock_skew) = env::var("SCRIPTED_CLOCK_SKEW_MS") else { return Ok(None) };
+        Ok(Some(Self(clock_skew.parse()?)))
     }
 }
 

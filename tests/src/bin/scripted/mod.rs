@@ -13,7 +13,7 @@ mod ledger;
 mod order;
 mod script;
 
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, MissingKey, Operation};
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, OnMissingKey, Operation};
 use lambda_runtime::Error;
 
 use clock::SkewedClock;
@@ -53,13 +53,13 @@ impl Shop {
         if !self.unprotected {
             return operation;
         }
-        operation.key("noRecordHasThis").on_missing_key(MissingKey::RunUnprotected)
+        operation.key("noRecordHasThis").on_missing_key(OnMissingKey::RunUnprotected)
     }
 
     /// Runs once per order.
     pub(crate) async fn place(&self, order: Order, call: Call) -> Result<(), Failure> {
         if order.quantity == 0 {
-            return Err(Failure::remember("an order needs a quantity of at least 1"));
+            return Err(Failure::permanent("an order needs a quantity of at least 1"));
         }
         if let Some(ledger) = &self.ledger {
             ledger.write("start", &order, &call)?;

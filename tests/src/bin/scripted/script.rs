@@ -32,7 +32,7 @@ pub(super) struct Script {
 impl Script {
     /// What happens before the order is placed.
     pub(super) async fn before(&self, call: &Call) -> Result<(), Failure> {
-        if call.vanished() < self.die_times {
+        if call.lost_attempts() < self.die_times {
             // Late enough for the claim to be seen.
             pause(100).await;
             process::abort();
@@ -42,21 +42,21 @@ impl Script {
             pause(self.first_delay_ms).await;
         }
         pause(self.delay_ms).await;
-        if call.failures() < self.panic_times {
+        if call.failed_attempts() < self.panic_times {
             #[expect(clippy::panic, reason = "the order asks for it")]
             {
                 panic!("the order asks for a panic");
             }
         }
-        if call.failures() < self.fail_times {
-            return Err(Failure::retry("the order asks for a failure"));
+        if call.failed_attempts() < self.fail_times {
+            return Err(Failure::transient("the order asks for a failure"));
         }
         Ok(())
     }
 
     /// What happens after the order was placed, and before that is recorded.
     pub(super) async fn after(&self, call: &Call) {
-        if call.vanished() < self.die_late_times {
+        if call.lost_attempts() < self.die_late_times {
             process::abort();
         }
         if is_first(call) {
@@ -68,7 +68,7 @@ impl Script {
 
 /// Whether this is the first attempt, as far as the store knows.
 fn is_first(call: &Call) -> bool {
-    call.failures() == 0 && call.vanished() == 0
+    call.failed_attempts() == 0 && call.lost_attempts() == 0
 }
 
 async fn pause(ms: u64) {

@@ -3,7 +3,7 @@
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held, Settled, Settlement, admit},
     clock::Timestamp,
-    record::{Record, Status},
+    record::{IdempotencyRecord, Status},
 };
 
 use crate::protocol::Protocol;
@@ -12,9 +12,9 @@ use crate::protocol::Protocol;
 pub(crate) struct PromisesTooSoon;
 
 impl Protocol for PromisesTooSoon {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         match (admit(claim, found, now), found) {
-            (Admission::Busy { .. }, Some(Record { lease_until: Some(until), .. })) => {
+            (Admission::Busy { .. }, Some(IdempotencyRecord { lease_until: Some(until), .. })) => {
                 Admission::Busy { until: *until }
             }
             (other, _) => other,
@@ -26,9 +26,9 @@ impl Protocol for PromisesTooSoon {
 pub(crate) struct AnswersAnyPayload;
 
 impl Protocol for AnswersAnyPayload {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         match (admit(claim, found, now), found) {
-            (Admission::Mismatch { .. }, Some(found)) => Admission::Replay(found.outcome.clone()),
+            (Admission::Mismatch { .. }, Some(found)) => Admission::Replay(found.result.clone()),
             (other, _) => other,
         }
     }
@@ -41,7 +41,7 @@ impl Protocol for TakesAnyResult {
     fn settled(
         held: &Held,
         settlement: &Settlement,
-        found: Option<&Record>,
+        found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> Settled {
         let mut held = held.clone();
@@ -54,10 +54,10 @@ impl Protocol for TakesAnyResult {
 pub(crate) struct AnswersAnyApplication;
 
 impl Protocol for AnswersAnyApplication {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         match (admit(claim, found, now), found) {
             (Admission::Foreign { .. }, Some(found)) if found.status == Status::Completed => {
-                Admission::Replay(found.outcome.clone())
+                Admission::Replay(found.result.clone())
             }
             (other, _) => other,
         }
@@ -71,7 +71,7 @@ impl Protocol for TakesAnyApplicationsResult {
     fn settled(
         held: &Held,
         settlement: &Settlement,
-        found: Option<&Record>,
+        found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> Settled {
         let mut held = held.clone();
@@ -80,14 +80,15 @@ impl Protocol for TakesAnyApplicationsResult {
     }
 }
 
-/// Counts an owner that disappeared as a failure, which can park the key.
-pub(crate) struct BlamesTheVanished;
+/// Counts an owner that disappeared as a failure, which can fail the key permanently.
+pub(crate) struct BlamesLostAttempts;
 
-impl Protocol for BlamesTheVanished {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+impl Protocol for BlamesLostAttempts {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let mut admission = admit(claim, found, now);
         if let (Admission::Try { held, .. }, Some(found)) = (&mut admission, found) {
-            held.record.failures += held.record.vanished.saturating_sub(found.vanished);
+            held.record.failed_attempts +=
+                held.record.lost_attempts.saturating_sub(found.lost_attempts);
         }
         admission
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use lambda_idempotency_core::{
     admission::{Admission, Claim, admit},
     clock::Timestamp,
-    record::{Owner, Record, Status},
-    store::{Guard, Seen},
+    record::{IdempotencyRecord, Owner, Status},
+    store::{Guard, RecordVersion},
 };
 
 use crate::protocol::Protocol;
@@ -15,8 +15,8 @@ use crate::protocol::Protocol;
 pub(crate) struct NoAllowance;
 
 impl Protocol for NoAllowance {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
-        let hasty = Claim { skew: Duration::ZERO, ..claim.clone() };
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
+        let hasty = Claim { clock_skew: Duration::ZERO, ..claim.clone() };
         with_claim(claim, admit(&hasty, found, now))
     }
 }
@@ -25,7 +25,7 @@ impl Protocol for NoAllowance {
 pub(crate) struct LastInstant;
 
 impl Protocol for LastInstant {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         match admit(claim, found, now) {
             Admission::Busy { until } if now == until => {
                 admit(claim, found, now.plus(Duration::from_millis(1)))
@@ -39,7 +39,7 @@ impl Protocol for LastInstant {
 pub(crate) struct ForgetsItsToken;
 
 impl Protocol for ForgetsItsToken {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let stranger = Claim { owner: Owner::from_bits(u128::MAX), ..claim.clone() };
         match admit(&stranger, found, now) {
             Admission::Try { .. } => admit(claim, found, now),
@@ -52,7 +52,7 @@ impl Protocol for ForgetsItsToken {
 pub(crate) struct ExpiresBeforeItsLease;
 
 impl Protocol for ExpiresBeforeItsLease {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         with_record(admit(claim, found, now), |record| {
             record.expires_at = now.plus(claim.retention);
         })
@@ -63,7 +63,7 @@ impl Protocol for ExpiresBeforeItsLease {
 pub(crate) struct ExpiresWithItsLease;
 
 impl Protocol for ExpiresWithItsLease {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         with_record(admit(claim, found, now), |record| {
             record.expires_at = now.plus(claim.retention).max(claim.lease_until);
         })
@@ -74,17 +74,17 @@ impl Protocol for ExpiresWithItsLease {
 pub(crate) struct LocksTillExpiry;
 
 impl Protocol for LocksTillExpiry {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         with_record(admit(claim, found, now), |record| record.lease_until = None)
     }
 }
 
 /// Begins a takeover with a clean slate.
-pub(crate) struct ForgetsFailures;
+pub(crate) struct ForgetsFailedAttempts;
 
-impl Protocol for ForgetsFailures {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
-        with_record(admit(claim, found, now), |record| record.failures = 0)
+impl Protocol for ForgetsFailedAttempts {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
+        with_record(admit(claim, found, now), |record| record.failed_attempts = 0)
     }
 }
 
@@ -92,8 +92,8 @@ impl Protocol for ForgetsFailures {
 pub(crate) struct ForgetsTheVanished;
 
 impl Protocol for ForgetsTheVanished {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
-        with_record(admit(claim, found, now), |record| record.vanished = 0)
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
+        with_record(admit(claim, found, now), |record| record.lost_attempts = 0)
     }
 }
 
@@ -101,20 +101,20 @@ impl Protocol for ForgetsTheVanished {
 pub(crate) struct RunsCompletedAgain;
 
 impl Protocol for RunsCompletedAgain {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         match (found, admit(claim, found, now)) {
             (Some(found), Admission::Replay(_)) if found.status == Status::Completed => {
                 let Admission::Try { held, .. } = admit(claim, None, now) else {
                     unreachable!("nothing keeps a claim from being tried");
                 };
-                Admission::Try { guard: Guard::Seen(Seen::of(found)), held }
+                Admission::Try { guard: Guard::Unchanged(RecordVersion::of(found)), held }
             }
             (_, other) => other,
         }
     }
 }
 
-fn with_record(mut admission: Admission, change: impl FnOnce(&mut Record)) -> Admission {
+fn with_record(mut admission: Admission, change: impl FnOnce(&mut IdempotencyRecord)) -> Admission {
     if let Admission::Try { held, .. } = &mut admission {
         change(&mut held.record);
     }

@@ -36,9 +36,9 @@ without! {
     /// Tells an ordered source to go on behind the record that goes back.
     ReportsBehindTheFailure: ReportsTheFirst;
     /// Releases the key however often it has failed.
-    NeverParks: ParksTheExhausted;
+    NeverFailsPermanently: FailsTheExhausted;
     /// Releases the key of a handler that it drops.
     ReleasesWhatItDrops: LeavesTheLease;
     /// Runs a key whose last owner disappeared beside others.
-    RunsSuspectsAmongOthers: SuspectsRunAlone;
+    RunsQuarantinedAmongOthers: QuarantinedRunAlone;
 }

@@ -3,7 +3,7 @@
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held, Settlement, admit},
     clock::Timestamp,
-    record::Record,
+    record::IdempotencyRecord,
     store::Guard,
 };
 
@@ -13,7 +13,7 @@ use crate::protocol::Protocol;
 pub(crate) struct FencesByTheClock;
 
 impl Protocol for FencesByTheClock {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let mut admission = admit(claim, found, now);
         if let Admission::Try { held, .. } = &mut admission {
             held.record.fence = now.as_millis();
@@ -26,7 +26,7 @@ impl Protocol for FencesByTheClock {
 pub(crate) struct FencesFromOne;
 
 impl Protocol for FencesFromOne {
-    fn admit(claim: &Claim, found: Option<&Record>, now: Timestamp) -> Admission {
+    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let mut admission = admit(claim, found, now);
         if let Admission::Try { held, .. } = &mut admission {
             held.record.fence = 1;
@@ -39,9 +39,13 @@ impl Protocol for FencesFromOne {
 pub(crate) struct ReleasesTheFence;
 
 impl Protocol for ReleasesTheFence {
-    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+    fn write(
+        held: &Held,
+        settlement: &Settlement,
+        now: Timestamp,
+    ) -> (Guard, Option<IdempotencyRecord>) {
         let (guard, mut record) = held.write(settlement, now);
-        if let (Settlement::Release { .. } | Settlement::PutBack, Some(record)) =
+        if let (Settlement::Release { .. } | Settlement::Undo, Some(record)) =
             (settlement, &mut record)
         {
             record.fence = 0;

@@ -1,8 +1,8 @@
 //! Guards that hold for more than they should.
 
 use lambda_idempotency_core::{
-    record::{Record, Status},
-    store::{Guard, Seen, Write},
+    record::{IdempotencyRecord, Status},
+    store::{Guard, RecordVersion, Write},
 };
 
 use crate::protocol::Protocol;
@@ -11,7 +11,7 @@ use crate::protocol::Protocol;
 pub(crate) struct NamesStatusAndOwner;
 
 impl Protocol for NamesStatusAndOwner {
-    fn applies(write: &Write, found: Option<&Record>) -> bool {
+    fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         applies_but_for(write, found, |seen, other| {
             seen.last_owner = other.last_owner;
             seen.lease_until = other.lease_until;
@@ -24,7 +24,7 @@ impl Protocol for NamesStatusAndOwner {
 pub(crate) struct NamesNoLastOwner;
 
 impl Protocol for NamesNoLastOwner {
-    fn applies(write: &Write, found: Option<&Record>) -> bool {
+    fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         applies_but_for(write, found, |seen, other| seen.last_owner = other.last_owner)
     }
 }
@@ -33,7 +33,7 @@ impl Protocol for NamesNoLastOwner {
 pub(crate) struct NamesNoLease;
 
 impl Protocol for NamesNoLease {
-    fn applies(write: &Write, found: Option<&Record>) -> bool {
+    fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         applies_but_for(write, found, |seen, other| seen.lease_until = other.lease_until)
     }
 }
@@ -42,9 +42,9 @@ impl Protocol for NamesNoLease {
 pub(crate) struct SettlesForAnyone;
 
 impl Protocol for SettlesForAnyone {
-    fn applies(write: &Write, found: Option<&Record>) -> bool {
+    fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         let in_progress = found.is_some_and(|r| r.status == Status::InProgress);
-        write.applies(found) || matches!(write.guard, Guard::Mine(_)) && in_progress
+        write.applies(found) || matches!(write.guard, Guard::OwnedBy(_)) && in_progress
     }
 }
 
@@ -52,8 +52,8 @@ impl Protocol for SettlesForAnyone {
 pub(crate) struct SettlesInAnyStatus;
 
 impl Protocol for SettlesInAnyStatus {
-    fn applies(write: &Write, found: Option<&Record>) -> bool {
-        let Guard::Mine(owner) = &write.guard else { return write.applies(found) };
+    fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
+        let Guard::OwnedBy(owner) = &write.guard else { return write.applies(found) };
         write.applies(found) || found.is_some_and(|record| record.owner == Some(*owner))
     }
 }
@@ -62,18 +62,22 @@ impl Protocol for SettlesInAnyStatus {
 pub(crate) struct CompletesOverAnything;
 
 impl Protocol for CompletesOverAnything {
-    fn applies(write: &Write, found: Option<&Record>) -> bool {
+    fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         let completes = write.record.as_ref().is_some_and(|r| r.status == Status::Completed);
         write.applies(found) || write.guard == Guard::Absent && completes
     }
 }
 
-/// Applies a write as if its `Seen` had not named what `forget` copies over.
-fn applies_but_for(write: &Write, found: Option<&Record>, forget: fn(&mut Seen, &Seen)) -> bool {
-    let (Guard::Seen(seen), Some(record)) = (&write.guard, found) else {
+/// Applies a write as if its `RecordVersion` had not named what `forget` copies over.
+fn applies_but_for(
+    write: &Write,
+    found: Option<&IdempotencyRecord>,
+    forget: fn(&mut RecordVersion, &RecordVersion),
+) -> bool {
+    let (Guard::Unchanged(seen), Some(record)) = (&write.guard, found) else {
         return write.applies(found);
     };
-    let (mut seen, there) = (seen.clone(), Seen::of(record));
+    let (mut seen, there) = (seen.clone(), RecordVersion::of(record));
     forget(&mut seen, &there);
     seen == there
 }

@@ -3,7 +3,7 @@
 use lambda_idempotency_core::{
     admission::{Held, Overtaken, Settled, Settlement},
     clock::Timestamp,
-    record::{Record, Status},
+    record::{IdempotencyRecord, Status},
     store::Guard,
 };
 
@@ -13,7 +13,11 @@ use crate::protocol::Protocol;
 pub(crate) struct DeletesOnFailure;
 
 impl Protocol for DeletesOnFailure {
-    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+    fn write(
+        held: &Held,
+        settlement: &Settlement,
+        now: Timestamp,
+    ) -> (Guard, Option<IdempotencyRecord>) {
         let (guard, record) = held.write(settlement, now);
         (guard, record.filter(|_| !matches!(settlement, Settlement::Release { .. })))
     }
@@ -23,9 +27,13 @@ impl Protocol for DeletesOnFailure {
 pub(crate) struct PutsBackNothing;
 
 impl Protocol for PutsBackNothing {
-    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+    fn write(
+        held: &Held,
+        settlement: &Settlement,
+        now: Timestamp,
+    ) -> (Guard, Option<IdempotencyRecord>) {
         let (guard, record) = held.write(settlement, now);
-        (guard, record.filter(|_| *settlement != Settlement::PutBack))
+        (guard, record.filter(|_| *settlement != Settlement::Undo))
     }
 }
 
@@ -33,10 +41,14 @@ impl Protocol for PutsBackNothing {
 pub(crate) struct RenewsByOwnerAlone;
 
 impl Protocol for RenewsByOwnerAlone {
-    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+    fn write(
+        held: &Held,
+        settlement: &Settlement,
+        now: Timestamp,
+    ) -> (Guard, Option<IdempotencyRecord>) {
         let (guard, record) = held.write(settlement, now);
         let renews = matches!(settlement, Settlement::Renew { .. });
-        (if renews { Guard::Mine(held.claim.owner) } else { guard }, record)
+        (if renews { Guard::OwnedBy(held.claim.owner) } else { guard }, record)
     }
 }
 
@@ -44,7 +56,11 @@ impl Protocol for RenewsByOwnerAlone {
 pub(crate) struct RenewsTheLeaseAlone;
 
 impl Protocol for RenewsTheLeaseAlone {
-    fn write(held: &Held, settlement: &Settlement, now: Timestamp) -> (Guard, Option<Record>) {
+    fn write(
+        held: &Held,
+        settlement: &Settlement,
+        now: Timestamp,
+    ) -> (Guard, Option<IdempotencyRecord>) {
         let (guard, mut record) = held.write(settlement, now);
         if let (Settlement::Renew { .. }, Some(record)) = (settlement, &mut record) {
             record.expires_at = held.record.expires_at;
@@ -60,7 +76,7 @@ impl Protocol for ForgetsItsSettlement {
     fn settled(
         held: &Held,
         settlement: &Settlement,
-        found: Option<&Record>,
+        found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> Settled {
         match (held.settled(settlement, found, now), found) {
@@ -77,7 +93,7 @@ impl Protocol for TakesItselfForASuccessor {
     fn settled(
         held: &Held,
         settlement: &Settlement,
-        found: Option<&Record>,
+        found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> Settled {
         match (held.settled(settlement, found, now), found) {
@@ -94,7 +110,7 @@ impl Protocol for TakesGoneForDone {
     fn settled(
         held: &Held,
         settlement: &Settlement,
-        found: Option<&Record>,
+        found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> Settled {
         match held.settled(settlement, found, now) {
@@ -111,7 +127,7 @@ impl Protocol for TrustsTheSuccessor {
     fn settled(
         held: &Held,
         settlement: &Settlement,
-        found: Option<&Record>,
+        found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> Settled {
         match held.settled(settlement, found, now) {
@@ -121,10 +137,13 @@ impl Protocol for TrustsTheSuccessor {
     }
 }
 
-fn stands(found: &Record) -> Overtaken {
+fn stands(found: &IdempotencyRecord) -> Overtaken {
     match found.status {
         Status::InProgress => Overtaken::InProgress { until: found.expires_at },
-        Status::Completed => Overtaken::Completed(found.outcome.clone()),
-        Status::Failed => Overtaken::Failed { error: found.error.clone(), fence: found.fence },
+        Status::Completed => Overtaken::Completed(found.result.clone()),
+        Status::PermanentlyFailed => Overtaken::PermanentlyFailed {
+            error_type: found.error_type.clone(),
+            fence: found.fence,
+        },
     }
 }

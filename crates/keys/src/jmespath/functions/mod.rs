@@ -7,7 +7,7 @@ mod text;
 use std::sync::Arc;
 
 use super::{
-    Loss, Variant, coercion, numbers, signatures,
+    Collision, Variant, coercion, numbers, signatures,
     state::State,
     value::{Members, Number, Text, Value},
     write::{Layout, TooLong, write},
@@ -109,7 +109,7 @@ impl Call<'_> {
     }
 
     fn unary(&self, value: Value) -> Answer {
-        let losses = self.state.losses;
+        let collisions = self.state.collisions;
         match self.name {
             "type" => return Ok(Value::text(type_name(&value))),
             "length" => return self.length(&value),
@@ -137,7 +137,7 @@ impl Call<'_> {
             ("avg" | "sum", Value::Array(items)) => {
                 let numbers = self.all_numbers(items)?;
                 let total = if self.name == "sum" { numbers::sum } else { numbers::average };
-                total(self.variant, &numbers, losses).map_err(|what| self.differs(what))
+                total(self.variant, &numbers, collisions).map_err(|what| self.differs(what))
             }
             ("max" | "min" | "sort", Value::Array(items)) => self.ordered(items),
             ("reverse", value) => self.reverse(value),
@@ -148,9 +148,9 @@ impl Call<'_> {
             ("to_number", _) => Ok(Value::Null),
             ("to_string", Value::String(_)) => Ok(value),
             ("to_string", value) => {
-                let text = write(Layout::to_string(self.variant), value, losses)
+                let text = write(Layout::to_string(self.variant), value, collisions)
                     .map_err(|TooLong| format!("{}() gives too long a text", self.name))?;
-                if self.variant == Variant::Standard && losses.first().is_some() {
+                if self.variant == Variant::Standard && collisions.first().is_some() {
                     return Err(Why::Error(SelectionError::InexactNumber));
                 }
                 self.spend_text(text.as_ref().map_or(0, String::len))?;
@@ -183,7 +183,7 @@ impl Call<'_> {
             Value::String(text) => self.symbols(text).len(),
             Value::Array(items) => items.len(),
             Value::Object(members) => {
-                self.state.losses.see_members(members);
+                self.state.collisions.see_members(members);
                 members.len()
             }
             _ => return Err(self.type_error(value)),
@@ -193,7 +193,7 @@ impl Call<'_> {
 
     fn members(&self, value: &Value) -> Answer {
         let Value::Object(members) = value else { return Err(self.type_error(value)) };
-        self.state.losses.see_members(members);
+        self.state.collisions.see_members(members);
         Ok(Value::array(if self.name == "values" {
             members.iter().map(|(_, value)| value.clone()).collect()
         } else {
@@ -230,7 +230,7 @@ impl Call<'_> {
             return value;
         }
         if !value.is_null() {
-            self.state.losses.note(Loss::TakenForMissing);
+            self.state.collisions.note(Collision::TakenForMissing);
         }
         Value::Null
     }
@@ -244,7 +244,7 @@ impl Call<'_> {
         for value in values {
             match (value, self.variant) {
                 (Value::Object(members), _) => {
-                    self.state.losses.see_members(members);
+                    self.state.collisions.see_members(members);
                     self.state.budget.spend_items(members.len()).map_err(Why::Error)?;
                     merged.extend(members.iter().cloned());
                 }

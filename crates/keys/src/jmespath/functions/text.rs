@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::{Answer, Call, Why};
 use crate::{
     decode as strict,
+    field_set::Wanted,
     jmespath::{
         Variant, coercion, compare,
         decode::{self, NotUnpacked},
         read::{is_beyond_us, read, read_wanted},
         value::{Text, Value},
     },
-    reads::Wanted,
 };
 
 impl Call<'_> {
@@ -119,18 +119,18 @@ impl Call<'_> {
 
     /// What TypeScript cannot decode is `undefined` there, and an error in Python.
     pub(super) fn decode(&self, text: &Text) -> Answer {
-        let losses = self.state.losses;
+        let collisions = self.state.collisions;
         if text.to_str().is_none() && self.name == "powertools_json" {
             return Err(self.differs("it meets half a surrogate pair"));
         }
         let decoded = match self.name {
             "powertools_json" => self.json(text)?,
             "powertools_base64" => decode::base64(self.variant, text)
-                .and_then(|bytes| decode::utf8(self.variant, &bytes, true, losses)),
+                .and_then(|bytes| decode::utf8(self.variant, &bytes, true, collisions)),
             _ => match decode::base64(self.variant, text) {
                 Some(bytes) => self
                     .gunzip(&bytes)?
-                    .and_then(|plain| decode::utf8(self.variant, &plain, false, losses)),
+                    .and_then(|plain| decode::utf8(self.variant, &plain, false, collisions)),
                 None => None,
             },
         };

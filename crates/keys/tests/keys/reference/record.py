@@ -28,7 +28,7 @@ from jmespath import functions, lexer, visitor
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "dialects"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "powertools", "tests", "powertools"))
 from expressions import random_expression  # noqa: E402
 
 CASES = int(os.environ.get("CASES", "300"))

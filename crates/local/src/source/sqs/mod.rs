@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use self::message::Message;
 use super::poller::{Batch, Delivery, Poller};
-use super::{BatchVerdict, DeadLetter, Fate, Source};
+use super::{BatchResponse, DeadLetter, Fate, Source};
 use crate::InvocationResult;
 
 /// Settings of the queue and of its event source mapping.
@@ -77,12 +77,12 @@ impl Queue {
         invisible.filter_map(Message::group).map(str::to_owned).collect()
     }
 
-    fn settle_one(&mut self, delivery: &Delivery, verdict: &BatchVerdict) -> Fate {
+    fn settle_one(&mut self, delivery: &Delivery, batch_response: &BatchResponse) -> Fate {
         let Some(at) = self.messages.iter().position(|message| message.serial == delivery.serial)
         else {
             return Fate::Done; // another delivery of the same message was faster
         };
-        if verdict.is_done(delivery.id.as_deref()) {
+        if batch_response.is_done(delivery.id.as_deref()) {
             self.messages.remove(at);
             return Fate::Done;
         }
@@ -135,8 +135,9 @@ impl Poller for Queue {
     fn settle(&mut self, batch: &Batch, result: &InvocationResult, _now: Instant) -> Vec<Fate> {
         let deliveries = batch.deliveries();
         let ids: BTreeSet<String> = deliveries.iter().filter_map(|d| d.id.clone()).collect();
-        let verdict = BatchVerdict::of(result, &ids, self.config.report_batch_item_failures);
-        deliveries.iter().map(|delivery| self.settle_one(delivery, &verdict)).collect()
+        let batch_response =
+            BatchResponse::of(result, &ids, self.config.report_batch_item_failures);
+        deliveries.iter().map(|delivery| self.settle_one(delivery, &batch_response)).collect()
     }
 
     fn next(&self) -> Option<Instant> {

@@ -1,6 +1,6 @@
 //! Keys of every form: hashed, readable, with a secret.
 
-use lambda_idempotency_keys::{Document, Expression, Form, Key, Scope, Secret};
+use lambda_idempotency_keys::{Document, Expression, Key, KeyFormat, Scope, Secret};
 use proptest::prelude::*;
 
 use crate::{
@@ -8,12 +8,17 @@ use crate::{
     support::{cases, select},
 };
 
-fn secret(text: &str) -> Form {
-    Form::Secret(Secret::new(text).unwrap())
+fn secret(text: &str) -> KeyFormat {
+    KeyFormat::Secret(Secret::new(text).unwrap())
 }
 
-fn forms() -> Vec<Form> {
-    vec![Form::Hashed, Form::Readable, secret("the first secret"), secret("the other secret")]
+fn formats() -> Vec<KeyFormat> {
+    vec![
+        KeyFormat::Hashed,
+        KeyFormat::Readable,
+        secret("the first secret"),
+        secret("the other secret"),
+    ]
 }
 
 /// Short texts and numbers that look alike, alone and in lists, as most keys are.
@@ -36,9 +41,9 @@ fn part() -> impl Strategy<Value = Json> {
     ]
 }
 
-fn key(form: &Form, tenant: Option<&str>, value: &Json) -> Option<Key> {
+fn key(format: &KeyFormat, tenant: Option<&str>, value: &Json) -> Option<Key> {
     let scope = Scope { operation: "op", tenant };
-    Some(form.key(&scope, &select("@", &value.written(0)).ok()?))
+    Some(format.key(&scope, &select("@", &value.written(0)).ok()?))
 }
 
 proptest! {
@@ -50,8 +55,8 @@ proptest! {
         (tenant, another) in (prop::option::of("[a@=]{0,2}"), prop::option::of("[a@=]{0,2}")),
     ) {
         let same = one == other && tenant == another;
-        for form in forms() {
-            let pair = (key(&form, tenant.as_deref(), &one), key(&form, another.as_deref(), &other));
+        for format in formats() {
+            let pair = (key(&format, tenant.as_deref(), &one), key(&format, another.as_deref(), &other));
             if let (Some(one), Some(other)) = pair {
                 prop_assert_eq!(same, one == other);
                 prop_assert_eq!(same, one.hash() == other.hash());
@@ -63,14 +68,14 @@ proptest! {
     /// A secret's keys are nobody else's, and what is readable is never taken for a hash.
     #[test]
     fn forms_never_meet((one, other) in (part(), part())) {
-        let forms = forms();
-        for (at, form) in forms.iter().enumerate() {
-            for another in forms.iter().skip(at + 1) {
-                let (Some(a), Some(b)) = (key(form, None, &one), key(another, None, &other)) else {
+        let formats = formats();
+        for (at, format) in formats.iter().enumerate() {
+            for another in formats.iter().skip(at + 1) {
+                let (Some(a), Some(b)) = (key(format, None, &one), key(another, None, &other)) else {
                     continue;
                 };
                 // What is not safe to read is hashed, so that the same value may have one key.
-                let fallen_back = matches!((form, another), (Form::Hashed, Form::Readable))
+                let fallen_back = matches!((format, another), (KeyFormat::Hashed, KeyFormat::Readable))
                     && one == other && !b.as_str().contains('~');
                 prop_assert_eq!(a == b, fallen_back);
                 prop_assert_eq!(a.hash() == b.hash(), fallen_back);
@@ -81,7 +86,7 @@ proptest! {
     /// What logs show says nothing of what a readable key holds.
     #[test]
     fn logs_show_a_hash(id in "[a-zA-Z0-9._:-]{3,40}") {
-        let key = key(&Form::Readable, None, &Json::Text(id.clone())).unwrap();
+        let key = key(&KeyFormat::Readable, None, &Json::Text(id.clone())).unwrap();
         prop_assert_eq!(key.as_str(), format!("op#~={id}"));
         prop_assert!(key.hash().len() == 64 && key.hash().bytes().all(|b| b.is_ascii_hexdigit()));
         for shown in [key.to_string(), format!("{key:?}")] {
@@ -102,19 +107,19 @@ fn golden_keys() {
     let tenants = Scope { operation: "op", tenant: Some("t-1") };
     let scope = Scope { operation: "op", tenant: None };
     let with_secret = secret("4f1f5c0e2b7d49a8");
-    for (form, scope, expected) in [
+    for (format, scope, expected) in [
         (
-            &Form::Hashed,
+            &KeyFormat::Hashed,
             &scope,
             "op#44f7f1fb1c7647610ffcd11f69f2f87540ba111b48d01ec985ed4a3f46ba7266",
         ),
         (
-            &Form::Hashed,
+            &KeyFormat::Hashed,
             &tenants,
             "op#e16d74802efbfea7aca5107f80f714d3d3e100cef425c82e58a91259b7a82cb0",
         ),
-        (&Form::Readable, &scope, "op#~/acme/+42/~"),
-        (&Form::Readable, &tenants, "op#~@t-1/acme/+42/~"),
+        (&KeyFormat::Readable, &scope, "op#~/acme/+42/~"),
+        (&KeyFormat::Readable, &tenants, "op#~@t-1/acme/+42/~"),
         (
             &with_secret,
             &scope,
@@ -126,14 +131,14 @@ fn golden_keys() {
             "op#hmac-f12f208a6489ce3b97cb4be0fab6d5034149fa7cfcee2e549e83e2b11d1d7d78",
         ),
     ] {
-        assert_eq!(form.key(scope, &selection).as_str(), expected);
+        assert_eq!(format.key(scope, &selection).as_str(), expected);
     }
     let identity = ["sqs", "arn:aws:sqs:eu-west-1:123456789012:orders", "m-1"];
-    assert_eq!(Form::Readable.identity(&scope, &identity), scope.identity(&identity));
+    assert_eq!(KeyFormat::Readable.identity(&scope, &identity), scope.identity(&identity));
     assert_eq!(
         with_secret.identity(&scope, &identity).as_str(),
         "op#hmac-f9149c7b9383657ecbfd4cef1ea429d6c2cdc66f769436d8fad7d38bf3916329"
     );
-    let readable = Form::Readable.key(&scope, &selection);
+    let readable = KeyFormat::Readable.key(&scope, &selection);
     assert_eq!(readable.hash(), "c9f537944c62ffd54202891bd6959b20ba23cf4bb01874940d2096c64219c1dc");
 }

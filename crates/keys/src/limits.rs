@@ -11,7 +11,7 @@ pub(super) const LONGEST: usize = 4096;
 const MOST_OPERATORS: usize = 100;
 
 /// Its characters, but for what is quoted and for white space, with their offsets in bytes.
-fn signs(text: &str) -> impl Iterator<Item = (usize, char)> {
+fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut characters = text.char_indices();
     std::iter::from_fn(move || {
         let (at, c) = characters.by_ref().find(|(_, c)| !c.is_ascii_whitespace())?;
@@ -39,7 +39,7 @@ pub(super) fn check_size(text: &str) -> Result<(), Mistake> {
         return Err((0, format!("it is longer than {LONGEST} bytes")));
     }
     let is_operator = |(_, c): &(usize, char)| ".[({!&|*=<>".contains(*c);
-    match signs(text).filter(is_operator).nth(MOST_OPERATORS) {
+    match unquoted(text).filter(is_operator).nth(MOST_OPERATORS) {
         None => Ok(()),
         Some((at, _)) => Err((at, format!("it has more than {MOST_OPERATORS} operators"))),
     }

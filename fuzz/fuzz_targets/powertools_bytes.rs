@@ -4,4 +4,4 @@
 #[path = "../../crates/keys/tests/keys/bodies.rs"]
 mod bodies;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::dialect_bytes(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::powertools_bytes(bytes));

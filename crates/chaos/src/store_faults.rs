@@ -6,12 +6,12 @@ use lambda_idempotency_local::{Apply, Fault};
 
 use crate::{FaultKind, Settings, random::Random};
 
-/// How many messages are sent between two episodes, on the average.
+/// How many messages are sent between two store_faults, on the average.
 const PERIOD: u64 = 60;
 
 /// Something that befalls the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Episode {
+pub(crate) struct StoreFault {
     /// It begins when so many messages have been sent.
     pub(crate) at: usize,
     pub(crate) trouble: Trouble,
@@ -28,14 +28,14 @@ pub(crate) enum Trouble {
     Outage { ms: u64 },
 }
 
-impl Episode {
-    /// The episodes of a run. Each kind occurs once before chance decides, and long outages are rare.
+impl StoreFault {
+    /// The store_faults of a run. Each kind occurs once before chance decides, and long outages are rare.
     pub(crate) fn all(settings: &Settings, random: &mut Random) -> Vec<Self> {
         let beyond = Trouble::Outage { ms: settings.timeout_ms() + settings.timeout_ms() / 2 };
         let kinds: Vec<FaultKind> =
             settings.faults.iter().copied().filter(|kind| concerns_store(*kind)).collect();
         let mut forced = kinds.iter();
-        let mut episodes = Vec::new();
+        let mut store_faults = Vec::new();
         let mut at = PERIOD / 2;
         while at < settings.deliveries as u64 && !kinds.is_empty() {
             let trouble = match forced.next() {
@@ -47,10 +47,10 @@ impl Episode {
                     None => break,
                 },
             };
-            episodes.push(Self { at: usize::try_from(at).unwrap_or(usize::MAX), trouble });
+            store_faults.push(Self { at: usize::try_from(at).unwrap_or(usize::MAX), trouble });
             at += random.between(1, 2 * PERIOD);
         }
-        episodes
+        store_faults
     }
 
     pub(crate) const fn kind(&self) -> FaultKind {

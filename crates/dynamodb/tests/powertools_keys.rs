@@ -9,8 +9,8 @@ use dynoxide::Database;
 use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
-    record::{Fingerprint, Record, Status},
-    store::{Guard, Seen, Store, Verdict, Write},
+    record::{Fingerprint, IdempotencyRecord, Status},
+    store::{Guard, RecordVersion, Store, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::{
     Attributes, DataForm, DynamoDbConfigError, DynamoDbStore, SortKey,
@@ -31,17 +31,17 @@ struct Theirs {
 }
 
 impl Theirs {
-    fn all(library: &str) -> Vec<Self> {
-        let text = match library {
+    fn all(language: &str) -> Vec<Self> {
+        let text = match language {
             "python" => {
-                include_str!("../../powertools/tests/dialects/vectors/requests-python.json")
+                include_str!("../../powertools/tests/powertools/vectors/requests-python.json")
             }
-            _ => include_str!("../../powertools/tests/dialects/vectors/requests-typescript.json"),
+            _ => include_str!("../../powertools/tests/powertools/vectors/requests-typescript.json"),
         };
         let vectors: Value = serde_json::from_str(text).unwrap();
         let vectors = vectors["vectors"].as_array().unwrap().iter();
         let theirs = vectors.filter(|vector| vector["calls"][1].is_object()).map(|vector| Self {
-            name: format!("{library} {}", vector["name"].as_str().unwrap()),
+            name: format!("{language} {}", vector["name"].as_str().unwrap()),
             key: Key::from_text(vector["idempotency_key"].as_str().unwrap()),
             result: vector["result_json"].as_str().unwrap().to_owned(),
             put: vector["calls"][0]["request"].clone(),
@@ -96,7 +96,7 @@ async fn send(store: &DynamoDbStore, write: Write, in_batch: bool) -> Verdict {
     store.write(&writes, soon()).await.remove(0)
 }
 
-async fn read(store: &DynamoDbStore, key: &Key) -> Option<Record> {
+async fn read(store: &DynamoDbStore, key: &Key) -> Option<IdempotencyRecord> {
     store.read(std::slice::from_ref(key), soon()).await.remove(0).unwrap()
 }
 
@@ -120,7 +120,7 @@ async fn shares(theirs: &Theirs, names: &Attributes) {
         assert_eq!(done.expires_at, Timestamp::from_secs(1_700_003_600), "{name}");
 
         // Expired, it is ours; then they find us at work, and what we did.
-        let guard = Guard::Seen(Seen::of(&done));
+        let guard = Guard::Unchanged(RecordVersion::of(&done));
         let mut mine = claimed(1);
         mine.fingerprint = done.fingerprint.clone();
         let takeover = Write { key: key.clone(), guard, record: Some(mine.clone()) };
@@ -129,12 +129,17 @@ async fn shares(theirs: &Theirs, names: &Attributes) {
         assert!(!theirs.claims(&fixture.db), "we hold it: {name}");
         let mut done = completed(1, "\"ours\"");
         done.fingerprint = Some(Fingerprint::new("f"));
-        let complete = Write { key: key.clone(), guard: Guard::Mine(owner(1)), record: Some(done) };
+        let complete =
+            Write { key: key.clone(), guard: Guard::OwnedBy(owner(1)), record: Some(done) };
         assert_eq!(told(&send(&store, complete.clone(), in_batch).await), Told::Written, "{name}");
         assert!(!theirs.claims(&fixture.db), "we have done it: {name}");
 
         let done = read(&store, &key).await.unwrap();
-        let delete = Write { key: key.clone(), guard: Guard::Seen(Seen::of(&done)), record: None };
+        let delete = Write {
+            key: key.clone(),
+            guard: Guard::Unchanged(RecordVersion::of(&done)),
+            record: None,
+        };
         assert_eq!(told(&send(&store, delete, in_batch).await), Told::Written, "{name}");
         assert_eq!(read(&store, &key).await, None, "{name}");
         assert!(theirs.claims(&fixture.db), "it is free: {name}");
@@ -221,9 +226,9 @@ async fn a_claim_without_a_lease_counts_until_it_expires() {
 /// What we complete with is, byte for byte, the `data` and `validation` that they complete with.
 #[tokio::test]
 async fn results_have_the_form_that_they_read() {
-    for (library, form) in [("python", DataForm::Json), ("typescript", DataForm::Native)] {
+    for (language, form) in [("python", DataForm::Json), ("typescript", DataForm::Native)] {
         let mut compared = 0;
-        for theirs in Theirs::all(library) {
+        for theirs in Theirs::all(language) {
             let values = &theirs.update["ExpressionAttributeValues"];
             let Some(data) = values.get(":response_data") else { continue };
             if theirs.name.contains("composite") {
@@ -246,13 +251,13 @@ async fn results_have_the_form_that_they_read() {
                 assert_eq!(item.get("validation"), values.get(":validation_key"));
                 assert_eq!(item["status"], json!({"S": "COMPLETED"}));
 
-                let outcome = read(&store, &key).await.unwrap().outcome.unwrap();
+                let outcome = read(&store, &key).await.unwrap().result.unwrap();
                 let (ours, result) = (serde_json::from_str(&outcome), theirs.result.parse());
                 assert_eq!(ours.ok() as Option<Value>, result.ok(), "{}", theirs.name);
             }
             compared += 1;
         }
-        assert!(compared >= 30, "{library}: {compared}");
+        assert!(compared >= 30, "{language}: {compared}");
     }
 }
 
@@ -271,7 +276,7 @@ async fn a_text_that_could_be_json_is_read_by_the_form_chosen() {
         let put = json!({ "TableName": TABLE, "Item": item });
         fixture.db.put_item(serde_json::from_value(put).unwrap()).unwrap();
         let found = read(&store, &Key::from_text("op#1")).await.unwrap();
-        assert_eq!(found.outcome.as_deref(), Some(expected));
+        assert_eq!(found.result.as_deref(), Some(expected));
     }
 }
 
@@ -314,14 +319,14 @@ async fn their_late_completion_overwrites_ours() {
         // They claimed, their lease lapsed, and we took over and completed.
         assert!(theirs.claims(&fixture.db));
         let stale = read(&store, &key).await.unwrap();
-        let takeover = write(Guard::Seen(Seen::of(&stale)), claimed(1));
+        let takeover = write(Guard::Unchanged(RecordVersion::of(&stale)), claimed(1));
         assert_eq!(told(&send(&store, takeover, false).await), Told::Written);
-        let complete = write(Guard::Mine(owner(1)), completed(1, "\"ours\""));
+        let complete = write(Guard::OwnedBy(owner(1)), completed(1, "\"ours\""));
         assert_eq!(told(&send(&store, complete, false).await), Told::Written);
 
         theirs.completes(&fixture.db);
         let found = read(&store, &key).await.unwrap();
-        assert_ne!(found.outcome.as_deref(), Some("\"ours\""), "{}", theirs.name);
+        assert_ne!(found.result.as_deref(), Some("\"ours\""), "{}", theirs.name);
         assert_eq!(found.owner, completed(1, "1").owner, "our token is what still tells");
     }
 }
@@ -359,7 +364,7 @@ async fn our_late_completion_changes_nothing_of_theirs() {
             assert!(theirs.claims(&fixture.db), "our lease has lapsed");
             theirs.completes(&fixture.db);
             let done = read(&store, &key).await;
-            let late = write(Guard::Mine(owner(1)), completed(1, "\"late\""));
+            let late = write(Guard::OwnedBy(owner(1)), completed(1, "\"late\""));
             assert!(matches!(send(&store, late, in_batch).await, Verdict::Found(Some(_))));
             assert_eq!(read(&store, &key).await, done);
         }

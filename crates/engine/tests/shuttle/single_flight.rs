@@ -16,9 +16,9 @@ use shuttle::{
 use crate::{
     clock::Timestamp,
     key::Key,
-    process::{Boarding, Flights},
+    process::{Joined, SingleFlight},
     protocol::{Guard, Protocol},
-    record::{Record, Status},
+    record::{IdempotencyRecord, Status},
 };
 
 const NOW: Timestamp = Timestamp::from_secs(1_000);
@@ -27,7 +27,7 @@ const END: Timestamp = Timestamp::from_secs(1_030);
 /// The invocations of one process, which all want one key.
 #[derive(Clone, Default)]
 struct World {
-    flights: Arc<Flights>,
+    single_flight: Arc<SingleFlight>,
     /// How many work on the key now.
     working: Arc<AtomicUsize>,
     /// How often the store was asked.
@@ -36,7 +36,7 @@ struct World {
 
 enum Ended {
     Led,
-    Told(Arc<Record>),
+    Told(Arc<IdempotencyRecord>),
 }
 
 impl World {
@@ -45,25 +45,25 @@ impl World {
         self,
         now: Timestamp,
         until: Timestamp,
-        record: Option<Arc<Record>>,
+        record: Option<Arc<IdempotencyRecord>>,
     ) -> Ended {
         let key = Key::from_text("k");
         loop {
-            let follow = match P::board(&self.flights, &key, now, until) {
-                Boarding::Leads(lead) => {
+            let follow = match P::join(&self.single_flight, &key, now, until) {
+                Joined::Leader(lead) => {
                     self.work(Guard::<P>::new(lead), record).await;
                     return Ended::Led;
                 }
-                Boarding::Follows(follow) => follow,
+                Joined::Follower(follow) => follow,
             };
             assert!(now <= follow.until(), "nobody follows a lead that has lapsed");
-            if let Some(record) = follow.landed().await {
+            if let Some(record) = follow.finished().await {
                 return Ended::Told(record);
             }
         }
     }
 
-    async fn work<P: Protocol>(&self, mut lead: Guard<P>, record: Option<Arc<Record>>) {
+    async fn work<P: Protocol>(&self, mut lead: Guard<P>, record: Option<Arc<IdempotencyRecord>>) {
         let working = Working::new(&self.working);
         self.asked.fetch_add(1, Ordering::SeqCst);
         yield_now().await;
@@ -107,15 +107,15 @@ pub(crate) fn each_leads_in_turn<P: Protocol>(invocations: usize) {
 /// Whoever followed a leader that knows the answer is told, and asks nobody.
 pub(crate) fn followers_are_told<P: Protocol>() {
     let world = World::default();
-    let record = Arc::new(Record::new(Status::Completed, END));
+    let record = Arc::new(IdempotencyRecord::new(Status::Completed, END));
     let key = Key::from_text("k");
-    let Boarding::Leads(lead) = P::board(&world.flights, &key, NOW, END) else {
+    let Joined::Leader(lead) = P::join(&world.single_flight, &key, NOW, END) else {
         panic!("nobody else is there")
     };
     // They come while the leader is still at work ...
-    let follow = |world: &World| match P::board(&world.flights, &key, NOW, END) {
-        Boarding::Follows(follow) => spawn(follow.landed()),
-        Boarding::Leads(_) => panic!("two lead one key"),
+    let follow = |world: &World| match P::join(&world.single_flight, &key, NOW, END) {
+        Joined::Follower(follow) => spawn(follow.finished()),
+        Joined::Leader(_) => panic!("two lead one key"),
     };
     let followers = vec![follow(&world), follow(&world)];
     // ... and one more at any time.
@@ -163,18 +163,18 @@ pub(crate) fn a_zombie_holds_nobody_up<P: Protocol>() {
     let later = END.plus(Duration::from_millis(1));
     let world = World::default();
     let key = Key::from_text("k");
-    let Boarding::Leads(zombie) = P::board(&world.flights, &key, NOW, END) else {
+    let Joined::Leader(zombie) = P::join(&world.single_flight, &key, NOW, END) else {
         panic!("nobody else is there")
     };
     let zombie = Guard::<P>::new(zombie);
     // Its follower knows no later time: whoever boards after the lease frees it.
-    let Boarding::Follows(follow) = P::board(&world.flights, &key, END, END) else {
+    let Joined::Follower(follow) = P::join(&world.single_flight, &key, END, END) else {
         panic!("the lease stands")
     };
     let until = later.plus(Duration::from_secs(30));
     let mut tasks: Vec<_> =
         (0..2).map(|_| spawn(world.clone().invocation::<P>(later, until, None))).collect();
-    assert_eq!(block_on(follow.landed()), None, "it is to look again");
+    assert_eq!(block_on(follow.finished()), None, "it is to look again");
     let ends = spawn(async move { zombie.end() });
     tasks.push(spawn(world.invocation::<P>(later, until, None)));
     let ended = join(tasks);

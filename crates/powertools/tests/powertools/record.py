@@ -15,7 +15,7 @@ As many more as you like, which the tests then read instead:
 
     export DIALECT_VECTORS=/tmp/vectors && mkdir -p $DIALECT_VECTORS
     CASES=20000 venv/bin/python record.py SEED && node record.mjs
-    cargo test -p lambda-idempotency-powertools --test dialects recorded
+    cargo test -p lambda-idempotency-powertools --test powertools recorded
 """
 
 import base64

@@ -3,17 +3,17 @@
 use std::{future::ready, time::Duration};
 
 use lambda_idempotency::{
-    ConfigError, Dialect, Failure, HashFunction, MissingKey, Operation, Rejection, Run, RunContext,
-    RunError, Store, Timestamp,
-    producer::{ExpressionUse, RecipeError},
+    ConfigError, Failure, HashFunction, OnMissingKey, Operation, PowertoolsKeys, Rejection, Run,
+    RunContext, RunError, Store, Timestamp,
+    producer::{ExpressionUse, KeySpecError},
     record,
 };
 use lambda_idempotency_core::{
-    record::{Record, Status},
+    record::{IdempotencyRecord, Status},
     store::{Guard, Write},
 };
 use lambda_idempotency_keys::{Key, SelectionError};
-use lambda_idempotency_powertools::Loss;
+use lambda_idempotency_powertools::Collision;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json, value::RawValue};
 use tower_layer::Layer as _;
@@ -21,9 +21,9 @@ use tower_layer::Layer as _;
 use crate::support::{World, serve};
 
 const PYTHON: &str =
-    include_str!("../../../powertools/tests/dialects/vectors/requests-python.json");
+    include_str!("../../../powertools/tests/powertools/vectors/requests-python.json");
 const TYPESCRIPT: &str =
-    include_str!("../../../powertools/tests/dialects/vectors/requests-typescript.json");
+    include_str!("../../../powertools/tests/powertools/vectors/requests-typescript.json");
 
 /// A function of Powertools, called once.
 struct Recorded {
@@ -53,21 +53,21 @@ impl Recorded {
         self.vector["idempotency_key"].as_str().map(Key::from_text)
     }
 
-    fn dialect(&self) -> Dialect {
+    fn powertools(&self) -> PowertoolsKeys {
         let prefix = self.config("key_prefix");
         if self.python {
-            Dialect::powertools_python(prefix.unwrap_or("orders-fn.app.process"))
+            PowertoolsKeys::powertools_python(prefix.unwrap_or("orders-fn.app.process"))
         } else {
-            Dialect::powertools_typescript(prefix.unwrap_or("orders-fn"))
+            PowertoolsKeys::powertools_typescript(prefix.unwrap_or("orders-fn"))
         }
     }
 
     fn operation(&self) -> Operation {
         let operation = Operation::new("place")
             .key(self.config("event_key_jmespath").unwrap_or("@"))
-            .dialect(self.dialect().accept_lossy())
-            .on_missing_key(MissingKey::RunUnprotected)
-            .retain(Duration::from_secs(3600));
+            .powertools(self.powertools().accept_collisions())
+            .on_missing_key(OnMissingKey::RunUnprotected)
+            .retention(Duration::from_secs(3600));
         match self.config("payload_validation_jmespath") {
             Some(path) => operation.fingerprint(path),
             None => operation,
@@ -93,7 +93,7 @@ impl Recorded {
     }
 }
 
-async fn stored(world: &World, key: &Key) -> Option<Record> {
+async fn stored(world: &World, key: &Key) -> Option<IdempotencyRecord> {
     let keys = std::slice::from_ref(key);
     world.store.read(keys, Timestamp::from_secs(1_800_000_000)).await.remove(0).unwrap()
 }
@@ -120,7 +120,7 @@ async fn records_are_those_that_powertools_writes() {
         assert_eq!(record.fingerprint.as_ref().map(|f| f.as_str()), validation, "{name}");
         if recorded.python {
             let update = &recorded.vector["calls"][1]["request"]["ExpressionAttributeValues"];
-            assert_eq!(record.outcome.as_deref(), update[":response_data"]["S"].as_str(), "{name}");
+            assert_eq!(record.result.as_deref(), update[":response_data"]["S"].as_str(), "{name}");
         }
         let later = recorded.run(&world, json!("another")).await;
         assert!(later.replayed && later.value == result, "{name}");
@@ -133,9 +133,10 @@ async fn what_powertools_has_done_is_not_done_again() {
     for recorded in Recorded::all() {
         let (Some(key), Some(result)) = (recorded.key(), recorded.result()) else { continue };
         let world = World::new();
-        let mut theirs = Record::new(Status::Completed, Timestamp::from_secs(1_700_003_600));
+        let mut theirs =
+            IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(1_700_003_600));
         theirs.lease_until = Some(Timestamp::from_millis(1_700_000_030_123));
-        theirs.outcome = Some(recorded.vector["result_json"].as_str().unwrap().into());
+        theirs.result = Some(recorded.vector["result_json"].as_str().unwrap().into());
         let item = &recorded.vector["calls"][0]["request"]["Item"];
         theirs.fingerprint =
             item["validation"]["S"].as_str().map(lambda_idempotency_core::record::Fingerprint::new);
@@ -160,26 +161,26 @@ async fn refusal(operation: &Operation, payload: &str) -> Rejection {
 
 #[tokio::test]
 async fn what_could_be_another_record_is_refused_by_default() {
-    let operation = |dialect| Operation::new("place").key("id").dialect(dialect);
-    let typescript = || operation(Dialect::powertools_typescript("orders-fn"));
+    let operation = |powertools| Operation::new("place").key("id").powertools(powertools);
+    let typescript = || operation(PowertoolsKeys::powertools_typescript("orders-fn"));
     for (operation, payload, expected) in [
-        (typescript(), r#"{"id":9007199254740993}"#, Loss::Number),
-        (typescript(), r#"{"id":{"a":1,"__proto__":{"b":1}}}"#, Loss::Prototype),
-        (typescript(), r#"{"id":0}"#, Loss::TakenForMissing),
-        (typescript().key("[id]"), r#"{"id":0}"#, Loss::TakenForMissing),
+        (typescript(), r#"{"id":9007199254740993}"#, Collision::Number),
+        (typescript(), r#"{"id":{"a":1,"__proto__":{"b":1}}}"#, Collision::Prototype),
+        (typescript(), r#"{"id":0}"#, Collision::TakenForMissing),
+        (typescript().key("[id]"), r#"{"id":0}"#, Collision::TakenForMissing),
         (
-            operation(Dialect::powertools_python("p")),
+            operation(PowertoolsKeys::powertools_python("p")),
             r#"{"id":0.1000000000000000055}"#,
-            Loss::Number,
+            Collision::Number,
         ),
     ] {
         let refusal = refusal(&operation, payload).await;
-        let Rejection::Key { error: SelectionError::Lossy(loss), .. } = &refusal else {
+        let Rejection::Key { error: SelectionError::Collision(collision), .. } = &refusal else {
             panic!("{refusal:?}")
         };
-        assert_eq!(*loss, expected);
+        assert_eq!(*collision, expected);
         let message = refusal.to_string();
-        assert!(message.contains("accept_lossy") && !message.contains("90071"), "{message}");
+        assert!(message.contains("accept_collisions") && !message.contains("90071"), "{message}");
     }
     let parts = typescript().key("[id, order]");
     let refusal = refusal(&parts, r#"{"id":"a"}"#).await;
@@ -191,10 +192,12 @@ async fn what_could_be_another_record_is_refused_by_default() {
 
 #[tokio::test]
 async fn a_tenant_is_in_no_key_of_powertools_and_so_refused() {
-    let dialect = Dialect::powertools_python("p");
-    for (dialect, served) in [(dialect.clone(), false), (dialect.accept_lossy(), true)] {
+    let powertools = PowertoolsKeys::powertools_python("p");
+    for (powertools, served) in
+        [(powertools.clone(), false), (powertools.accept_collisions(), true)]
+    {
         let world = World::new();
-        let operation = Operation::new("place").key("detail.id").dialect(dialect);
+        let operation = Operation::new("place").key("detail.id").powertools(powertools);
         let layer = world.idempotency().event(&operation).unwrap();
         let service = layer.layer(service_fn(|_: LambdaEvent<Value>| ready(Ok::<u32, Failure>(1))));
         let mut context = world.context();
@@ -209,7 +212,7 @@ async fn records_of_a_queue_have_the_keys_of_an_idempotent_record_handler() {
     let world = World::new();
     let operation = Operation::new("place")
         .key(record("messageId"))
-        .dialect(Dialect::powertools_python("orders-fn.app.process"));
+        .powertools(PowertoolsKeys::powertools_python("orders-fn.app.process"));
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
     let event = json!({ "Records": [{
         "messageId": "A-1", "receiptHandle": "r", "body": r#"{"id":"a"}"#, "attributes": {},
@@ -225,17 +228,20 @@ async fn records_of_a_queue_have_the_keys_of_an_idempotent_record_handler() {
 #[test]
 fn a_dialect_needs_a_key_and_an_expression_that_it_can_evaluate() {
     let operation = |key: &str| {
-        let dialect = Dialect::powertools_python("p").hash_function(HashFunction::Sha256);
-        Operation::new("place").key(key).dialect(dialect).check()
+        let powertools = PowertoolsKeys::powertools_python("p").hash_function(HashFunction::Sha256);
+        Operation::new("place").key(key).powertools(powertools).check()
     };
-    let none = Operation::new("place").dialect(Dialect::powertools_python("p")).check();
-    assert!(matches!(&none, Err(ConfigError::Recipe(RecipeError::DialectKey { .. }))), "{none:?}");
+    let none = Operation::new("place").powertools(PowertoolsKeys::powertools_python("p")).check();
+    assert!(
+        matches!(&none, Err(ConfigError::KeySpec(KeySpecError::PowertoolsWithoutKey { .. }))),
+        "{none:?}"
+    );
     assert!(none.unwrap_err().to_string().contains("`@` is the whole payload"));
     assert_eq!(operation("@"), Ok(()));
     assert_eq!(operation("powertools_json(powertools_base64(data)).id"), Ok(()));
     let of_key = |error: ConfigError| match error {
-        ConfigError::Recipe(
-            RecipeError::Expression { what, .. } | RecipeError::Constant { what, .. },
+        ConfigError::KeySpec(
+            KeySpecError::Expression { what, .. } | KeySpecError::Constant { what, .. },
         ) => what == ExpressionUse::Key,
         _ => false,
     };

@@ -1,44 +1,48 @@
-//! Every recorded case, under `accept_lossy`: the same key, the same fingerprint, or none.
+//! Every recorded case, under `accept_collisions`: the same key, the same fingerprint, or none.
 
 use lambda_idempotency_keys::SelectionError;
 use lambda_idempotency_powertools::{
-    Dialect, DialectDocument, DialectExpression, HashFunction, Library,
+    HashFunction, PowertoolsDocument, PowertoolsExpression, PowertoolsKeys, PowertoolsLanguage,
 };
 use serde_json::Value;
 
 /// Those in the repository, or those in the directory `DIALECT_VECTORS`.
-fn vectors(library: &str) -> (String, Vec<Value>) {
-    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dialects/vectors");
+fn vectors(language: &str) -> (String, Vec<Value>) {
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/powertools/vectors");
     let directory = std::env::var("DIALECT_VECTORS").unwrap_or_else(|_| ours.to_owned());
-    let text = std::fs::read_to_string(format!("{directory}/{library}.json")).unwrap();
+    let text = std::fs::read_to_string(format!("{directory}/{language}.json")).unwrap();
     let mut vectors: Value = serde_json::from_str(&text).unwrap();
     let Value::Array(cases) = vectors["cases"].take() else { panic!("cases") };
     (vectors["document"].as_str().unwrap().to_owned(), cases)
 }
 
 /// What a case comes to here, in the form in which it was recorded.
-fn outcome(dialect: fn(String) -> Dialect, document: &str, case: &Value) -> [Option<String>; 2] {
+fn outcome(
+    powertools: fn(String) -> PowertoolsKeys,
+    document: &str,
+    case: &Value,
+) -> [Option<String>; 2] {
     let hash = case["hash"].as_str().map_or(HashFunction::Md5, |name| name.parse().unwrap());
     let prefix = case["prefix"].as_str().unwrap_or(" p ");
-    let dialect = dialect(prefix.to_owned()).hash_function(hash).accept_lossy();
+    let powertools = powertools(prefix.to_owned()).hash_function(hash).accept_collisions();
     let json = case["json"].as_str().unwrap_or(document);
-    let document = dialect.read(json);
-    let expression = case["expression"].as_str().map(|text| dialect.compile(text)).transpose();
+    let document = powertools.read(json);
+    let expression = case["expression"].as_str().map(|text| powertools.compile(text)).transpose();
     let expression = match expression {
         Ok(expression) => expression,
         Err(error) => return [Some(format!("error: {error}")), None],
     };
     if let (Ok(document), None) = (&document, &expression) {
-        keeps_results_as_it_hashes_them(&dialect, json, document);
+        keeps_results_as_it_hashes_them(&powertools, json, document);
     }
-    let whole = dialect.compile("@").unwrap();
-    let key = |document: &DialectDocument| match dialect.key(document, expression.as_ref()) {
+    let whole = powertools.compile("@").unwrap();
+    let key = |document: &PowertoolsDocument| match powertools.key(document, expression.as_ref()) {
         Ok(key) => key.as_str().to_owned(),
         Err(SelectionError::Missing | SelectionError::Empty) => "missing".to_owned(),
         Err(error) => format!("error: {error}"),
     };
-    let fingerprint = |document: &DialectDocument, path: &DialectExpression| {
-        Some(dialect.fingerprint(document, path).ok()?.as_str().to_owned())
+    let fingerprint = |document: &PowertoolsDocument, path: &PowertoolsExpression| {
+        Some(powertools.fingerprint(document, path).ok()?.as_str().to_owned())
     };
     match document {
         Ok(document) => {
@@ -49,11 +53,15 @@ fn outcome(dialect: fn(String) -> Dialect, document: &str, case: &Value) -> [Opt
 }
 
 /// Python keeps results as `json.dumps(.., sort_keys=True)` too.
-fn keeps_results_as_it_hashes_them(dialect: &Dialect, json: &str, document: &DialectDocument) {
-    if dialect.library() == Library::Python
-        && let Ok(selection) = dialect.select(document, None)
+fn keeps_results_as_it_hashes_them(
+    powertools: &PowertoolsKeys,
+    json: &str,
+    document: &PowertoolsDocument,
+) {
+    if powertools.language() == PowertoolsLanguage::Python
+        && let Ok(selection) = powertools.select(document, None)
     {
-        assert_eq!(dialect.result(json).unwrap().as_bytes(), selection.canonical_bytes());
+        assert_eq!(powertools.result(json).unwrap().as_bytes(), selection.canonical_bytes());
     }
 }
 
@@ -71,12 +79,12 @@ const REFUSED: [&str; 6] = [
     "the step of a slice",
 ];
 
-fn check(library: &str, dialect: fn(String) -> Dialect) {
-    let (document, cases) = vectors(library);
+fn check(language: &str, powertools: fn(String) -> PowertoolsKeys) {
+    let (document, cases) = vectors(language);
     assert!(cases.len() >= 1700, "{}", cases.len());
     let (mut differences, mut refused) = (Vec::new(), 0);
     for case in &cases {
-        let [key, fingerprint] = outcome(dialect, &document, case);
+        let [key, fingerprint] = outcome(powertools, &document, case);
         let key = key.unwrap();
         let same_key = match (case["key"].as_str(), case["missing"].as_bool()) {
             (Some(recorded), _) => key == recorded,
@@ -103,10 +111,10 @@ fn check(library: &str, dialect: fn(String) -> Dialect) {
 
 #[test]
 fn python() {
-    check("python", Dialect::powertools_python);
+    check("python", PowertoolsKeys::powertools_python);
 }
 
 #[test]
 fn typescript() {
-    check("typescript", Dialect::powertools_typescript);
+    check("typescript", PowertoolsKeys::powertools_typescript);
 }

@@ -1,19 +1,23 @@
 //! What could give distinct records one key is refused, and made as the library makes it on demand.
 
 use lambda_idempotency_keys::SelectionError;
-use lambda_idempotency_powertools::{Dialect, Library, Loss};
+use lambda_idempotency_powertools::{Collision, PowertoolsKeys, PowertoolsLanguage};
 
-fn python() -> Dialect {
-    Dialect::powertools_python("p")
+fn python() -> PowertoolsKeys {
+    PowertoolsKeys::powertools_python("p")
 }
 
-fn typescript() -> Dialect {
-    Dialect::powertools_typescript("p")
+fn typescript() -> PowertoolsKeys {
+    PowertoolsKeys::powertools_typescript("p")
 }
 
-fn text(dialect: &Dialect, expression: &str, json: &str) -> Result<String, SelectionError> {
-    let expression = dialect.compile(expression).unwrap();
-    let selection = dialect.select(&dialect.read(json).unwrap(), Some(&expression))?;
+fn text(
+    powertools: &PowertoolsKeys,
+    expression: &str,
+    json: &str,
+) -> Result<String, SelectionError> {
+    let expression = powertools.compile(expression).unwrap();
+    let selection = powertools.select(&powertools.read(json).unwrap(), Some(&expression))?;
     Ok(String::from_utf8(selection.canonical_bytes().to_vec()).unwrap())
 }
 
@@ -21,23 +25,27 @@ fn text(dialect: &Dialect, expression: &str, json: &str) -> Result<String, Selec
 fn records_that_share_a_key_are_refused_unless_that_is_accepted() {
     let (py, ts) = (python(), typescript());
     let inexact = "0.1000000000000000055";
-    for (dialect, loss, one, other) in [
-        (&py, Loss::Number, inexact, "0.1"),
-        (&py, Loss::Number, "1e999", "2e999"),
-        (&py, Loss::RepeatedMember, r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
-        (&ts, Loss::Number, inexact, "0.1"),
-        (&ts, Loss::Number, "9007199254740993", "9007199254740992"),
-        (&ts, Loss::Number, "9007199254740992", "9007199254740993"),
-        (&ts, Loss::Number, "[1e999]", "[null]"),
-        (&ts, Loss::Prototype, r#"{"a":1,"__proto__":{"b":1}}"#, r#"{"a":1}"#),
-        (&ts, Loss::RepeatedMember, r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
-        (&ts, Loss::TakenForMissing, "0", "-0"),
-        (&ts, Loss::TakenForMissing, "false", "false"),
-        (&ts, Loss::TakenForMissing, "[0]", "[0.0]"),
+    for (powertools, collision, one, other) in [
+        (&py, Collision::Number, inexact, "0.1"),
+        (&py, Collision::Number, "1e999", "2e999"),
+        (&py, Collision::RepeatedMember, r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
+        (&ts, Collision::Number, inexact, "0.1"),
+        (&ts, Collision::Number, "9007199254740993", "9007199254740992"),
+        (&ts, Collision::Number, "9007199254740992", "9007199254740993"),
+        (&ts, Collision::Number, "[1e999]", "[null]"),
+        (&ts, Collision::Prototype, r#"{"a":1,"__proto__":{"b":1}}"#, r#"{"a":1}"#),
+        (&ts, Collision::RepeatedMember, r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
+        (&ts, Collision::TakenForMissing, "0", "-0"),
+        (&ts, Collision::TakenForMissing, "false", "false"),
+        (&ts, Collision::TakenForMissing, "[0]", "[0.0]"),
     ] {
         let wrap = |json: &str| format!(r#"{{"id":{json}}}"#);
-        assert_eq!(text(dialect, "id", &wrap(one)), Err(SelectionError::Lossy(loss)), "{one}");
-        let accepting = dialect.clone().accept_lossy();
+        assert_eq!(
+            text(powertools, "id", &wrap(one)),
+            Err(SelectionError::Collision(collision)),
+            "{one}"
+        );
+        let accepting = powertools.clone().accept_collisions();
         let accepted = text(&accepting, "id", &wrap(one)).unwrap();
         assert_eq!(accepted, text(&accepting, "id", &wrap(other)).unwrap(), "{one}");
     }
@@ -47,12 +55,12 @@ fn records_that_share_a_key_are_refused_unless_that_is_accepted() {
 fn what_is_lossy_elsewhere_does_no_harm() {
     let json =
         r#"{"id":"a","price":0.1000000000000000055,"no":9007199254740993,"p":{"__proto__":1}}"#;
-    for dialect in [python(), typescript()] {
-        assert_eq!(text(&dialect, "id", json).unwrap(), r#""a""#);
-        let lossy = Err(SelectionError::Lossy(Loss::Number));
-        assert_eq!(text(&dialect, "price", json), lossy);
-        assert_eq!(text(&dialect, "price > `0.1` || id", json), lossy, "it decides");
-        assert_eq!(text(&dialect, "price && id", json).unwrap(), r#""a""#, "it is there");
+    for powertools in [python(), typescript()] {
+        assert_eq!(text(&powertools, "id", json).unwrap(), r#""a""#);
+        let lossy = Err(SelectionError::Collision(Collision::Number));
+        assert_eq!(text(&powertools, "price", json), lossy);
+        assert_eq!(text(&powertools, "price > `0.1` || id", json), lossy, "it decides");
+        assert_eq!(text(&powertools, "price && id", json).unwrap(), r#""a""#, "it is there");
     }
     assert_eq!(text(&python(), "no", json).unwrap(), "9007199254740993", "Python is exact");
 }
@@ -73,30 +81,33 @@ fn typescript_sorts_the_event_itself() {
 }
 
 #[test]
-fn a_dialect_is_chosen_by_name() {
-    for library in [Library::Python, Library::TypeScript] {
-        assert_eq!(library.name().parse(), Ok(library));
-        assert_eq!(Dialect::of(library, "p").library(), library);
+fn a_language_is_chosen_by_name() {
+    for language in [PowertoolsLanguage::Python, PowertoolsLanguage::TypeScript] {
+        assert_eq!(language.name().parse(), Ok(language));
+        assert_eq!(PowertoolsKeys::of(language, "p").language(), language);
     }
-    let error = "python".parse::<Library>().unwrap_err().to_string();
+    let error = "python".parse::<PowertoolsLanguage>().unwrap_err().to_string();
     assert!(error.contains("`powertools-python`"), "{error}");
 }
 
 #[test]
 fn of_two_parts_of_one_name_one_is_lost() {
-    for dialect in [python(), typescript()] {
-        let lossy = Err(SelectionError::Lossy(Loss::RepeatedMember));
-        assert_eq!(text(&dialect, "{a: x, a: y}", r#"{"x":1,"y":2}"#), lossy);
-        assert!(text(&dialect.accept_lossy(), "{a: x, a: y}", r#"{"x":1,"y":2}"#).is_ok());
+    for powertools in [python(), typescript()] {
+        let lossy = Err(SelectionError::Collision(Collision::RepeatedMember));
+        assert_eq!(text(&powertools, "{a: x, a: y}", r#"{"x":1,"y":2}"#), lossy);
+        assert!(text(&powertools.accept_collisions(), "{a: x, a: y}", r#"{"x":1,"y":2}"#).is_ok());
     }
 }
 
 #[test]
 fn a_sum_that_depends_on_the_version_of_python_is_refused() {
-    let sum = |dialect: &Dialect, items: &str| text(dialect, "sum(@)", items);
-    assert_eq!(sum(&python(), "[0.1,0.2,0.3]"), Err(SelectionError::Lossy(Loss::Addition)));
+    let sum = |powertools: &PowertoolsKeys, items: &str| text(powertools, "sum(@)", items);
+    assert_eq!(
+        sum(&python(), "[0.1,0.2,0.3]"),
+        Err(SelectionError::Collision(Collision::Addition))
+    );
     // As up to 3.11; 0.6 since.
-    assert_eq!(sum(&python().accept_lossy(), "[0.1,0.2,0.3]").unwrap(), "0.6000000000000001");
+    assert_eq!(sum(&python().accept_collisions(), "[0.1,0.2,0.3]").unwrap(), "0.6000000000000001");
     assert_eq!(sum(&python(), "[0.5,0.25,1]").unwrap(), "1.75");
     assert_eq!(sum(&typescript(), "[0.1,0.2,0.3]").unwrap(), "0.6000000000000001");
     let average = |items: &str| text(&python(), "avg(@)", items).unwrap();
@@ -125,34 +136,35 @@ fn what_is_missing_is_refused_and_hashed_only_where_the_library_hashes_it() {
             [Some(r#"{"a": "a", "b": null}"#), Some(r#"{"a":"a","b":null}"#)],
         ),
     ] {
-        for (dialect, accepted) in [python(), typescript()].into_iter().zip(accepted) {
-            assert_eq!(text(&dialect, expression, json), Err(refused.clone()), "{expression}");
-            let hashed = text(&dialect.accept_lossy(), expression, json).ok();
+        for (powertools, accepted) in [python(), typescript()].into_iter().zip(accepted) {
+            assert_eq!(text(&powertools, expression, json), Err(refused.clone()), "{expression}");
+            let hashed = text(&powertools.accept_collisions(), expression, json).ok();
             assert_eq!(hashed.as_deref(), accepted, "{expression}");
         }
     }
     let all_missing = "[missing, nil]";
     assert_eq!(text(&python(), all_missing, json), Err(SelectionError::Empty));
-    assert_eq!(text(&python().accept_lossy(), all_missing, json), Err(SelectionError::Empty));
+    assert_eq!(text(&python().accept_collisions(), all_missing, json), Err(SelectionError::Empty));
     assert_eq!(text(&typescript(), all_missing, json), Err(part("1")));
-    assert_eq!(text(&typescript().accept_lossy(), all_missing, json).unwrap(), "[null,null]");
+    assert_eq!(text(&typescript().accept_collisions(), all_missing, json).unwrap(), "[null,null]");
 }
 
 #[test]
 fn without_an_expression_typescript_hashes_nothing_too() {
-    let null = |dialect: Dialect| dialect.select(&dialect.read("null").unwrap(), None);
+    let null =
+        |powertools: PowertoolsKeys| powertools.select(&powertools.read("null").unwrap(), None);
     assert_eq!(null(typescript()), Err(SelectionError::Missing));
-    assert_eq!(null(typescript().accept_lossy()).unwrap().canonical_bytes(), b"null");
-    assert_eq!(null(python().accept_lossy()), Err(SelectionError::Missing));
+    assert_eq!(null(typescript().accept_collisions()).unwrap().canonical_bytes(), b"null");
+    assert_eq!(null(python().accept_collisions()), Err(SelectionError::Missing));
 }
 
 #[test]
 fn a_fingerprint_of_what_is_missing_is_refused_too() {
-    for dialect in [python(), typescript()] {
-        let path = dialect.compile("amount").unwrap();
-        let payload = dialect.read(r#"{"id":1}"#).unwrap();
-        assert_eq!(dialect.fingerprint(&payload, &path), Err(SelectionError::Missing));
-        assert!(dialect.clone().accept_lossy().fingerprint(&payload, &path).is_ok());
+    for powertools in [python(), typescript()] {
+        let path = powertools.compile("amount").unwrap();
+        let payload = powertools.read(r#"{"id":1}"#).unwrap();
+        assert_eq!(powertools.fingerprint(&payload, &path), Err(SelectionError::Missing));
+        assert!(powertools.clone().accept_collisions().fingerprint(&payload, &path).is_ok());
     }
 }
 
@@ -160,8 +172,8 @@ fn a_fingerprint_of_what_is_missing_is_refused_too() {
 fn what_no_program_can_repeat_is_an_error() {
     let json = r#"{"texts":["b","a"],"list":[2,1]}"#;
     for expression in ["sort(texts)", "reverse(list)"] {
-        for dialect in [typescript(), typescript().accept_lossy()] {
-            let error = text(&dialect, expression, json).unwrap_err().to_string();
+        for powertools in [typescript(), typescript().accept_collisions()] {
+            let error = text(&powertools, expression, json).unwrap_err().to_string();
             assert!(error.contains("cannot be reproduced"), "{error}");
         }
         assert!(text(&python(), expression, json).is_ok());
@@ -171,7 +183,7 @@ fn what_no_program_can_repeat_is_an_error() {
 #[test]
 fn errors_say_what_to_do_and_never_what_was_there() {
     let error = text(&typescript(), "id", r#"{"id":9007199254740993}"#).unwrap_err().to_string();
-    assert!(error.contains("accept_lossy") && !error.contains("90071"), "{error}");
+    assert!(error.contains("accept_collisions") && !error.contains("90071"), "{error}");
     let error = text(&python(), "abs(id)", r#"{"id":"s3cr3t"}"#).unwrap_err().to_string();
     assert!(error.contains("string") && !error.contains("s3cr3t"), "{error}");
     for (expression, reason) in [("nope(a)", "no function"), ("a.", ""), ("a == `{oops`", "")] {
@@ -189,8 +201,8 @@ fn no_expression_exhausts_the_stack() {
         for (before, after) in [("[", "]"), ("!", ""), ("to_array(", ")"), ("@|", ""), ("{a:", "}")]
         {
             let expression = before.repeat(90) + "a" + &after.repeat(90);
-            for dialect in [python().accept_lossy(), typescript().accept_lossy()] {
-                text(&dialect, &expression, &list).unwrap();
+            for powertools in [python().accept_collisions(), typescript().accept_collisions()] {
+                text(&powertools, &expression, &list).unwrap();
             }
         }
     };

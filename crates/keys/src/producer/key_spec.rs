@@ -2,42 +2,42 @@
 
 use std::sync::Arc;
 
-use super::{Producer, RecipeError};
-use crate::{Form, Functions, KeyPath, Secret, foreign::ForeignKeys};
+use super::{KeySpecError, Producer};
+use crate::{Functions, KeyFormat, KeyPath, Secret, foreign::ForeignKeys};
 
 /// How the keys of an operation are made: its name, where the key is in the payload, and the form.
 ///
 /// Make it once, in code that producer and consumer share. The producer computes keys with it
 /// ([`producer`](Self::producer)), the consumer makes its operation of it
-/// (`Operation::from(recipe)` in `lambda-idempotency`), and neither can change it alone.
+/// (`Operation::from(spec)` in `lambda-idempotency`), and neither can change it alone.
 ///
 /// ```
-/// use lambda_idempotency_keys::producer::{Form, Recipe, SecretError};
+/// use lambda_idempotency_keys::producer::{KeyFormat, KeySpec, SecretError};
 ///
 /// // In a crate of the two:
-/// pub fn place_order() -> Recipe {
-///     Recipe::new("place-order", "[tenant, order.id]")
+/// pub fn place_order() -> KeySpec {
+///     KeySpec::new("place-order", "[tenant, order.id]")
 /// }
 /// // With all there is:
-/// pub fn invite(secret: &str) -> Result<Recipe, SecretError> {
-///     let form = Form::secret(secret)?;
-///     Ok(Recipe::new("invite", "[email, campaign]").optional(["campaign"]).form(form))
+/// pub fn invite(secret: &str) -> Result<KeySpec, SecretError> {
+///     let form = KeyFormat::secret(secret)?;
+///     Ok(KeySpec::new("invite", "[email, campaign]").optional(["campaign"]).key_format(form))
 /// }
 /// # place_order().producer().unwrap();
 /// # invite("4f1f5c0e2b7d49a8").unwrap().producer().unwrap();
 /// ```
 #[derive(Clone, Debug)]
-pub struct Recipe {
+pub struct KeySpec {
     pub(super) operation: Arc<str>,
     pub(super) key: Option<KeyPath>,
     pub(super) optional: Vec<String>,
-    pub(super) form: Form,
+    pub(super) key_format: KeyFormat,
     /// `None` is the standard ones.
     pub(super) functions: Option<Functions>,
-    pub(super) dialect: Option<Arc<dyn ForeignKeys>>,
+    pub(super) powertools: Option<Arc<dyn ForeignKeys>>,
 }
 
-impl Recipe {
+impl KeySpec {
     /// Keys of the operation with this name, which are what `key` selects from the payload:
     /// JMESPath, `@` for the whole of it. Every part must be there; keys are hashed.
     ///
@@ -56,9 +56,9 @@ impl Recipe {
             operation: operation.into(),
             key: None,
             optional: Vec::new(),
-            form: Form::Hashed,
+            key_format: KeyFormat::Hashed,
             functions: None,
-            dialect: None,
+            powertools: None,
         }
     }
 
@@ -79,8 +79,8 @@ impl Recipe {
 
     /// How the key is written: hashed (default), readable, or with a secret.
     #[must_use]
-    pub fn form(mut self, form: Form) -> Self {
-        self.form = form;
+    pub fn key_format(mut self, format: KeyFormat) -> Self {
+        self.key_format = format;
         self
     }
 
@@ -94,8 +94,8 @@ impl Recipe {
     /// Makes the keys of another library, whose prefix then takes the place of the operation's name:
     /// those of Powertools for AWS Lambda are in `lambda-idempotency-powertools`.
     #[must_use]
-    pub fn dialect(mut self, dialect: impl ForeignKeys + 'static) -> Self {
-        self.dialect = Some(Arc::new(dialect));
+    pub fn powertools(mut self, powertools: impl ForeignKeys + 'static) -> Self {
+        self.powertools = Some(Arc::new(powertools));
         self
     }
 
@@ -120,9 +120,9 @@ impl Recipe {
     /// The secret that keys are made with, if there is one.
     #[must_use]
     pub const fn secret(&self) -> Option<&Secret> {
-        match &self.form {
-            Form::Secret(secret) => Some(secret),
-            Form::Hashed | Form::Readable => None,
+        match &self.key_format {
+            KeyFormat::Secret(secret) => Some(secret),
+            KeyFormat::Hashed | KeyFormat::Readable => None,
         }
     }
 
@@ -135,16 +135,16 @@ impl Recipe {
     /// The library whose keys they are, if they are not ours.
     #[must_use]
     pub fn foreign(&self) -> Option<&dyn ForeignKeys> {
-        self.dialect.as_deref()
+        self.powertools.as_deref()
     }
 
-    /// Compiles the recipe. Do it once, when the program starts.
+    /// Compiles the specification. Do it once, when the program starts.
     ///
     /// # Errors
-    /// A mistake in the recipe: a name that cannot be used, an expression with a mistake, one that
+    /// A mistake in it: a name that cannot be used, an expression with a mistake, one that
     /// selects the same, or one of a few values, from everything, settings that exclude one another, a key
     /// that is not taken from the payload.
-    pub fn producer(&self) -> Result<Producer, RecipeError> {
+    pub fn producer(&self) -> Result<Producer, KeySpecError> {
         Producer::of(self.compile(None)?)
     }
 }
@@ -156,19 +156,22 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_with_the_operation() {
-        for (recipe, expected) in [
-            (Recipe::new("", "id"), "operation name \"\""),
-            (Recipe::new("a#b", "id"), "operation name \"a#b\""),
-            (Recipe::new("place", "id["), "operation `place`: invalid JMESPath"),
-            (Recipe::new("place", ""), "it is empty; `@` stands for the whole payload"),
-            (Recipe::new("place", "'id'"), "`'id'` selects the same from every record"),
-            (Recipe::new("place", "length(items)"), "one of a few values, by `length`, which many"),
-            (Recipe::new("place", "[id]").optional(["no"]), "it lists `id`"),
-            (Recipe::without_key("place").optional(["id"]), "part `id` of its key is optional"),
-            (Recipe::without_key("place"), "names no key"),
-            (Recipe::new("place", record("id")), "the record around the payload"),
+        for (spec, expected) in [
+            (KeySpec::new("", "id"), "operation name \"\""),
+            (KeySpec::new("a#b", "id"), "operation name \"a#b\""),
+            (KeySpec::new("place", "id["), "operation `place`: invalid JMESPath"),
+            (KeySpec::new("place", ""), "it is empty; `@` stands for the whole payload"),
+            (KeySpec::new("place", "'id'"), "`'id'` selects the same from every record"),
+            (
+                KeySpec::new("place", "length(items)"),
+                "one of a few values, by `length`, which many",
+            ),
+            (KeySpec::new("place", "[id]").optional(["no"]), "it lists `id`"),
+            (KeySpec::without_key("place").optional(["id"]), "part `id` of its key is optional"),
+            (KeySpec::without_key("place"), "names no key"),
+            (KeySpec::new("place", record("id")), "the record around the payload"),
         ] {
-            let error = recipe.producer().unwrap_err().to_string();
+            let error = spec.producer().unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -12,10 +12,10 @@ use lambda_idempotency_keys::{
 
 use crate::rejection::Rejection;
 
-/// A dialect with its expressions compiled.
+/// Keys of Powertools with their expressions compiled.
 #[derive(Debug)]
-pub(crate) struct Spoken {
-    pub(super) dialect: Arc<dyn ForeignKeys>,
+pub(crate) struct CompiledPowertools {
+    pub(super) powertools: Arc<dyn ForeignKeys>,
     pub(super) key: Place,
     pub(super) fingerprint: Option<Place>,
 }
@@ -31,7 +31,7 @@ const fn seen<'t>(place: &Place, (payload, record): (&'t str, &'t str)) -> &'t s
     }
 }
 
-impl Spoken {
+impl CompiledPowertools {
     /// What its key and its fingerprint see, with the expressions.
     pub(super) fn places(
         &self,
@@ -103,6 +103,6 @@ impl Spoken {
 
     /// A result as the library would keep it.
     pub(crate) fn result(&self, json: String) -> String {
-        self.dialect.result(&json).unwrap_or(json)
+        self.powertools.result(&json).unwrap_or(json)
     }
 }

@@ -1,9 +1,9 @@
 //! Which keys are being worked on in this process, and by whom: one at a time.
 //!
-//! Before an invocation claims a key in the store it *boards* it. If nobody else of the process has
-//! the key, the invocation gets a [`Lead`] and goes on; otherwise it gets a [`Follow`], which ends
+//! Before an invocation claims a key in the store it *joins* the single flight of the key. If nobody else of the process has
+//! the key, the invocation becomes its [`Leader`] and goes on; otherwise it is a [`Follower`], which ends
 //! when the leader is through, with the record that it left or found, if that is known. A follower
-//! that learns an answer is done without a request; any other boards again, and one of them leads
+//! that learns an answer is done without a request; any other joins again, and one of them leads
 //! next.
 //!
 //! # A follower is never stranded
@@ -12,15 +12,15 @@
 //! its invocation: a delivery that is settled, a handler that panics, an invocation that is cancelled
 //! or times out all end it. The key is freed first and the followers are woken after, so that whoever
 //! wakes up finds it free. And a lead counts until the end of its claim's lease at most. On Managed
-//! Instances a timed-out invocation may run on; as in the store, who comes after that instant boards
+//! Instances a timed-out invocation may run on; as in the store, who comes after that instant leads
 //! in its place, and the old lead's end changes nothing any more.
 //!
 //! # Nobody waits in a circle
 //!
-//! An invocation holds the leads of many keys at a time while records of it follow others. That is
+//! An invocation holds the lead of many keys at a time while records of it follow others. That is
 //! no deadlock, for three reasons:
 //!
-//! * Boarding never waits. A record whose key is held elsewhere lies asleep *beside* the records of
+//! * Joining never waits. A record whose key is held elsewhere waits *beside* the records of
 //!   its batch, which go on being claimed, run and settled; it occupies no place among the running
 //!   handlers, and the one that has to run alone gives its turn up.
 //! * A record holds a lead only from its own claim to its own outcome, and only that of its own key. It
@@ -41,23 +41,23 @@ use std::{
 use tokio::sync::watch;
 
 use super::sync::{Mutex, MutexGuard};
-use lambda_idempotency_core::{clock::Timestamp, record::Record};
+use lambda_idempotency_core::{clock::Timestamp, record::IdempotencyRecord};
 use lambda_idempotency_keys::Key;
 
 /// The keys that are being worked on.
 #[derive(Default)]
-pub(crate) struct Flights {
-    aboard: Mutex<Aboard>,
+pub(crate) struct SingleFlight {
+    leaders: Mutex<Leaders>,
 }
 
 #[derive(Default)]
-pub(super) struct Aboard {
-    pub(super) flights: HashMap<Key, Flight>,
+pub(super) struct Leaders {
+    pub(super) by_key: HashMap<Key, Flight>,
     last_ticket: u64,
 }
 
 /// What a leader's followers wait for. Dropping it wakes them.
-pub(super) type Landing = watch::Sender<Option<Arc<Record>>>;
+pub(super) type Finished = watch::Sender<Option<Arc<IdempotencyRecord>>>;
 
 pub(super) struct Flight {
     /// Tells a lead from the one that came in its place.
@@ -65,98 +65,103 @@ pub(super) struct Flight {
     /// It counts up to and including this instant.
     pub(super) until: Timestamp,
     /// Made by the first follower.
-    pub(super) landing: Option<Landing>,
+    pub(super) finished: Option<Finished>,
 }
 
-/// What boarding came to.
-pub(crate) enum Boarding {
+/// What joining came to.
+pub(crate) enum Joined {
     /// The key is ours, in this process.
-    Leads(Lead),
+    Leader(Leader),
     /// Someone else of this process has it.
-    Follows(Follow),
+    Follower(Follower),
 }
 
-impl Flights {
+impl SingleFlight {
     /// Asks for `key`, until it is settled, and at the latest up to and including `until`.
-    pub(crate) fn board(self: &Arc<Self>, key: &Key, now: Timestamp, until: Timestamp) -> Boarding {
-        let mut aboard = self.lock();
-        if let Some(flight) = aboard.flights.get_mut(key)
+    pub(crate) fn join(self: &Arc<Self>, key: &Key, now: Timestamp, until: Timestamp) -> Joined {
+        let mut leaders = self.lock();
+        if let Some(flight) = leaders.by_key.get_mut(key)
             && now <= flight.until
         {
-            let landing = flight.landing.get_or_insert_with(|| watch::Sender::new(None));
-            let landed = landing.subscribe();
-            return Boarding::Follows(Follow { until: flight.until, landed });
+            let finished = flight.finished.get_or_insert_with(|| watch::Sender::new(None));
+            let finished = finished.subscribe();
+            return Joined::Follower(Follower { until: flight.until, finished });
         }
-        let (ticket, outlived) = aboard.take(key, until);
-        drop(aboard);
+        let (ticket, outlived) = leaders.take(key, until);
+        drop(leaders);
         // Its followers wake to follow the new lead.
         drop(outlived);
-        Boarding::Leads(Lead { flights: Arc::clone(self), key: key.clone(), ticket, known: None })
+        Joined::Leader(Leader {
+            single_flight: Arc::clone(self),
+            key: key.clone(),
+            ticket,
+            known: None,
+        })
     }
 
     /// Frees the key, if this ticket still has it; returns what the followers wait for.
-    pub(super) fn leave(&self, key: &Key, ticket: u64) -> Option<Landing> {
-        let mut aboard = self.lock();
-        if aboard.flights.get(key)?.ticket != ticket {
+    pub(super) fn leave(&self, key: &Key, ticket: u64) -> Option<Finished> {
+        let mut leaders = self.lock();
+        if leaders.by_key.get(key)?.ticket != ticket {
             return None;
         }
-        aboard.flights.remove(key)?.landing
+        leaders.by_key.remove(key)?.finished
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Aboard> {
-        self.aboard.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> MutexGuard<'_, Leaders> {
+        self.leaders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Aboard {
+impl Leaders {
     /// Gives the key to a new ticket; returns the flight that had it.
     pub(super) fn take(&mut self, key: &Key, until: Timestamp) -> (u64, Option<Flight>) {
         self.last_ticket = self.last_ticket.wrapping_add(1);
-        let flight = Flight { ticket: self.last_ticket, until, landing: None };
-        (self.last_ticket, self.flights.insert(key.clone(), flight))
+        let flight = Flight { ticket: self.last_ticket, until, finished: None };
+        (self.last_ticket, self.by_key.insert(key.clone(), flight))
     }
 }
 
 /// The right to work on a key in this process. It ends when it is dropped.
-pub(crate) struct Lead {
-    pub(super) flights: Arc<Flights>,
+pub(crate) struct Leader {
+    pub(super) single_flight: Arc<SingleFlight>,
     pub(super) key: Key,
     pub(super) ticket: u64,
-    pub(super) known: Option<Arc<Record>>,
+    pub(super) known: Option<Arc<IdempotencyRecord>>,
 }
 
-impl Lead {
+impl Leader {
     /// What the followers are to be told: the record that was last seen in the store.
-    pub(crate) fn learn(&mut self, record: Arc<Record>) {
+    pub(crate) fn learn(&mut self, record: Arc<IdempotencyRecord>) {
         self.known = Some(record);
     }
 }
 
-impl Drop for Lead {
+impl Drop for Leader {
     fn drop(&mut self) {
-        let landing = self.flights.leave(&self.key, self.ticket);
-        if let (Some(landing), Some(record)) = (landing, self.known.take()) {
-            landing.send_replace(Some(record));
+        let finished = self.single_flight.leave(&self.key, self.ticket);
+        if let (Some(finished), Some(record)) = (finished, self.known.take()) {
+            finished.send_replace(Some(record));
         }
     }
 }
 
 /// The wait for a leader.
-pub(crate) struct Follow {
+pub(crate) struct Follower {
     until: Timestamp,
-    landed: watch::Receiver<Option<Arc<Record>>>,
+    finished: watch::Receiver<Option<Arc<IdempotencyRecord>>>,
 }
 
-impl Follow {
+impl Follower {
     /// Up to and including when the leader has the key at the latest.
     pub(crate) const fn until(&self) -> Timestamp {
         self.until
     }
 
     /// Ends when the leader does, with what it knew of the key.
-    pub(crate) async fn landed(mut self) -> Option<Arc<Record>> {
+    pub(crate) async fn finished(mut self) -> Option<Arc<IdempotencyRecord>> {
         // An error is a leader that left without a word.
-        self.landed.changed().await.ok()?;
-        self.landed.borrow().clone()
+        self.finished.changed().await.ok()?;
+        self.finished.borrow().clone()
     }
 }

@@ -9,18 +9,23 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use flate2::{Compression, write::GzEncoder};
 use lambda_idempotency_keys::{DocumentError, SelectionError};
-use lambda_idempotency_powertools::{Dialect, Library};
+use lambda_idempotency_powertools::{PowertoolsKeys, PowertoolsLanguage};
 
 const MIB: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn both() -> [Dialect; 2] {
-    [Library::Python, Library::TypeScript].map(|library| Dialect::of(library, "p").accept_lossy())
+fn both() -> [PowertoolsKeys; 2] {
+    [PowertoolsLanguage::Python, PowertoolsLanguage::TypeScript]
+        .map(|language| PowertoolsKeys::of(language, "p").accept_collisions())
 }
 
-fn select(dialect: &Dialect, expression: &str, json: &str) -> Result<String, SelectionError> {
-    let expression = dialect.compile(expression).unwrap();
-    let selection = dialect.select(&dialect.read(json).unwrap(), Some(&expression))?;
+fn select(
+    powertools: &PowertoolsKeys,
+    expression: &str,
+    json: &str,
+) -> Result<String, SelectionError> {
+    let expression = powertools.compile(expression).unwrap();
+    let selection = powertools.select(&powertools.read(json).unwrap(), Some(&expression))?;
     Ok(String::from_utf8(selection.canonical_bytes().to_vec()).unwrap())
 }
 
@@ -41,8 +46,8 @@ fn soon<T>(what: &str, work: impl FnOnce() -> T) -> T {
 fn a_text_within_a_text_is_found_in_one_pass() {
     let (text, part) = ("a".repeat(2 * MIB), format!("{}b", "a".repeat(MIB)));
     let json = format!(r#"{{"text":"{text}","part":"{part}"}}"#);
-    for dialect in both() {
-        let found = soon("contains", || select(&dialect, "[contains(text, part), 'x']", &json));
+    for powertools in both() {
+        let found = soon("contains", || select(&powertools, "[contains(text, part), 'x']", &json));
         assert_eq!(found.unwrap().replace(", ", ","), r#"[false,"x"]"#);
     }
 }
@@ -56,7 +61,7 @@ fn one_long_value_among_many_is_not_copied_for_each() {
     let lists = format!(r#"{{"list":[["{long}"]{}]}}"#, r#",["a"]"#.repeat(MIB / 16));
     let numbers = format!(r#"{{"list":["{}"{}]}}"#, "9".repeat(MIB), ",1".repeat(MIB / 16));
     let [python, typescript] = &both();
-    for (dialect, expression, json, expected) in [
+    for (powertools, expression, json, expected) in [
         (python, "length(sort(list)[-1])", &texts, "1048576"),
         (typescript, "length(max(list))", &texts, "1048576"),
         (typescript, "max_by(list, &k).v", &keyed, "1"),
@@ -64,7 +69,7 @@ fn one_long_value_among_many_is_not_copied_for_each() {
         (typescript, "length(max(list)[0])", &lists, "1048576"),
         (typescript, "length(max(list))", &numbers, "1048576"),
     ] {
-        let selected = soon(expression, || select(dialect, expression, json));
+        let selected = soon(expression, || select(powertools, expression, json));
         assert_eq!(selected.unwrap(), expected, "{expression}");
     }
 }
@@ -74,8 +79,8 @@ fn large_objects_are_compared_in_one_pass() {
     let members: Vec<_> = (0..MIB / 16).map(|number| format!(r#""{number:07}":1"#)).collect();
     let backwards: Vec<_> = members.iter().rev().map(String::as_str).collect();
     let json = format!(r#"{{"a":{{{}}},"b":{{{}}}}}"#, members.join(","), backwards.join(","));
-    for dialect in both() {
-        let equal = soon("==", || select(&dialect, "[a == b, 'x']", &json)).unwrap();
+    for powertools in both() {
+        let equal = soon("==", || select(&powertools, "[a == b, 'x']", &json)).unwrap();
         assert_eq!(equal.replace(", ", ","), r#"[true,"x"]"#);
     }
 }
@@ -87,13 +92,13 @@ fn what_swells_is_an_error_and_no_value() {
     let bomb = packed(&vec![b'a'; 8 * MIB + 1]);
     let deep = "[".repeat(1000) + &"]".repeat(1000);
     let deep = serde_json::to_string(&deep).unwrap();
-    for dialect in both() {
+    for powertools in both() {
         for (function, text) in
             [("powertools_base64_gzip", format!("\"{bomb}\"")), ("powertools_json", deep.clone())]
         {
             let expression = format!("[id, {function}(data)]");
             let json = format!(r#"{{"id":1,"data":{text}}}"#);
-            let refused = select(&dialect, &expression, &json).unwrap_err();
+            let refused = select(&powertools, &expression, &json).unwrap_err();
             assert!(matches!(refused, SelectionError::Evaluation { .. }), "{function}: {refused}");
             assert!(refused.to_string().contains(function), "{refused}");
         }
@@ -108,9 +113,9 @@ fn many_texts_that_swell_share_one_bound() {
         format!(r#"{{"list":[{}]}}"#, items.join(","))
     };
     let expression = "sum(map(&length(powertools_base64_gzip(@)), list))";
-    for dialect in both() {
-        assert_eq!(select(&dialect, expression, &list(1)).unwrap(), (5 * MIB).to_string());
-        let refused = select(&dialect, expression, &list(2)).unwrap_err();
+    for powertools in both() {
+        assert_eq!(select(&powertools, expression, &list(1)).unwrap(), (5 * MIB).to_string());
+        let refused = select(&powertools, expression, &list(2)).unwrap_err();
         assert!(refused.to_string().contains("8 MiB"), "{refused}");
     }
 }
@@ -122,7 +127,7 @@ fn texts_that_swell_and_are_broken_share_that_bound() {
     let checksum = broken.len() - 8;
     broken[checksum] ^= 1;
     let broken = BASE64_STANDARD.encode(broken);
-    let typescript = Dialect::of(Library::TypeScript, "p").accept_lossy();
+    let typescript = PowertoolsKeys::of(PowertoolsLanguage::TypeScript, "p").accept_collisions();
     let expression = "[id, map(&powertools_base64_gzip(@), list)]";
     let with = |times: usize| {
         let list = vec![format!("\"{broken}\""); times].join(",");
@@ -138,8 +143,8 @@ fn texts_that_swell_and_are_broken_share_that_bound() {
 fn a_joined_text_is_bounded_before_it_is_made() {
     let json =
         format!(r#"{{"by":"{}","list":[{}""]}}"#, "x".repeat(40_000), r#""","#.repeat(40_000));
-    for dialect in both() {
-        let refused = soon("join", || select(&dialect, "join(by, list)", &json));
+    for powertools in both() {
+        let refused = soon("join", || select(&powertools, "join(by, list)", &json));
         assert_eq!(refused, Err(SelectionError::TooLong));
     }
 }
@@ -163,8 +168,8 @@ fn texts_beyond_eight_mebibytes() {
     let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
     let [python, _] = both();
     assert!(python.read(&text(8 * MIB)).is_ok());
-    for dialect in both() {
-        let refused = dialect.read(&text(8 * MIB + 1)).map(drop);
+    for powertools in both() {
+        let refused = powertools.read(&text(8 * MIB + 1)).map(drop);
         assert_eq!(refused, Err(DocumentError::TooLong { bytes: 8 * MIB + 1 }));
     }
 }

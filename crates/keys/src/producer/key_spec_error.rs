@@ -23,10 +23,10 @@ impl fmt::Display for ExpressionUse {
     }
 }
 
-/// A mistake in a [`Recipe`](super::Recipe), and so in an operation, which contains one.
+/// A mistake in a [`KeySpec`](super::KeySpec), and so in an operation, which contains one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RecipeError {
+pub enum KeySpecError {
     /// The operation's name cannot be used.
     #[error(
         "operation name {name:?} cannot be used: it needs 1 to 128 characters, \
@@ -86,25 +86,25 @@ pub enum RecipeError {
     },
     /// Keys of another library are made as that makes them.
     #[error(
-        "operation `{operation}` speaks another library's keys, which have no optional parts and \
-         no form but their own; leave these out, or the dialect"
+        "operation `{operation}` makes another library's keys, which have no optional parts and \
+         no format but their own; leave these out, or `.powertools(..)`"
     )]
-    DialectForm {
+    PowertoolsFormat {
         /// The operation.
         operation: Arc<str>,
     },
     /// Keys of another library have no default.
     #[error(
-        "operation `{operation}` has a dialect and no key: name one with `.key(\"...\")`; \
+        "operation `{operation}` has a powertools and no key: name one with `.key(\"...\")`; \
          `@` is the whole payload, as Powertools takes it without an expression"
     )]
-    DialectKey {
+    PowertoolsWithoutKey {
         /// The operation.
         operation: Arc<str>,
     },
     /// Expressions of another library cannot call functions of the user's own.
     #[error(
-        "operation `{operation}` has `.functions(..)` without effect: a dialect has its own functions; \
+        "operation `{operation}` has `.functions(..)` without effect: a powertools has its own functions; \
          remove them, or the dialect"
     )]
     DialectFunctions {

@@ -1,4 +1,4 @@
-//! A front door to the database: a proxy that counts, and misbehaves when told to.
+//! A proxy of the database that counts, and misbehaves when told to.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -20,14 +20,14 @@ use super::usage::{Ledger, Usage};
 use crate::Error;
 use crate::http::{HangUp, Reply, Server};
 
-/// A front door to an embedded DynamoDB, on a loopback port. Dropping it closes it.
+/// A proxy of an embedded DynamoDB, on a loopback port. Dropping it closes it.
 #[derive(Debug)]
-pub struct Front {
+pub struct Proxy {
     server: Server,
     own: Arc<Ledger>,
 }
 
-impl Front {
+impl Proxy {
     pub(crate) async fn start(
         upstream: Upstream,
         faults: Faults,
@@ -35,7 +35,7 @@ impl Front {
         arrivals: Weak<Arrivals>,
     ) -> Result<Self, Error> {
         let own = Arc::new(Ledger::default());
-        let proxy = Arc::new(Proxy { upstream, faults, ledgers: [Arc::clone(&own), total] });
+        let proxy = Arc::new(Forwarding { upstream, faults, ledgers: [Arc::clone(&own), total] });
         let server = Server::start(move |request| {
             let (proxy, arrivals) = (Arc::clone(&proxy), arrivals.upgrade());
             async move {
@@ -60,7 +60,7 @@ impl Front {
 }
 
 /// Requests that have arrived. They are carried out even if the process that sent one is killed
-/// meanwhile, and its front is gone: they end with the database only.
+/// meanwhile, and its proxy is gone: they end with the database only.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals(Mutex<JoinSet<()>>);
 
@@ -122,13 +122,13 @@ impl Upstream {
     }
 }
 
-struct Proxy {
+struct Forwarding {
     upstream: Upstream,
     faults: Faults,
     ledgers: [Arc<Ledger>; 2],
 }
 
-impl Proxy {
+impl Forwarding {
     async fn answer(&self, incoming: Request<Bytes>) -> Result<Reply, HangUp> {
         let (head, body) = incoming.into_parts();
         let target = head
@@ -193,7 +193,7 @@ impl Proxy {
 
 /// A request that is understood, before it is carried out.
 struct Call<'a> {
-    proxy: &'a Proxy,
+    proxy: &'a Forwarding,
     head: hyper::http::request::Parts,
     operation: String,
     json: Value,

@@ -6,11 +6,11 @@ use std::{collections::BTreeMap, sync::Arc};
 /// [`Document::read`](super::Document::read).
 ///
 /// ```
-/// use lambda_idempotency_keys::{Document, Expression, Reads};
+/// use lambda_idempotency_keys::{Document, Expression, FieldSet};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let (key, amount) = (Expression::compile("order.id")?, Expression::compile("order.amount")?);
-/// let reads = Reads::of([&key, &amount]);
+/// let reads = FieldSet::of([&key, &amount]);
 /// // The photo is not copied, and its contents do not matter.
 /// let payload = r#"{"order":{"id":"o-1","amount":5},"photo":"iVBORw0KGgoAAAANSUhEUg"}"#;
 /// let document = Document::read(payload, &reads)?;
@@ -20,7 +20,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reads {
+pub struct FieldSet {
     pub(super) document: Arc<Wanted>,
 }
 

@@ -1,7 +1,7 @@
 //! The keys and fingerprints in the requests that each library was recorded to make.
 
 use lambda_idempotency_keys::SelectionError;
-use lambda_idempotency_powertools::Dialect;
+use lambda_idempotency_powertools::PowertoolsKeys;
 use serde_json::Value;
 
 fn vectors(text: &str) -> Vec<Value> {
@@ -9,31 +9,31 @@ fn vectors(text: &str) -> Vec<Value> {
     vectors["vectors"].as_array().unwrap().clone()
 }
 
-fn check(vectors: &[Value], dialect: impl Fn(Option<&str>) -> Dialect) {
+fn check(vectors: &[Value], powertools: impl Fn(Option<&str>) -> PowertoolsKeys) {
     assert!(vectors.len() >= 38);
     let mut fingerprints = 0;
     for vector in vectors {
         let name = vector["name"].as_str().unwrap();
         let config = |option: &str| vector["config"][option].as_str();
-        let dialect = dialect(config("key_prefix")).accept_lossy();
-        let payload = dialect.read(vector["payload_json"].as_str().unwrap()).unwrap();
-        let expression = config("event_key_jmespath").map(|text| dialect.compile(text).unwrap());
-        let key = dialect.key(&payload, expression.as_ref());
+        let powertools = powertools(config("key_prefix")).accept_collisions();
+        let payload = powertools.read(vector["payload_json"].as_str().unwrap()).unwrap();
+        let expression = config("event_key_jmespath").map(|text| powertools.compile(text).unwrap());
+        let key = powertools.key(&payload, expression.as_ref());
         let Some(recorded) = vector["idempotency_key"].as_str() else {
             let missing = SelectionError::Missing;
             assert!(matches!(key, Err(SelectionError::Empty)) || key == Err(missing), "{name}");
             continue;
         };
         assert_eq!(key.unwrap().as_str(), recorded, "{name}");
-        let hashed = dialect.select(&payload, expression.as_ref()).unwrap();
+        let hashed = powertools.select(&payload, expression.as_ref()).unwrap();
         let expected = vector["hash_input"].as_str().unwrap();
         assert_eq!(hashed.canonical_bytes(), expected.as_bytes(), "{name}");
 
         let item = &vector["calls"][0]["request"]["Item"];
         let validation = config("payload_validation_jmespath");
         let fingerprint = validation.map(|text| {
-            let path = dialect.compile(text).unwrap();
-            dialect.fingerprint(&payload, &path).unwrap().as_str().to_owned()
+            let path = powertools.compile(text).unwrap();
+            powertools.fingerprint(&payload, &path).unwrap().as_str().to_owned()
         });
         fingerprints += usize::from(fingerprint.is_some());
         assert_eq!(fingerprint.as_deref(), item["validation"]["S"].as_str(), "{name}");
@@ -44,14 +44,16 @@ fn check(vectors: &[Value], dialect: impl Fn(Option<&str>) -> Dialect) {
 #[test]
 fn python() {
     let vectors = vectors(include_str!("vectors/requests-python.json"));
-    check(&vectors, |prefix| Dialect::powertools_python(prefix.unwrap_or("orders-fn.app.process")));
+    check(&vectors, |prefix| {
+        PowertoolsKeys::powertools_python(prefix.unwrap_or("orders-fn.app.process"))
+    });
     for vector in &vectors {
-        let dialect = Dialect::powertools_python("any");
+        let powertools = PowertoolsKeys::powertools_python("any");
         for call in vector["calls"].as_array().unwrap() {
             let values = &call["request"]["ExpressionAttributeValues"];
             if let Some(data) = values[":response_data"]["S"].as_str() {
                 let compact: Value = serde_json::from_str(data).unwrap();
-                assert_eq!(dialect.result(&compact.to_string()).as_deref(), Some(data));
+                assert_eq!(powertools.result(&compact.to_string()).as_deref(), Some(data));
             }
         }
     }
@@ -60,5 +62,5 @@ fn python() {
 #[test]
 fn typescript() {
     let vectors = vectors(include_str!("vectors/requests-typescript.json"));
-    check(&vectors, |prefix| Dialect::powertools_typescript(prefix.unwrap_or("orders-fn")));
+    check(&vectors, |prefix| PowertoolsKeys::powertools_typescript(prefix.unwrap_or("orders-fn")));
 }

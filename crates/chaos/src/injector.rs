@@ -1,4 +1,4 @@
-//! Blows, and what follows them: signals to processes and episodes of the store, each in its time.
+//! Injects faults, each in its time: signals to processes, and faults of the store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,21 +7,21 @@ use std::{
 
 use lambda_idempotency_local::{FaultId, Local, Signal};
 
-use crate::{FaultKind, plan::Blow, weather::Episode};
+use crate::{FaultKind, plan::ProcessFault, store_faults::StoreFault};
 
 /// How long a process that was stopped may run on before it is killed: long enough to finish.
 const AFTERLIFE: Duration = Duration::from_secs(2);
 /// How long after its death a process may be forgotten.
 const FORGOTTEN: Duration = Duration::from_millis(100);
 
-/// The blows that were dealt, and those that are due.
+/// The faults that were injected, and what is due because of them.
 #[derive(Debug, Default)]
-pub(crate) struct Strikes {
+pub(crate) struct Injector {
     due: Vec<(Instant, Due)>,
     /// Processes that we stopped, and whether they go on again.
     stopped: BTreeMap<u32, bool>,
     killed: BTreeSet<u32>,
-    episodes: Vec<(FaultKind, FaultId)>,
+    store_faults: Vec<(FaultKind, FaultId)>,
     counts: BTreeMap<FaultKind, u64>,
 }
 
@@ -34,22 +34,28 @@ enum Due {
     Clear(FaultId),
 }
 
-impl Strikes {
-    /// Strikes a process. One that is stopped stays so for this long.
-    pub(crate) fn strike(&mut self, local: &Local, pid: u32, blow: Blow, standstill: Duration) {
-        let (signal, kind) = match blow {
-            Blow::Kill => (Signal::Kill, FaultKind::Kill),
-            Blow::Stop => (Signal::Stop, FaultKind::Stop),
+impl Injector {
+    /// Signals a process. One that is stopped stays so for this long.
+    pub(crate) fn signal(
+        &mut self,
+        local: &Local,
+        pid: u32,
+        fault: ProcessFault,
+        standstill: Duration,
+    ) {
+        let (signal, kind) = match fault {
+            ProcessFault::Kill => (Signal::Kill, FaultKind::Kill),
+            ProcessFault::Stop => (Signal::Stop, FaultKind::Stop),
         };
         if !local.signal(pid, signal) {
             return; // its invocation is over
         }
         self.count(kind);
-        match blow {
-            Blow::Kill => {
+        match fault {
+            ProcessFault::Kill => {
                 self.killed.insert(pid);
             }
-            Blow::Stop => {
+            ProcessFault::Stop => {
                 self.stopped.insert(pid, false);
                 self.later(standstill, Due::Continue(pid));
             }
@@ -57,10 +63,10 @@ impl Strikes {
     }
 
     /// Lets something befall the store.
-    pub(crate) fn befall(&mut self, local: &Local, table: &str, episode: &Episode) {
-        let (fault, lasting) = episode.fault();
+    pub(crate) fn befall(&mut self, local: &Local, table: &str, store_fault: &StoreFault) {
+        let (fault, lasting) = store_fault.fault();
         let id = local.dynamodb().faults().add(fault.table(table));
-        self.episodes.push((episode.kind(), id));
+        self.store_faults.push((store_fault.kind(), id));
         if let Some(lasting) = lasting {
             self.later(lasting, Due::Clear(id));
         }
@@ -129,7 +135,7 @@ impl Strikes {
     /// How often each kind of fault struck: processes hit, deadlines missed, requests spoilt.
     pub(crate) fn counts(&self, local: &Local) -> BTreeMap<FaultKind, u64> {
         let mut counts = self.counts.clone();
-        for (kind, id) in &self.episodes {
+        for (kind, id) in &self.store_faults {
             let struck = local.dynamodb().faults().struck(*id);
             if struck > 0 {
                 *counts.entry(*kind).or_default() += struck;

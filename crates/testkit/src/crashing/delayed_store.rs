@@ -9,13 +9,13 @@ use std::{
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::Record,
+    record::IdempotencyRecord,
     store::{Store, StoreError, Verdict, Write},
 };
 
 /// What becomes of the writes that are on their way when their sender stops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fate {
+pub enum DelayedWrites {
     /// They never arrive.
     #[default]
     Lost,
@@ -28,36 +28,36 @@ pub enum Fate {
 ///
 /// Each call waits once before each of its writes and once before its answer, so that
 /// [`drop_after`](super::drop_after) can stop its caller with all, some or none of a batch applied.
-/// What was not applied then is adrift: its [`Fate`] says whether and when it lands. The store
+/// What was not applied then is pending: [`DelayedWrites`] says whether and when it lands. The store
 /// underneath has to answer at once, as one in memory does. Clones are the same store.
 ///
 /// ```
 /// use lambda_idempotency_core::{
-///     clock::Timestamp, key::Key, memory::MemoryStore, record::{Record, Status},
+///     clock::Timestamp, key::Key, memory::MemoryStore, record::{IdempotencyRecord, Status},
 ///     store::{Guard, Store, Write},
 /// };
-/// use lambda_idempotency_testkit::crashing::{Adrift, Fate, drop_after};
+/// use lambda_idempotency_testkit::crashing::{DelayedStore, DelayedWrites, drop_after};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
-/// let store = Adrift::new(MemoryStore::new());
-/// store.fate(Fate::After(1));
+/// let store = DelayedStore::new(MemoryStore::new());
+/// store.delayed_writes(DelayedWrites::After(1));
 /// let claim = Write {
 ///     key: Key::from_text("order-1"),
 ///     guard: Guard::Absent,
-///     record: Some(Record::new(Status::InProgress, Timestamp::from_secs(60))),
+///     record: Some(IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(60))),
 /// };
-/// let deadline = Timestamp::from_secs(1);
-/// assert!(drop_after(1, store.write(&[claim.clone()], deadline)).await.is_none());
-/// assert_eq!((store.inner().len(), store.adrift()), (0, 1));
+/// let call_deadline = Timestamp::from_secs(1);
+/// assert!(drop_after(1, store.write(&[claim.clone()], call_deadline)).await.is_none());
+/// assert_eq!((store.inner().len(), store.pending()), (0, 1));
 ///
-/// let found = store.read(std::slice::from_ref(&claim.key), deadline).await;
+/// let found = store.read(std::slice::from_ref(&claim.key), call_deadline).await;
 /// assert!(matches!(found[..], [Ok(None)]), "the successor sees nothing,");
-/// store.read(&[claim.key], deadline).await;
+/// store.read(&[claim.key], call_deadline).await;
 /// assert_eq!(store.inner().len(), 1, "and then it is there");
 /// # }
 /// ```
-pub struct Adrift<S> {
+pub struct DelayedStore<S> {
     shared: Arc<Shared<S>>,
 }
 
@@ -68,13 +68,13 @@ struct Shared<S> {
 
 #[derive(Default)]
 struct State {
-    fate: Fate,
+    delayed: DelayedWrites,
     /// In the order they were sent, each with the number of calls that come before it.
-    adrift: VecDeque<(usize, Write)>,
+    pending: VecDeque<(usize, Write)>,
 }
 
-impl<S: Store> Adrift<S> {
-    /// Wraps `inner`; what is adrift is [`Fate::Lost`].
+impl<S: Store> DelayedStore<S> {
+    /// Wraps `inner`; what is pending is [`DelayedWrites::Lost`].
     #[must_use]
     pub fn new(inner: S) -> Self {
         Self { shared: Arc::new(Shared { inner, state: Mutex::default() }) }
@@ -87,20 +87,20 @@ impl<S: Store> Adrift<S> {
     }
 
     /// Decides about the writes of senders that stop from now on.
-    pub fn fate(&self, fate: Fate) {
-        self.lock().fate = fate;
+    pub fn delayed_writes(&self, what: DelayedWrites) {
+        self.lock().delayed = what;
     }
 
     /// How many writes are still to land.
     #[must_use]
-    pub fn adrift(&self) -> usize {
-        self.lock().adrift.len()
+    pub fn pending(&self) -> usize {
+        self.lock().pending.len()
     }
 
-    /// Lets all that is adrift land now.
-    pub async fn land(&self) {
-        let landing: Vec<_> = self.lock().adrift.drain(..).collect();
-        for (_, write) in landing {
+    /// Applies all that is pending now.
+    pub async fn apply_pending(&self) {
+        let pending: Vec<_> = self.lock().pending.drain(..).collect();
+        for (_, write) in pending {
             self.shared.inner.write(&[write], Timestamp::from_millis(u64::MAX)).await;
         }
     }
@@ -108,7 +108,7 @@ impl<S: Store> Adrift<S> {
     /// One more call: lands what is due before it.
     async fn arrive(&self) {
         let mut due = Vec::new();
-        self.lock().adrift.retain_mut(|(calls, write)| {
+        self.lock().pending.retain_mut(|(calls, write)| {
             if *calls == 0 {
                 due.push(write.clone());
                 return false;
@@ -126,35 +126,35 @@ impl<S: Store> Adrift<S> {
     }
 }
 
-/// The writes of one call that have not been applied; adrift when its caller is gone.
-struct Voyage<'a, S: Store> {
-    store: &'a Adrift<S>,
+/// The writes of one call that have not been applied; pending when its caller is gone.
+struct Sending<'a, S: Store> {
+    store: &'a DelayedStore<S>,
     left: VecDeque<Write>,
 }
 
-impl<S: Store> Drop for Voyage<'_, S> {
+impl<S: Store> Drop for Sending<'_, S> {
     fn drop(&mut self) {
         let mut state = self.store.lock();
-        if let Fate::After(calls) = state.fate {
-            state.adrift.extend(self.left.drain(..).map(|write| (calls, write)));
+        if let DelayedWrites::After(calls) = state.delayed {
+            state.pending.extend(self.left.drain(..).map(|write| (calls, write)));
         }
     }
 }
 
-impl<S: Store> Store for Adrift<S> {
+impl<S: Store> Store for DelayedStore<S> {
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
-        deadline: Timestamp,
+        call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
         let left = writes.iter().cloned().collect();
         Box::pin(async move {
-            let mut voyage = Voyage { store: self, left };
+            let mut sending = Sending { store: self, left };
             let mut verdicts = Vec::with_capacity(writes.len());
             tokio::task::yield_now().await;
             self.arrive().await;
-            while let Some(write) = voyage.left.pop_front() {
-                verdicts.extend(self.shared.inner.write(&[write], deadline).await);
+            while let Some(write) = sending.left.pop_front() {
+                verdicts.extend(self.shared.inner.write(&[write], call_deadline).await);
                 tokio::task::yield_now().await;
             }
             verdicts
@@ -164,31 +164,31 @@ impl<S: Store> Store for Adrift<S> {
     fn read<'a>(
         &'a self,
         keys: &'a [Key],
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<Record>, StoreError>>> {
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         Box::pin(async move {
             tokio::task::yield_now().await;
             self.arrive().await;
-            let answers = self.shared.inner.read(keys, deadline).await;
+            let answers = self.shared.inner.read(keys, call_deadline).await;
             tokio::task::yield_now().await;
             answers
         })
     }
 }
 
-impl<S> Clone for Adrift<S> {
+impl<S> Clone for DelayedStore<S> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<S: fmt::Debug> fmt::Debug for Adrift<S> {
+impl<S: fmt::Debug> fmt::Debug for DelayedStore<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
-        f.debug_struct("Adrift")
+        f.debug_struct("DelayedStore")
             .field("inner", &self.shared.inner)
-            .field("fate", &state.fate)
-            .field("adrift", &state.adrift.len())
+            .field("delayed", &state.delayed)
+            .field("pending", &state.pending.len())
             .finish()
     }
 }
@@ -207,7 +207,7 @@ mod tests {
             .map(|key| Write {
                 key: Key::from_text(key),
                 guard: Guard::Absent,
-                record: Some(Record::new(Status::InProgress, LATER)),
+                record: Some(IdempotencyRecord::new(Status::InProgress, LATER)),
             })
             .into()
     }
@@ -216,11 +216,11 @@ mod tests {
     async fn a_batch_is_stopped_between_any_two_of_its_writes() {
         let mut applied = Vec::new();
         crash_points(async |polls| {
-            let store = Adrift::new(MemoryStore::new());
+            let store = DelayedStore::new(MemoryStore::new());
             let claims = claims();
             let ended = drop_after(polls, store.write(&claims, LATER)).await.is_some();
             applied.push(store.inner().len());
-            assert_eq!(store.adrift(), 0, "lost, unless something else is said");
+            assert_eq!(store.pending(), 0, "lost, unless something else is said");
             ended
         })
         .await;
@@ -228,28 +228,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_adrift_lands_when_it_is_due_and_under_its_own_guard() {
-        let store = Adrift::new(MemoryStore::new());
-        store.fate(Fate::After(1));
+    async fn what_is_pending_is_applied_when_it_is_due_and_under_its_own_guard() {
+        let store = DelayedStore::new(MemoryStore::new());
+        store.delayed_writes(DelayedWrites::After(1));
         let claims = claims();
         assert!(drop_after(2, store.write(&claims, LATER)).await.is_none());
-        assert_eq!((store.inner().len(), store.adrift()), (1, 2));
+        assert_eq!((store.inner().len(), store.pending()), (1, 2));
         let b = Key::from_text("b");
-        store.inner().insert(b.clone(), Record::new(Status::Completed, LATER));
+        store.inner().insert(b.clone(), IdempotencyRecord::new(Status::Completed, LATER));
         store.read(std::slice::from_ref(&b), LATER).await;
-        assert_eq!((store.inner().len(), store.adrift()), (2, 2));
+        assert_eq!((store.inner().len(), store.pending()), (2, 2));
         let found = store.read(&[b], LATER).await;
-        assert_eq!((store.inner().len(), store.adrift()), (3, 0));
+        assert_eq!((store.inner().len(), store.pending()), (3, 0));
         assert!(matches!(&found[..], [Ok(Some(found))] if found.status == Status::Completed));
     }
 
     #[tokio::test]
     async fn all_can_be_landed_at_once() {
-        let store = Adrift::new(MemoryStore::new());
-        store.fate(Fate::After(usize::MAX));
+        let store = DelayedStore::new(MemoryStore::new());
+        store.delayed_writes(DelayedWrites::After(usize::MAX));
         let claims = claims();
         drop(drop_after(1, store.write(&claims, LATER)).await);
-        store.land().await;
-        assert_eq!((store.inner().len(), store.adrift()), (3, 0));
+        store.apply_pending().await;
+        assert_eq!((store.inner().len(), store.pending()), (3, 0));
     }
 }

@@ -4,10 +4,10 @@ use std::cell::Cell;
 
 use super::value::{Kind, Members, Number, Value};
 
-/// How distinct records can get one key under a dialect. Says what is selected, not its value.
+/// How distinct records can get one key under Powertools. Says what is selected, not its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Loss {
+pub enum Collision {
     /// A number that another one looks like: a double cannot hold it, or (TypeScript) is not the
     /// only one that it could be.
     #[error("it selects a number that the variant cannot tell from others")]
@@ -37,21 +37,21 @@ pub enum Loss {
 
 /// The first loss that an evaluation met in what it looked at.
 #[derive(Default)]
-pub struct Losses {
-    first: Cell<Option<Loss>>,
+pub struct Collisions {
+    first: Cell<Option<Collision>>,
 }
 
-impl Losses {
+impl Collisions {
     /// The first one, if there was any.
     #[must_use]
-    pub const fn first(&self) -> Option<Loss> {
+    pub const fn first(&self) -> Option<Collision> {
         self.first.get()
     }
 
     /// Notes one, which counts if it is the first.
-    pub fn note(&self, loss: Loss) {
+    pub fn note(&self, collision: Collision) {
         if self.first.get().is_none() {
-            self.first.set(Some(loss));
+            self.first.set(Some(collision));
         }
     }
 
@@ -62,13 +62,13 @@ impl Losses {
             Kind::Integer(_) => false,
         };
         if !number.exact || in_doubt {
-            self.note(Loss::Number);
+            self.note(Collision::Number);
         }
     }
 
     pub(crate) fn see_members(&self, members: &Members) {
         if members.repeated {
-            self.note(Loss::RepeatedMember);
+            self.note(Collision::RepeatedMember);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::InvocationResult;
 
 /// Which messages of a batch are done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BatchVerdict {
+pub enum BatchResponse {
     /// All of them: they are deleted.
     Done,
     /// All but those with these ids.
@@ -20,7 +20,7 @@ pub enum BatchVerdict {
     AllFailed(String),
 }
 
-impl BatchVerdict {
+impl BatchResponse {
     /// Judges the result of an invocation with messages of these ids.
     pub fn of(
         result: &InvocationResult,
@@ -77,9 +77,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn judge(response: Value) -> BatchVerdict {
+    fn judge(response: Value) -> BatchResponse {
         let ids = ["a", "b"].map(str::to_owned).into();
-        BatchVerdict::of(&InvocationResult::Response(response), &ids, true)
+        BatchResponse::of(&InvocationResult::Response(response), &ids, true)
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
             json!({"batchItemFailures": null}),
             json!({"batchItemFailures": []}),
         ] {
-            assert_eq!(judge(response.clone()), BatchVerdict::Done, "{response}");
+            assert_eq!(judge(response.clone()), BatchResponse::Done, "{response}");
         }
     }
 
@@ -108,12 +108,12 @@ mod tests {
             json!("ok"),
         ];
         for response in strange {
-            assert!(matches!(judge(response.clone()), BatchVerdict::AllFailed(_)), "{response}");
+            assert!(matches!(judge(response.clone()), BatchResponse::AllFailed(_)), "{response}");
         }
         let ids = ["a".to_owned()].into();
         for result in [InvocationResult::TimedOut, InvocationResult::NotJson("{".to_owned())] {
             assert!(
-                matches!(BatchVerdict::of(&result, &ids, true), BatchVerdict::AllFailed(_)),
+                matches!(BatchResponse::of(&result, &ids, true), BatchResponse::AllFailed(_)),
                 "{result}"
             );
         }
@@ -121,9 +121,9 @@ mod tests {
 
     #[test]
     fn only_the_named_fail() {
-        let verdict = judge(json!({ "batchItemFailures": [{ "itemIdentifier": "b" }] }));
-        assert!(verdict.is_done(Some("a")));
-        assert!(!verdict.is_done(Some("b")));
+        let batch_response = judge(json!({ "batchItemFailures": [{ "itemIdentifier": "b" }] }));
+        assert!(batch_response.is_done(Some("a")));
+        assert!(!batch_response.is_done(Some("b")));
     }
 
     #[test]
@@ -131,8 +131,8 @@ mod tests {
         let response =
             InvocationResult::Response(json!({ "batchItemFailures": [{ "itemIdentifier": "a" }] }));
         assert_eq!(
-            BatchVerdict::of(&response, &["a".to_owned()].into(), false),
-            BatchVerdict::Done
+            BatchResponse::of(&response, &["a".to_owned()].into(), false),
+            BatchResponse::Done
         );
     }
 }

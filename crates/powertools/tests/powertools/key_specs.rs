@@ -1,0 +1,32 @@
+//! Key specifications with keys of Powertools: what is refused when a producer is made.
+
+use lambda_idempotency_keys::{
+    KeyFormat, Secret,
+    producer::{KeySpec, KeySpecError},
+};
+use lambda_idempotency_powertools::PowertoolsKeys;
+
+#[test]
+fn mistakes_are_named_with_the_operation() {
+    let python = || PowertoolsKeys::powertools_python("app.place");
+    let secret = KeyFormat::Secret(Secret::new("a secret of mine").unwrap());
+    for (spec, expected) in [
+        (
+            KeySpec::new("place", "a == b").powertools(python()),
+            "one of a few values, by a comparison",
+        ),
+        (KeySpec::new("place", "'id'").powertools(python()), "selects the same"),
+        (KeySpec::new("place", "lower(id)").powertools(python()), "lower"),
+        (KeySpec::new("place", "[id]").optional(["id"]).powertools(python()), "no optional parts"),
+        (
+            KeySpec::new("place", "id").key_format(KeyFormat::Readable).powertools(python()),
+            "no form",
+        ),
+        (KeySpec::new("place", "id").key_format(secret).powertools(python()), "no form"),
+    ] {
+        let error = spec.producer().unwrap_err();
+        assert!(!matches!(error, KeySpecError::Name { .. }), "{error}");
+        let error = error.to_string();
+        assert!(error.contains("`place`") && error.contains(expected), "{error}");
+    }
+}
