@@ -10,7 +10,7 @@
 //! three minutes on two cores):
 //!
 //! ```console
-//! $ CRASHING_TIMES=100 cargo test --release -p lambda-idempotency-core --test crashing -- --nocapture
+//! $ CRASHING_TIMES=100 cargo test --release -p lambda-idempotency-engine --test crashing -- --nocapture
 //! ```
 //!
 //! | file | holds |

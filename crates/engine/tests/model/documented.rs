@@ -93,7 +93,8 @@ fn each_property_is_documented_and_no_other() {
 
 #[test]
 fn each_mutant_is_documented_and_no_other() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/model/mutants");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/engine/tests/model/mutants");
     let files = fs::read_dir(folder).expect("the mutants").map(|file| file.expect("a file").path());
     let sources: Vec<_> = files.map(|file| fs::read_to_string(file).expect("a source")).collect();
     let written: BTreeSet<_> = sources.iter().flat_map(|source| mutants(source)).collect();
@@ -117,7 +118,7 @@ fn mutants(source: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn each_configuration_documented_is_one_of_the_model() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/model");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/engine/tests/model");
     let worlds = ["configurations.rs", "rules.rs", "fleet.rs"];
     let worlds = worlds.map(|file| fs::read_to_string(folder.join(file)).expect(file)).concat();
     let small = Table::Configurations.names();

@@ -5,8 +5,8 @@
 //! of workers, clocks, a network and a source that all misbehave as far as they may.
 //!
 //! ```text
-//! cargo test -p lambda-idempotency-core --test model -- --nocapture               # a minute
-//! MODEL=large cargo test --release -p lambda-idempotency-core --test model -- --nocapture
+//! cargo test -p lambda-idempotency-engine --test model -- --nocapture               # a minute
+//! MODEL=large cargo test --release -p lambda-idempotency-engine --test model -- --nocapture
 //! ```
 //!
 //! `docs/model.md` lists the configurations with the number of their states, the properties and the
