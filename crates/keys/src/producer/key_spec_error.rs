@@ -105,7 +105,7 @@ pub enum KeySpecError {
     /// Expressions of another library cannot call functions of the user's own.
     #[error(
         "operation `{operation}` has `.functions(..)` without effect: a powertools has its own functions; \
-         remove them, or the dialect"
+         remove them, or `.powertools(..)`"
     )]
     DialectFunctions {
         /// The operation.
