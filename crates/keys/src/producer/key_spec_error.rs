@@ -104,7 +104,7 @@ pub enum KeySpecError {
     },
     /// Expressions of another library cannot call functions of the user's own.
     #[error(
-        "operation `{operation}` has `.functions(..)` without effect: a powertools has its own functions; \
+        "operation `{operation}` has `.functions(..)` without effect: Powertools has its own functions; \
          remove them, or `.powertools(..)`"
     )]
     DialectFunctions {
