@@ -174,6 +174,26 @@ fn every_example_that_a_page_names_exists() {
     }
 }
 
+/// The `type` of a problem over HTTP is a heading of the page.
+#[test]
+fn every_problem_over_http_is_explained() {
+    let source = read("crates/lambda/src/http/problem.rs");
+    let lines = source.lines().map(str::trim);
+    let literals = lines.filter_map(|line| {
+        let line = line.strip_prefix("name: ").unwrap_or(line);
+        line.strip_prefix('"')?.strip_suffix("\",")
+    });
+    let is_name = |text: &&str| text.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    let problems: BTreeSet<_> = literals.filter(is_name).collect();
+    assert!(problems.len() > 7, "{problems:?}: are these the problems?");
+    let page = page("http");
+    let (_, answers) = page.split_once("\n## Answers").unwrap();
+    let answers = answers.split("\n## ").next().unwrap();
+    let explained: BTreeSet<_> =
+        answers.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    assert_eq!(problems, explained);
+}
+
 #[test]
 fn what_is_missing_on_a_page_is_noticed() {
     let whole = page("kinesis");

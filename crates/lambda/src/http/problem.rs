@@ -134,7 +134,7 @@ impl Problem {
             .after(2),
             Outcome::PermanentlyFailed { .. } => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
-                "permanently_failed",
+                "permanently-failed",
                 "A request with this key failed permanently",
                 "It is not tried again. Use a new key for a new attempt.",
             ),
