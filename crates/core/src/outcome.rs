@@ -156,7 +156,7 @@ impl fmt::Display for Foreign {
 }
 
 /// Why a handler was not started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotStarted {
     /// Too little time was left.

@@ -5,6 +5,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`batch`] | the engine: claim, run, settle, for a whole batch |
+//! | [`machine`] | what decides in it: a state machine without I/O |
 //! | [`process`] | what invocations of one process share |
 //! | [`call`], [`delivered`] | what a handler is told: its call, and its record besides the payload |
 //! | [`observe`] | reports of what happened |
@@ -14,9 +15,14 @@
 pub mod batch;
 pub mod call;
 pub mod delivered;
+mod driver;
+mod handler;
+pub mod machine;
 pub mod observe;
+mod parts;
 pub mod process;
 mod record_id;
+mod surroundings;
 mod unanswered;
 
 #[cfg(doctest)]

@@ -13,7 +13,7 @@ use crate::root;
 /// The most lines of a source file.
 const LONGEST: usize = 400;
 /// Modules whose files share one state, and so may import each other: (crate, first part of the path).
-const TOGETHER: [(&str, &str); 1] = [("engine", "batch")];
+const TOGETHER: [(&str, &str); 1] = [("engine", "machine")];
 
 type Module = Vec<String>;
 

@@ -29,4 +29,4 @@ mod single_flight_tests;
 
 pub use cache::Cache;
 pub(crate) use completed::Completed;
-pub(crate) use single_flight::{Follower, Joined, Leader, SingleFlight};
+pub(crate) use single_flight::{Joined, Leader, SingleFlight};

@@ -64,6 +64,8 @@ pub(super) struct Flight {
     pub(super) ticket: u64,
     /// It counts up to and including this instant.
     pub(super) until: Timestamp,
+    /// Whether the store has granted the leader's claim.
+    pub(super) holds: bool,
     /// Made by the first follower.
     pub(super) finished: Option<Finished>,
 }
@@ -85,7 +87,8 @@ impl SingleFlight {
         {
             let finished = flight.finished.get_or_insert_with(|| watch::Sender::new(None));
             let finished = finished.subscribe();
-            return Joined::Follower(Follower { until: flight.until, finished });
+            let (until, holds) = (flight.until, flight.holds);
+            return Joined::Follower(Follower { until, holds, finished });
         }
         let (ticket, outlived) = leaders.take(key, until);
         drop(leaders);
@@ -97,6 +100,15 @@ impl SingleFlight {
             ticket,
             known: None,
         })
+    }
+
+    /// The store has granted the claim of this ticket.
+    fn holds(&self, key: &Key, ticket: u64) {
+        let mut leaders = self.lock();
+        let flight = leaders.by_key.get_mut(key).filter(|flight| flight.ticket == ticket);
+        if let Some(flight) = flight {
+            flight.holds = true;
+        }
     }
 
     /// Frees the key, if this ticket still has it; returns what the followers wait for.
@@ -117,7 +129,7 @@ impl Leaders {
     /// Gives the key to a new ticket; returns the flight that had it.
     pub(super) fn take(&mut self, key: &Key, until: Timestamp) -> (u64, Option<Flight>) {
         self.last_ticket = self.last_ticket.wrapping_add(1);
-        let flight = Flight { ticket: self.last_ticket, until, finished: None };
+        let flight = Flight { ticket: self.last_ticket, until, holds: false, finished: None };
         (self.last_ticket, self.by_key.insert(key.clone(), flight))
     }
 }
@@ -137,6 +149,13 @@ impl Leader {
     }
 }
 
+impl Leader {
+    /// The store has granted the claim: followers may rely on it.
+    pub(crate) fn holds(&self) {
+        self.single_flight.holds(&self.key, self.ticket);
+    }
+}
+
 impl Drop for Leader {
     fn drop(&mut self) {
         let finished = self.single_flight.leave(&self.key, self.ticket);
@@ -149,6 +168,7 @@ impl Drop for Leader {
 /// The wait for a leader.
 pub(crate) struct Follower {
     until: Timestamp,
+    holds: bool,
     finished: watch::Receiver<Option<Arc<IdempotencyRecord>>>,
 }
 
@@ -156,6 +176,11 @@ impl Follower {
     /// Up to and including when the leader has the key at the latest.
     pub(crate) const fn until(&self) -> Timestamp {
         self.until
+    }
+
+    /// Whether the leader's claim was granted by the store when this was asked.
+    pub(crate) const fn leader_holds(&self) -> bool {
+        self.holds
     }
 
     /// Ends when the leader does, with what it knew of the key.

@@ -107,7 +107,8 @@ async fn after_a_wait_the_learned_pace_decides() {
         assert_eq!(world.deliver(vec![slow("pace", takes)]).await, ["executed"]);
         dies_with(&world, "a").await;
         world.clock.advance(10 * SECOND);
-        let waits = World { timeout: Some(25 * SECOND), ..world.clone() };
+        // 3.15 s before handlers are stopped: a tenth of the timeout is left, and more.
+        let waits = World { timeout: Some(26 * SECOND), ..world.clone() };
         assert_eq!(waits.deliver(vec![slow("a", takes)]).await, [outcome], "{takes:?}");
         assert_eq!(
             world.deliver(vec![slow("a", takes)]).await[0].starts_with("re"),

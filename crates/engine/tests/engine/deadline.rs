@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{clock::Clock, record::Status};
+use futures_util::future::join;
+use lambda_idempotency_core::{
+    clock::Clock,
+    policy::{Lease, OnConflict},
+    record::Status,
+};
 
-use crate::support::{START, World, ok, rec, slow};
+use crate::support::{START, World, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_hours(1);
 
 #[tokio::test]
 async fn a_handler_that_runs_at_the_margin_is_dropped_and_keeps_its_lease() {
@@ -65,14 +71,37 @@ async fn a_short_timeout_has_short_margins() {
 }
 
 #[tokio::test]
-async fn without_a_deadline_nothing_is_dropped() {
-    let world = World { timeout: None, ..World::new() };
-    let patient = rec("a", |world: World, call| async move {
-        assert_eq!(call.handler_deadline(), None);
-        world.clock.sleep(Duration::from_hours(1)).await;
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![patient]).await, ["executed"]);
+async fn without_a_deadline_a_handler_runs_until_its_lease_ends() {
+    for (lease, outcome) in [(2, "executed"), (1, "timed_out")] {
+        let mut world = World { timeout: None, ..World::new() };
+        world.policy.fallback_lease = lease * HOUR;
+        let patient = rec("a", |world: World, call| async move {
+            assert_eq!(call.handler_deadline(), None);
+            world.clock.sleep(HOUR + SECOND).await;
+            Ok(())
+        });
+        assert_eq!(world.deliver(vec![patient]).await, [outcome]);
+        assert!(world.clock.now() <= START.plus(HOUR + SECOND), "not longer than it takes");
+    }
+}
+
+/// With and without renewals: the second one begins when the first cannot have its effect any more.
+#[tokio::test]
+async fn without_a_deadline_two_handlers_of_a_key_never_run_at_once() {
+    for lease in [Lease::Invocation, Lease::Renewed { length: 6 * SECOND }] {
+        let mut world = World { timeout: None, ..World::new() };
+        world.policy.fallback_lease = 20 * SECOND;
+        world.policy.lease = lease;
+        world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+        let second = async {
+            world.clock.sleep(5 * SECOND).await;
+            world.invoke(vec![slow("a", SECOND)]).await
+        };
+        let first = world.invoke(vec![slow("a", 30 * SECOND)]);
+        let (first, second) = world.clock.drive(join(first, second)).await;
+        assert_eq!((labels(&first), labels(&second)), (vec!["timed_out"], vec!["executed"]));
+        world.ledger.assert_once("a");
+    }
 }
 
 #[tokio::test]
@@ -80,8 +109,8 @@ async fn a_claim_that_waited_for_longer_than_its_lease_does_not_start() {
     let mut world = World { timeout: None, ..World::new() };
     world.policy.concurrency = 1;
     world.policy.fallback_lease = 10 * SECOND;
-    let outcomes = world.deliver(vec![slow("a", 15 * SECOND), ok("b")]).await;
-    assert_eq!(outcomes, ["executed", "returned"]);
-    world.ledger.assert_never("b");
-    assert_eq!(world.deliver(vec![ok("b")]).await, ["executed"], "nothing is locked");
+    let outcomes = world.deliver(vec![slow("a", 6 * SECOND), slow("b", 6 * SECOND), ok("c")]).await;
+    assert_eq!(outcomes, ["executed", "timed_out", "returned"]);
+    world.ledger.assert_never("c");
+    assert_eq!(world.deliver(vec![ok("c")]).await, ["executed"], "nothing is locked");
 }

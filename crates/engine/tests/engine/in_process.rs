@@ -266,12 +266,9 @@ async fn a_wait_without_a_deadline_ends_with_the_leaders_lease() {
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let engine = world.engine();
     let forever = world.invoke_by(&engine, vec![rec("a", |_, _| std::future::pending())]);
-    let mut forever = Box::pin(forever);
     let follower = world.invoke_by(&engine, vec![ok("a")]);
-    let first = world.clock.drive(futures_util::future::select(&mut forever, Box::pin(follower)));
-    let futures_util::future::Either::Right((outcomes, _)) = first.await else {
-        panic!("the first never ends")
-    };
+    let (first, outcomes) = world.clock.drive(join(forever, follower)).await;
+    assert_eq!(labels(&first), ["timed_out"], "it does not run without a lease");
     assert_eq!(labels(&outcomes), ["executed"], "taken over, as from another process");
     // 10 s of lease and 1 s of allowance.
     assert_eq!(world.clock.now(), START.plus(Duration::from_millis(11_001)));

@@ -17,6 +17,7 @@ mod leases;
 mod memory;
 mod order;
 mod policies;
+mod scheduling;
 mod settling;
 mod support;
 mod throttled;

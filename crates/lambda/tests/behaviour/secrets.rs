@@ -312,7 +312,7 @@ async fn a_store_that_fails() {
     world.store.outage();
     call(&world, &captured, &sqs, &event).await;
     world.store.heal();
-    world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::OwnedBy));
+    world.store.inject(Fault::refuse(StoreErrorKind::Corrupt).guarded_by(GuardKind::OwnedBy));
     call(&world, &captured, &sqs, &event).await;
     call(&world, &captured, &sqs, &event).await;
     drop(guard);

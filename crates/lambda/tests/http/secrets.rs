@@ -52,8 +52,8 @@ async fn requests_in_every_state() {
         world.store.outage();
         send(post("s3cr3t-out", SECRET)).await;
         world.store.heal();
-        let denied = Fault::refuse(StoreErrorKind::Denied);
-        world.store.inject(denied.guarded_by(GuardKind::OwnedBy));
+        let corrupt = Fault::refuse(StoreErrorKind::Corrupt);
+        world.store.inject(corrupt.guarded_by(GuardKind::OwnedBy));
         send(post("s3cr3t-lost", SECRET)).await;
     }
     drop(guard);

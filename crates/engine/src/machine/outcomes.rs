@@ -2,11 +2,47 @@
 
 use std::sync::Arc;
 
-use super::{Returned, settles::Settle};
+use super::settlements::Settling;
+use crate::batch::Returned;
 use lambda_idempotency_core::{
     admission::{Overtaken, Settlement},
-    outcome::{Foreign, Outcome, ResultKept},
+    failure::Failure,
+    outcome::{DivertReason, Foreign, Outcome, ResultKept},
 };
+
+/// Why a record is put aside.
+#[derive(Clone, Debug)]
+pub struct Why {
+    /// The reason that its sink is told.
+    pub reason: DivertReason,
+    /// What its handler said, if it failed in this invocation.
+    pub failure: Option<Failure>,
+}
+
+impl Why {
+    /// Why a record with this outcome will never be processed, if that is so.
+    pub(super) fn of(outcome: &Outcome) -> Option<Self> {
+        match outcome {
+            Outcome::Failed { failure, failed_attempts, permanent: true } => {
+                Some(Self::failed(failure.clone(), *failed_attempts))
+            }
+            Outcome::PermanentlyFailed { error_type, failed_attempts, acknowledged: false } => {
+                let (error_type, failed_attempts) = (error_type.clone(), *failed_attempts);
+                let reason = DivertReason::PermanentFailure { error_type, failed_attempts };
+                Some(Self { reason, failure: None })
+            }
+            Outcome::Mismatch => Some(Self { reason: DivertReason::Mismatch, failure: None }),
+            _ => None,
+        }
+    }
+
+    /// Its handler has just failed permanently.
+    pub(super) fn failed(failure: Failure, failed_attempts: u32) -> Self {
+        let error_type = Some(failure.class().into());
+        let reason = DivertReason::PermanentFailure { error_type, failed_attempts };
+        Self { reason, failure: Some(failure) }
+    }
+}
 
 /// What copies of a record are told. `None` if they have to find out for themselves: the record
 /// was never started, so nothing is known.
@@ -57,19 +93,19 @@ pub(super) fn overtaken(
 }
 
 /// Leaves the result out of what is recorded; false if there is none.
-pub(super) fn shrink(settle: &mut Settle) -> bool {
+pub(super) fn shrink(settling: &mut Settling) -> bool {
     let (Settlement::Complete { result: outcome }
-    | Settlement::FailPermanently { result: outcome, .. }) = &mut settle.settlement
+    | Settlement::FailPermanently { result: outcome, .. }) = &mut settling.settlement
     else {
         return false;
     };
     if outcome.take().is_none() {
         return false;
     }
-    if let Some((_, record)) = settle.instead.as_deref_mut() {
+    if let Some((_, record)) = settling.instead.as_deref_mut() {
         record.result = None;
     }
-    if let Outcome::Executed { kept, .. } = &mut settle.outcome {
+    if let Outcome::Executed { kept, .. } = &mut settling.outcome.0 {
         *kept = ResultKept::TooLarge;
     }
     true

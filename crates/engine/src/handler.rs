@@ -1,6 +1,6 @@
 //! A handler on its way: it begins only in time, and its panics harm no other record.
 //!
-//! Between being let go and its first poll a handler waits for those before it, and maybe for a
+//! Between being started and its first poll a handler waits for those before it, and maybe for a
 //! process that was stopped and continued. So the clock is asked again at the very moment when it
 //! would begin: one whose lease is over by then is not called at all.
 
@@ -13,8 +13,6 @@ use std::{
 
 use futures_util::future::{AbortHandle, Abortable, Aborted};
 
-use super::{Job, Returned};
-use crate::call::Call;
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
     contained::{Contained, discard},
@@ -22,12 +20,18 @@ use lambda_idempotency_core::{
     outcome::NotStarted,
 };
 
+use crate::{
+    batch::{Job, Returned},
+    call::Call,
+    machine::Ended,
+};
+
 /// Until when a handler may begin.
-pub(super) struct Latest {
+pub(crate) struct Latest {
     /// The end of its lease, included; `None` if it runs without a claim.
-    pub(super) lease: Option<Timestamp>,
+    pub(crate) lease: Option<Timestamp>,
     /// When handlers are stopped; one that begins then is only cut off.
-    pub(super) stop: Option<Timestamp>,
+    pub(crate) stop: Option<Timestamp>,
 }
 
 impl Latest {
@@ -39,36 +43,28 @@ impl Latest {
     }
 }
 
-/// How a handler ended.
-pub(super) enum Ended {
-    /// It was called, and this is its answer.
-    Through(Result<Returned, Failure>),
-    /// It was not called.
-    NotBegun(NotStarted),
-}
-
 /// What a handler is called with, and when at the latest.
-pub(super) struct Due<'a> {
-    pub(super) job: Job<'a>,
-    pub(super) call: Call,
-    pub(super) latest: Latest,
-    pub(super) clock: Arc<dyn Clock>,
+pub(crate) struct Due<'a> {
+    pub(crate) job: Job<'a>,
+    pub(crate) call: Call,
+    pub(crate) latest: Latest,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 /// The handler of record `at`, as a future.
-pub(super) struct Handler<'a> {
+pub(crate) struct Handler<'a> {
     at: usize,
     guarded: Abortable<Guarded<'a>>,
 }
 
 /// What its record keeps of it.
-pub(super) struct Handle {
+pub(crate) struct Handle {
     abort: AbortHandle,
     begun: Arc<OnceLock<Timestamp>>,
 }
 
 impl<'a> Handler<'a> {
-    pub(super) fn new(at: usize, due: Due<'a>) -> (Self, Handle) {
+    pub(crate) fn new(at: usize, due: Due<'a>) -> (Self, Handle) {
         let begun = Arc::default();
         let guarded = Guarded {
             due: Contained::new(due),
@@ -90,10 +86,15 @@ impl Future for Handler<'_> {
 }
 
 impl Handle {
-    /// Stops the handler, if it has not ended. Says since when it ran, if it had begun.
-    pub(super) fn stop(&self) -> Option<Timestamp> {
-        self.abort.abort();
+    /// Since when the handler runs, if it was called.
+    pub(crate) fn since(&self) -> Option<Timestamp> {
         self.begun.get().copied()
+    }
+
+    /// Stops the handler: it is not polled any more. Says since when it ran, if it was called.
+    pub(crate) fn stop(&self) -> Option<Timestamp> {
+        self.abort.abort();
+        self.since()
     }
 }
 

@@ -1,25 +1,37 @@
-//! Records whose key is busy, by when they are looked at again.
+//! Records that wait for a busy key, ordered by when they are looked at again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{collections::BTreeMap, time::Duration};
 
 use lambda_idempotency_core::clock::Timestamp;
 
-/// Who is asleep. Each event of a batch asks who wakes next, however many there are.
-#[derive(Default)]
-pub(super) struct Asleep {
-    /// By when they wake, and their place in the batch: until when the key is known to be busy.
-    by_wake: BTreeMap<(Timestamp, usize), Timestamp>,
-    wakes: HashMap<usize, Timestamp>,
+/// The first pause between two looks at a busy key; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The pause before the next look at a busy key, after `looks` earlier ones.
+pub(super) fn pause(looks: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << looks.min(8)).min(LONGEST_PAUSE)
 }
 
-impl Asleep {
-    /// Record `at` sleeps until `wake`; its key is busy until `until`.
+/// How long after the end of a lease a record may still look whether it was taken over.
+pub(super) const AFTER_LEASE: Duration = LONGEST_PAUSE;
+
+/// The waiting records. Each event of a batch asks who wakes next, however many there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Waiting {
+    /// By when they wake, and their place in the batch: until when the key is known to be busy.
+    by_wake: BTreeMap<(Timestamp, usize), Timestamp>,
+    wakes: BTreeMap<usize, Timestamp>,
+}
+
+impl Waiting {
+    /// Record `at` waits until `wake`; its key is busy until `until`.
     pub(super) fn add(&mut self, at: usize, wake: Timestamp, until: Timestamp) {
         self.wakes.insert(at, wake);
         self.by_wake.insert((wake, at), until);
     }
 
-    /// Wakes record `at` early. Says whether it was asleep.
+    /// Wakes record `at` early. Says whether it was waiting.
     pub(super) fn remove(&mut self, at: usize) -> bool {
         let wake = self.wakes.remove(&at);
         wake.is_some_and(|wake| self.by_wake.remove(&(wake, at)).is_some())
@@ -30,7 +42,7 @@ impl Asleep {
         self.by_wake.first_key_value().map(|((wake, _), _)| *wake)
     }
 
-    /// Wakes one that has slept long enough.
+    /// Wakes one that has waited long enough.
     pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<usize> {
         if self.next_due()? > now {
             return None;

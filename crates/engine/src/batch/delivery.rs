@@ -1,0 +1,128 @@
+//! What the engine is given: a batch of deliveries, and what is to be done with each.
+
+use std::sync::Arc;
+
+use super::pace::Pace;
+use crate::call::{Call, RecordId};
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Timestamp},
+    failure::Failure,
+    outcome::{DivertReason, Rejected},
+    policy::Policy,
+    record::{Fingerprint, Json},
+};
+use lambda_idempotency_keys::Key;
+
+/// A handler with its decoded payload, ready to be called once.
+pub type Job<'a> = Box<dyn FnOnce(Call) -> BoxFuture<'a, Result<Returned, Failure>> + Send + 'a>;
+
+/// What a handler returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Returned {
+    /// Its result as JSON text, for later deliveries.
+    Value(Json),
+    /// Nothing that a later delivery would want.
+    Nothing,
+    /// A result that could not be serialized. The work is done all the same.
+    Unserializable,
+    /// Nothing: it only put aside a record that will never be processed, for this reason.
+    Diverted(DivertReason),
+    /// It turned the record away and did no work. The key is free again as if it had not been claimed:
+    /// nothing is kept, and no failure is counted.
+    Declined,
+}
+
+/// One delivery of one record.
+pub struct Delivery<'a> {
+    /// Which record.
+    pub record: RecordId,
+    /// Its order group: records of one group are processed in the order of the batch, and none
+    /// after one that goes back. `None` where the source keeps no order.
+    pub group: Option<Arc<str>>,
+    /// Among records without a group, those of higher priority start first: what was delivered
+    /// often is closest to being given up by its source.
+    pub priority: u32,
+    /// What to do.
+    pub work: Work<'a>,
+    /// How the record is put aside if it fails permanently or its key belongs to another payload.
+    /// `None` returns it to its source, again and again.
+    pub divert: Option<Divert<'a>>,
+}
+
+/// Makes the work of putting a record aside, once it is known why.
+///
+/// The number is the fence of the final record of its idempotency key: of its permanent failure, or of
+/// the other payload's outcome. It is the same at each delivery until that record is deleted or has
+/// expired, and another one afterwards. `None` if the record ran without a claim.
+pub type Divert<'a> = Box<dyn FnOnce(DivertReason, Option<u64>) -> Aside<'a> + Send + 'a>;
+
+/// The work of putting a record aside. It is done once per key, as the work of a record is, but its
+/// own failures are never permanent: the next delivery tries again. What ran without a claim is put
+/// aside without one.
+pub struct Aside<'a> {
+    /// A key of its own: not the record's. Made of all that tells this record and this failure from
+    /// others, since whatever has the same key is taken for done.
+    pub key: Key,
+    /// Puts the record aside, and returns [`Returned::Diverted`].
+    pub job: Job<'a>,
+}
+
+/// What is to be done with a record.
+pub enum Work<'a> {
+    /// Once per key.
+    Keyed {
+        /// The idempotency key.
+        key: Key,
+        /// What must agree with other deliveries of the key.
+        fingerprint: Option<Fingerprint>,
+        /// The whole payload, to tell copies from others where there is no fingerprint.
+        payload: &'a str,
+        /// The handler.
+        job: Job<'a>,
+    },
+    /// At every delivery: it has no key, and the user said to run it.
+    Unprotected {
+        /// What tells it from other records, for the subkeys of its call. Nothing is claimed by it.
+        identity: Key,
+        /// The handler.
+        job: Job<'a>,
+    },
+    /// Nothing: it has no key, and the user said to skip it.
+    Skip,
+    /// It cannot be processed and is put aside.
+    Divert {
+        /// How it is put aside.
+        aside: Aside<'a>,
+        /// The whole record, to tell copies from others.
+        payload: &'a str,
+    },
+    /// It cannot be processed.
+    Reject(Rejected),
+}
+
+/// What is not started any more after a record that goes back to its source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AfterFailure {
+    /// The rest of its order group. The default.
+    #[default]
+    Group,
+    /// The rest of the batch.
+    Batch,
+}
+
+/// The deliveries of one invocation.
+pub struct Batch<'a> {
+    /// The operation's name.
+    pub operation: &'a str,
+    /// The records, in the order of the event.
+    pub deliveries: Vec<Delivery<'a>>,
+    /// How far a record that goes back holds up the others.
+    pub after_failure: AfterFailure,
+    /// How they are treated.
+    pub policy: &'a Policy,
+    /// When the invocation ends; `None` if that is not known.
+    pub invocation_deadline: Option<Timestamp>,
+    /// How long the operation's handlers take.
+    pub pace: &'a Pace,
+}

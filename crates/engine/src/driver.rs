@@ -1,0 +1,195 @@
+//! The driver of a [`Machine`]: it makes the calls of the store, polls the handlers, tells the observer
+//! and watches the clock. It decides nothing.
+//!
+//! Nothing is spawned: the whole batch is one future, and ends with it.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Timestamp},
+    contained::caught,
+    outcome::Outcome,
+};
+
+use crate::{
+    batch::Batch,
+    handler::Handler,
+    machine::{Effect, Input, Machine, Setting, Told},
+    observe::Report,
+    parts::Parts,
+    surroundings::Surroundings,
+};
+
+/// The longest sleep: what the wall clock said is not trusted for longer, since it may be put right
+/// meanwhile.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// One batch on its way.
+pub(crate) struct Driver<'a> {
+    parts: &'a Parts,
+    operation: &'a str,
+    /// How many records the batch has.
+    records: usize,
+    machine: Machine<'a>,
+    surroundings: Surroundings<'a>,
+    calls: FuturesUnordered<BoxFuture<'static, Input>>,
+    running: FuturesUnordered<Handler<'a>>,
+    timer: Option<(Timestamp, BoxFuture<'static, ()>)>,
+    gives_way: bool,
+}
+
+impl<'a> Driver<'a> {
+    pub(crate) fn new(parts: &'a Parts, batch: Batch<'a>) -> Self {
+        let setting = Setting {
+            operation: batch.operation,
+            application: parts.application.clone(),
+            policy: batch.policy,
+            after_failure: batch.after_failure,
+            deadline: batch.invocation_deadline,
+        };
+        let records = batch.deliveries.len();
+        let mut surroundings = Surroundings::new(parts, batch.pace, records);
+        let asks: Vec<_> =
+            batch.deliveries.into_iter().map(|delivery| surroundings.take_in(delivery)).collect();
+        let now = parts.clock.now();
+        let machine = Machine::new(setting, asks.into_iter(), now, &mut surroundings);
+        Self {
+            parts,
+            operation: batch.operation,
+            records,
+            machine,
+            surroundings,
+            calls: FuturesUnordered::new(),
+            running: FuturesUnordered::new(),
+            timer: None,
+            gives_way: false,
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.parts.clock.now()
+    }
+
+    /// Does what the machine says.
+    fn act(&mut self) {
+        while let Some(effect) = self.machine.next(self.now(), &mut self.surroundings) {
+            match effect {
+                Effect::Read { call, keys, deadline } => {
+                    let store = Arc::clone(&self.parts.store);
+                    self.calls.push(Box::pin(async move {
+                        Input::Read { call, found: store.read(&keys, deadline).await }
+                    }));
+                }
+                Effect::Write { call, writes, deadline } => {
+                    let store = Arc::clone(&self.parts.store);
+                    self.calls.push(Box::pin(async move {
+                        let verdicts = store.write(&writes, deadline).await;
+                        Input::Written { call, writes, verdicts }
+                    }));
+                }
+                Effect::GiveWay => self.gives_way = true,
+                Effect::Start { at, held, stop } => {
+                    self.running.extend(self.surroundings.start(at, held.as_deref(), stop));
+                }
+                Effect::Report(told) => self.report(told),
+            }
+        }
+    }
+
+    /// Tells the observer. If that panics, the record has its outcome all the same.
+    fn report(&mut self, told: Told) {
+        if let Some((record, key)) = self.surroundings.record(told.at) {
+            let mut report = Report::new(self.operation, record, key, told.outcome());
+            report.ran_for = told.ran_for;
+            report.unrecorded = told.unrecorded();
+            if let Some(why) = told.why() {
+                report.aside = Some(&why.reason);
+                report.failure = why.failure.as_ref();
+            }
+            if let Some(held) = &told.held {
+                report.failed_attempts = held.failed_attempts();
+                report.lost_attempts = held.lost_attempts();
+            }
+            caught(|| self.parts.observer.settled(&report));
+        }
+        self.surroundings.set_outcome(told.at, told.into_outcome());
+    }
+
+    /// What has happened: answers of the store first, then leaders of this process, then handlers.
+    fn poll_events(&mut self, context: &mut Context<'_>) -> Poll<Input> {
+        if let Poll::Ready(Some(answer)) = self.calls.poll_next_unpin(context) {
+            return Poll::Ready(answer);
+        }
+        if self.gives_way {
+            return Poll::Pending;
+        }
+        if let Poll::Ready(Some((at, record))) =
+            self.surroundings.following.poll_next_unpin(context)
+        {
+            return Poll::Ready(Input::LeaderDone { at, record });
+        }
+        let begun = self.now();
+        while let Poll::Ready(Some((at, ended))) = self.running.poll_next_unpin(context) {
+            // One that was stopped has nothing to say.
+            let Ok(ended) = ended else { continue };
+            let since = self.surroundings.ran_since(at);
+            let blocked = self.now().since(begun);
+            return Poll::Ready(Input::Ended { at, ended, since, blocked });
+        }
+        Poll::Pending
+    }
+
+    /// Whether it is time to look at the clock again.
+    fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let now = self.now();
+        let Some(wake) = self.machine.wake(now) else {
+            self.timer = None;
+            return Poll::Pending;
+        };
+        let timer = match &mut self.timer {
+            Some((due, timer)) if *due == wake => timer,
+            timer => {
+                let sleep = self.parts.clock.sleep(wake.since(now).min(LONGEST_SLEEP));
+                &mut timer.insert((wake, sleep)).1
+            }
+        };
+        timer.as_mut().poll(context).map(|()| self.timer = None)
+    }
+}
+
+impl Future for Driver<'_> {
+    type Output = Vec<Outcome>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        loop {
+            this.act();
+            if this.machine.is_done() {
+                return Poll::Ready(this.surroundings.take_outcomes(this.records));
+            }
+            if let Poll::Ready(input) = this.poll_events(context) {
+                let now = this.now();
+                this.machine.handle(input, now, &mut this.surroundings);
+                continue;
+            }
+            if std::mem::take(&mut this.gives_way) {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            let now = this.now();
+            if this.machine.rest(now, &mut this.surroundings) {
+                continue;
+            }
+            if this.poll_timer(context).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+}

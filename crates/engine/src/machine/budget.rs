@@ -1,0 +1,129 @@
+//! How much of the invocation's time is left, and for what.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::clock::Timestamp;
+
+/// The instants at which the parts of an invocation end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Budget {
+    begun: Timestamp,
+    end: Option<Timestamp>,
+}
+
+/// Handlers are stopped this long before the end, or after 90 % of the time if that is later.
+const STOP_MARGIN: Duration = Duration::from_millis(750);
+/// Settling ends this long before the end, or after 95 % of the time if that is later.
+const REPLY_MARGIN: Duration = Duration::from_millis(250);
+/// Claiming gives up after this long, or after half of the time if that is sooner: the source can
+/// try again when the store is back.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
+/// A claim that is in doubt when claiming gives up is undone within this time. It is extra time,
+/// because claiming gives up when its own time is over.
+const DOUBT_PATIENCE: Duration = Duration::from_secs(1);
+/// Settling gives up after this long if no deadline is known.
+const SETTLE_PATIENCE: Duration = Duration::from_secs(30);
+
+impl Budget {
+    pub(super) const fn new(begun: Timestamp, end: Option<Timestamp>) -> Self {
+        Self { begun, end }
+    }
+
+    /// When running handlers are stopped.
+    pub(super) fn stop(&self) -> Option<Timestamp> {
+        self.end.map(|end| end.minus(STOP_MARGIN.min(self.total(end) / 10)))
+    }
+
+    /// When the answer must be given, settled or not.
+    pub(super) fn reply(&self) -> Option<Timestamp> {
+        self.end.map(|end| end.minus(REPLY_MARGIN.min(self.total(end) / 20)))
+    }
+
+    /// When a claim that is made now is given up.
+    pub(super) fn claim_deadline(&self, now: Timestamp) -> Timestamp {
+        let patience =
+            self.stop().map_or(CLAIM_PATIENCE, |stop| CLAIM_PATIENCE.min(stop.since(now) / 2));
+        now.plus(patience)
+    }
+
+    /// When undoing a claim that was left in doubt now is given up.
+    pub(super) fn doubt_deadline(&self, now: Timestamp) -> Timestamp {
+        let last = now.plus(DOUBT_PATIENCE);
+        self.reply().map_or(last, |reply| last.min(reply))
+    }
+
+    /// When a settlement that begins now is given up.
+    pub(super) fn settle_deadline(&self, now: Timestamp) -> Timestamp {
+        self.reply().unwrap_or_else(|| now.plus(SETTLE_PATIENCE))
+    }
+
+    /// Whether another handler can be started and be expected to finish, if handlers take `pace`.
+    /// That is capped at half of the whole time, so that slow handlers are not refused for ever.
+    pub(super) fn allows(&self, now: Timestamp, pace: Duration) -> bool {
+        self.leaves(now, pace, Duration::ZERO)
+    }
+
+    /// The same for a record that has waited for another worker: a tenth of the whole time has to
+    /// be left in any case. It can be returned, and need not wait next time; started too late, it
+    /// would be stopped and leave its key locked.
+    pub(super) fn allows_late(&self, now: Timestamp, pace: Duration) -> bool {
+        let floor = self.end.map_or(Duration::ZERO, |end| self.total(end) / 10);
+        self.leaves(now, pace, floor)
+    }
+
+    /// Whether the time for handlers is over.
+    pub(super) fn is_over(&self, now: Timestamp) -> bool {
+        self.stop().is_some_and(|stop| now >= stop)
+    }
+
+    fn leaves(&self, now: Timestamp, pace: Duration, floor: Duration) -> bool {
+        match (self.stop(), self.end) {
+            (Some(stop), Some(end)) => now.plus(pace.min(self.total(end) / 2).max(floor)) < stop,
+            _ => true,
+        }
+    }
+
+    const fn total(&self, end: Timestamp) -> Duration {
+        end.since(self.begun)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    #[test]
+    fn margins_shrink_with_short_timeouts() {
+        let long = Budget::new(at(0), Some(at(60_000)));
+        assert_eq!((long.stop(), long.reply()), (Some(at(59_250)), Some(at(59_750))));
+        let short = Budget::new(at(0), Some(at(1_000)));
+        assert_eq!((short.stop(), short.reply()), (Some(at(900)), Some(at(950))));
+    }
+
+    #[test]
+    fn a_learned_pace_cannot_refuse_everything() {
+        let pace = Duration::from_secs(500);
+        let budget = Budget::new(at(0), Some(at(60_000)));
+        assert!(budget.allows(at(1_000), pace), "capped at half of the time");
+        assert!(!budget.allows(at(30_000), pace));
+    }
+
+    #[test]
+    fn after_a_wait_the_learned_time_has_to_be_left_and_a_tenth_in_any_case() {
+        let budget = Budget::new(at(0), Some(at(10_000)));
+        for (pace, last) in [(0, 8_249), (100, 8_249), (2_000, 7_249)] {
+            let allows = |ms| budget.allows_late(at(ms), Duration::from_millis(pace));
+            assert_eq!([allows(last), allows(last + 1)], [true, false], "{pace} ms");
+        }
+    }
+
+    #[test]
+    fn without_a_deadline_everything_may_start() {
+        let budget = Budget::new(at(0), None);
+        assert!(budget.allows(at(u64::MAX), Duration::ZERO) && !budget.is_over(at(u64::MAX)));
+    }
+}

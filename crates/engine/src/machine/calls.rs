@@ -1,0 +1,107 @@
+//! Calls of the store that are on their way, and who has a part in each.
+//!
+//! A call is back with the slowest of its members. One that is throttled, because its key lies in a
+//! hot partition, must not hold up the others: neither those that share its call, which therefore
+//! ends early and takes twice as long at each further try; nor those that come after it, which
+//! wait for the call a short while only.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::clock::Timestamp;
+
+/// How long the next call waits for the last one.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a settling call may take at first.
+pub(crate) const FIRST_CALL: Duration = Duration::from_secs(5);
+
+/// When a call ends that is made now for the first time or, after `tries` that failed, again.
+pub(super) fn ends(now: Timestamp, first: Duration, tries: u32) -> Timestamp {
+    now.plus(first.saturating_mul(1 << tries.min(8)))
+}
+
+/// What a call of the store is known by until it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(u64);
+
+/// Numbers the calls of a batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct CallIds(u64);
+
+impl CallIds {
+    pub(super) const fn next(&mut self) -> CallId {
+        self.0 += 1;
+        CallId(self.0)
+    }
+}
+
+/// The calls of one kind that are on their way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Calls<M> {
+    sent: Vec<Sent<M>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Sent<M> {
+    call: CallId,
+    members: Vec<M>,
+    sent: Timestamp,
+    deadline: Timestamp,
+    /// From when on the next call need not wait for this one.
+    free_from: Timestamp,
+}
+
+/// A call that was answered.
+pub(super) struct Answered<M> {
+    pub(super) members: Vec<M>,
+    /// Whether it took most of the time that it had: its deadline cut it short.
+    pub(super) cut_short: bool,
+}
+
+impl<M> Default for Calls<M> {
+    fn default() -> Self {
+        Self { sent: Vec::new() }
+    }
+}
+
+impl<M> Calls<M> {
+    /// Notes a call that goes out now.
+    pub(super) fn add(
+        &mut self,
+        call: CallId,
+        members: Vec<M>,
+        now: Timestamp,
+        deadline: Timestamp,
+        patience: Duration,
+    ) {
+        let free_from = now.plus(patience);
+        self.sent.push(Sent { call, members, sent: now, deadline, free_from });
+    }
+
+    /// Takes the members of a call that was answered. `None` if it is not one of these calls, or
+    /// was given up.
+    pub(super) fn answered(&mut self, call: CallId, now: Timestamp) -> Option<Answered<M>> {
+        let place = self.sent.iter().position(|sent| sent.call == call)?;
+        let Sent { members, sent, deadline, .. } = self.sent.remove(place);
+        let cut_short = now.since(sent) >= deadline.since(sent) / 2 && now > sent;
+        Some(Answered { members, cut_short })
+    }
+
+    /// When a call can go that is due at `due`.
+    pub(super) fn next(&self, due: Timestamp) -> Timestamp {
+        self.sent.last().map_or(due, |last| due.max(last.free_from))
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    pub(super) fn members(&self) -> impl Iterator<Item = &M> {
+        self.sent.iter().flat_map(|sent| &sent.members)
+    }
+
+    /// Gives up all of them.
+    pub(super) fn abandon(&mut self) -> impl Iterator<Item = M> + use<M> {
+        std::mem::take(&mut self.sent).into_iter().flat_map(|sent| sent.members)
+    }
+}

@@ -1,0 +1,102 @@
+//! What follows from the answer to a claim: the record is ready, waits, or has its outcome.
+
+use std::time::Duration;
+
+use super::{
+    Machine, Present,
+    claims::Claimed,
+    records::Stage,
+    waiting::{AFTER_LEASE, pause},
+};
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    outcome::Outcome,
+    policy::{OnConflict, OnOutage, OnPermanentFailure},
+    store::{StoreError, StoreErrorKind},
+};
+
+/// What [`OnConflict::Return`] waits for the end of a lease.
+const REMAINDER: Duration = Duration::from_secs(2);
+
+impl Machine<'_> {
+    pub(super) fn claimed(&mut self, at: usize, claimed: Claimed, present: &mut Present<'_>) {
+        let closed = self.starts.closed();
+        match claimed {
+            Claimed::Held(held) => {
+                self.leases.keep(at, &held, None, present.now);
+                self.records.at(at).granted(held);
+                present.host.holds(at);
+                match closed {
+                    Some(why) => self.not_started(at, why, present),
+                    None => self.starts.add_ready(at),
+                }
+            }
+            Claimed::Replay(result) => self.finish(at, Outcome::Replayed { result }, present),
+            Claimed::PermanentlyFailed { error_type, failed_attempts, fence } => {
+                self.records.at(at).found_final(fence);
+                let acknowledged =
+                    self.setting.policy.on_permanent_failure == OnPermanentFailure::Acknowledge;
+                self.finish(
+                    at,
+                    Outcome::PermanentlyFailed { error_type, failed_attempts, acknowledged },
+                    present,
+                );
+            }
+            Claimed::Mismatch { fence } => {
+                self.records.at(at).found_final(fence);
+                self.finish(at, Outcome::Mismatch, present);
+            }
+            Claimed::Busy { until } => self.busy(at, until, present),
+            Claimed::Foreign { application } => {
+                let foreign = self.foreign(application);
+                self.finish(at, Outcome::Foreign(foreign), present);
+            }
+            Claimed::Suspect { lost } => match closed {
+                Some(why) => self.finish(at, Outcome::Returned(why), present),
+                None => {
+                    // It holds nothing while it waits for its turn.
+                    present.host.leave(at);
+                    let entry = self.records.at(at);
+                    entry.enter(Stage::Quarantined);
+                    self.quarantine.add(at, lost, entry.ask().priority);
+                }
+            },
+            Claimed::Unavailable(error) if self.runs_without(&error) => {
+                self.records.at(at).runs_without_claim(Some(error));
+                self.starts.add_ready(at);
+            }
+            Claimed::Unavailable(error) => self.finish(at, Outcome::Unavailable(error), present),
+        }
+    }
+
+    /// Whether the user would rather have the work done twice than not now.
+    fn runs_without(&self, error: &StoreError) -> bool {
+        let outage =
+            matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled);
+        let chosen = self.setting.policy.on_outage == OnOutage::RunUnprotected;
+        outage && chosen && self.starts.closed().is_none()
+    }
+
+    fn busy(&mut self, at: usize, until: Timestamp, present: &mut Present<'_>) {
+        let (now, conflict) = (present.now, self.conflict(at));
+        let entry = self.records.at(at);
+        let since = entry.met_busy(now);
+        let pause = pause(entry.looks());
+        entry.looked();
+        let limit = match conflict {
+            OnConflict::Skip => return self.finish(at, Outcome::Skipped, present),
+            OnConflict::Return if until <= since.plus(REMAINDER) => until.plus(AFTER_LEASE),
+            OnConflict::Wait { up_to } => since.plus(up_to),
+            _ => since,
+        };
+        let past = until.plus(Duration::from_millis(1));
+        let wake = now.plus(pause).min(past.max(now)).min(limit);
+        let in_time = self.starts.budget().stop().is_none_or(|stop| wake < stop);
+        if self.starts.closed().is_some() || now >= limit || !in_time {
+            return self.finish(at, Outcome::Busy { until }, present);
+        }
+        self.records.at(at).enter(Stage::Waiting);
+        self.waiting.add(at, wake, until);
+        self.quarantine.leave(at);
+    }
+}

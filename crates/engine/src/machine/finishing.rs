@@ -1,0 +1,121 @@
+//! An outcome, and what follows from it: for the record's copies, for its group, and for who is next.
+
+use super::{
+    Effect, Machine, Present, Told,
+    carried::Carried,
+    outcomes::shared,
+    records::{Entry, Stage, Task},
+};
+use crate::batch::AfterFailure;
+use lambda_idempotency_core::outcome::{NotStarted, Outcome};
+
+impl Machine<'_> {
+    /// Lets a record go if its turn has come.
+    pub(super) fn consider(&mut self, at: usize, present: &mut Present<'_>) {
+        if let Some(outcome) = self.set_off(at) {
+            self.finish(at, outcome, present);
+        }
+    }
+
+    /// Lets a record go if its turn has come, or returns the outcome that it has then.
+    fn set_off(&mut self, at: usize) -> Option<Outcome> {
+        let entry = self.records.at(at);
+        if entry.stage() != Stage::Queued || !self.order.may_go(at) {
+            return None;
+        }
+        if let Some(known) = entry.take_preset() {
+            return Some(known);
+        }
+        let is_keyed = match &entry.ask().task {
+            Task::Skip => return Some(Outcome::Skipped),
+            Task::Reject(rejection) => return Some(Outcome::Rejected(rejection.0.clone())),
+            Task::Keyed => true,
+            Task::Unprotected => false,
+        };
+        if let Some(why) = self.starts.closed() {
+            return Some(Outcome::Returned(why));
+        }
+        if is_keyed {
+            entry.enter(Stage::Claiming);
+            self.starts.add_claim(at);
+        } else {
+            entry.enter(Stage::Ready);
+            self.starts.add_ready(at);
+        }
+        None
+    }
+
+    /// Gives a record its outcome, and to those that wait for it what follows from that.
+    pub(super) fn finish(&mut self, at: usize, outcome: Outcome, present: &mut Present<'_>) {
+        // Mostly it is alone.
+        let mut first = Some((at, outcome));
+        let (mut open, mut next) = (Vec::new(), Vec::new());
+        let mut all_well = true;
+        loop {
+            while let Some((at, outcome)) = first.take().or_else(|| open.pop()) {
+                if self.records.at(at).is_done() {
+                    continue;
+                }
+                self.quarantine.leave(at);
+                let Some(outcome) = self.divert(at, outcome, present) else { continue };
+                next.extend(self.answer_copies(at, &outcome));
+                if !outcome.is_acknowledged() {
+                    all_well = false;
+                    let rest = self.order.same_group(at).into_iter();
+                    open.extend(rest.map(|at| (at, Outcome::Returned(NotStarted::Order))));
+                }
+                let entry = self.records.at(at);
+                if let Some(record) = entry.stands_for() {
+                    let unrecorded = entry.take_unrecorded();
+                    self.records.at(record).set_unrecorded(unrecorded);
+                    open.push((record, outcome));
+                } else {
+                    let told = tell(at, entry, outcome);
+                    self.effects.push_back(Effect::Report(told));
+                }
+                present.host.leave(at);
+                self.records.done(at);
+                next.extend(self.order.leave(at));
+            }
+            // Only now: a record whose group has just failed must not set off.
+            let Some(candidate) = next.pop() else { break };
+            open.extend(self.set_off(candidate).map(|outcome| (candidate, outcome)));
+        }
+        if !all_well && self.setting.after_failure == AfterFailure::Batch {
+            self.close(NotStarted::Order, present);
+        }
+    }
+
+    /// Copies of the record in the same batch share its outcome, if it has one to share.
+    ///
+    /// What was put aside is the record's own payload. A copy with another one, which has the same
+    /// fingerprint, finds the permanent failure for itself, and is put aside as well.
+    fn answer_copies(&mut self, at: usize, outcome: &Outcome) -> Vec<usize> {
+        let Some(shared) = shared(outcome) else { return Vec::new() };
+        let mut copies = self.order.copies(at);
+        if let Some(entry) = self.records.get(at)
+            && entry.why().is_some()
+            && outcome.is_acknowledged()
+        {
+            let payload = entry.ask().payload;
+            let same = |copy: &Entry<'_>| copy.ask().payload == payload;
+            copies.retain(|copy| self.records.get(*copy).is_some_and(same));
+        }
+        for copy in &copies {
+            self.order.leave_key(*copy);
+            self.records.at(*copy).preset(shared.clone());
+        }
+        copies
+    }
+}
+
+fn tell(at: usize, entry: &mut Entry<'_>, outcome: Outcome) -> Told {
+    Told {
+        at,
+        outcome: Carried(outcome),
+        why: entry.take_why().map(|why| Box::new(Carried(why))),
+        unrecorded: entry.take_unrecorded().map(|error| Box::new(Carried(error))),
+        ran_for: entry.ran_for(),
+        held: entry.held().cloned(),
+    }
+}

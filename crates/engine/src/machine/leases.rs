@@ -1,0 +1,225 @@
+//! Leases that are kept: which end when, and which are to be renewed.
+//!
+//! A short lease frees the key of a worker that died long before its invocation would have ended. It
+//! costs a renewal a third of its length after each write, while the handler runs or waits for its
+//! turn, and never beyond the end of the invocation. Renewals that are due together share a call.
+
+use std::{sync::Arc, time::Duration};
+
+use super::calls::{Answered, CallId, Calls, FIRST_CALL, PATIENCE, ends};
+use lambda_idempotency_core::{
+    admission::{Held, Settlement},
+    clock::Timestamp,
+    policy::{Lease, Policy},
+    record::IdempotencyRecord,
+    store::{Guard, Write},
+};
+use lambda_idempotency_keys::Key;
+
+/// The pause after a renewal without an answer.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How long keys of this invocation are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Terms {
+    /// When the invocation ends, its grace included. `None` if that is not known.
+    end: Option<Timestamp>,
+    fallback: Duration,
+    /// The length of a lease that is renewed.
+    length: Option<Duration>,
+}
+
+impl Terms {
+    pub(super) fn new(policy: &Policy, end: Option<Timestamp>) -> Self {
+        let length = match policy.lease {
+            Lease::Renewed { length } => Some(length),
+            _ => None,
+        };
+        let end = end.map(|end| end.plus(policy.lease_grace));
+        Self { end, fallback: policy.fallback_lease, length }
+    }
+
+    /// When the last lease of the invocation ends; `None` if each claim has an end of its own.
+    pub(super) const fn end(&self) -> Option<Timestamp> {
+        self.end
+    }
+
+    /// When a claim made now ends, renewed or not.
+    pub(super) fn ceiling(&self, now: Timestamp) -> Timestamp {
+        self.end.unwrap_or_else(|| now.plus(self.fallback))
+    }
+
+    /// The end of the lease of a claim made now.
+    pub(super) fn lease_until(&self, now: Timestamp) -> Timestamp {
+        let ceiling = self.ceiling(now);
+        self.length.map_or(ceiling, |length| ceiling.min(now.plus(length)))
+    }
+}
+
+/// One lease that is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Kept {
+    /// The record's place in the batch.
+    pub(super) at: usize,
+    /// When it is to be renewed; `None` if it reaches as far as it may.
+    due: Option<Timestamp>,
+    /// When it ends if it is not renewed.
+    lease_until: Timestamp,
+    /// Beyond this instant it is not renewed.
+    ceiling: Timestamp,
+    /// What to write instead of the renewal that follows from the record as we know it.
+    instead: Option<Box<(Guard, IdempotencyRecord)>>,
+    /// How often it had no answer.
+    tries: u32,
+}
+
+impl Kept {
+    /// Whether it has ended because it may not last longer, and not for want of a renewal.
+    pub(super) fn is_at_ceiling(&self) -> bool {
+        self.lease_until >= self.ceiling
+    }
+}
+
+/// The leases of records that run, or will.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Leases {
+    terms: Terms,
+    kept: Vec<Kept>,
+    calls: Calls<Kept>,
+    /// No lease ends, and none is due, before this instant.
+    quiet_until: Timestamp,
+}
+
+impl Leases {
+    pub(super) fn new(terms: Terms) -> Self {
+        let quiet_until = Timestamp::from_millis(u64::MAX);
+        Self { terms, kept: Vec::new(), calls: Calls::default(), quiet_until }
+    }
+
+    pub(super) const fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Keeps the lease of record `at`, unless it reaches to the end of the invocation, which ends
+    /// all at once.
+    pub(super) fn keep(
+        &mut self,
+        at: usize,
+        held: &Held,
+        ceiling: Option<Timestamp>,
+        now: Timestamp,
+    ) {
+        let ceiling = ceiling.unwrap_or_else(|| self.terms.ceiling(now));
+        let Some(lease_until) = held.record.lease_until else { return };
+        let is_renewed = lease_until < ceiling;
+        if !is_renewed && self.terms.end.is_some() {
+            return;
+        }
+        let length = self.terms.length.filter(|_| is_renewed);
+        let due = length.map(|length| lease_until.minus(length - length / 3));
+        self.add(Kept { at, due, lease_until, ceiling, instead: None, tries: 0 });
+    }
+
+    fn add(&mut self, kept: Kept) {
+        let first = kept.due.unwrap_or(kept.lease_until).min(kept.lease_until);
+        self.quiet_until = self.quiet_until.min(first);
+        self.kept.push(kept);
+    }
+
+    /// The lease of record `at` is not needed any more.
+    pub(super) fn forget(&mut self, at: usize) {
+        if let Some(place) = self.kept.iter().position(|kept| kept.at == at) {
+            self.kept.swap_remove(place);
+        }
+    }
+
+    /// Takes the leases that have run out, those included whose renewal is on its way.
+    pub(super) fn take_lapsed(&mut self, now: Timestamp) -> Vec<Kept> {
+        if now <= self.quiet_until {
+            return Vec::new();
+        }
+        let mut lapsed: Vec<Kept> =
+            self.kept.extract_if(.., |kept| now > kept.lease_until).collect();
+        lapsed.extend(self.calls.members().filter(|kept| now > kept.lease_until).cloned());
+        self.look_ahead(now);
+        lapsed
+    }
+
+    fn look_ahead(&mut self, now: Timestamp) {
+        let standing = self.all().filter(|kept| now <= kept.lease_until);
+        let ends = standing.map(|kept| kept.lease_until);
+        let due = self.kept.iter().filter_map(|kept| kept.due);
+        self.quiet_until = ends.chain(due).min().unwrap_or(Timestamp::from_millis(u64::MAX));
+    }
+
+    /// Takes what is to be renewed, unless a call is on its way that may be back soon. `held` finds
+    /// a record's key and claim. What is due has two thirds of its length left: a sixth at most is
+    /// spent waiting for the call before, a sixth on the first try, two on the second.
+    pub(super) fn send<'e>(
+        &mut self,
+        call: CallId,
+        now: Timestamp,
+        held: impl Fn(usize) -> Option<(&'e Key, &'e Arc<Held>)>,
+    ) -> Option<(Vec<Write>, Timestamp)> {
+        let length = self.terms.length?;
+        if now < self.quiet_until || self.calls.next(now) > now {
+            return None;
+        }
+        let due = self.kept.extract_if(.., |kept| kept.due.is_some_and(|due| due <= now));
+        let (mut members, mut writes) = (Vec::new(), Vec::new());
+        for mut kept in due {
+            let Some((key, held)) = held(kept.at) else { continue };
+            let lease_until = kept.ceiling.min(now.plus(length));
+            let (guard, record) = match kept.instead.take() {
+                Some(instead) => (instead.0, Some(instead.1)),
+                None => held.write(&Settlement::Renew { lease_until }, now),
+            };
+            writes.push(Write { key: key.clone(), guard, record });
+            members.push(kept);
+        }
+        let lapse = members.iter().map(|kept| kept.lease_until).min()?;
+        let tries = members.iter().map(|kept| kept.tries).max().unwrap_or_default();
+        // The call must not outlast a lease that it is to extend.
+        let deadline = lapse.min(ends(now, FIRST_CALL.min(length / 6), tries));
+        self.calls.add(call, members, now, deadline, PATIENCE.min(length / 6));
+        self.look_ahead(now);
+        Some((writes, deadline))
+    }
+
+    /// A call was answered. `None` if it is not one of renewals.
+    pub(super) fn written(&mut self, call: CallId, now: Timestamp) -> Option<Answered<Kept>> {
+        self.calls.answered(call, now)
+    }
+
+    /// The renewal was applied: `held` is what stands now.
+    pub(super) fn extended(&mut self, kept: &Kept, held: &Held, now: Timestamp) {
+        self.keep(kept.at, held, Some(kept.ceiling), now);
+    }
+
+    /// The renewal is to be written in another way.
+    pub(super) fn again(
+        &mut self,
+        kept: Kept,
+        instead: (Guard, IdempotencyRecord),
+        now: Timestamp,
+    ) {
+        self.add(Kept { due: Some(now), instead: Some(Box::new(instead)), ..kept });
+    }
+
+    /// The renewal had no answer: it is tried until the lease has run out.
+    pub(super) fn unanswered(&mut self, kept: Kept, now: Timestamp) {
+        self.add(Kept { due: Some(now.plus(PAUSE)), tries: kept.tries + 1, ..kept });
+    }
+
+    /// When something has to be done: a renewal, or giving up a lease that has not lapsed at `now`.
+    pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
+        let standing = self.all().filter(|kept| now <= kept.lease_until);
+        let lapses = standing.map(|kept| kept.lease_until.plus(Duration::from_millis(1)));
+        let due = self.kept.iter().filter_map(|kept| kept.due).map(|due| self.calls.next(due));
+        lapses.chain(due).min()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Kept> {
+        self.kept.iter().chain(self.calls.members())
+    }
+}

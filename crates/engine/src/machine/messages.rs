@@ -1,0 +1,161 @@
+//! What goes into the machine, and what comes out.
+
+use std::{sync::Arc, time::Duration};
+
+use lambda_idempotency_core::{
+    admission::Held,
+    clock::Timestamp,
+    failure::Failure,
+    outcome::{NotStarted, Outcome},
+    policy::Policy,
+    record::IdempotencyRecord,
+    store::{StoreError, Verdict, Write},
+};
+use lambda_idempotency_keys::Key;
+
+use super::{calls::CallId, carried::Carried, outcomes::Why};
+use crate::batch::{AfterFailure, Returned};
+
+/// What is the same for the whole batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting<'a> {
+    /// The operation's name.
+    pub operation: &'a str,
+    /// The application that claims, if it has a name.
+    pub application: Option<Arc<str>>,
+    /// How records are treated.
+    pub policy: &'a Policy,
+    /// How far a record that goes back holds up the others.
+    pub after_failure: AfterFailure,
+    /// When the invocation ends; `None` if that is not known.
+    pub deadline: Option<Timestamp>,
+}
+
+impl std::hash::Hash for Setting<'_> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        // It is the same in all states of a machine.
+        self.deadline.hash(state);
+    }
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Input {
+    /// The store has answered a read: one answer for each key.
+    Read {
+        /// Which call.
+        call: CallId,
+        /// What was found. What is missing counts as unanswered.
+        found: Vec<Result<Option<IdempotencyRecord>, StoreError>>,
+    },
+    /// The store has answered a write.
+    Written {
+        /// Which call.
+        call: CallId,
+        /// What was asked.
+        writes: Vec<Write>,
+        /// One for each write. What is missing counts as unanswered.
+        verdicts: Vec<Verdict>,
+    },
+    /// A handler has ended.
+    Ended {
+        /// Whose.
+        at: usize,
+        /// How.
+        ended: Ended,
+        /// When it was called; `None` if it was not.
+        since: Option<Timestamp>,
+        /// For how long the poll in which it ended kept the processor.
+        blocked: Duration,
+    },
+    /// The invocation of this process that had a record's key is through.
+    LeaderDone {
+        /// The record that followed.
+        at: usize,
+        /// What is in the store, as far as the leader knew.
+        record: Option<Arc<IdempotencyRecord>>,
+    },
+}
+
+/// How a handler ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// It was called, and this is its answer.
+    Through(Result<Returned, Failure>),
+    /// It was not called: its lease or the time for handlers was over.
+    NotBegun(NotStarted),
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::large_enum_variant, reason = "few are kept at a time")]
+pub enum Effect {
+    /// Read these keys, and say what was found.
+    Read {
+        /// What the answer is known by.
+        call: CallId,
+        /// What to read.
+        keys: Vec<Key>,
+        /// When the answer must be there.
+        deadline: Timestamp,
+    },
+    /// Apply these writes, and say what became of them.
+    Write {
+        /// What the answer is known by.
+        call: CallId,
+        /// What to write.
+        writes: Vec<Write>,
+        /// When the answer must be there.
+        deadline: Timestamp,
+    },
+    /// Poll the calls of the store, then give way to other tasks once, before a handler is polled: a
+    /// completion is to be sent before a handler keeps the processor again.
+    GiveWay,
+    /// Call the handler of a record.
+    Start {
+        /// Which record.
+        at: usize,
+        /// Its claim; `None` if it runs without one.
+        held: Option<Arc<Held>>,
+        /// When the handler must not be called any more, and is stopped.
+        stop: Option<Timestamp>,
+    },
+    /// Tell the outcome of a record.
+    Report(Told),
+}
+
+/// The outcome of a record, and what else is known of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Told {
+    /// Which record.
+    pub at: usize,
+    pub(super) outcome: Carried<Outcome>,
+    pub(super) why: Option<Box<Carried<Why>>>,
+    pub(super) unrecorded: Option<Box<Carried<StoreError>>>,
+    /// How long the handler ran, if it did.
+    pub ran_for: Option<Duration>,
+    /// The claim, if there was one.
+    pub held: Option<Arc<Held>>,
+}
+
+impl Told {
+    /// What became of the record.
+    pub const fn outcome(&self) -> &Outcome {
+        &self.outcome.0
+    }
+
+    /// Why it was to be put aside, if it was.
+    pub fn why(&self) -> Option<&Why> {
+        self.why.as_ref().map(|why| &why.0)
+    }
+
+    /// Why the store does not know that it was put aside.
+    pub fn unrecorded(&self) -> Option<&StoreError> {
+        self.unrecorded.as_ref().map(|error| &error.0)
+    }
+
+    /// What became of the record.
+    pub fn into_outcome(self) -> Outcome {
+        self.outcome.0
+    }
+}

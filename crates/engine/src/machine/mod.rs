@@ -1,0 +1,287 @@
+//! The engine as a state machine without I/O: what happened goes in, what is to be done comes out.
+//!
+//! A [`Machine`] has the records of one batch. It is told what happened and what time it is
+//! ([`Machine::handle`]), and says what is to be done ([`Machine::next`], [`Machine::rest`]) and by when
+//! it wants to be asked again ([`Machine::wake`]). It awaits nothing, reads no clock, and calls neither
+//! the store nor a handler; whoever drives it does, and decides nothing. What it asks of its
+//! surroundings and is answered at once (owner tokens, what other invocations of the process do, which
+//! user code puts a record aside) is the [`Host`]. The same inputs give the same outputs, and a machine
+//! can be cloned, compared and hashed, so that a model checker can drive this very code.
+//!
+//! # Which question, which file
+//!
+//! | question | file |
+//! |---|---|
+//! | Which stage is a record in? What is known of it? | `records` |
+//! | Whose turn is it in its key and its group? Which records are copies? | `order` |
+//! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
+//! | What may be claimed and started now? Who decides that nothing more starts? | `starts` |
+//! | Who may have killed the process, and when does it run alone? | `quarantine` |
+//! | Who waits for a busy key, and until when? | `waiting` |
+//! | What does the store know of a claim? Where is a claim in doubt undone? | `claims` |
+//! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
+//! | How long is a key held? Which leases are to be renewed, which have lapsed? | `leases` |
+//! | What goes in and what comes out? | `messages`, `host` |
+//! | For how long does a call of the store hold up the next one? | `calls` |
+//! | What does an outcome mean for copies, for sinks, for a lost lease? | `outcomes` |
+//! | *and what happens then:* | |
+//! | What begins next? Who is told what this process knows? | `launching`, `sharing` |
+//! | What follows from the answer to a claim? | `claiming` |
+//! | What is written when a handler has ended, and what follows from the answer? | `settling` |
+//! | What becomes of a handler whose lease is lost? | `renewing` |
+//! | Where does a group stop after a failure? Who is told an outcome? | `finishing` |
+//! | How is a record put aside? | `diverting` |
+//! | What is dropped and returned at the end of the time? | `stopping` |
+//!
+//! The first group are parts: each owns its state, is asked through its methods, and knows no other
+//! part. The second group are the rules of the machine, which move records from part to part.
+
+mod budget;
+mod calls;
+mod carried;
+mod claiming;
+mod claims;
+mod diverting;
+mod finishing;
+mod host;
+mod launching;
+mod leases;
+mod messages;
+mod order;
+mod outcomes;
+mod quarantine;
+mod records;
+mod renewing;
+mod settlements;
+mod settling;
+mod sharing;
+mod starts;
+mod stopping;
+mod waiting;
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    outcome::Foreign,
+    record::IdempotencyRecord,
+    store::{Verdict, Write},
+};
+
+use self::{
+    budget::Budget,
+    calls::CallIds,
+    claims::{Answer, Claims},
+    leases::{Leases, Terms},
+    order::Order,
+    quarantine::Quarantine,
+    records::{Entry, Records},
+    settlements::Settlements,
+    starts::Starts,
+    waiting::Waiting,
+};
+pub use self::{
+    calls::CallId,
+    carried::Carried,
+    host::{Host, Join},
+    messages::{Effect, Ended, Input, Setting, Told},
+    outcomes::Why,
+    records::{Ask, Task},
+};
+use crate::unanswered::{each, unanswered};
+
+pub(crate) use calls::FIRST_CALL;
+
+/// The present: what time it is, and who answers at once.
+struct Present<'h> {
+    now: Timestamp,
+    host: &'h mut dyn Host,
+}
+
+/// The state machine of one batch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Machine<'a> {
+    setting: Setting<'a>,
+    records: Records<'a>,
+    order: Order,
+    starts: Starts,
+    quarantine: Quarantine,
+    waiting: Waiting,
+    claims: Claims,
+    settlements: Settlements,
+    leases: Leases,
+    call_ids: CallIds,
+    /// What is to be done next, in this order.
+    effects: VecDeque<Effect>,
+    /// Whether the last handler that ended kept the processor: a completion must not wait for the
+    /// next one.
+    blocked: bool,
+}
+
+impl<'a> Machine<'a> {
+    /// A machine for these records, at the beginning of their invocation.
+    pub fn new(
+        setting: Setting<'a>,
+        asks: impl Iterator<Item = Ask<'a>>,
+        now: Timestamp,
+        host: &mut dyn Host,
+    ) -> Self {
+        let records = Records::new(asks);
+        let asks = records.all().iter().map(Entry::ask);
+        let mut order = Order::new(asks.map(|ask| (ask.key.as_ref(), ask.group.as_ref())));
+        order.find_copies(|at| records.get(at).map(Entry::asks));
+        let budget = Budget::new(now, setting.deadline);
+        let mut machine = Self {
+            starts: Starts::new(budget, setting.policy.concurrency),
+            leases: Leases::new(Terms::new(setting.policy, setting.deadline)),
+            setting,
+            records,
+            order,
+            quarantine: Quarantine::default(),
+            waiting: Waiting::default(),
+            claims: Claims::default(),
+            settlements: Settlements::default(),
+            call_ids: CallIds::default(),
+            effects: VecDeque::new(),
+            blocked: false,
+        };
+        let present = &mut Present { now, host };
+        for at in machine.by_priority() {
+            machine.consider(at, present);
+        }
+        machine
+    }
+
+    /// The records in the order in which they are looked at first.
+    fn by_priority(&self) -> Vec<usize> {
+        let all = self.records.all().iter();
+        let mut order: Vec<(usize, u32)> =
+            all.map(|entry| entry.ask().priority).enumerate().collect();
+        order.sort_by_key(|(_, priority)| std::cmp::Reverse(*priority));
+        order.into_iter().map(|(at, _)| at).collect()
+    }
+
+    /// Takes in what happened.
+    pub fn handle(&mut self, input: Input, now: Timestamp, host: &mut dyn Host) {
+        let present = &mut Present { now, host };
+        match input {
+            Input::Read { call, found } => {
+                let found = each(found, Err(unanswered()));
+                if let Some(answers) = self.claims.read(call, found, now) {
+                    self.answered(answers, present);
+                }
+            }
+            Input::Written { call, writes, verdicts } => {
+                let verdicts = each(verdicts, Verdict::Unknown(unanswered()));
+                self.written(call, writes, verdicts, present);
+            }
+            Input::Ended { at, ended, since, blocked } => {
+                self.blocked = blocked > Duration::from_millis(1);
+                self.ended(at, ended, since, present);
+            }
+            Input::LeaderDone { at, record } => self.leader_done(at, record, present),
+        }
+    }
+
+    fn written(
+        &mut self,
+        call: CallId,
+        writes: Vec<Write>,
+        verdicts: impl Iterator<Item = Verdict>,
+        present: &mut Present<'_>,
+    ) {
+        let now = present.now;
+        if let Some(settled) = self.settlements.written(call, now) {
+            let answers = settled.into_iter().zip(writes).zip(verdicts);
+            for ((settling, write), verdict) in answers {
+                self.learn(settling.at, left(write, &verdict), present);
+                self.settled(settling, verdict, present);
+            }
+        } else if let Some(renewed) = self.leases.written(call, now) {
+            let answers = renewed.members.into_iter().zip(writes).zip(verdicts);
+            for ((kept, write), verdict) in answers {
+                self.renewed(kept, write.record, verdict, present);
+            }
+        } else if let Some(answers) = self.claims.written(call, verdicts, now) {
+            self.answered(answers, present);
+        }
+    }
+
+    /// What is to be done now, one thing after the other; `None` if that is all. What is gathered to
+    /// be sent together comes from [`rest`](Self::rest).
+    pub fn next(&mut self, now: Timestamp, host: &mut dyn Host) -> Option<Effect> {
+        if self.effects.is_empty() {
+            let present = &mut Present { now, host };
+            self.stop_overdue(present);
+            if !self.starts.budget().is_over(now) {
+                self.launch(present);
+            }
+            self.renew(now);
+            let presses = std::mem::take(&mut self.blocked);
+            if (presses || self.settlements.is_overdue(now)) && self.send_settlements(presses, now)
+            {
+                self.effects.push_back(Effect::GiveWay);
+            }
+        }
+        self.effects.pop_front()
+    }
+
+    /// Nothing else is ready: sends what was gathered, and ends what the clock ends. Says whether
+    /// there is something to be done now.
+    pub fn rest(&mut self, now: Timestamp, host: &mut dyn Host) -> bool {
+        let present = &mut Present { now, host };
+        if self.starts.budget().is_over(now) {
+            self.stop(present);
+        }
+        if self.starts.budget().reply().is_some_and(|reply| now >= reply) {
+            self.abandon(present);
+        }
+        self.send_settlements(false, now);
+        !self.effects.is_empty()
+    }
+
+    fn send_settlements(&mut self, presses: bool, now: Timestamp) -> bool {
+        let call = self.call_ids.next();
+        let Some((writes, deadline)) = self.settlements.send(call, presses, now) else {
+            return false;
+        };
+        self.effects.push_back(Effect::Write { call, writes, deadline });
+        true
+    }
+
+    /// When the machine has to be asked again if nothing happens before.
+    pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
+        let budget = self.starts.budget();
+        let stop = if self.starts.is_stopped() { None } else { budget.stop() };
+        let ends = [stop, budget.reply()].into_iter();
+        let due = [self.settlements.next_due(), self.leases.next_due(now), self.waiting.next_due()];
+        ends.chain(due).flatten().min()
+    }
+
+    /// Whether every record has its outcome, and nothing is left to be settled.
+    pub fn is_done(&self) -> bool {
+        self.records.open() == 0 && self.settlements.is_empty() && self.effects.is_empty()
+    }
+
+    /// What is said of a key that belongs to another application.
+    fn foreign(&self, theirs: Arc<str>) -> Foreign {
+        Foreign::new(self.setting.operation, theirs, self.setting.application.clone())
+    }
+
+    fn answered(&mut self, answers: Vec<Answer>, present: &mut Present<'_>) {
+        for Answer { at, claimed, seen } in answers {
+            self.learn(at, seen, present);
+            self.claimed(at, claimed, present);
+        }
+    }
+}
+
+/// The record that is in the store after a write, as far as the verdict tells.
+fn left(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
+    match verdict {
+        Verdict::Written => write.record,
+        Verdict::Found(found) => found.clone(),
+        // It may have been applied or not: nobody must be told either.
+        Verdict::Unknown(_) => None,
+    }
+}

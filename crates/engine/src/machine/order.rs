@@ -1,0 +1,208 @@
+//! Which record may go next: one per key and, in ordered sources, one per group.
+//!
+//! A record waits in up to two queues: that of its key and that of its group. It may go when it is
+//! first in both. Every wait is for a record that came earlier in the batch, so nothing waits in a
+//! circle.
+//!
+//! Copies, the records of a key that ask for the very same, stand in a queue of their own as well: by it
+//! they are found when one of them has its outcome. Nobody waits in it.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::Hash,
+    sync::Arc,
+};
+
+use lambda_idempotency_keys::Key;
+
+/// The queues that the records of a batch stand in; records are numbered as in the batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Order {
+    queues: Vec<VecDeque<usize>>,
+    places: Vec<Place>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Place {
+    key: Option<usize>,
+    group: Option<usize>,
+    copies: Option<usize>,
+}
+
+impl Order {
+    /// Plans a batch from each record's key and order group.
+    pub(super) fn new<'a>(
+        records: impl Iterator<Item = (Option<&'a Key>, Option<&'a Arc<str>>)>,
+    ) -> Self {
+        let (mut keys, mut groups) = (HashMap::new(), HashMap::new());
+        let mut order = Self::default();
+        for (at, (key, group)) in records.enumerate() {
+            let key = key.map(|key| *keys.entry(key).or_insert_with(|| order.new_queue()));
+            let group =
+                group.map(|group| *groups.entry(group).or_insert_with(|| order.new_queue()));
+            for queue in [key, group].into_iter().flatten() {
+                order.queue_mut(queue).push_back(at);
+            }
+            order.places.push(Place { key, group, copies: None });
+        }
+        order
+    }
+
+    /// Finds the copies, by what each record asks for.
+    pub(super) fn find_copies<A: Eq + Hash>(&mut self, asks: impl Fn(usize) -> Option<A>) {
+        let mut queues = HashMap::new();
+        for at in 0..self.places.len() {
+            let Some(key) = self.place(at).key.filter(|key| self.has_several(*key)) else {
+                continue;
+            };
+            let Some(asked) = asks(at) else { continue };
+            let queue = *queues.entry((key, asked)).or_insert_with(|| self.new_queue());
+            self.queue_mut(queue).push_back(at);
+            if let Some(place) = self.places.get_mut(at) {
+                place.copies = Some(queue);
+            }
+        }
+    }
+
+    /// Whether nothing is left before `at`.
+    pub(super) fn may_go(&self, at: usize) -> bool {
+        let place = self.place(at);
+        [place.key, place.group].into_iter().flatten().all(|queue| self.first(queue) == Some(at))
+    }
+
+    /// The copies of `at` behind it.
+    pub(super) fn copies(&self, at: usize) -> Vec<usize> {
+        self.behind(self.place(at).copies, at)
+    }
+
+    /// The records behind `at` in its group.
+    pub(super) fn same_group(&self, at: usize) -> Vec<usize> {
+        self.behind(self.place(at).group, at)
+    }
+
+    /// Takes `at` out of its queues; returns the records that are now first in one of them.
+    pub(super) fn leave(&mut self, at: usize) -> impl Iterator<Item = usize> + use<> {
+        let place = self.place(at);
+        self.leave_copies(at);
+        let first = [place.key, place.group].map(|queue| {
+            self.remove(queue?, at);
+            self.first(queue?)
+        });
+        first.into_iter().flatten()
+    }
+
+    /// Takes `at` out of the queue of its key only: its outcome is known, its turn has not come.
+    pub(super) fn leave_key(&mut self, at: usize) -> Option<usize> {
+        self.leave_copies(at);
+        let queue = self.places.get_mut(at).and_then(|place| place.key.take())?;
+        self.remove(queue, at);
+        self.first(queue)
+    }
+
+    fn leave_copies(&mut self, at: usize) {
+        if let Some(queue) = self.place(at).copies {
+            self.remove(queue, at);
+        }
+    }
+
+    fn remove(&mut self, queue: usize, at: usize) {
+        let queue = self.queue_mut(queue);
+        // Records stand in a queue as in the batch; those that leave do so near its front.
+        if let Ok(place) = queue.binary_search(&at) {
+            queue.remove(place);
+        }
+    }
+
+    fn new_queue(&mut self) -> usize {
+        self.queues.push(VecDeque::new());
+        self.queues.len() - 1
+    }
+
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "queues are only added, and numbered by `new_queue`"
+    )]
+    fn queue_mut(&mut self, queue: usize) -> &mut VecDeque<usize> {
+        &mut self.queues[queue]
+    }
+
+    fn has_several(&self, queue: usize) -> bool {
+        self.queues.get(queue).is_some_and(|queue| queue.len() > 1)
+    }
+
+    fn first(&self, queue: usize) -> Option<usize> {
+        self.queues.get(queue).and_then(|queue| queue.front().copied())
+    }
+
+    fn behind(&self, queue: Option<usize>, at: usize) -> Vec<usize> {
+        let Some(queue) = queue.and_then(|queue| self.queues.get(queue)) else { return Vec::new() };
+        let before = queue.partition_point(|other| *other <= at);
+        queue.range(before..).copied().collect()
+    }
+
+    fn place(&self, at: usize) -> Place {
+        self.places.get(at).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(records: &[(Option<&str>, Option<&str>)]) -> Order {
+        let records: Vec<_> = records
+            .iter()
+            .map(|(key, group)| (key.map(Key::from_text), group.map(Arc::<str>::from)))
+            .collect();
+        Order::new(records.iter().map(|(key, group)| (key.as_ref(), group.as_ref())))
+    }
+
+    #[test]
+    fn one_a_key_goes_at_a_time() {
+        let mut order =
+            order(&[(Some("a"), None), (Some("b"), None), (Some("a"), None), (None, None)]);
+        let going: Vec<_> = (0..4).filter(|at| order.may_go(*at)).collect();
+        assert_eq!(going, [0, 1, 3]);
+        assert!(order.leave(0).eq([2]));
+        assert!(order.may_go(2));
+    }
+
+    #[test]
+    fn one_a_group_goes_at_a_time() {
+        let mut order = order(&[
+            (Some("a"), Some("g")),
+            (Some("b"), Some("h")),
+            (Some("c"), Some("g")),
+            (Some("a"), Some("h")),
+        ]);
+        let going: Vec<_> = (0..4).filter(|at| order.may_go(*at)).collect();
+        assert_eq!(going, [0, 1]);
+        assert!(order.leave(1).eq([3]));
+        assert!(!order.may_go(3), "its key is still before it");
+        assert!(order.leave(0).eq([3, 2]));
+        assert!(order.may_go(3) && order.may_go(2));
+    }
+
+    #[test]
+    fn copies_have_the_key_and_ask_for_the_same() {
+        let keys = ["a", "a", "b", "a", "a", "b"].map(|key| (Some(key), None));
+        let mut order = order(&keys);
+        order.find_copies(|at| Some(["x", "y", "x", "x", "x", "y"][at]));
+        let copies: Vec<_> = (0..6).map(|at| order.copies(at)).collect();
+        assert_eq!(copies, [vec![3, 4], vec![], vec![], vec![4], vec![], vec![]]);
+        order.leave_key(3);
+        assert_eq!(order.copies(0), [4]);
+        assert_eq!(order.leave(4).count(), 1);
+        assert!(order.copies(0).is_empty());
+    }
+
+    #[test]
+    fn an_outcome_can_be_known_before_its_turn() {
+        let mut order = order(&[(Some("a"), None), (Some("b"), Some("g")), (Some("a"), Some("g"))]);
+        assert!(order.leave(0).eq([2]));
+        assert_eq!(order.leave_key(2), None);
+        assert!(!order.may_go(2));
+        assert!(order.leave(1).eq([2]));
+        assert!(order.may_go(2));
+    }
+}

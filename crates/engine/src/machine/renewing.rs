@@ -1,0 +1,101 @@
+//! What becomes of a handler whose lease is lost. A handler runs only while its lease is known to
+//! stand: when a renewal finds another owner, when none could be made in time, or when the lease may
+//! not last longer, it is stopped.
+
+use super::{Machine, Present, leases::Kept, records::Stage};
+use lambda_idempotency_core::{
+    admission::{Overtaken, Settled, Settlement},
+    outcome::{NotStarted, Outcome},
+    record::IdempotencyRecord,
+    store::Verdict,
+};
+
+impl Machine<'_> {
+    /// Stops what runs, or would, without a lease: the process was stopped and continued, its
+    /// processor was busy, or the lease could not be renewed. A successor may be at work by now.
+    pub(super) fn stop_overdue(&mut self, present: &mut Present<'_>) {
+        let now = present.now;
+        if self.leases.terms().end().is_some_and(|end| now > end) {
+            self.stop(present);
+        }
+        for kept in self.leases.take_lapsed(now) {
+            let at = kept.at;
+            match self.records.at(at).stage() {
+                Stage::Running if kept.is_at_ceiling() => self.stop_one(at, present),
+                Stage::Running => self.lose(at, Overtaken::Gone, present),
+                Stage::Ready => {
+                    self.starts.remove_ready(at);
+                    self.not_started(at, NotStarted::Lease, present);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A renewal was answered.
+    pub(super) fn renewed(
+        &mut self,
+        kept: Kept,
+        record: Option<IdempotencyRecord>,
+        verdict: Verdict,
+        present: &mut Present<'_>,
+    ) {
+        let (at, now) = (kept.at, present.now);
+        let entry = self.records.at(at);
+        let (Some(record), Some(held), true) = (record, entry.held(), entry.is_kept()) else {
+            return;
+        };
+        match verdict {
+            Verdict::Written => self.extended(&kept, record, present),
+            Verdict::Found(found) => {
+                let lease_until = record.lease_until.unwrap_or(now);
+                match held.settled(&Settlement::Renew { lease_until }, found.as_ref(), now) {
+                    Settled::Done => self.extended(&kept, found.unwrap_or(record), present),
+                    Settled::Again { guard, record } => {
+                        self.leases.again(kept, (guard, record), now);
+                    }
+                    Settled::Overtaken(by) => self.lose(at, by, present),
+                }
+            }
+            // Until the lease has run out: then the handler is stopped.
+            Verdict::Unknown(_) => self.leases.unanswered(kept, now),
+        }
+    }
+
+    fn extended(&mut self, kept: &Kept, record: IdempotencyRecord, present: &mut Present<'_>) {
+        let entry = self.records.at(kept.at);
+        entry.renewed(record);
+        if let Some(held) = entry.held() {
+            self.leases.extended(kept, held, present.now);
+        }
+    }
+
+    /// The lease is lost: a handler that runs is dropped, one that waits does not start.
+    fn lose(&mut self, at: usize, by: Overtaken, present: &mut Present<'_>) {
+        let was_started = self.records.at(at).stage() == Stage::Running;
+        let since = if was_started { present.host.stop(at) } else { None };
+        if was_started {
+            self.starts.ended(since.is_some());
+        } else {
+            self.starts.remove_ready(at);
+        }
+        self.leases.forget(at);
+        self.records.at(at).ended(since, present.now);
+        let running = since.is_some();
+        let outcome = match by {
+            Overtaken::Completed(outcome) if running => Outcome::Superseded { result: outcome },
+            Overtaken::Completed(outcome) => Outcome::Replayed { result: outcome },
+            _ if running => Outcome::Fenced,
+            Overtaken::Foreign { application } => Outcome::Foreign(self.foreign(application)),
+            Overtaken::Mismatch { fence } => {
+                self.records.at(at).found_final(fence);
+                Outcome::Mismatch
+            }
+            Overtaken::InProgress { until } => Outcome::Busy { until },
+            Overtaken::PermanentlyFailed { .. } | Overtaken::Gone => {
+                Outcome::Returned(NotStarted::Lease)
+            }
+        };
+        self.finish(at, outcome, present);
+    }
+}

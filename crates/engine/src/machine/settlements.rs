@@ -1,0 +1,131 @@
+//! Settlements to send: one call of the store at a time unless it takes long, and in it all that is
+//! due.
+
+use std::{sync::Arc, time::Duration};
+
+use super::calls::{CallId, Calls, FIRST_CALL, PATIENCE, ends};
+use lambda_idempotency_core::{
+    admission::{Held, Settlement},
+    clock::Timestamp,
+    outcome::Outcome,
+    record::IdempotencyRecord,
+    store::{Guard, StoreError, StoreErrorKind, Write},
+};
+use lambda_idempotency_keys::Key;
+
+use super::carried::Carried;
+
+/// The first pause before a settlement is tried again; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The pause after an answer that a retry may not change: refused permissions, say, which is also
+/// how a failed refresh of credentials looks.
+const REFUSED_PAUSE: Duration = Duration::from_secs(2);
+/// How often a completion whose record is gone is written anew.
+pub(super) const AGAIN: u32 = 3;
+
+/// One claim to be settled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Settling {
+    /// The record's place in the batch.
+    pub(super) at: usize,
+    pub(super) key: Key,
+    pub(super) held: Arc<Held>,
+    pub(super) settlement: Settlement,
+    /// What to write instead of the settlement's own write.
+    pub(super) instead: Option<Box<(Guard, IdempotencyRecord)>>,
+    /// The delivery's outcome if this succeeds.
+    pub(super) outcome: Carried<Outcome>,
+    /// Not before this instant.
+    pub(super) due: Timestamp,
+    /// Not after this one.
+    pub(super) until: Timestamp,
+    pub(super) tries: u32,
+    /// How often it met a record that was not there, or ours again.
+    pub(super) again: u32,
+    /// Whether an answer that a retry may not change is retried all the same.
+    pub(super) insists: bool,
+}
+
+impl Settling {
+    fn write(&self, now: Timestamp) -> Write {
+        let (guard, record) = match self.instead.as_deref().cloned() {
+            Some((guard, record)) => (guard, Some(record)),
+            None => self.held.write(&self.settlement, now),
+        };
+        Write { key: self.key.clone(), guard, record }
+    }
+
+    /// Waits for its next try after this error. Says whether there is one.
+    pub(super) fn is_retried(&mut self, error: &StoreError, now: Timestamp) -> bool {
+        let pause = if error.is_transient() {
+            FIRST_PAUSE.saturating_mul(1 << self.tries.min(8)).min(LONGEST_PAUSE)
+        } else {
+            REFUSED_PAUSE
+        };
+        self.due = now.plus(pause);
+        self.tries += 1;
+        // Neither the record's size nor what is stored under its key changes by waiting.
+        let hopeless = matches!(error.kind(), StoreErrorKind::TooLarge | StoreErrorKind::Corrupt);
+        let retried = error.is_transient() || (self.insists && !hopeless);
+        retried && self.due < self.until
+    }
+}
+
+/// Settlements that wait, and those on their way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Settlements {
+    waiting: Vec<Settling>,
+    calls: Calls<Settling>,
+}
+
+impl Settlements {
+    pub(super) fn add(&mut self, settling: Settling) {
+        self.waiting.push(settling);
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.calls.is_empty()
+    }
+
+    /// When the next call is to go.
+    pub(super) fn next_due(&self) -> Option<Timestamp> {
+        self.waiting.iter().map(|settling| settling.due).min().map(|due| self.calls.next(due))
+    }
+
+    /// Whether one has been due since before `now`, and could be sent.
+    pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
+        self.next_due().is_some_and(|due| due < now)
+    }
+
+    /// Takes all that is due: what to write, and by when. Unless it presses, it waits for a call on
+    /// its way that may be back soon.
+    pub(super) fn send(
+        &mut self,
+        call: CallId,
+        presses: bool,
+        now: Timestamp,
+    ) -> Option<(Vec<Write>, Timestamp)> {
+        if self.waiting.is_empty() || (!presses && self.calls.next(now) > now) {
+            return None;
+        }
+        let members: Vec<Settling> =
+            self.waiting.extract_if(.., |settling| settling.due <= now).collect();
+        let until = members.iter().map(|settling| settling.until).min()?;
+        let tries = members.iter().map(|settling| settling.tries).max().unwrap_or_default();
+        let deadline = until.min(ends(now, FIRST_CALL, tries));
+        let writes = members.iter().map(|settling| settling.write(now)).collect();
+        self.calls.add(call, members, now, deadline, PATIENCE);
+        Some((writes, deadline))
+    }
+
+    /// A call was answered. `None` if it is not one of settlements.
+    pub(super) fn written(&mut self, call: CallId, now: Timestamp) -> Option<Vec<Settling>> {
+        Some(self.calls.answered(call, now)?.members)
+    }
+
+    /// Gives up all, on their way or not.
+    pub(super) fn abandon(&mut self) -> Vec<Settling> {
+        self.calls.abandon().chain(std::mem::take(&mut self.waiting)).collect()
+    }
+}

@@ -1,0 +1,237 @@
+//! What is written when a handler has ended, and what follows from the answer.
+
+use std::sync::Arc;
+
+use super::{
+    Ended, Machine, Present,
+    carried::Carried,
+    outcomes::{Why, done, overtaken, shrink},
+    records::Stage,
+    settlements::{AGAIN, Settling},
+};
+use crate::batch::{AfterFailure, Returned};
+use lambda_idempotency_core::{
+    admission::{Held, Overtaken, Settled, Settlement},
+    clock::Timestamp,
+    failure::Failure,
+    outcome::{NotStarted, Outcome},
+    policy::OnFailure,
+    store::{StoreError, StoreErrorKind, Verdict},
+};
+
+impl Machine<'_> {
+    pub(super) fn ended(
+        &mut self,
+        at: usize,
+        ended: Ended,
+        since: Option<Timestamp>,
+        present: &mut Present<'_>,
+    ) {
+        // It may have been stopped just now.
+        if self.records.at(at).stage() != Stage::Running {
+            return;
+        }
+        self.records.at(at).ended(since, present.now);
+        self.leases.forget(at);
+        self.starts.ended(matches!(ended, Ended::Through(_)));
+        match ended {
+            Ended::Through(result) => self.through(at, result, present),
+            Ended::NotBegun(why) => self.not_started(at, why, present),
+        }
+    }
+
+    fn through(&mut self, at: usize, result: Result<Returned, Failure>, present: &mut Present<'_>) {
+        let entry = self.records.at(at);
+        let result = if entry.ask().is_aside {
+            result.map_err(Failure::of_sink)
+        } else {
+            present.host.took(entry.ran_for().unwrap_or_default());
+            result
+        };
+        let Some(held) = entry.held().cloned() else {
+            return self.through_unprotected(at, result, present);
+        };
+        let (settlement, outcome) = match result {
+            Ok(returned) => {
+                let outcome = done(returned);
+                let settlement = match &outcome {
+                    Outcome::Declined => Settlement::Undo,
+                    outcome => Settlement::Complete { result: outcome.result().cloned() },
+                };
+                (settlement, outcome)
+            }
+            Err(failure) => {
+                let failed_attempts = held.failed_attempts().saturating_add(1);
+                let settlement = self.settlement_of(at, &failure, failed_attempts);
+                let permanent = matches!(settlement, Settlement::FailPermanently { .. });
+                (settlement, Outcome::Failed { failure, failed_attempts, permanent })
+            }
+        };
+        let goes_back = !outcome.is_acknowledged() && !self.is_put_aside(at, &outcome);
+        if goes_back && self.setting.after_failure == AfterFailure::Batch {
+            // Its outcome waits for the store, and nothing must start meanwhile.
+            self.close(NotStarted::Order, present);
+        }
+        self.settle(at, held, settlement, outcome, present);
+    }
+
+    /// No claim says that it was called, so nothing is recorded; what follows is the same.
+    fn through_unprotected(
+        &mut self,
+        at: usize,
+        result: Result<Returned, Failure>,
+        present: &mut Present<'_>,
+    ) {
+        let outcome = match result {
+            Ok(returned) => match done(returned) {
+                diverted @ Outcome::Diverted(_) => {
+                    let outage = self.records.at(at).outage();
+                    self.records.at(at).set_unrecorded(outage);
+                    diverted
+                }
+                done => {
+                    let outcome = done.result().cloned();
+                    Outcome::Unprotected { result: outcome, outage: self.records.at(at).outage() }
+                }
+            },
+            Err(failure) => {
+                let failed_attempts = 1;
+                let settlement = self.settlement_of(at, &failure, failed_attempts);
+                if matches!(settlement, Settlement::FailPermanently { .. })
+                    && self.can_put_aside(at)
+                {
+                    return self.put_aside(at, Why::failed(failure, failed_attempts), present);
+                }
+                Outcome::Failed { failure, failed_attempts, permanent: false }
+            }
+        };
+        self.finish(at, outcome, present);
+    }
+
+    fn settlement_of(&mut self, at: usize, failure: &Failure, failed_attempts: u32) -> Settlement {
+        let error = failure.class().into();
+        if self.records.at(at).ask().is_aside {
+            return Settlement::Release { error_type: error };
+        }
+        let policy = self.setting.policy;
+        let exhausted = policy.max_failed_attempts.is_some_and(|most| failed_attempts >= most);
+        let retried = match policy.on_failure {
+            OnFailure::FailPermanently => failure.is_declared_transient(),
+            _ => !failure.is_permanent(),
+        };
+        if retried && !exhausted {
+            return Settlement::Release { error_type: error };
+        }
+        let message = serde_json::Value::String(failure.message());
+        Settlement::FailPermanently { result: Some(message.to_string().into()), error_type: error }
+    }
+
+    /// A record that was claimed, or needs no claim, does not run after all.
+    pub(super) fn not_started(&mut self, at: usize, why: NotStarted, present: &mut Present<'_>) {
+        self.leases.forget(at);
+        let outcome = Outcome::Returned(why);
+        match self.records.at(at).held().cloned() {
+            Some(held) => self.settle(at, held, Settlement::Undo, outcome, present),
+            None => self.finish(at, outcome, present),
+        }
+    }
+
+    /// Settles the claim of a record; then it has this outcome.
+    pub(super) fn settle(
+        &mut self,
+        at: usize,
+        held: Arc<Held>,
+        settlement: Settlement,
+        outcome: Outcome,
+        present: &mut Present<'_>,
+    ) {
+        let due = present.now;
+        let until = self.starts.budget().settle_deadline(due);
+        let entry = self.records.at(at);
+        entry.enter(Stage::Ending);
+        let insists = !entry.ask().is_aside;
+        let Some(key) = entry.key().cloned() else { return self.finish(at, outcome, present) };
+        self.settlements.add(Settling {
+            at,
+            key,
+            held,
+            settlement,
+            instead: None,
+            outcome: Carried(outcome),
+            due,
+            until,
+            tries: 0,
+            again: 0,
+            insists,
+        });
+    }
+
+    pub(super) fn settled(
+        &mut self,
+        mut settling: Settling,
+        verdict: Verdict,
+        present: &mut Present<'_>,
+    ) {
+        let found = match verdict {
+            Verdict::Written => return self.finish(settling.at, settling.outcome.0, present),
+            Verdict::Unknown(error) => return self.unsettled(settling, error, present),
+            Verdict::Found(found) => found,
+        };
+        match settling.held.settled(&settling.settlement, found.as_ref(), present.now) {
+            Settled::Done => self.finish(settling.at, settling.outcome.0, present),
+            Settled::Overtaken(by) => {
+                if let Overtaken::PermanentlyFailed { fence, .. } = by {
+                    self.records.at(settling.at).found_final(fence);
+                }
+                let outcome = overtaken(by, settling.outcome.0, |theirs| self.foreign(theirs));
+                self.finish(settling.at, outcome, present);
+            }
+            Settled::Again { .. } if settling.again >= AGAIN => {
+                let error = StoreError::new(
+                    StoreErrorKind::Contended,
+                    "the record comes and goes while it is being completed",
+                );
+                self.give_up(settling, error, present);
+            }
+            Settled::Again { guard, record } => {
+                settling.instead = Some(Box::new((guard, record)));
+                settling.again += 1;
+                self.settlements.add(settling);
+            }
+        }
+    }
+
+    fn unsettled(&mut self, mut settling: Settling, error: StoreError, present: &mut Present<'_>) {
+        let shrunk = error.kind() == StoreErrorKind::TooLarge && shrink(&mut settling);
+        if shrunk || settling.is_retried(&error, present.now) {
+            self.settlements.add(settling);
+        } else {
+            self.give_up(settling, error, present);
+        }
+    }
+
+    /// A settlement that cannot be recorded. The lease stands until it lapses.
+    pub(super) fn give_up(
+        &mut self,
+        settling: Settling,
+        error: StoreError,
+        present: &mut Present<'_>,
+    ) {
+        let outcome = match settling.outcome.0 {
+            Outcome::Executed { result: outcome, .. } => {
+                Outcome::CompletionLost { result: outcome, error }
+            }
+            // The sink has it: to return it would only put it aside again.
+            diverted @ Outcome::Diverted(_) => {
+                self.records.at(settling.at).set_unrecorded(Some(error));
+                diverted
+            }
+            Outcome::Failed { failure, failed_attempts, .. } => {
+                Outcome::Failed { failure, failed_attempts, permanent: false }
+            }
+            Outcome::TimedOut { .. } => Outcome::TimedOut { permanent: false },
+            other => other,
+        };
+        self.finish(settling.at, outcome, present);
+    }
+}

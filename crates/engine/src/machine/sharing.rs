@@ -1,0 +1,139 @@
+//! What this invocation has in common with others of its process.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{Machine, Present, claims::Claimed, host::Join, records::Stage, waiting::pause};
+use lambda_idempotency_core::{
+    admission::{Claim, admit},
+    clock::Timestamp,
+    outcome::Outcome,
+    policy::OnConflict,
+    record::{IdempotencyRecord, Owner},
+};
+
+/// How long [`OnConflict::Return`] follows another invocation of this process.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What this process says before a claim in the store.
+pub(super) enum Shared {
+    /// Nothing: the record leads.
+    Leads,
+    /// There is no need to claim.
+    Knows(Claimed),
+    /// Another invocation has the key; the record waits, or has its outcome.
+    Follows,
+}
+
+impl Machine<'_> {
+    /// Asks for the key of a record in this process.
+    ///
+    /// The place it gets lasts as long as this invocation can hold the key, renewed or not. Memory is
+    /// asked only then: what the last leader learned is there by now.
+    pub(super) fn share(&mut self, at: usize, present: &mut Present<'_>) -> Shared {
+        let now = present.now;
+        let Some(key) = self.records.get(at).and_then(|entry| entry.key()) else {
+            return Shared::Leads;
+        };
+        let until = self.leases.terms().ceiling(now).plus(self.setting.policy.clock_skew);
+        if let Join::Follows { until, holds } = present.host.join(at, key, now, until) {
+            return self.follow(at, until, holds, present);
+        }
+        let known = present.host.known(key, now);
+        let known = known.and_then(|record| self.judge(at, &record, now));
+        // By this it would be acknowledged; whoever has deleted the record since wants it processed.
+        let can_be_put_aside =
+            self.records.get(at).is_some_and(|entry| entry.ask().can_be_put_aside);
+        let known = known
+            .filter(|claimed| !matches!(claimed, Claimed::Mismatch { .. }) || !can_be_put_aside);
+        known.map_or(Shared::Leads, Shared::Knows)
+    }
+
+    /// Waits until the leader is through, for as long as the policy allows.
+    fn follow(
+        &mut self,
+        at: usize,
+        until: Timestamp,
+        holds: bool,
+        present: &mut Present<'_>,
+    ) -> Shared {
+        let now = present.now;
+        let conflict = self.conflict(at);
+        let entry = self.records.at(at);
+        let since = entry.met_busy(now);
+        let past = until.plus(Duration::from_millis(1));
+        let (limit, wake) = match conflict {
+            OnConflict::Skip if holds => return Shared::Knows(Claimed::Busy { until }),
+            // A leader without a claim may come to nothing: to acknowledge for its sake could lose
+            // the record. It is asked again until it has one.
+            OnConflict::Skip => (since.plus(PATIENCE), now.plus(pause(0))),
+            OnConflict::Wait { up_to } => (since.plus(up_to), past),
+            _ => (since.plus(PATIENCE), past),
+        };
+        match conflict {
+            OnConflict::Skip if now >= limit => {
+                self.finish(at, Outcome::Busy { until }, present);
+                return Shared::Follows;
+            }
+            _ if now >= limit => return Shared::Knows(Claimed::Busy { until }),
+            _ => {}
+        }
+        entry.enter(Stage::Waiting);
+        self.quarantine.leave(at);
+        self.waiting.add(at, limit.min(wake).min(past), until);
+        Shared::Follows
+    }
+
+    /// The leader is through: the record is answered by what that one knew, or tries for itself.
+    pub(super) fn leader_done(
+        &mut self,
+        at: usize,
+        record: Option<Arc<IdempotencyRecord>>,
+        present: &mut Present<'_>,
+    ) {
+        // The clock may have woken it before, and then it is being claimed already.
+        if !self.waiting.remove(at) {
+            return;
+        }
+        self.records.at(at).enter(Stage::Claiming);
+        match record.and_then(|record| self.judge(at, &record, present.now)) {
+            Some(claimed) => self.claimed(at, claimed, present),
+            None => self.starts.add_claim(at),
+        }
+    }
+
+    /// What was seen in the store, for the others of this process.
+    pub(super) fn learn(
+        &mut self,
+        at: usize,
+        seen: Option<IdempotencyRecord>,
+        present: &mut Present<'_>,
+    ) {
+        let key = self.records.get(at).and_then(|entry| entry.key());
+        if let (Some(key), Some(record)) = (key, seen) {
+            present.host.learn(at, key, record, present.now);
+        }
+    }
+
+    /// What a claim would be answered by this record, as if it had just been read; `None` if it would
+    /// have to be tried.
+    fn judge(&self, at: usize, record: &IdempotencyRecord, now: Timestamp) -> Option<Claimed> {
+        let nobody = Owner::from_bits(0);
+        match Claimed::of(admit(&self.claim_by(nobody, at, now), Some(record), now)) {
+            Ok(Claimed::Held(_)) | Err(_) => None,
+            Ok(claimed) => Some(claimed),
+        }
+    }
+
+    /// The claim that a record makes now.
+    pub(super) fn claim_by(&self, owner: Owner, at: usize, now: Timestamp) -> Claim {
+        let fingerprint = self.records.get(at).and_then(|entry| entry.ask().fingerprint.clone());
+        Claim {
+            owner,
+            lease_until: self.leases.terms().lease_until(now),
+            retention: self.setting.policy.retention,
+            clock_skew: self.setting.policy.clock_skew,
+            fingerprint,
+            application: self.setting.application.clone(),
+        }
+    }
+}

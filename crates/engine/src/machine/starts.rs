@@ -1,0 +1,167 @@
+//! Admission to start: what may be claimed and started now, for time, room and quarantine.
+
+use std::collections::VecDeque;
+
+use super::budget::Budget;
+use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
+
+/// How many claims may be on their way or wait for their handler: enough for four full calls of
+/// DynamoDB, few enough not to hold keys that will not be used.
+const CLAIM_AHEAD: usize = 100;
+
+/// What may begin, and what waits for that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Starts {
+    budget: Budget,
+    concurrency: usize,
+    /// First of their key and group, and without a claim yet.
+    to_claim: VecDeque<usize>,
+    /// May start when there is room.
+    ready: VecDeque<usize>,
+    /// How many handlers were started and have not ended.
+    running: usize,
+    /// How many handlers were started and, as far as is known, called.
+    started: usize,
+    /// Why nothing is started any more, once that is so.
+    closed: Option<NotStarted>,
+    /// The time for handlers is over.
+    stopped: bool,
+}
+
+/// What is to be done with a record whose turn to start has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    Start,
+    /// It goes back.
+    Return(NotStarted),
+}
+
+impl Starts {
+    pub(super) fn new(budget: Budget, concurrency: usize) -> Self {
+        Self {
+            budget,
+            concurrency: concurrency.max(1),
+            to_claim: VecDeque::new(),
+            ready: VecDeque::new(),
+            running: 0,
+            started: 0,
+            closed: None,
+            stopped: false,
+        }
+    }
+
+    pub(super) const fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Why nothing is started any more, if that is so.
+    pub(super) const fn closed(&self) -> Option<NotStarted> {
+        self.closed
+    }
+
+    /// Starts nothing any more. Returns what was waiting: to be claimed, and to start. `None` if
+    /// that was decided before.
+    pub(super) fn close(&mut self, why: NotStarted) -> Option<(VecDeque<usize>, VecDeque<usize>)> {
+        if self.closed.is_some() {
+            return None;
+        }
+        self.closed = Some(why);
+        Some((std::mem::take(&mut self.to_claim), std::mem::take(&mut self.ready)))
+    }
+
+    pub(super) const fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Ends the time for handlers. Says whether it had not ended before.
+    pub(super) const fn stop(&mut self) -> bool {
+        let first = !self.stopped;
+        self.stopped = true;
+        first
+    }
+
+    /// Record `at` is to be claimed.
+    pub(super) fn add_claim(&mut self, at: usize) {
+        self.to_claim.push_back(at);
+    }
+
+    /// Record `at` may start when there is room.
+    pub(super) fn add_ready(&mut self, at: usize) {
+        self.ready.push_back(at);
+    }
+
+    /// Record `at` does not start after all.
+    pub(super) fn remove_ready(&mut self, at: usize) {
+        self.ready.retain(|other| *other != at);
+    }
+
+    /// The next record that has room to start, if `admits` lets it.
+    pub(super) fn next_ready(&mut self, admits: impl Fn(usize) -> bool) -> Option<usize> {
+        if self.running >= self.concurrency || !admits(*self.ready.front()?) {
+            return None;
+        }
+        self.ready.pop_front()
+    }
+
+    /// Whether a record may start now. The first one always may: otherwise one that is expected to
+    /// take long never would. Not so after a wait for another worker: next time it need not wait,
+    /// and would only be stopped now, with its key locked.
+    pub(super) fn turn(&self, waited: bool, now: Timestamp, pace: std::time::Duration) -> Turn {
+        let in_time = match (self.started, waited) {
+            (0, false) => true,
+            (_, true) => self.budget.allows_late(now, pace),
+            (_, false) => self.budget.allows(now, pace),
+        };
+        match self.closed {
+            Some(why) => Turn::Return(why),
+            None if in_time => Turn::Start,
+            None => Turn::Return(NotStarted::Deadline),
+        }
+    }
+
+    /// A handler was started.
+    pub(super) const fn started(&mut self) {
+        self.running += 1;
+        self.started += 1;
+    }
+
+    /// A handler that was started is over; `called` says whether it was called at all.
+    pub(super) const fn ended(&mut self, called: bool) {
+        self.running = self.running.saturating_sub(1);
+        if !called {
+            self.started = self.started.saturating_sub(1);
+        }
+    }
+
+    /// Takes the records for which there is no time any more, from those that are to be claimed.
+    /// Those that have `waited` for another worker stay: they may still get its result.
+    pub(super) fn take_late(
+        &mut self,
+        waited: impl Fn(usize) -> bool,
+        now: Timestamp,
+        pace: std::time::Duration,
+    ) -> VecDeque<usize> {
+        if self.started == 0 || self.to_claim.is_empty() || self.budget.allows(now, pace) {
+            return VecDeque::new();
+        }
+        let (stay, late) =
+            std::mem::take(&mut self.to_claim).into_iter().partition(|at| waited(*at));
+        self.to_claim = stay;
+        late
+    }
+
+    /// Takes the records that are to be claimed now, while `claims` are on their way: many
+    /// together, not one at a time as room comes free.
+    pub(super) fn take_claims(&mut self, claims: usize) -> Option<Vec<usize>> {
+        let room = CLAIM_AHEAD.saturating_sub(claims + self.ready.len());
+        if self.to_claim.is_empty() || room < self.to_claim.len().min(CLAIM_AHEAD / 2) {
+            return None;
+        }
+        Some(self.to_claim.drain(..room.min(self.to_claim.len())).collect())
+    }
+
+    /// Whether nothing runs or is about to.
+    pub(super) fn is_idle(&self) -> bool {
+        self.running == 0 && self.ready.is_empty() && self.to_claim.is_empty()
+    }
+}

@@ -1,0 +1,86 @@
+//! The end: of the time for handlers, of the whole invocation, or of what may begin after a failure.
+
+use super::{Machine, Present, records::Stage};
+use lambda_idempotency_core::{
+    admission::Settlement,
+    outcome::{NotStarted, Outcome},
+    policy::OnTimeout,
+    store::{StoreError, StoreErrorKind},
+};
+
+impl Machine<'_> {
+    /// Ends the time of the handlers: nothing starts any more. What runs is dropped and keeps its
+    /// lease; what was let go and has not begun goes back.
+    pub(super) fn stop(&mut self, present: &mut Present<'_>) {
+        if !self.starts.stop() {
+            return;
+        }
+        for at in self.records.in_stage(Stage::Running) {
+            self.stop_one(at, present);
+        }
+        self.close(NotStarted::Deadline, present);
+    }
+
+    /// Stops one handler.
+    pub(super) fn stop_one(&mut self, at: usize, present: &mut Present<'_>) {
+        let since = present.host.stop(at);
+        self.records.at(at).ended(since, present.now);
+        self.leases.forget(at);
+        self.starts.ended(since.is_some());
+        if since.is_some() {
+            self.timed_out(at, present);
+        } else {
+            self.not_started(at, NotStarted::Deadline, present);
+        }
+    }
+
+    /// The handler was dropped. Its effect may be on its way, so its key is not given free: the lease
+    /// stands, or the key fails permanently.
+    fn timed_out(&mut self, at: usize, present: &mut Present<'_>) {
+        let entry = self.records.at(at);
+        // Putting a record aside is tried again, whatever becomes of its own work.
+        let held = entry.held().cloned().filter(|_| !entry.ask().is_aside);
+        match (held, self.setting.policy.on_timeout) {
+            (Some(held), OnTimeout::FailPermanently) => {
+                let error = "a timeout".into();
+                let settlement = Settlement::FailPermanently { result: None, error_type: error };
+                let outcome = Outcome::TimedOut { permanent: true };
+                self.settle(at, held, settlement, outcome, present);
+            }
+            _ => {
+                self.finish(at, Outcome::TimedOut { permanent: false }, present);
+            }
+        }
+    }
+
+    /// Starts nothing any more: what is claimed is put back, what waits goes back.
+    pub(super) fn close(&mut self, why: NotStarted, present: &mut Present<'_>) {
+        let Some((to_claim, ready)) = self.starts.close(why) else { return };
+        while let Some((at, until)) = self.waiting.pop() {
+            self.finish(at, Outcome::Busy { until }, present);
+        }
+        for at in to_claim.into_iter().chain(self.quarantine.take_waiting()) {
+            self.finish(at, Outcome::Returned(why), present);
+        }
+        for at in ready {
+            self.not_started(at, why, present);
+        }
+    }
+
+    /// Ends everything: the answer is due.
+    pub(super) fn abandon(&mut self, present: &mut Present<'_>) {
+        self.stop(present);
+        let error = || {
+            StoreError::new(
+                StoreErrorKind::Unavailable,
+                "no answer from the store before the invocation's deadline",
+            )
+        };
+        for at in self.claims.abandon() {
+            self.finish(at, Outcome::Unavailable(error()), present);
+        }
+        for settling in self.settlements.abandon() {
+            self.give_up(settling, error(), present);
+        }
+    }
+}

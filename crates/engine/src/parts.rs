@@ -1,0 +1,21 @@
+//! What an engine is made of.
+
+use std::sync::Arc;
+
+use lambda_idempotency_core::{clock::Clock, store::Store};
+
+use crate::{
+    observe::Observer,
+    process::{Completed, SingleFlight},
+};
+
+/// The parts of an engine, which its clones share.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) single_flight: Arc<SingleFlight>,
+    pub(crate) completed: Arc<Completed>,
+    pub(crate) application: Option<Arc<str>>,
+}

@@ -1,0 +1,247 @@
+//! What the machine's [`Host`] answers from: the user's code for each record, and the engine that the
+//! invocations of this process share.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::stream::FuturesUnordered;
+
+use lambda_idempotency_core::{
+    admission::Held,
+    clock::{BoxFuture, Timestamp},
+    contained::Contained,
+    outcome::{DivertReason, NotStarted, Outcome},
+    record::{EntropyError, IdempotencyRecord, Owner},
+};
+use lambda_idempotency_keys::Key;
+
+use crate::{
+    batch::{Delivery, Divert, Job, Pace, Work},
+    call::{Call, History, RecordId, Subject},
+    handler::{Due, Handle, Handler, Latest},
+    machine::{Ask, Carried, Host, Join, Task},
+    parts::Parts,
+    process::{Joined, Leader},
+};
+
+/// What is kept for a record beside what the machine knows of it.
+struct Slot<'a> {
+    record: RecordId,
+    key: Option<Key>,
+    /// What stands for the key of a record that has none.
+    identity: Option<Key>,
+    /// Until it starts. It holds the user's payload.
+    job: Contained<Job<'a>>,
+    /// How the record is put aside, until that begins.
+    divert: Option<Divert<'a>>,
+    handler: Option<Handle>,
+    /// While this record has its key in this process.
+    leader: Option<Leader>,
+    outcome: Option<Outcome>,
+}
+
+/// What is said of a record that has no outcome, which cannot be.
+const NEVER: Outcome = Outcome::Returned(NotStarted::Deadline);
+
+/// Who followed, and what its leader knew.
+pub(crate) type LeaderDone = (usize, Option<Arc<IdempotencyRecord>>);
+
+/// The surroundings of one batch.
+pub(crate) struct Surroundings<'a> {
+    parts: &'a Parts,
+    pace: &'a Pace,
+    slots: Vec<Slot<'a>>,
+    /// Other invocations of this process that have the key of a record that waits.
+    pub(crate) following: FuturesUnordered<BoxFuture<'static, LeaderDone>>,
+}
+
+impl<'a> Surroundings<'a> {
+    pub(crate) fn new(parts: &'a Parts, pace: &'a Pace, records: usize) -> Self {
+        let slots = Vec::with_capacity(records);
+        Self { parts, pace, slots, following: FuturesUnordered::new() }
+    }
+
+    /// Keeps what the machine need not know of a delivery; returns the rest.
+    pub(crate) fn take_in(&mut self, delivery: Delivery<'a>) -> Ask<'a> {
+        let (ask, identity, job) = delivery.work.ask(delivery.group, delivery.priority);
+        self.slots.push(Slot {
+            record: delivery.record,
+            key: ask.key.clone(),
+            identity,
+            job,
+            handler: None,
+            leader: None,
+            outcome: None,
+            divert: delivery.divert,
+        });
+        let can_be_put_aside = self.slots.last().is_some_and(|slot| slot.divert.is_some());
+        Ask { can_be_put_aside, ..ask }
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "records are numbered as `slots` is")]
+    fn slot(&mut self, at: usize) -> &mut Slot<'a> {
+        &mut self.slots[at]
+    }
+
+    /// The handler of a record, ready to be called. `None` if that has been done.
+    pub(crate) fn start(
+        &mut self,
+        at: usize,
+        held: Option<&Held>,
+        stop: Option<Timestamp>,
+    ) -> Option<Handler<'a>> {
+        let clock = Arc::clone(&self.parts.clock);
+        let slot = self.slot(at);
+        let job = slot.job.take()?;
+        let record = held.map(|held| &held.record);
+        let history = record.map_or_else(|| History::none(clock.now()), History::of);
+        let lease = record.and_then(|record| record.lease_until);
+        let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone() };
+        let call = Call::new(subject, slot.record.clone(), history, stop, Arc::clone(&clock));
+        let due = Due { job, call, latest: Latest { lease, stop }, clock };
+        let (handler, handle) = Handler::new(at, due);
+        slot.handler = Some(handle);
+        Some(handler)
+    }
+
+    /// Since when the handler of a record ran, which is over now.
+    pub(crate) fn ran_since(&mut self, at: usize) -> Option<Timestamp> {
+        self.slot(at).handler.take()?.since()
+    }
+
+    pub(crate) fn record(&self, at: usize) -> Option<(&RecordId, Option<&Key>)> {
+        self.slots.get(at).map(|slot| (&slot.record, slot.key.as_ref()))
+    }
+
+    /// Keeps the outcome of a record, and drops its payload if it was not processed.
+    pub(crate) fn set_outcome(&mut self, at: usize, outcome: Outcome) {
+        let slot = self.slot(at);
+        slot.job = Contained::none();
+        slot.outcome = Some(outcome);
+    }
+
+    /// The outcomes of the first `records`, in order.
+    pub(crate) fn take_outcomes(&mut self, records: usize) -> Vec<Outcome> {
+        let slots = self.slots.drain(..).take(records);
+        slots.map(|slot| slot.outcome.unwrap_or(NEVER)).collect()
+    }
+}
+
+impl Host for Surroundings<'_> {
+    fn owner(&mut self) -> Result<Owner, EntropyError> {
+        Owner::random()
+    }
+
+    fn pace(&self) -> Duration {
+        self.pace.estimate()
+    }
+
+    fn took(&mut self, took: Duration) {
+        self.pace.learn(took);
+    }
+
+    fn join(&mut self, at: usize, key: &Key, now: Timestamp, until: Timestamp) -> Join {
+        if self.slot(at).leader.is_some() {
+            return Join::Leads;
+        }
+        match self.parts.single_flight.join(key, now, until) {
+            Joined::Leader(leader) => {
+                self.slot(at).leader = Some(leader);
+                Join::Leads
+            }
+            Joined::Follower(follower) => {
+                let (until, holds) = (follower.until(), follower.leader_holds());
+                self.following.push(Box::pin(async move { (at, follower.finished().await) }));
+                Join::Follows { until, holds }
+            }
+        }
+    }
+
+    fn holds(&mut self, at: usize) {
+        if let Some(leader) = &self.slot(at).leader {
+            leader.holds();
+        }
+    }
+
+    fn leave(&mut self, at: usize) {
+        self.slot(at).leader = None;
+    }
+
+    fn learn(&mut self, at: usize, key: &Key, record: IdempotencyRecord, now: Timestamp) {
+        let record = Arc::new(record);
+        self.parts.completed.keep(key, &record, now);
+        if let Some(leader) = &mut self.slot(at).leader {
+            leader.learn(record);
+        }
+    }
+
+    fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>> {
+        self.parts.completed.get(key, now)
+    }
+
+    fn put_aside(
+        &mut self,
+        at: usize,
+        aside: usize,
+        reason: DivertReason,
+        fence: Option<u64>,
+    ) -> Option<Key> {
+        debug_assert_eq!(aside, self.slots.len(), "what puts a record aside is added last");
+        let slot = self.slot(at);
+        let work = (slot.divert.take()?)(reason, fence);
+        let record = slot.record.clone();
+        let key = work.key.clone();
+        self.slots.push(Slot {
+            record,
+            key: Some(work.key),
+            identity: None,
+            job: Contained::new(work.job),
+            divert: None,
+            handler: None,
+            leader: None,
+            outcome: None,
+        });
+        Some(key)
+    }
+
+    fn stop(&mut self, at: usize) -> Option<Timestamp> {
+        self.slot(at).handler.take()?.stop()
+    }
+}
+
+impl<'a> Work<'a> {
+    /// What the machine has to know of the work, what stands for its key if it has none, and its
+    /// handler.
+    fn ask(
+        self,
+        group: Option<Arc<str>>,
+        priority: u32,
+    ) -> (Ask<'a>, Option<Key>, Contained<Job<'a>>) {
+        let ask = |task| Ask {
+            key: None,
+            fingerprint: None,
+            payload: "",
+            group,
+            priority,
+            task,
+            can_be_put_aside: false,
+            is_aside: false,
+        };
+        match self {
+            Self::Keyed { key, fingerprint, payload, job } => {
+                let ask = Ask { key: Some(key), fingerprint, payload, ..ask(Task::Keyed) };
+                (ask, None, Contained::new(job))
+            }
+            Self::Unprotected { identity, job } => {
+                (ask(Task::Unprotected), Some(identity), Contained::new(job))
+            }
+            Self::Skip => (ask(Task::Skip), None, Contained::none()),
+            Self::Divert { aside, payload } => {
+                let ask = Ask { key: Some(aside.key), payload, is_aside: true, ..ask(Task::Keyed) };
+                (ask, None, Contained::new(aside.job))
+            }
+            Self::Reject(rejection) => {
+                (ask(Task::Reject(Carried(rejection))), None, Contained::none())
+            }
+        }
+    }
+}

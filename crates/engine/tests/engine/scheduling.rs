@@ -1,0 +1,189 @@
+//! What must not wait for what: completions for other handlers, claims for a throttled one, results for
+//! a clock that was wrong.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::future::join;
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, Timestamp},
+    policy::{Lease, OnConflict},
+    record::Status,
+    store::{Guard, StoreErrorKind, Write},
+};
+use lambda_idempotency_testkit::{
+    clock::ManualClock,
+    crashing::drop_after,
+    faults::{Call, Fault, GuardKind},
+};
+
+use crate::{
+    support::{Rec, START, World, key, labels, ok, rec, slow},
+    throttled::Throttled,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A record whose handler never waits: it keeps the processor for this long. It notes how many
+/// completions were written before.
+fn busy(label: &'static str, takes: Duration, seen: &Arc<Mutex<Vec<usize>>>) -> Rec {
+    let seen = Arc::clone(seen);
+    rec(label, move |world: World, _| async move {
+        let completed = |write: &Write| {
+            write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
+        };
+        let history = world.store.history();
+        let writes = history.iter().filter_map(|call| match call {
+            Call::Write { writes, .. } => Some(writes),
+            _ => None,
+        });
+        seen.lock().unwrap().push(writes.flatten().filter(|write| completed(write)).count());
+        world.clock.advance(takes);
+        Ok(())
+    })
+}
+
+#[tokio::test]
+async fn a_completion_is_sent_before_the_next_handler_keeps_the_processor() {
+    let world = World::yielding();
+    let seen = Arc::default();
+    let labels = ["a", "b", "c", "d", "e", "f"];
+    let records = labels.map(|label| busy(label, SECOND / 4, &seen)).into();
+    assert_eq!(world.deliver(records).await, ["executed"; 6]);
+    let seen = seen.lock().unwrap().clone();
+    // The store yields before it applies a write, as a network does: so the last one may be on its way.
+    let on_their_way = seen.iter().enumerate().map(|(before, written)| before - written).max();
+    assert!(on_their_way <= Some(1), "{seen:?}");
+}
+
+/// A process that is killed has doubled the effects whose completion was not sent.
+#[tokio::test]
+async fn a_kill_among_handlers_that_never_wait_doubles_the_last_two_effects_at_most() {
+    for polls in 0..60 {
+        let world = World::yielding();
+        let batch = || {
+            let seen = Arc::default();
+            ["a", "b", "c", "d", "e", "f"].map(|label| busy(label, SECOND / 4, &seen)).into()
+        };
+        let ended = drop_after(polls, world.invoke(batch())).await;
+        world.clock.advance(60 * SECOND);
+        world.deliver(batch()).await;
+        let doubled = world.ledger.total() - 6;
+        assert!(doubled <= 2, "{doubled} after {polls} polls");
+        if ended.is_some() {
+            return;
+        }
+    }
+    panic!("it never ended");
+}
+
+#[tokio::test]
+async fn records_beside_a_throttled_claim_begin_soon() {
+    let hot = |write: &Write| write.guard == Guard::Absent && write.key == key("hot");
+    for (lease, latest) in
+        [(Lease::Invocation, 1_100), (Lease::Renewed { length: 4 * SECOND }, 800)]
+    {
+        let mut world = World::new();
+        world.policy.lease = lease;
+        let late = Duration::from_millis(latest);
+        let begins = |label| {
+            rec(label, move |world: World, _| async move {
+                assert!(world.clock.now() <= START.plus(late), "{:?}", world.clock.now());
+                Ok(())
+            })
+        };
+        let records = vec![ok("hot"), begins("b"), begins("c"), begins("d")];
+        let throttled = Throttled { world: world.clone(), hot };
+        let outcomes = world.clock.drive(world.invoke_on(throttled, records)).await;
+        assert_eq!(labels(&outcomes), ["unavailable", "executed", "executed", "executed"]);
+    }
+}
+
+/// The answer of the first call is late; a short invocation has time for a second one.
+#[tokio::test]
+async fn one_slow_answer_does_not_fail_a_short_invocation() {
+    let mut world = World::new();
+    world.timeout = Some(2 * SECOND);
+    world.store.inject(Fault::delay_answer(world.clock.clone(), 5 * SECOND));
+    assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["executed"; 2]);
+    world.ledger.assert_each_once(["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_refused_completion_is_tried_until_the_answer_is_due() {
+    for kind in [StoreErrorKind::Denied, StoreErrorKind::Refused, StoreErrorKind::Misconfigured] {
+        let world = World::new();
+        world.store.inject(Fault::refuse(kind).that_writes(Status::Completed).times(3));
+        assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"], "{kind:?}");
+        let world = World::new();
+        world.store.inject(Fault::refuse(kind).that_writes(Status::Completed).always());
+        assert_eq!(world.deliver(vec![ok("a")]).await, ["completion_lost"], "{kind:?}");
+        let ended = world.clock.now().since(START);
+        assert!(27 * SECOND < ended && ended <= 30 * SECOND, "{ended:?}");
+    }
+}
+
+/// A clock that is wrong at first, and put right 5 seconds later.
+#[derive(Clone)]
+struct PutRight(ManualClock);
+
+impl Clock for PutRight {
+    fn now(&self) -> Timestamp {
+        let now = self.0.now();
+        if now < START.plus(5 * SECOND) { now.minus(20 * SECOND) } else { now }
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.0.sleep(duration)
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_put_right_moves_the_stop() {
+    let world = World::new();
+    let engine = world.engine().with_clock(PutRight(world.clock.clone()));
+    let outcomes = world.clock.drive(world.invoke_by(&engine, vec![slow("a", 600 * SECOND)])).await;
+    assert_eq!(labels(&outcomes), ["timed_out"]);
+    assert!(world.clock.now() <= START.plus(30 * SECOND), "{:?}", world.clock.now());
+}
+
+/// Its last await ends in the very instant in which handlers are stopped.
+#[tokio::test]
+async fn results_that_are_ready_at_the_stop_count() {
+    let world = World::new();
+    let labels: Vec<&'static str> = vec!["a", "b", "c", "d"];
+    let until_the_stop = 29_250 * SECOND / 1000;
+    let records = labels.iter().map(|label| slow(label, until_the_stop)).collect();
+    assert_eq!(world.deliver(records).await, ["executed"; 4]);
+    world.ledger.assert_each_once(labels);
+}
+
+/// The leader's claim is still on its way, and fails: its record comes back, and so must the other.
+#[tokio::test]
+async fn skipping_waits_until_the_leader_of_this_process_has_its_claim() {
+    let mut world = World::yielding();
+    world.policy.on_conflict = OnConflict::Skip;
+    world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::Absent));
+    let engine = world.engine();
+    let both =
+        join(world.invoke_by(&engine, vec![ok("a")]), world.invoke_by(&engine, vec![ok("a")]));
+    let (first, second) = world.clock.drive(both).await;
+    assert_eq!((labels(&first), labels(&second)), (vec!["unavailable"], vec!["executed"]));
+}
+
+/// Quick records come first, so that the pace says nothing of the one that waits.
+#[tokio::test]
+async fn after_a_wait_a_record_does_not_start_shortly_before_the_stop() {
+    let mut world = World::new();
+    let forever = rec("late", |_, _| std::future::pending());
+    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+    // The lease ends 32 s after the start, and 250 ms before handlers are stopped.
+    world.clock.advance(8 * SECOND);
+    world.timeout = Some(25 * SECOND);
+    let outcomes = world.deliver(vec![ok("a"), ok("b"), slow("late", SECOND)]).await;
+    assert_eq!(outcomes, ["executed", "executed", "returned"]);
+    world.ledger.assert_never("late");
+}
