@@ -50,6 +50,7 @@ pub fn is_operation_name(name: &str) -> bool {
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub enum KeyFormat {
     /// The operation and a SHA-256, of which nothing can be read.
     #[default]

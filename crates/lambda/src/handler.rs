@@ -21,12 +21,23 @@ use serde::{
 
 use crate::rejection::Rejection;
 
+mod sealed {
+    /// An argument that no other crate can name, so that none can implement the traits with it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Sealed;
+}
+
+use sealed::Sealed;
+
 /// An async function of a payload and a [`Call`]: `async fn(T, Call) -> Result<_, E>`.
 ///
 /// `T` is decoded from the record's payload (SQS body, SNS message, Kinesis data, ...). Where that
 /// is not JSON, `T` is given the text, so that `String` works. Any error type that is a standard
 /// error will do, and [`Failure`] says more. What the function returns besides is not kept: nobody
 /// reads the answer to a queue record. [`keep_result`] keeps it.
+///
+/// Only such functions, and what [`keep_result`] makes of them, are handlers: the trait is sealed, so that it
+/// can grow.
 ///
 /// What the compiler refuses, and why:
 ///
@@ -59,6 +70,7 @@ pub trait Handler<T>: Send + Sync + 'static {
         &self,
         payload: T,
         call: Call,
+        sealed: Sealed,
     ) -> impl Future<Output = Result<Returned, Failure>> + Send;
 }
 
@@ -72,14 +84,15 @@ where
         &self,
         payload: T,
         call: Call,
+        _: Sealed,
     ) -> impl Future<Output = Result<Returned, Failure>> + Send {
         let running = self(payload, call);
-        async move { running.await.into_result().map(|_| Returned::Nothing) }
+        async move { running.await.into_result(Sealed).map(|_| Returned::Nothing) }
     }
 }
 
-/// What a handler returns: a `Result` whose error is any that converts to a [`Failure`]. A trait, so that
-/// the compiler says this where something else is returned.
+/// What a handler returns: a `Result` whose error is any that converts to a [`Failure`]. A sealed trait, so
+/// that the compiler says this where something else is returned.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "this returns `{Self}`",
@@ -91,7 +104,7 @@ pub trait HandlerResult {
     type Value;
 
     #[doc(hidden)]
-    fn into_result(self) -> Result<Self::Value, Failure>;
+    fn into_result(self, sealed: Sealed) -> Result<Self::Value, Failure>;
 }
 
 // Without this the compiler would tell which conversion is missing, through all of its steps.
@@ -99,7 +112,7 @@ pub trait HandlerResult {
 impl<R, E: Into<Failure>> HandlerResult for Result<R, E> {
     type Value = R;
 
-    fn into_result(self) -> Result<R, Failure> {
+    fn into_result(self, _: Sealed) -> Result<R, Failure> {
         self.map_err(Into::into)
     }
 }
@@ -159,9 +172,10 @@ where
         &self,
         payload: T,
         call: Call,
+        _: Sealed,
     ) -> impl Future<Output = Result<Returned, Failure>> + Send {
         let running = self.0(payload, call);
-        async move { running.await.into_result().map(|result| serialized(&result)) }
+        async move { running.await.into_result(Sealed).map(|result| serialized(&result)) }
     }
 }
 
@@ -199,7 +213,7 @@ where
         let payload: T = decode(payload)?;
         Ok(Box::new(move |call| {
             let call = call.with_delivered(delivered);
-            Box::pin(async move { self.handler.call(payload, call).await })
+            Box::pin(async move { self.handler.call(payload, call, Sealed).await })
         }))
     }
 }

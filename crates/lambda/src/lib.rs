@@ -127,7 +127,7 @@ pub use crate::{
     missing_key::OnMissingKey,
     operation::Operation,
     records::{Envelope, Order},
-    rejection::{NoDefaultKey, Rejection},
+    rejection::Rejection,
     run::{Run, RunContext},
     sources::Sources,
 };
@@ -144,13 +144,11 @@ pub use lambda_idempotency_dynamodb::{self as dynamodb, DynamoDbStore};
 pub use lambda_idempotency_engine::{
     batch::AfterFailure,
     call::{Call, RecordId},
-    delivered::{Invocation, RecordError},
+    delivered::RecordError,
     observe::{Observer, Report, Silent, TracingObserver},
     process::Cache,
 };
-pub use lambda_idempotency_keys::{
-    self as key, Functions, KeyFormat, KeyPath, payload, producer, record,
-};
+pub use lambda_idempotency_keys::{Functions, KeyFormat, KeyPath, payload, producer, record};
 #[cfg(feature = "powertools")]
 pub use lambda_idempotency_powertools::{self as powertools, HashFunction, PowertoolsKeys};
 

@@ -12,6 +12,7 @@ use crate::{
 
 /// A key specification whose expressions are compiled.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Compiled {
     /// The operation's name.
     pub operation: Arc<str>,

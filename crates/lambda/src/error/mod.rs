@@ -7,3 +7,12 @@ mod run;
 pub use config::{ConfigError, FilterMistake};
 pub use invocation::InvocationError;
 pub use run::{ResultLost, RunError};
+
+#[doc(no_inline)]
+pub use crate::rejection::NoDefaultKey;
+
+#[doc(no_inline)]
+pub use lambda_idempotency_keys::{
+    DocumentError, ExpressionError, SecretError, SelectionError,
+    producer::{ExpressionUse, KeySpecError},
+};

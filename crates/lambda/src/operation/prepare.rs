@@ -40,7 +40,7 @@ impl Operation {
         {
             return Err(ConfigError::AcknowledgedAndDiverted { operation: self.shared_name() });
         }
-        let Compiled { operation, key_format, keys } = self.compiled()?;
+        let Compiled { operation, key_format, keys, .. } = self.compiled()?;
         let (key, fingerprint, powertools) = match keys {
             CompiledKeys::Own { key, fingerprint } => (key, fingerprint, None),
             CompiledKeys::Foreign { language, key, fingerprint } => {

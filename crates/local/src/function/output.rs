@@ -10,6 +10,7 @@ use crate::http::Task;
 
 /// A line that the function wrote and that tells of no record.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct OutputLine {
     /// The process that wrote it.
     pub pid: u32,

@@ -11,6 +11,7 @@ use crate::{Invocation, InvocationResult, Outcome, RecordLine};
 
 /// Everything that happened until each record was done, dead-lettered or lost.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct DeliveryReport {
     /// In the order in which they ended.
     pub invocations: Vec<InvocationReport>,
@@ -48,6 +49,7 @@ impl DeliveryReport {
 
 /// One invocation, and its records.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct InvocationReport {
     /// Who caused it.
     pub source: Source,
@@ -59,6 +61,7 @@ pub struct InvocationReport {
 
 /// One delivery of one record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct RecordReport {
     /// Where it came from.
     pub source: Source,
@@ -90,6 +93,7 @@ pub enum Fate {
 
 /// A record that failed too often.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DeadLetter {
     /// Where it came from.
     pub source: Source,
