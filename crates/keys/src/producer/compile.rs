@@ -113,7 +113,7 @@ impl KeySpec {
     ) -> Result<CompiledKeys, KeySpecError> {
         let operation = || Arc::clone(&self.operation);
         if self.functions.is_some() {
-            return Err(KeySpecError::DialectFunctions { operation: operation() });
+            return Err(KeySpecError::PowertoolsFunctions { operation: operation() });
         }
         let compile = |what, path: &KeyPath| {
             let compiled = match what {

@@ -95,7 +95,7 @@ pub enum KeySpecError {
     },
     /// Keys of another library have no default.
     #[error(
-        "operation `{operation}` has a powertools and no key: name one with `.key(\"...\")`; \
+        "operation `{operation}` has keys of Powertools and names none: name one with `.key(\"...\")`; \
          `@` is the whole payload, as Powertools takes it without an expression"
     )]
     PowertoolsWithoutKey {
@@ -104,10 +104,10 @@ pub enum KeySpecError {
     },
     /// Expressions of another library cannot call functions of the user's own.
     #[error(
-        "operation `{operation}` has `.functions(..)` without effect: Powertools has its own functions; \
-         remove them, or `.powertools(..)`"
+        "operation `{operation}` has `.functions(..)` without effect: Powertools has functions of its own; \
+         remove yours, or `.powertools(..)`"
     )]
-    DialectFunctions {
+    PowertoolsFunctions {
         /// The operation.
         operation: Arc<str>,
     },

@@ -107,7 +107,7 @@ fn functions_that_no_expression_can_call_are_refused() {
     let foreign = Operation::new("place").key("id").powertools(powertools).functions(functions());
     let foreign = foreign.check().unwrap_err();
     assert!(
-        matches!(foreign, ConfigError::KeySpec(KeySpecError::DialectFunctions { .. })),
+        matches!(foreign, ConfigError::KeySpec(KeySpecError::PowertoolsFunctions { .. })),
         "{foreign}"
     );
     for error in [without_key, foreign] {
