@@ -1,5 +1,7 @@
 //! The glossary is held to: words that it bans occur in no source of a crate and on no page.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::{
     fs,
     path::{Path, PathBuf},
