@@ -1,4 +1,4 @@
-//! What becomes of records that cannot be processed as they are.
+//! The policy for records that cannot be processed as they are.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -10,18 +10,18 @@ use crate::{
     rejection::Rejection,
 };
 
-/// What becomes of a record that cannot be processed as it is.
+/// What to do with a record that cannot be processed as it is.
 ///
-/// In a queue such a record ends in the dead-letter queue. In a stream or partition it is in the way
-/// of all that is behind it, until its retries are used up or it expires.
+/// A queue moves such a record to its dead-letter queue. In a stream or partition it blocks all
+/// records behind it until its retries are used up or it expires.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum OnBadRecord {
-    /// It fails, and goes back to its source.
+    /// The record fails and returns to its source.
     #[default]
     Return,
-    /// It is put aside somewhere else, and acknowledged once it is there. Made by
-    /// [`OnBadRecord::divert`].
+    /// A sink puts the record aside, and the record is acknowledged once the sink has succeeded.
+    /// Made by [`OnBadRecord::divert`].
     Divert(Sink),
 }
 
@@ -33,21 +33,20 @@ pub struct BadRecord {
     pub operation: Arc<str>,
     /// Which record.
     pub record: RecordId,
-    /// The record as AWS delivers it. Of Kafka, as key expressions see it: key, value and headers are
-    /// decoded, and bytes that are no text are `{"base64": ".."}` (of a header, a list of numbers).
-    /// Holds the payload: not for logs.
+    /// The record as AWS delivers it. For Kafka, as key expressions see it: key, value and headers
+    /// are decoded, and bytes that are not text are `{"base64": ".."}` (in a header, a list of
+    /// numbers). Contains the payload: do not log it.
     pub raw: String,
-    /// What is wrong with it, in words that hold no payload.
+    /// What is wrong with the record. Its text contains no payload.
     pub rejection: Rejection,
 }
 
 impl OnBadRecord {
-    /// Puts bad records aside by calling `sink`, and no others:
-    /// [`Operation::divert`](crate::Operation::divert) is one sink for them and for permanent failures
-    /// and mismatches. A record is acknowledged only if that returned
-    /// `Ok`; if not, it goes back to its source. It is put aside once, however often it is delivered
-    /// within the operation's retention. Its outcome is
-    /// [`Outcome::Diverted`](crate::Outcome::Diverted), and its line in the log a warning that says
+    /// Puts bad records aside by calling `sink`. To put aside permanent failures and mismatches as
+    /// well, use [`Operation::divert`](crate::Operation::divert). A record is acknowledged only if
+    /// `sink` returned `Ok`; otherwise it returns to its source. It is put aside once, however
+    /// often it is delivered within the operation's retention. Its outcome is
+    /// [`Outcome::Diverted`](crate::Outcome::Diverted), and its log line is a warning that says
     /// what is wrong with it.
     ///
     /// ```
@@ -78,14 +77,14 @@ impl OnBadRecord {
                             .await
                             .map_err(Into::into)
                     }
-                    _ => Err(Failure::transient("a sink for bad records alone")),
+                    _ => Err(Failure::transient("this sink accepts bad records only")),
                 }
             }
         }))
     }
 }
 
-/// Without the record itself: that is for no log.
+/// Without the record itself, which must not be logged.
 impl fmt::Debug for BadRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BadRecord")

@@ -1,4 +1,4 @@
-//! The entrance: a store, and what is made with it.
+//! The entry point: [`Idempotency`] combines a store with operations.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -22,10 +22,10 @@ use crate::{
     run::{self, Run, RunContext, Task},
 };
 
-/// Set to `1` or `true`, it makes the log show what handlers' errors say.
+/// If set to `1` or `true`, the log shows the messages of handlers' errors.
 const SHOW_ERROR_MESSAGES: &str = "IDEMPOTENCY_LOG_ERROR_MESSAGES";
 
-/// Makes handlers safe to call twice, with a store that remembers what was done.
+/// Makes handlers safe to call twice, with a store that records which work is done.
 ///
 /// Cheap to clone; make one when the function starts.
 ///
@@ -53,8 +53,8 @@ pub struct Idempotency {
 }
 
 impl Idempotency {
-    /// Remembers in `store`, as the [application](Self::application) that the environment names, and
-    /// reports to the log: see [`with_observer`](Self::with_observer).
+    /// Keeps idempotency records in `store`, under the [application](Self::application) that the
+    /// environment names, and reports to the log (see [`with_observer`](Self::with_observer)).
     #[must_use]
     pub fn new(store: impl Store) -> Self {
         let engine = Engine::new(store).with_observer(observer());
@@ -62,22 +62,23 @@ impl Idempotency {
         new.named(application::from_environment())
     }
 
-    /// Names the application, in place of the environment variable `IDEMPOTENCY_APPLICATION` or, where
-    /// that is not set, the name of the Lambda function (`AWS_LAMBDA_FUNCTION_NAME`). 1 to 128 visible
-    /// ASCII characters; any other name is refused when a function is built.
+    /// Names the application: 1 to 128 visible ASCII characters; any other name is refused when a
+    /// function is built. Default: the environment variable `IDEMPOTENCY_APPLICATION` or, if it is
+    /// not set, the name of the Lambda function (`AWS_LAMBDA_FUNCTION_NAME`).
     ///
-    /// The records of a key bear the name, and count for applications of that name alone: another one
-    /// with an operation of the same name in the same table gets its deliveries back
-    /// ([`Outcome::Foreign`](crate::Outcome::Foreign)), rather than have them acknowledged for work
-    /// that was not its own.
+    /// Each idempotency record contains the name and counts only for applications of that name. If
+    /// another application has an operation of the same name in the same table, its records return
+    /// to their source ([`Outcome::Foreign`](crate::Outcome::Foreign)); they are not acknowledged
+    /// for work that the other application did.
     ///
-    /// Within an application, operations of one name are the same work: one `Idempotency` refuses two
-    /// handlers, or two layers, of one name. Two that are made apart know nothing of each other.
+    /// Within an application, operations of one name are the same work: one `Idempotency` refuses
+    /// two handlers, or two layers, of one name. Two that are made separately do not check each
+    /// other.
     ///
-    /// **Set it where functions of different names do the same work**: one that was renamed, two stacks
-    /// of a blue/green deployment, two that hand over from one to the other. Give both the name that
-    /// the records bear already. It is not part of any key, so nothing is forgotten; versions and
-    /// aliases of a function share its name, and need nothing.
+    /// **Set it where functions of different names do the same work**: a renamed function, two
+    /// stacks of a blue/green deployment, or two functions during a migration. Give both the name
+    /// that the records already contain. The name is not part of any key, so existing keys stay
+    /// valid. Versions and aliases of a function share its name and need no setting.
     ///
     /// ```
     /// use lambda_idempotency::{Idempotency, MemoryStore};
@@ -86,8 +87,9 @@ impl Idempotency {
     /// let idempotency = Idempotency::new(MemoryStore::new()).application("orders");
     /// ```
     ///
-    /// A program without a name (outside Lambda, with neither set) gets back what any named application
-    /// has claimed, and its own records are anybody's: name it.
+    /// Name programs outside Lambda, where neither variable is set. A program without a name gets
+    /// `Outcome::Foreign` for keys that a named application has claimed, and its own idempotency
+    /// records count for every application.
     #[must_use]
     pub fn application(self, name: impl Into<Arc<str>>) -> Self {
         let name = application::checked(name.into(), "`.application(..)`");
@@ -105,7 +107,7 @@ impl Idempotency {
         self
     }
 
-    /// Whether an operation may be used in this place.
+    /// Checks that an operation may be used in this place.
     fn allow(&self, operation: &Prepared, place: Place) -> Result<(), ConfigError> {
         self.mistake.clone().map_or(Ok(()), Err)?;
         self.names.take(&operation.name, place)
@@ -117,13 +119,14 @@ impl Idempotency {
         Self { engine: self.engine.with_clock(clock), ..self }
     }
 
-    /// Reports to another observer. Default: a [`TracingObserver`], which logs of a handler's error its
-    /// type alone.
+    /// Reports to another observer. Default: a [`TracingObserver`], which logs only the type of a
+    /// handler's error.
     ///
-    /// What errors say is logged as well if the environment variable `IDEMPOTENCY_LOG_ERROR_MESSAGES` is
-    /// `1` or `true` when this is made, or with the observer below. `lambda-idempotency invoke` sets the variable
-    /// for the function that it runs. **Messages quote payloads**: do not set it where the log may be
-    /// read by people who may not read those.
+    /// The messages of errors are logged as well if the environment variable
+    /// `IDEMPOTENCY_LOG_ERROR_MESSAGES` is `1` or `true` when the `Idempotency` is made, or with
+    /// the observer below. `lambda-idempotency invoke` sets the variable for the function that it
+    /// runs. **Messages may quote payloads**: do not set it where people who may not see payloads
+    /// can read the log.
     ///
     /// ```
     /// use lambda_idempotency::{Idempotency, MemoryStore, TracingObserver};
@@ -136,11 +139,12 @@ impl Idempotency {
         Self { engine: self.engine.with_observer(observer), ..self }
     }
 
-    /// How much this process remembers of completed keys, to answer their duplicates without asking the
-    /// store. Default: 1000 keys, 1 MiB, 60 seconds. Each call starts with nothing remembered.
+    /// How many completed keys this process caches, to answer their duplicates without a request to
+    /// the store. Default: 1000 keys, 1 MiB, 60 seconds. Each call of this method starts with an
+    /// empty cache.
     ///
-    /// Switch it off where operators delete idempotency records to have their events processed again,
-    /// and cannot wait for a minute: a process that saw the key completed answers from memory until
+    /// Switch it off where operators delete idempotency records to have events processed again and
+    /// cannot wait a minute: a process that saw the key completed answers from the cache until
     /// then.
     ///
     /// ```
@@ -174,10 +178,10 @@ impl Idempotency {
     }
 
     /// A layer around a service of whole events, which returns the first result to later events of
-    /// the same key. The key expression sees the event; without one, the whole event is the key. Events
-    /// that differ on each delivery, such as those of SQS and HTTP, and events that other occasions repeat,
-    /// such as those of Cognito, are refused without a key. [`EventLayer::keep`] says which results later
-    /// events get.
+    /// the same key. The key expression sees the event; without one, the whole event is the key.
+    /// Without a key, two kinds of events are refused: those that differ on each delivery, such as
+    /// events of SQS and HTTP, and those that are equal for different work, such as events of
+    /// Cognito. [`EventLayer::keep`] says which results later events get.
     ///
     /// ```
     /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
@@ -199,7 +203,7 @@ impl Idempotency {
     /// ```
     ///
     /// # Errors
-    /// A mistake in the operation; a setting that is for event sources only, such as
+    /// A mistake in the operation; a setting that applies to event sources only, such as
     /// [`queue`](Operation::queue).
     pub fn event<T>(&self, operation: &Operation) -> Result<EventLayer<T>, ConfigError> {
         let layer = EventLayer::new(self.engine.clone(), operation)?;
@@ -207,12 +211,12 @@ impl Idempotency {
         Ok(layer)
     }
 
-    /// A layer around a service of HTTP requests, which answers a request that comes again with the
-    /// first response; see [`http`](crate::http). The key is in the `Idempotency-Key` header, unless
-    /// the operation names an expression, which then sees the body.
+    /// A layer around a service of HTTP requests, which answers a repeated request with the first
+    /// response; see [`http`](crate::http). The key is in the `Idempotency-Key` header, unless the
+    /// operation names an expression, which then sees the body.
     ///
     /// # Errors
-    /// A mistake in the operation; a setting that is for event sources only, such as
+    /// A mistake in the operation; a setting that applies to event sources only, such as
     /// [`queue`](Operation::queue).
     #[cfg(feature = "http")]
     pub fn http(&self, operation: &Operation) -> Result<crate::http::HttpLayer, ConfigError> {
@@ -223,8 +227,8 @@ impl Idempotency {
 
     /// Calls `function` once per key of `payload`; later calls with that key get its result.
     ///
-    /// `context` says until when the call has to be done and for which tenant: the context of the
-    /// invocation or, outside Lambda, a deadline or none. See [`RunContext`].
+    /// `context` gives the call's deadline and tenant. It is the context of the invocation or,
+    /// outside Lambda, a deadline or none. See [`RunContext`].
     ///
     /// ```
     /// use lambda_idempotency::{Call, Failure, Idempotency, Operation, RunError};
@@ -302,13 +306,13 @@ impl Idempotency {
         run::run(&self.engine, &prepared, task, function).await
     }
 
-    /// What the handler or function of `operation` returned for the key of `payload`, if it was kept:
-    /// by [`keep_result`](crate::keep_result), or by [`run`](Self::run). `None` if the work is not done,
-    /// or its retention is over.
+    /// The result that the handler or function of `operation` returned for the key of `payload`, if
+    /// [`keep_result`](crate::keep_result) or [`run`](Self::run) kept it. `None` if the work is not
+    /// done, or the retention has expired.
     ///
-    /// The operation names its key as a part of the payload, and so has to be told of it again; tenants
-    /// have no part in it. Where another function does the work, read it with
-    /// [that function's name](Self::application). One consistent read of the store, of at most 5 seconds.
+    /// `operation` has to be the one that did the work, with a key that is a part of the payload;
+    /// keys of tenants cannot be read. If another function does the work, set [its application
+    /// name](Self::application) here. Makes one consistent read of the store, of at most 5 seconds.
     ///
     /// # Errors
     /// [`Busy`](RunError::Busy) while the work is in progress; [`PermanentlyFailed`](RunError::PermanentlyFailed) if
@@ -356,7 +360,7 @@ impl fmt::Debug for Idempotency {
     }
 }
 
-/// The log, with the messages of errors if the environment asks for them.
+/// The default observer; it shows error messages if the environment variable is set.
 fn observer() -> TracingObserver {
     let observer = TracingObserver::new();
     let value = std::env::var(SHOW_ERROR_MESSAGES).unwrap_or_default();
@@ -365,8 +369,8 @@ fn observer() -> TracingObserver {
         "" | "0" | "false" => observer,
         _ => {
             tracing::warn!(
-                "the environment variable {SHOW_ERROR_MESSAGES} has no effect: set it to 1 or true to log \
-                 what errors say, to 0 or false not to"
+                "the environment variable {SHOW_ERROR_MESSAGES} has no effect: set it to 1 or true \
+                 to log the messages of errors, to 0 or false not to log them"
             );
             observer
         }

@@ -29,54 +29,57 @@
 //! | another source | [`s3`](Idempotency::s3), [`scheduler`](Idempotency::scheduler), [`pipe`](Idempotency::pipe), [`invoke`](Idempotency::invoke) |
 //! | several sources in one function | [`Idempotency::function`] |
 //! | the same work from several sources | [`FunctionBuilder::sources`] |
-//! | a whole event, whose result is wanted again | [`Idempotency::event`] |
+//! | a whole event, with the first result for every duplicate | [`Idempotency::event`] |
 //! | any function | [`Idempotency::run`] |
 //! | to compute keys and deduplication ids before sending | [`producer`] |
 //! | to see an event's records and keys | [`inspect`] |
 //! | the record around the payload, attributes, headers, Lambda's context | [`Call::record_as`], [`Call::attribute`], [`CallExt::context`] |
-//! | to put aside what will never be processed | [`Operation::divert`] |
+//! | to put aside records that will never be processed | [`Operation::divert`] |
 //! | to keep the results of records | [`keep_result`], [`Idempotency::kept_result`] |
-//! | how to do all that | [`guide`] |
+//! | how to do each of these | [`guide`] |
 //! | to test a handler, or a whole function | [`Call::test`], [`testing`] |
 //! | a store of your own | [`store`] |
-//! | whole programs to copy | the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`, `custom_store`, `test_a_handler`, `producer`; `sources` has one event of every source |
+//! | complete programs to copy | the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`, `custom_store`, `test_a_handler`, `producer`; `sources` has one event of each source |
 //!
 //! [examples]: https://github.com/lambda-idempotency/lambda-idempotency/tree/main/crates/lambda/examples
 //!
 //! # What is promised
 //!
 //! A record is processed once, unless a worker dies or is stopped between an effect and its
-//! completion: then it may happen again, and the next call is told so by
-//! [`Call::lost_attempts`]. A duplicate that comes after the retention (24 hours by default) is processed
-//! again. Nothing is acknowledged that was not done.
+//! completion. Then the effect may happen again, and [`Call::lost_attempts`] tells the next call
+//! so. A duplicate that comes after the retention (24 hours by default) is processed again. No
+//! record is acknowledged before its work is done, unless you chose to skip or divert it.
 //!
 //! # What is logged
 //!
-//! One line a delivery, of the target `lambda_idempotency::record`, by [`TracingObserver`]: what became
-//! of it, and the problem if it goes back. **That needs a `tracing` subscriber**, or nobody learns of a
-//! completion that was lost; [`Idempotency::with_observer`] tells another observer instead. No payload,
-//! raw key or result is in it, and of an error only its type, because its message may quote the payload:
-//! log that in the handler, or ask for it by name
-//! ([`TracingObserver::showing_error_messages`]). Local runs (`lambda-idempotency invoke`) show it.
+//! [`TracingObserver`] writes one line for each delivery, with the target
+//! `lambda_idempotency::record`: its outcome, and the problem if the record returns to its source.
+//! **It needs a `tracing` subscriber**; without one, a lost completion goes unnoticed.
+//! [`Idempotency::with_observer`] replaces the observer. The line contains no payload, raw key or
+//! result, and only the type of an error, because an error's message may quote the payload. To log
+//! messages, log them in the handler or use [`TracingObserver::showing_error_messages`]. Local runs
+//! (`lambda-idempotency invoke`) show them.
 //!
 //! # Words
 //!
-//! Each thing has one word here, in names, messages and logs: see the
+//! Names, messages and logs use one word for each thing: see the
 //! [glossary](https://github.com/lambda-idempotency/lambda-idempotency/blob/main/docs/glossary.md).
 //!
 //! # Cargo features
 //!
 //! * `dynamodb` (default): [`DynamoDbStore`], with `from_env()` and the SDK's HTTPS client.
-//! * `http`: `Idempotency::http`, a layer around services of HTTP requests, by `lambda_http`.
-//! * `powertools`: `PowertoolsKeys`, for the keys of Powertools for AWS Lambda, in a table that is shared with it.
-//! * `panic-abort`: allows builds with `panic = "abort"`. A panic then ends the process with every
-//!   record of the batch, and what had its effect but was not completed yet is done twice.
+//! * `http`: `Idempotency::http`, a layer around a service of HTTP requests, with `lambda_http`.
+//! * `powertools`: `PowertoolsKeys`, which makes the keys of Powertools for AWS Lambda, for a table
+//!   shared with it.
+//! * `panic-abort`: allows builds with `panic = "abort"`. A panic then ends the process and every
+//!   handler of the batch. Work that had its effect but was not yet completed is done twice.
 //!
 //! # Panics of handlers
 //!
-//! A panic of a handler fails its record alone. That needs a panic that unwinds, and `cargo lambda build`
-//! and `sam build` choose `panic = "abort"` for every manifest that does not set `panic`. Add these two
-//! lines to the `Cargo.toml` at the root of your workspace; without them a release build is refused:
+//! A panic in a handler fails only its own record. This requires panics that unwind, but `cargo
+//! lambda build` and `sam build` choose `panic = "abort"` for every manifest that does not set
+//! `panic`. Add these two lines to the `Cargo.toml` at the root of your workspace; without them a
+//! release build does not compile:
 //!
 //! ```toml
 //! [profile.release]

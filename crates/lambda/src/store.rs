@@ -1,9 +1,10 @@
-//! What a store of your own is made of.
+//! The types for writing your own store.
 //!
-//! A [`Store`] applies conditional writes and judges nothing: it says for each of them whether it was
-//! written, or what stands there instead. What that means is the library's business, and the same for
-//! all stores. Hold yours to the conformance suite of `lambda-idempotency-testkit`, against a real
-//! server of its kind: `store_conformance!(make)` makes a test of each scenario.
+//! A [`Store`] applies conditional writes. For each write it reports whether it was written, or
+//! which record it found instead. It takes no decisions: the library decides what the answer means,
+//! the same for all stores. Test your store with the conformance suite of
+//! `lambda-idempotency-testkit`, against a real server: `store_conformance!(make)` makes a test of
+//! each scenario.
 //!
 //! ```
 //! use std::{collections::HashMap, sync::{Mutex, PoisonError}};

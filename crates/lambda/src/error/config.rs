@@ -1,4 +1,4 @@
-//! Mistakes in how a function is put together.
+//! Mistakes in how a function is configured.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,13 +7,13 @@ use lambda_idempotency_keys::{
     producer::{ExpressionUse, KeySpecError},
 };
 
-/// A mistake in how a function is put together; found when it starts.
+/// A mistake in how a function is configured, found when it starts.
 ///
-/// Its `Debug` is its message, since that is what a `main` shows that returns it.
+/// Its `Debug` is its message, because a `main` that returns an error prints its `Debug`.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Two handlers have operations of one name, and would take each other's keys for their own.
+    /// Two handlers have operations of the same name, and would share their keys.
     #[error(
         "two handlers have the operation name `{name}`; give each its own name or, if they do the \
          same work for records of several sources, register that work once with `.sources(..)`"
@@ -22,9 +22,9 @@ pub enum ConfigError {
         /// The name.
         name: Arc<str>,
     },
-    /// One name is used for two things in one process, whose keys would be the same.
+    /// One name is used for two things in a process, so their keys would be the same.
     #[error(
-        "operation `{name}` is used for {} and for {}, which would be taken for the same work; give \
+        "operation `{name}` is used for {} and for {}, and their records would share keys; give \
          one of them another name", .places[0], .places[1]
     )]
     NameInUse {
@@ -45,7 +45,8 @@ pub enum ConfigError {
         /// The types of the handlers.
         handlers: [&'static str; 2],
     },
-    /// Operations of one name have handlers of one type, behind which can be different functions.
+    /// Two operations of the same name have handlers of one type that may hide different functions,
+    /// such as a function pointer.
     #[error(
         "operation `{name}` has two handlers of type `{handler}`, which may be different functions, and \
          would answer each other's duplicates; give the function itself as the handler, or each its own \
@@ -57,15 +58,17 @@ pub enum ConfigError {
         /// The type of both.
         handler: &'static str,
     },
-    /// The application has a name that records cannot bear.
-    #[error("{name:?} (from {from}) cannot name an application: 1 to 128 visible ASCII characters")]
+    /// The application's name cannot be stored in idempotency records.
+    #[error(
+        "{name:?} (from {from}) cannot name an application; use 1 to 128 visible ASCII characters"
+    )]
     Application {
         /// The name.
         name: Arc<str>,
-        /// Where it is from.
+        /// Where it was set.
         from: &'static str,
     },
-    /// An operation for several sources, of which none is named.
+    /// An operation for several sources names none.
     #[error(
         "operation `{operation}` has no source; name some with `Sources::new().sqs(..).sns(..)`"
     )]
@@ -73,10 +76,11 @@ pub enum ConfigError {
         /// The operation.
         operation: Arc<str>,
     },
-    /// One of the sources of an operation gives it another name.
+    /// One source of an operation changes the operation's name.
     #[error(
-        "operation `{operation}` is called `{other}` for {source_name}; the sources of one \
-         operation share its name, another piece of work is registered by itself"
+        "operation `{operation}` is renamed to `{other}` for {source_name}; all sources of an \
+         operation share its name: remove the change, or register other work as an operation of \
+         its own"
     )]
     SourceName {
         /// The operation.
@@ -86,12 +90,11 @@ pub enum ConfigError {
         /// Its name there.
         other: Arc<str>,
     },
-    /// An operation of several sources takes the default key of one of them, which records of the
-    /// others never have.
+    /// An operation of several sources has no key for one of them. The default key of one source
+    /// never equals that of another.
     #[error(
-        "operation `{operation}` has several sources and no key for {source_name}: what a source \
-         calls its records is never what another calls them; name a part of the payload with \
-         `.key(\"...\")`"
+        "operation `{operation}` has several sources and no key for {source_name}: default keys of \
+         two sources never agree; name a part of the payload with `.key(\"...\")`"
     )]
     SourceWithoutKey {
         /// The operation.
@@ -99,11 +102,11 @@ pub enum ConfigError {
         /// The source.
         source_name: &'static str,
     },
-    /// Two sources of an operation make their keys in different ways, so that they never agree.
+    /// Two sources of an operation make their keys in different ways, so the keys never agree.
     #[error(
-        "operation `{operation}` makes other keys for {source_name} than for its first source: they \
-         differ in `.{setting}(..)`; give both the same (of keys: as many parts, put together alike), or \
-         set it on the operation itself, for all of its sources"
+        "operation `{operation}` makes different keys for {source_name} than for its first source, \
+         because `.{setting}(..)` differs; give both sources the same setting (a key: the same \
+         number of parts in the same structure), or set it on the operation itself"
     )]
     SourceKeys {
         /// The operation.
@@ -113,11 +116,11 @@ pub enum ConfigError {
         /// The setting.
         setting: &'static str,
     },
-    /// A setting that has no effect where the operation is used: a filter that would not filter, a
-    /// hook that is never called.
+    /// A setting has no effect where the operation is used, such as a filter that never applies or
+    /// a hook that is never called.
     #[error(
-        "operation `{operation}` is given to {source_name}, where its `.{setting}(..)` has no effect; \
-         it has one for {places}: remove it, or use a clone of the operation that has it only there"
+        "operation `{operation}` has `.{setting}(..)`, which has no effect for {source_name}, only \
+         for {places}; remove it, or set it only on a clone of the operation that is used there"
     )]
     Misplaced {
         /// The operation.
@@ -129,7 +132,7 @@ pub enum ConfigError {
         /// Where the setting has an effect.
         places: String,
     },
-    /// A filter with a name that no record can be from.
+    /// A filter has a name that no record can match.
     #[error(
         "operation `{operation}` has `.{setting}({name:?})`, which no record can match: {mistake}; \
          give the name alone, or the whole ARN where it has one"
@@ -139,29 +142,29 @@ pub enum ConfigError {
         operation: Arc<str>,
         /// The setting.
         setting: &'static str,
-        /// What it was given.
+        /// The name.
         name: String,
-        /// What is wrong with that.
+        /// What is wrong with the name.
         mistake: FilterMistake,
     },
-    /// Two filters that no record passes both.
+    /// No record can pass both of these filters.
     #[error(
-        "operation `{operation}` has `.{before}(..)` and another `.{setting}(..)`, and no record is \
-         from both; keep one of them, and give the other to an operation of its own"
+        "operation `{operation}` has `.{before}(..)` and another `.{setting}(..)`, and no record \
+         can match both; keep one, and move the other to an operation of its own"
     )]
     Filters {
         /// The operation.
         operation: Arc<str>,
-        /// The setting that came first.
+        /// The setting that was made first.
         before: &'static str,
-        /// The one that cannot go with it.
+        /// The setting that contradicts it.
         setting: &'static str,
     },
-    /// No event ever reaches a handler: one before it in the function takes them all.
+    /// No event ever reaches a handler, because an earlier one takes them all.
     #[error(
-        "operation `{operation}` is never reached: `{before}` comes before it and takes every \
-         {source_name} event that is for it; say which records are whose (`.queue(\"...\")`, \
-         `.detail_type(\"...\")`, ...), or put the narrower one first"
+        "operation `{operation}` is never reached: `{before}` comes before it and takes all of its \
+         {source_name} events; filter the records of each (`.queue(\"...\")`, \
+         `.detail_type(\"...\")`, ...), or register the narrower operation first"
     )]
     OutOfReach {
         /// The operation.
@@ -171,10 +174,11 @@ pub enum ConfigError {
         /// The operation that takes its events.
         before: Arc<str>,
     },
-    /// A key or a fingerprint that is another one whenever its record is delivered again.
+    /// A key or fingerprint contains a value that changes with each delivery of a record.
     #[error(
-        "{what} of operation `{operation}`: `{expression}` holds `{member}`, which differs each time {source_name} \
-         delivers a record; name what stays the same, such as a part of the payload or the record's id"
+        "{what} of operation `{operation}`: `{expression}` contains `{member}`, which differs each \
+         time {source_name} delivers a record; use values that stay the same, such as a part of \
+         the payload or the record's id"
     )]
     Volatile {
         /// The operation.
@@ -188,11 +192,11 @@ pub enum ConfigError {
         /// The member of its records.
         member: &'static str,
     },
-    /// An expression for requests looks at a record, and they have none.
+    /// An expression for HTTP requests uses `record(..)`, which requests do not have.
     #[error(
-        "{what} of operation `{operation}` looks at the record around the payload, and a request of \
-         `.http(..)` has none: the expression sees the body; write it without `record`, or name the \
-         header that holds the key with `.header(..)` of the layer"
+        "{what} of operation `{operation}` uses `record(..)`, which a request of `.http(..)` does \
+         not have: the expression sees the body; write it without `record(..)`, or name the header \
+         that holds the key with `.header(..)` of the layer"
     )]
     NoRecord {
         /// The operation.
@@ -200,9 +204,10 @@ pub enum ConfigError {
         /// Which of its expressions.
         what: ExpressionUse,
     },
-    /// A setting of the layer for HTTP requests that changes nothing, or switches the layer off.
+    /// A setting of the HTTP layer has no effect, or switches the layer off.
     #[error(
-        "the HTTP layer of operation `{operation}` has `.{setting}(..)` without effect: {why}; {remedy}"
+        "`.{setting}(..)` of the HTTP layer of operation `{operation}` has no effect: {why}; \
+         {remedy}"
     )]
     HttpLayer {
         /// The operation.
@@ -214,7 +219,7 @@ pub enum ConfigError {
         /// What to do.
         remedy: &'static str,
     },
-    /// Functions for expressions that nothing calls.
+    /// Custom functions that no expression calls.
     #[error(
         "operation `{operation}` has `.functions(..)` without effect: it has no expression that could call \
          them; remove them, or use them in `.key(\"...\")` or `.fingerprint(\"...\")`"
@@ -223,7 +228,7 @@ pub enum ConfigError {
         /// The operation.
         operation: Arc<str>,
     },
-    /// The environment variable that is to hold a key expression is not set.
+    /// The environment variable for a key expression is not set.
     #[error(
         "operation `{operation}` takes its key from the environment variable {variable}, which is \
          not set; set it, or name a default with `.key(\"...\")`"
@@ -248,34 +253,35 @@ pub enum ConfigError {
     /// settings of keys that exclude one another.
     #[error(transparent)]
     KeySpec(#[from] KeySpecError),
-    /// A record that expires at once protects from nothing.
+    /// The retention is zero, so completions would expire at once.
     #[error(
-        "operation `{operation}` retains its records for no time at all; \
-         give `.retention(..)` the time for which duplicates are to be recognised"
+        "operation `{operation}` has a retention of zero; give `.retention(..)` the time for which \
+         duplicates are to be recognised"
     )]
     Retention {
         /// The operation.
         operation: Arc<str>,
     },
-    /// A lease of so little time that it would be renewed all the time.
-    #[error("operation `{operation}` has leases of {length:?}; they need at least 1 s")]
+    /// The lease is too short: it would be renewed all the time.
+    #[error("operation `{operation}` has a lease of {length:?}; use at least 1 s")]
     Lease {
         /// The operation.
         operation: Arc<str>,
         /// The length asked for.
         length: Duration,
     },
-    /// A permanent failure that is acknowledged unprocessed is not put aside.
+    /// `.divert(..)` and `OnPermanentFailure::Acknowledge` contradict each other.
     #[error(
-        "operation `{operation}` has `.divert(..)` and `.on_permanent_failure(OnPermanentFailure::Acknowledge)`, which \
-         would drop a permanent failure that could not be put aside at once; remove one of them"
+        "operation `{operation}` has `.divert(..)` and \
+         `.on_permanent_failure(OnPermanentFailure::Acknowledge)`, which would lose a permanently \
+         failed record if the sink fails; remove one of them"
     )]
     AcknowledgedAndDiverted {
         /// The operation.
         operation: Arc<str>,
     },
-    /// A function without a source.
-    #[error("the function handles no source; add one with `.sqs(..)`, `.sns(..)`, ...")]
+    /// The function has no source.
+    #[error("the function has no source; add one with `.sqs(..)`, `.sns(..)`, ...")]
     NoSource,
 }
 
@@ -285,13 +291,13 @@ impl fmt::Debug for ConfigError {
     }
 }
 
-/// Why no record can match the name that a filter has, such as [`Operation::queue`].
+/// Why no record can match the name of a filter such as [`Operation::queue`].
 ///
 /// [`Operation::queue`]: crate::Operation::queue
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterMistake {
-    /// There is no name.
+    /// The name is empty.
     #[error("it is empty")]
     Empty,
     /// There is a space before or after the name.
@@ -303,13 +309,13 @@ pub enum FilterMistake {
     /// It begins like an ARN, but has no resource or has a wildcard.
     #[error("it is not a whole ARN")]
     PartOfArn,
-    /// Events name resources by their names or ARNs, not by URLs.
+    /// Events identify resources by name or ARN, not by URL.
     #[error("it is a URL")]
     Url,
     /// The service does not allow these characters in a name.
     #[error("it has characters that such a name cannot have")]
     Characters,
-    /// Topics of Kafka have no ARN in its records.
-    #[error("it is an ARN, and topics of Kafka are known by their names")]
+    /// Kafka records contain the topic's name, not an ARN.
+    #[error("it is an ARN, but Kafka records contain the topic's name")]
     KafkaArn,
 }

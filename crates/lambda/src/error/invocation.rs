@@ -5,10 +5,10 @@ use lambda_runtime::Diagnostic;
 
 use super::RunError;
 
-/// Why an invocation as a whole fails, so that Lambda or the source tries it again.
+/// Why an invocation fails as a whole, so that Lambda or the source retries it.
 ///
-/// Converts to a [`Diagnostic`]. Its `errorMessage` is the text of the error, and its `errorType` one of
-/// these, which alarms can rely on:
+/// Converts to a [`Diagnostic`] with the error's text as `errorMessage` and one of these as
+/// `errorType`, which alarms can rely on:
 ///
 /// | error | `errorType` |
 /// |---|---|
@@ -20,10 +20,10 @@ use super::RunError;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvocationError {
-    /// The event is of no source that this function handles.
+    /// The event is not from a source that this function handles.
     #[error(
-        "the event is from no source that this function handles ({expected}): {found}; \
-         add the source, or a handler for other events with `.otherwise(..)`"
+        "the event is not from a source that this function handles ({expected}): {found}; add the \
+         source, or a handler for other events with `.otherwise(..)`"
     )]
     UnknownEvent {
         /// What the function handles.
@@ -31,29 +31,30 @@ pub enum InvocationError {
         /// What the event looks like.
         found: String,
     },
-    /// An answer cannot be written, or an event not be read, as JSON.
+    /// An answer cannot be written as JSON, or an event cannot be read.
     #[error("{what} cannot be represented as JSON")]
     Json {
-        /// Which.
+        /// The answer or the event.
         what: &'static str,
     },
-    /// Records have to come again, and this is how their source is told.
+    /// Records must be delivered again. For a source without partial batch responses, an error is
+    /// the only way to request that.
     #[error("{failed} of {total} {source_name} record(s) must be delivered again: {problems}")]
     Records {
         /// The source.
         source_name: &'static str,
-        /// How many.
+        /// How many records must be delivered again.
         failed: usize,
-        /// Of how many.
+        /// How many records the event has.
         total: usize,
-        /// The first few, with what is wrong with each.
+        /// The problems of the first few records.
         problems: String,
     },
     /// The wrapped event could not be processed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The handler for other events failed. What its error says is not part of the chain of sources,
-    /// because it may quote the event: [`Failure::error`] has it.
+    /// The handler for other events failed. Its error is not in the chain of `source()`, because
+    /// its message may quote the event; [`Failure::error`] returns it.
     #[error("the handler for other events failed: {0}")]
     Otherwise(Failure),
 }

@@ -1,4 +1,4 @@
-//! Why a call of a function has no result.
+//! Why `run` has no result.
 
 use std::{fmt, sync::Arc};
 
@@ -12,8 +12,9 @@ use crate::rejection::Rejection;
 
 /// Why [`run`](crate::Idempotency::run) has no result.
 ///
-/// Converts to a [`Diagnostic`] with an `errorType` that alarms can rely on. Let the handler return it, or an
-/// [`InvocationError`]: of a boxed error the `errorType` would be the name of the box.
+/// Converts to a [`Diagnostic`] with an `errorType` that alarms can rely on. Return it, or an
+/// [`InvocationError`], from the handler: for a boxed error, Lambda reports the type name of the
+/// box as `errorType`.
 ///
 /// | error | `errorType` |
 /// |---|---|
@@ -36,8 +37,8 @@ pub enum RunError {
     /// The operation has a mistake.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The function failed. What its error says is not part of the chain of sources, because it may quote
-    /// the payload: [`Failure::error`] has it.
+    /// The function failed. Its error is not in the chain of `source()`, because its message may
+    /// quote the payload; [`Failure::error`] returns it.
     #[error("{0}")]
     Failed(Failure),
     /// An earlier call failed permanently.
@@ -48,23 +49,23 @@ pub enum RunError {
     },
     /// Another worker holds the key.
     #[error(
-        "another worker is processing the same key, until {until} at the latest; try again then"
+        "another worker is processing the same key and holds it until {until} at the latest; try \
+         again then"
     )]
     Busy {
-        /// Up to and including this instant.
+        /// The key is held up to and including this instant.
         until: Timestamp,
     },
-    /// The key was used with another payload.
+    /// The key was used before with another payload.
     #[error("the key was used before with another payload; use a new key, or the same payload")]
     Mismatch,
     /// The key belongs to another application, with an operation of the same name in the same store.
     #[error(transparent)]
     Foreign(Foreign),
-    /// The call was made by the function of the same operation for the same key, and would wait for
-    /// itself.
+    /// The function called the same operation with the same key, and would wait for itself.
     #[error(
-        "operation `{operation}` is called inside itself for the same key, and would wait for itself; \
-         give the inner work another operation name"
+        "operation `{operation}` is called inside itself with the same key and would wait for \
+         itself; give the inner work another operation name"
     )]
     Nested {
         /// The operation.
@@ -73,38 +74,44 @@ pub enum RunError {
     /// The payload has no key, or cannot be read.
     #[error(transparent)]
     Rejected(Rejection),
-    /// The payload could not be turned into JSON to find its key in.
+    /// The payload could not be serialized as JSON, so its key could not be computed.
     #[error(
-        "the payload cannot be serialized as JSON to find its key in; \
-         correct its `Serialize`, or give maps keys that are texts"
+        "the payload cannot be serialized as JSON, so it has no key; correct its `Serialize`, or \
+         use strings as the keys of maps"
     )]
     Unserializable,
-    /// The store did not let the key be claimed; the function was not called.
+    /// The store could not claim the key; the function was not called.
     #[error("the key could not be claimed, and the function was not called: {0}")]
     Store(#[source] StoreError),
-    /// There was too little time.
+    /// The time did not suffice.
     #[error(
-        "the invocation's deadline came before the function returned, or left no time to start it"
+        "the function did not return before the invocation's deadline, or there was no time left \
+         to start it"
     )]
     OutOfTime,
-    /// The function returned, but lost its lease to another worker meanwhile.
+    /// The function returned, but another worker had taken over its lease.
     #[error(
-        "the lease was lost to another worker while the function ran; its result does not count"
+        "another worker took over the lease while the function ran, so the result was not \
+         recorded; try again to get the other worker's result"
     )]
     Fenced,
-    /// Another worker holds the key, or there is none, and the policy says to skip the call then.
-    #[error("the function was not called, as the operation's policy says")]
-    Skipped,
-    /// The work was done by an earlier call, whose result was not kept or has another type.
+    /// Another worker holds the key, or the payload has no key, and the policy is to skip such
+    /// calls.
     #[error(
-        "the work was done by an earlier call, and {0}; \
-         it is not done again, and its result has to be found where the earlier call left it"
+        "the operation's policy skipped the call: the key is busy or missing, and the function was \
+         not called"
+    )]
+    Skipped,
+    /// An earlier call did the work, but its result was not kept or has another type.
+    #[error(
+        "an earlier call did the work, and {0}; the work is not done again: look for its result \
+         where the earlier call stored it"
     )]
     ResultLost(ResultLost),
 }
 
 impl RunError {
-    /// One word for the kind of error.
+    /// The kind of error, in one word, for the `errorType`.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {
             Self::Config(_) => "Config",
@@ -135,15 +142,16 @@ impl RunError {
     }
 }
 
-/// Why the result of work that is done cannot be given again.
+/// Why the result of completed work is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResultLost {
-    /// The store has none: it was too large or could not be serialized, or its handler keeps none.
+    /// The store has no result: it was too large, could not be serialized, or its handler does not
+    /// keep results.
     NotKept,
-    /// It is not of the type that was asked for.
+    /// The stored result does not have the requested type.
     OtherType,
-    /// What became of the call is not known.
+    /// The call's outcome is not known.
     Unknown,
 }
 
@@ -157,8 +165,8 @@ impl fmt::Display for ResultLost {
     }
 }
 
-/// So that a handler which returns `Result<_, RunError>` has an `errorType` to alarm on, as
-/// [`InvocationError`] has. In a `Box<dyn Error>` it would be the name of the box.
+/// Gives a handler that returns `Result<_, RunError>` an `errorType` for alarms, as
+/// [`InvocationError`] does. For a `Box<dyn Error>`, Lambda would report the type name of the box.
 impl From<RunError> for Diagnostic {
     fn from(error: RunError) -> Self {
         InvocationError::Run(error).into()
@@ -167,7 +175,7 @@ impl From<RunError> for Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    /// Each `errorType` that the code makes is in the tables that users read.
+    /// Each `errorType` in the code is in the documented tables.
     #[test]
     fn every_error_type_is_documented() {
         for source in [include_str!("run.rs"), include_str!("invocation.rs")] {
