@@ -1,4 +1,4 @@
-//! The name of the application, which its records bear.
+//! The name of the application, which is stored in its idempotency records.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ const VARIABLE: &str = "IDEMPOTENCY_APPLICATION";
 /// The one that Lambda sets.
 const FUNCTION: &str = "AWS_LAMBDA_FUNCTION_NAME";
 
-/// The application that the environment names: the variable or, if that is not set, the name of the
+/// The application that the environment names: the variable or, if it is not set, the name of the
 /// Lambda function. `None` outside Lambda.
 pub(crate) fn from_environment() -> Result<Option<Arc<str>>, ConfigError> {
     let read =
@@ -30,7 +30,7 @@ fn choose(
     }
 }
 
-/// Refuses a name that no application can have.
+/// Refuses a name that is not valid for an application.
 pub(crate) fn checked(name: Arc<str>, from: &'static str) -> Result<Arc<str>, ConfigError> {
     if is_application_name(&name) { Ok(name) } else { Err(ConfigError::Application { name, from }) }
 }

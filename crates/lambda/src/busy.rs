@@ -1,4 +1,4 @@
-//! Telling the user's code of records whose keys are held elsewhere.
+//! Calls the user's hook for records whose keys are held by another worker.
 
 use std::{
     fmt,
@@ -22,22 +22,23 @@ use crate::source::Record;
 /// How long all hooks of an invocation may take together.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// A record that goes back to its source because another worker holds its key.
+/// A record that returns to its source because another worker holds its key.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct BusyRecord {
     /// Which record.
     pub record: RecordId,
-    /// The record as AWS delivers it, with the receipt handle of an SQS message. Holds the payload:
-    /// not for logs.
+    /// The record as AWS delivers it, with the receipt handle of an SQS message. Contains the
+    /// payload: do not log it.
     pub raw: String,
-    /// Up to and including this instant the key is held. An earlier delivery would go back again.
+    /// The key is held up to and including this instant. An earlier delivery would be returned
+    /// again.
     pub until: Timestamp,
-    /// How long that is from now.
+    /// The time from now until then.
     pub wait: Duration,
 }
 
-/// Without the record itself: that is for no log.
+/// Without the record itself, which must not be logged.
 impl fmt::Debug for BusyRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BusyRecord")
@@ -48,7 +49,7 @@ impl fmt::Debug for BusyRecord {
     }
 }
 
-/// What is called with each [`BusyRecord`].
+/// The user's hook, which is called with each [`BusyRecord`].
 #[derive(Clone)]
 pub(crate) struct Hook(Arc<Tell>);
 
@@ -63,8 +64,8 @@ impl Hook {
         Self(Arc::new(move |busy| Box::pin(hook(busy))))
     }
 
-    /// Calls the hook for each record that is busy, side by side, and not for long: what it does is
-    /// a courtesy, and must not cost the answer.
+    /// Calls the hook concurrently for each busy record. The time is limited, because a slow hook
+    /// must not delay the response beyond the invocation's deadline.
     pub(crate) async fn tell(
         &self,
         clock: &dyn Clock,
@@ -88,7 +89,7 @@ impl Hook {
             return;
         }
         let Self(hook) = self;
-        // A hook that panics is as one that does nothing.
+        // A panic in a hook is ignored: the outcomes are already decided.
         let hooks = join_all(busy.into_iter().map(|busy| {
             let told = catch_unwind(AssertUnwindSafe(|| hook(busy)));
             async {
@@ -107,7 +108,7 @@ impl Hook {
     }
 }
 
-/// A hook on its way. One that takes too long is dropped, and its destructors may panic.
+/// A running hook. It is dropped when the time is up, and its destructors may panic.
 struct Telling(Option<BoxFuture<'static, ()>>);
 
 impl Future for Telling {

@@ -1,4 +1,4 @@
-//! What a handler can ask its [`Call`] about the invocation and the record, beside the payload.
+//! What a [`Call`] tells a handler about the invocation on Lambda.
 
 use std::{any::Any, sync::Arc};
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::source::Record;
 
-/// What is known of a [`Call`] on Lambda.
+/// The methods of a [`Call`] that need Lambda's types.
 ///
 /// ```
 /// use lambda_idempotency::{Call, CallExt as _, Failure};
@@ -37,14 +37,14 @@ use crate::source::Record;
 /// # }
 /// ```
 pub trait CallExt: sealed::Sealed {
-    /// The invocation's context: request id, function ARN, X-Ray trace, tenant, client context. `None`
-    /// with [`Idempotency::run`](crate::Idempotency::run), which knows no invocation, and in tests
-    /// that set none.
+    /// The invocation's context: request id, function ARN, X-Ray trace, tenant, client context.
+    /// `None` for [`Idempotency::run`](crate::Idempotency::run) outside an invocation, and in tests
+    /// that set no context.
     ///
     /// Its deadline is Lambda's; the handler is stopped a little before, at [`Call::handler_deadline`].
     fn context(&self) -> Option<&Context>;
 
-    /// As if the call belonged to an invocation with this context, for the unit test of a handler.
+    /// Sets the invocation's context, for the unit test of a handler.
     #[must_use]
     fn with_context(self, context: Context) -> Self;
 }
@@ -74,7 +74,8 @@ impl Invoked {
         Arc::new(Self(event))
     }
 
-    /// Where the event is not made of records, or is handed over by other means.
+    /// For events that are not lists of records, and where the handler gets the event in another
+    /// way.
     pub(crate) fn without_event(context: Context) -> Arc<Self> {
         Self::new(LambdaEvent::new(RawValue::NULL.to_owned(), context))
     }
@@ -87,12 +88,12 @@ impl Invoked {
         &self.0.context
     }
 
-    /// The event again, once it is not shared.
+    /// The event; it is cloned only if other calls still share it.
     pub(crate) fn into_event(self: Arc<Self>) -> LambdaEvent<Box<RawValue>> {
         Arc::unwrap_or_clone(self).0
     }
 
-    /// How one of its records is delivered.
+    /// The facts about the delivery of one of its records.
     pub(crate) fn delivers(self: &Arc<Self>, record: &Record<'_>) -> Delivered {
         Delivered::by(Arc::<Self>::clone(self))
             .record(&record.raw)

@@ -1,4 +1,4 @@
-//! From a source's record to a delivery: decode the payload, find the key.
+//! Turns a source's record into a delivery: finds the key and decodes the payload.
 
 use std::sync::Arc;
 
@@ -18,26 +18,27 @@ use crate::{
     source::Record,
 };
 
-/// What is needed to find the key of a record.
+/// Finds the keys of records for one operation and tenant.
 pub(crate) struct Extraction<'a> {
     pub(crate) operation: &'a Prepared,
     pub(crate) tenant: Option<&'a str>,
 }
 
-/// What a key is looked for in.
+/// The texts that a key is selected from.
 pub(crate) struct Texts<'w> {
     pub(crate) id: &'w RecordId,
     pub(crate) payload: &'w str,
     pub(crate) record: &'w str,
-    /// The record's own identity, or why it has none; what is no record is its whole payload.
+    /// The record's own identity, or why it has none. `None` if there is no record; then the
+    /// default key is the whole payload.
     pub(crate) identity: Option<Result<Vec<&'w str>, Rejection>>,
 }
 
-/// A record's texts, each parsed at most once, and as far as expressions look at it.
+/// A record's texts. Each is parsed at most once, and only the fields that expressions read.
 struct Views<'a> {
     payload: &'a str,
     record: &'a str,
-    /// `None` if the whole payload is the key.
+    /// `None` if the whole payload is the key and has to be parsed completely.
     looks: Option<&'a FieldSets>,
     parsed: [Option<Result<Document, Rejection>>; 2],
 }
@@ -45,17 +46,17 @@ struct Views<'a> {
 /// A key, and what an expression selected for it, if one did.
 type Found = (Key, Option<Selection>);
 
-/// What is shown of a record's key.
+/// A record's key and its parts, for [`inspect`](crate::inspect).
 pub(crate) struct Inspected {
     pub(crate) key: Key,
     pub(crate) selection: Option<Selection>,
-    /// What was selected, by the names of the parts, or else by the expression.
+    /// The selected values, by the names of the parts or by the expression.
     pub(crate) parts: Vec<(String, Value)>,
     pub(crate) fingerprint: Option<Fingerprint>,
 }
 
 impl<'a> Extraction<'a> {
-    /// Turns a record into a delivery. `job` makes the handler's call of a payload.
+    /// Turns a record into a delivery. `job` makes the handler's call from a payload.
     pub(crate) fn delivery(
         &self,
         record: &'a Record<'a>,
@@ -87,8 +88,8 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// What is to be done with a record that cannot be processed. To put it aside is work that is
-    /// done once, too: a stream delivers it again with every failure before it.
+    /// The work for a record that cannot be processed. Putting it aside is done once, with its own
+    /// key, because a stream delivers the record again after each failure of an earlier record.
     fn bad(&self, record: &'a Record<'a>, rejected: Rejected) -> Work<'a> {
         let Some(sink) = &self.operation.bad_records else {
             return Work::Reject(rejected);
@@ -113,7 +114,7 @@ impl<'a> Extraction<'a> {
         Work::Divert { aside: Aside { key, job: sink.job(diverted) }, payload: &record.raw }
     }
 
-    /// What is to be done with a payload.
+    /// The work for a payload.
     pub(crate) fn work<'w>(
         &self,
         texts: Texts<'w>,
@@ -122,8 +123,8 @@ impl<'a> Extraction<'a> {
         self.keyed(texts, job).unwrap_or_else(|rejection| Work::Reject(rejection.into()))
     }
 
-    /// FieldSets for the key first, because a record without one is best told so; then decodes, because
-    /// what cannot be processed must not claim a key.
+    /// Finds the key first, because for a record without a key that is the most helpful error. Then
+    /// decodes, because a record that cannot be decoded must not claim its key.
     fn keyed<'w>(
         &self,
         texts: Texts<'w>,
@@ -144,7 +145,7 @@ impl<'a> Extraction<'a> {
         Ok(Work::Keyed { key, fingerprint, payload, job: job(payload)? })
     }
 
-    /// The key of a record and what it is made of, for [`inspect`](crate::inspect).
+    /// The key of a record and its parts, for [`inspect`](crate::inspect).
     pub(crate) fn inspect(&self, texts: Texts<'_>) -> Result<Inspected, Missing> {
         let mut views = self.views(&texts);
         let (key, selection) = self.find(texts.identity, &mut views)?;
@@ -193,7 +194,7 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// The key as another library has it.
+    /// The key as Powertools makes it.
     fn speak(&self, powertools: &CompiledPowertools, views: &Views<'_>) -> Result<Found, Missing> {
         let texts = (views.payload, views.record);
         match powertools.key(texts, self.tenant).map_err(Missing::Reject)? {
@@ -216,7 +217,7 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// What tells a record without a key from others: its own id where it has one, and what it holds.
+    /// Identifies a record without a key: by its id, if it has one, and by its content.
     pub(crate) fn without_key(&self, id: &RecordId, content: &str) -> Key {
         let RecordId { source, id, arn, .. } = id;
         let parts = ["without a key", source, arn.as_deref().unwrap_or_default(), id, content];
@@ -243,7 +244,7 @@ impl<'a> Extraction<'a> {
 }
 
 impl Record<'_> {
-    /// What its key is looked for in.
+    /// The texts that its key is selected from.
     pub(crate) fn texts<'w>(&'w self, payload: &'w str) -> Texts<'w> {
         let identity = match &self.identity {
             Ok(parts) => Ok(parts.iter().map(|part| &**part).collect()),
@@ -253,7 +254,7 @@ impl Record<'_> {
     }
 }
 
-/// What is done where there is no key.
+/// What happens to a record without a key.
 pub(crate) enum Missing {
     Reject(Rejection),
     RunUnprotected,
@@ -261,12 +262,13 @@ pub(crate) enum Missing {
 }
 
 impl Views<'_> {
-    /// The inner result is the expression's; the outer one whether there is anything to apply it to.
+    /// The outer result fails if the text cannot be parsed; the inner result is that of the
+    /// expression.
     fn select(&mut self, path: &Path) -> Result<Result<Selection, SelectionError>, Rejection> {
         Ok(path.expression.select(self.document(path.view)?))
     }
 
-    /// What is selected, part by part; what is missing is `null`.
+    /// The selected values, part by part; a missing part is `null`.
     fn parts(&mut self, path: &Path) -> Result<Vec<(String, Value)>, Rejection> {
         let selected = path.expression.evaluate(self.document(path.view)?);
         let selected = selected
@@ -285,7 +287,7 @@ impl Views<'_> {
         })
     }
 
-    /// The record's text in this view, parsed once.
+    /// The text of this view, parsed at the first call.
     fn document(&mut self, view: View) -> Result<&Document, Rejection> {
         let [payload, record] = &mut self.parsed;
         let (parsed, text) = match view {

@@ -13,7 +13,7 @@ use lambda_idempotency_keys::{Key, KeyFormat, Scope};
 
 use crate::source::Record;
 
-/// A record that was not processed and never will be: what a sink is given.
+/// A record that was not processed and never will be, as a sink receives it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct DivertedRecord {
@@ -21,19 +21,19 @@ pub struct DivertedRecord {
     pub operation: Arc<str>,
     /// Which record.
     pub record: RecordId,
-    /// The hash of its idempotency key, as in the log. Of a bad record, the hash of the key under which
-    /// it is recorded that it was put aside. The item with this key has to be deleted before the record
-    /// is sent again. `None` if it ran without a key: then nothing is recorded.
+    /// The hash of its idempotency key, as in the log. For a bad record, the hash of the key under
+    /// which the store records that it was put aside. Delete the item with this key before you send
+    /// the record again. `None` if the record ran without a key: then the store has no item.
     pub key_hash: Option<String>,
-    /// The record as AWS delivers it. Of Kafka, as key expressions see it: key, value and headers are
-    /// decoded, and bytes that are no text are `{"base64": ".."}` (of a header, a list of numbers).
-    /// Holds the payload: not for logs.
+    /// The record as AWS delivers it. For Kafka, as key expressions see it: key, value and headers
+    /// are decoded, and bytes that are not text are `{"base64": ".."}` (in a header, a list of
+    /// numbers). Contains the payload: do not log it.
     pub raw: String,
-    /// Why it is not processed, in words that hold no payload.
+    /// Why it is not processed. The text contains no payload.
     pub reason: DivertReason,
 }
 
-/// Where records are put aside.
+/// The user's function that puts records aside.
 #[derive(Clone)]
 pub struct Sink(Arc<Put>);
 
@@ -52,7 +52,7 @@ impl Sink {
         }))
     }
 
-    /// The work of putting a record aside.
+    /// Putting a record aside, as a job for the engine.
     pub(crate) fn job<'a>(&self, diverted: DivertedRecord) -> Job<'a> {
         let Self(sink) = self.clone();
         Box::new(move |_| {
@@ -64,10 +64,10 @@ impl Sink {
         })
     }
 
-    /// How `record` is put aside once it is known why. That is work with a key of its own. It is made of
-    /// the idempotency key and the fence of its final record, so that a record that was sent again and
-    /// has failed again is put aside again; and of the record's identity *and* content, since a producer
-    /// may give one id to different messages.
+    /// How `record` is put aside once the reason is known. This work has its own key. The key
+    /// contains the idempotency key and the fence of its final record, so that a record that was
+    /// sent again and has failed again is put aside again. It contains the record's identity *and*
+    /// its content, because a producer may give one id to different messages.
     pub(crate) fn divert<'a>(
         &self,
         (operation, key_format): (&'a Arc<str>, &'a KeyFormat),
@@ -91,7 +91,8 @@ impl Sink {
                 vec![kind, key_text, &fence, fingerprint, record.content(), source, arn, id];
             match &record.identity {
                 Ok(identity) => parts.extend(identity.iter().map(|part| &**part)),
-                // Nothing else is the same at each delivery: it may be put aside twice.
+                // The raw record may differ at each delivery, so the record may be put aside twice;
+                // that is better than losing one.
                 Err(_) => parts.push(&record.raw),
             }
             let scope = Scope { operation, tenant };

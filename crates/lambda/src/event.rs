@@ -1,4 +1,4 @@
-//! Any event as a whole: a layer around a service that answers it.
+//! Whole events: a layer around a service that answers them.
 
 use std::{
     fmt,
@@ -47,10 +47,12 @@ impl<T> EventLayer<T> {
         Ok(Self { engine, operation: prepared, keeps: None, event: PhantomData })
     }
 
-    /// Which answers are given to later events of the key; the others are given once, and release their key
-    /// without counting as a failure. Default: all are kept. Errors never are.
+    /// Selects the answers that are kept and given to later events of the key. An answer that is
+    /// not kept releases the key, which does not count as a failed attempt. Default: all answers
+    /// are kept. Errors are never kept.
     ///
-    /// For services that read in the answer that they have to try again, such as S3 Batch Operations:
+    /// For services that find in the answer whether they have to retry, such as S3 Batch
+    /// Operations:
     ///
     /// ```
     /// # use lambda_idempotency::{ConfigError, EventLayer, Idempotency, MemoryStore, Operation};
@@ -66,7 +68,7 @@ impl<T> EventLayer<T> {
     /// # }
     /// ```
     ///
-    /// An answer for which `keeps` panics is kept, since its work is done.
+    /// If `keeps` panics, the answer is kept, because the work is done.
     #[must_use]
     pub fn keep(self, keeps: impl Fn(&Value) -> bool + Send + Sync + 'static) -> Self {
         Self { keeps: Some(Arc::new(keeps)), ..self }
@@ -131,7 +133,7 @@ where
     }
 
     fn call(&mut self, event: LambdaEvent<Box<RawValue>>) -> Self::Future {
-        // The one that was polled ready is the one to call.
+        // Call the instance that `poll_ready` was called on; its clone may not be ready.
         let ready = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, ready);
         let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));

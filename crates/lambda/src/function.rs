@@ -1,4 +1,4 @@
-//! A Lambda function made of sources, operations and handlers.
+//! A Lambda function: sources, operations and handlers.
 
 use std::{
     fmt,
@@ -28,10 +28,10 @@ use crate::{
     source::{Event, Record, Source, hidden_with, unwrap},
 };
 
-/// A Lambda function: a service to be given to `lambda_runtime::run` or `run_concurrent`.
+/// A Lambda function: a service for `lambda_runtime::run` or `run_concurrent`.
 ///
-/// Takes the raw event, so that keys and payloads are what AWS delivered and not what some type
-/// made of it. Clones share everything.
+/// It takes the raw event, so that keys and payloads are exactly what AWS delivered and not what a
+/// type's deserialization made of it. Clones share everything.
 #[derive(Clone)]
 pub struct Function(pub(crate) Arc<Inner>);
 
@@ -55,19 +55,19 @@ pub(crate) struct Route {
     pub(crate) handler: Arc<dyn ErasedHandler>,
 }
 
-/// What each route has to do of an event, and what no route takes.
+/// The part of an event for each route, and the part that no route takes.
 struct Shares<'f, 'e> {
     shares: Vec<(&'f Route, Event<'e>)>,
     rest: Option<Event<'e>>,
 }
 
 impl Route {
-    /// Whether this route, asked first, takes every event of the other.
+    /// Whether this route takes every event of the other, if it comes first.
     pub(crate) fn shadows(&self, other: &Self) -> bool {
         self.source.name() == other.source.name() && self.operation.covers(&other.operation)
     }
 
-    /// The source, and where it takes its records from.
+    /// The source, with the names of its filters.
     fn describe(&self) -> String {
         let source = self.source.name();
         let names: Vec<&str> = self.operation.filter_names().collect();
@@ -92,8 +92,9 @@ impl Inner {
         }
     }
 
-    /// Gives the event to the first route that recognises it. Of a list of events, each goes to the
-    /// first route that recognises that one. The error says what came, if it is for nobody.
+    /// Gives the event to the first route that recognises it. For a list of events, each item goes
+    /// to the first route that recognises that item. If no route does, the error describes the
+    /// event.
     fn share<'e>(&self, event: Event<'e>) -> Result<Shares<'_, 'e>, String> {
         let mut shares = Vec::new();
         let mut rest = Some(event);
@@ -114,7 +115,7 @@ impl Inner {
         }
     }
 
-    /// Processes all shares side by side, and answers for them together.
+    /// Processes all shares concurrently, and answers the source for all of them.
     async fn process(
         &self,
         Shares { shares, rest }: Shares<'_, '_>,
@@ -133,15 +134,16 @@ impl Inner {
             );
         }
         if shares.len() > 1 || rest.is_some() {
-            // Each record of a list is a part of the event's text: its address tells its place.
+            // The records of a list are slices of the event's text, so their addresses give their
+            // order.
             done.sort_by_key(|(record, _)| record.raw.as_ptr());
         }
         let (records, outcomes): (Vec<_>, Vec<_>) = done.into_iter().unzip();
         source.respond(event, &records, &outcomes)
     }
 
-    /// Records that no operation takes. They have none whose secret hides their ids in the log, so another
-    /// operation of their source lends its own.
+    /// Records that no operation takes. Their ids are hashed in the log with the secret of another
+    /// operation of the same source, because they have no operation of their own.
     fn unclaimed<'e>(&self, records: Vec<Record<'e>>, source: &dyn Source) -> Vec<Record<'e>> {
         let mut of_source = self.routes.iter().filter(|route| route.source.name() == source.name());
         match of_source.find_map(|route| route.operation.secret()) {
@@ -202,7 +204,7 @@ impl Inner {
     }
 }
 
-/// When the invocation ends. 0 is what a context without a deadline holds: unknown, not past.
+/// When the invocation ends. A deadline of 0 in the context means that it is not known.
 pub(crate) fn invocation_deadline(context: &lambda_runtime::Context) -> Option<Timestamp> {
     (context.deadline != 0).then(|| Timestamp::from_millis(context.deadline))
 }
@@ -220,7 +222,7 @@ impl Service<LambdaEvent<Box<RawValue>>> for Function {
     type Error = InvocationError;
     type Future = BoxFuture<'static, Result<Box<RawValue>, InvocationError>>;
 
-    /// Always ready: an outage of the store is the business of the call.
+    /// Always ready: the call itself handles an outage of the store.
     fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), InvocationError>> {
         Poll::Ready(Ok(()))
     }

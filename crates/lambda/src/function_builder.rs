@@ -1,4 +1,4 @@
-//! Building a function: its sources, operations and handlers, checked before the first event.
+//! Builds a function from sources, operations and handlers, and checks them before the first event.
 
 use std::{collections::HashMap, fmt, future::Future, sync::Arc};
 
@@ -26,17 +26,17 @@ pub struct FunctionBuilder {
     names: Names,
     routes: Vec<Draft>,
     otherwise: Option<Otherwise>,
-    /// The first mistake that was met before `build`.
+    /// The first mistake that was found before `build`.
     mistake: Option<ConfigError>,
 }
 
-/// A route that is not checked yet.
+/// A route that has not been checked.
 struct Draft {
     source: Box<dyn Source>,
     operation: Operation,
     handler: Arc<dyn ErasedHandler>,
     worker: Worker,
-    /// The place of the first route that was registered together with this one.
+    /// The index of the first route that was registered together with this one.
     first: usize,
 }
 
@@ -45,7 +45,8 @@ impl FunctionBuilder {
         Self { engine, names, routes: Vec::new(), otherwise: None, mistake }
     }
 
-    /// Handles every other event, without protection against duplicates.
+    /// Handles every event that no source of the function recognises, without protection against
+    /// duplicates.
     pub fn otherwise<F, Fut, R, E>(mut self, handler: F) -> Self
     where
         F: Fn(LambdaEvent<Box<RawValue>>) -> Fut + Send + Sync + 'static,
@@ -79,13 +80,13 @@ impl FunctionBuilder {
         self
     }
 
-    /// One operation and one handler for records of several sources: what one of them has delivered
-    /// is not done again when another delivers it.
+    /// One operation and one handler for records of several sources: work that was done for one
+    /// source is not done again when another source delivers it.
     ///
-    /// The operation needs a [`key`](Operation::key) for every source, since default identities of
-    /// two sources never agree. Each source may adjust the operation for itself: where the key is,
-    /// which records it takes, in which envelope they come. It may not change the name, nor how keys
-    /// are made from what they select (`key_format`, `optional`, `powertools`).
+    /// The operation needs a [`key`](Operation::key) for every source, because the default keys of
+    /// two sources never agree. Each source may adjust the operation: the key expression, the
+    /// filters, the envelopes. It may not change the name, nor how keys are made from the selected
+    /// values (`key_format`, `optional`, `powertools`).
     ///
     /// ```
     /// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, Sources};
@@ -120,14 +121,15 @@ impl FunctionBuilder {
         self
     }
 
-    /// Checks everything that can be checked before the first event, and builds the function.
-    /// Events go to the first source that recognises them, and to
-    /// [`invoke`](Self::invoke) only if no other does.
+    /// Checks everything that can be checked before the first event, and builds the function. Each
+    /// event goes to the first source that recognises it, and to [`invoke`](Self::invoke) only if
+    /// no other source does.
     ///
     /// # Errors
-    /// Any mistake in an operation; a setting that has no effect for its source; two registrations of
-    /// one name, or a name that is used for something else; [several sources](Self::sources) of one operation whose keys can never agree; an
-    /// operation behind another that takes all of its events; no source at all.
+    /// A mistake in an operation; a setting that has no effect for its source; two registrations of
+    /// one name, or a name that is used for something else; [several sources](Self::sources) of one
+    /// operation whose keys can never agree; an operation after another that takes all of its
+    /// events; no source.
     pub fn build(self) -> Result<Function, ConfigError> {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
@@ -164,14 +166,14 @@ impl FunctionBuilder {
         for (name, worker) in &workers {
             self.names.take_records(name, *worker)?;
         }
-        // What takes anything is asked last.
+        // Sources that take any event are tried last.
         routes.sort_by_key(|route| route.source.takes_anything());
         let Self { engine, otherwise, .. } = self;
         Ok(Function(Arc::new(Inner { engine, routes, otherwise })))
     }
 }
 
-/// Each operation with its source, as far as they are named.
+/// Each operation's name with its source.
 impl fmt::Debug for FunctionBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let routes = self.routes.iter();

@@ -31,19 +31,19 @@ use sealed::Sealed;
 
 /// An async function of a payload and a [`Call`]: `async fn(T, Call) -> Result<_, E>`.
 ///
-/// `T` is decoded from the record's payload (SQS body, SNS message, Kinesis data, ...). Where that
-/// is not JSON, `T` is given the text, so that `String` works. Any error type that is a standard
-/// error will do, and [`Failure`] says more. What the function returns besides is not kept: nobody
-/// reads the answer to a queue record. [`keep_result`] keeps it.
+/// `T` is decoded from the record's payload (SQS body, SNS message, Kinesis data, ...). If the
+/// payload is not JSON, `T` is decoded from the text, so that `String` works. Any standard error
+/// type can be returned; a [`Failure`] can also be permanent. The function's result is discarded,
+/// because queues and streams do not read it; [`keep_result`] keeps it in the store.
 ///
-/// Only such functions, and what [`keep_result`] makes of them, are handlers: the trait is sealed, so that it
-/// can grow.
+/// Only such functions, and those that [`keep_result`] wraps, are handlers: the trait is sealed, so
+/// that it can get more methods.
 ///
 /// What the compiler refuses, and why:
 ///
 /// * one argument: the [`Call`] is always given, `_: Call` where it is not needed;
-/// * a payload that borrows, such as `&str`: `T` owns what it holds, since the handler may outlive the
-///   event;
+/// * a payload that borrows, such as `&str`: `T` has to own its data, because the handler may
+///   outlive the event;
 /// * a future that is not `Send`: an `Rc`, or the guard of a `Mutex`, is held across an `.await`;
 /// * anything but a `Result`, or an error type that is not a standard error: see [`HandlerResult`].
 ///
@@ -91,8 +91,8 @@ where
     }
 }
 
-/// What a handler returns: a `Result` whose error is any that converts to a [`Failure`]. A sealed trait, so
-/// that the compiler says this where something else is returned.
+/// What a handler returns: a `Result` whose error converts to a [`Failure`]. It is a sealed trait
+/// so that the compiler can explain what is expected where a handler returns another type.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "this returns `{Self}`",
@@ -107,7 +107,7 @@ pub trait HandlerResult {
     fn into_result(self, sealed: Sealed) -> Result<Self::Value, Failure>;
 }
 
-// Without this the compiler would tell which conversion is missing, through all of its steps.
+// Without this the compiler would list each missing conversion instead of the note above.
 #[diagnostic::do_not_recommend]
 impl<R, E: Into<Failure>> HandlerResult for Result<R, E> {
     type Value = R;
@@ -121,15 +121,16 @@ impl<R, E: Into<Failure>> HandlerResult for Result<R, E> {
 #[derive(Clone, Copy, Debug)]
 pub struct KeepResult<F>(F);
 
-/// Keeps what `handler` returns, as JSON beside the completion of its key, for as long as the operation
-/// retains it.
+/// Keeps what `handler` returns, as JSON in the completion of its key, for the operation's
+/// retention.
 ///
-/// Observers see it in each [`Outcome`](crate::Outcome::result), that of a duplicate too, and
-/// [`Idempotency::kept_result`](crate::Idempotency::kept_result) reads it later, by the key of a payload.
-/// It costs no further request: a batch is still claimed together and completed together. Each record
-/// takes as much more room in the store as its result is long; on DynamoDB its completion and the claim
-/// of each duplicate cost a write unit for each further KiB. A result that is too large for the store (400 KB in DynamoDB) or cannot be serialized is
-/// left out: the work is done, and the log warns of it ([`ResultKept`](crate::ResultKept)).
+/// Observers see it in each [`Outcome`](crate::Outcome::result), also for duplicates, and
+/// [`Idempotency::kept_result`](crate::Idempotency::kept_result) reads it later, by the key of a
+/// payload. It needs no additional requests: a batch is still claimed together and completed
+/// together. The result takes space in the store; on DynamoDB its completion and the claim of each
+/// duplicate cost a write unit for each further KiB. A result that is too large for the store (400
+/// KB in DynamoDB) or cannot be serialized is left out: the work counts as done, and the log
+/// contains a warning ([`ResultKept`](crate::ResultKept)).
 ///
 /// ```
 /// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, keep_result, testing};
@@ -179,7 +180,8 @@ where
     }
 }
 
-/// The work is done: a `Serialize` that fails or panics must not have it done again.
+/// Serializes a result. The work is done at this point, so a `Serialize` that fails or panics must
+/// not cause a retry.
 pub(crate) fn serialized<R: Serialize>(result: &R) -> Returned {
     match catch_unwind(AssertUnwindSafe(|| serde_json::to_string(result))) {
         Ok(Ok(json)) => Returned::Value(json.into()),
@@ -187,7 +189,7 @@ pub(crate) fn serialized<R: Serialize>(result: &R) -> Returned {
     }
 }
 
-/// A handler whose payload type is hidden: decodes first, so that a record which cannot be decoded
+/// A handler without its payload type. It decodes first, so that a record that cannot be decoded
 /// never claims its key.
 pub(crate) trait ErasedHandler: Send + Sync {
     fn job<'j>(self: Arc<Self>, payload: &str, delivered: Delivered) -> Result<Job<'j>, Rejection>;
@@ -218,9 +220,9 @@ where
     }
 }
 
-/// Decodes a payload; the error says where it went wrong, and not what stands there.
+/// Decodes a payload. The error contains the position of the problem, and nothing of the payload.
 ///
-/// The user's `Deserialize` may panic; the other records of the batch have no part in that.
+/// The user's `Deserialize` may panic, which must not affect the other records of the batch.
 pub(crate) fn decode<T: DeserializeOwned>(payload: &str) -> Result<T, Rejection> {
     catch_unwind(AssertUnwindSafe(|| parse(payload)))
         .unwrap_or(Err(Rejection::DecodePanicked { expected: type_name::<T>() }))
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_where_and_never_what() {
+    fn a_refusal_contains_the_position_and_not_the_payload() {
         let message = decode::<Order>(r#"{"id":"s3cr3t"}"#).unwrap_err().to_string();
         assert!(message.contains("Order") && message.contains("column 14"), "{message}");
         assert!(!message.contains("s3cr3t"), "{message}");

@@ -1,7 +1,7 @@
 //! Looking at an event without processing it: its records, their identities and their keys.
 //!
-//! For tools and tests. Unlike everything else in this crate it hands out payloads and raw keys, so
-//! mind where they go.
+//! For tools and tests. Unlike the rest of this crate it returns payloads and raw keys: do not log
+//! them.
 //!
 //! ```
 //! use lambda_idempotency::{Operation, inspect};
@@ -40,51 +40,50 @@ use crate::{
     source::{self, Event, Identity, unwrap},
 };
 
-/// A record of an event. Its `Debug` leaves out what may be payload.
+/// A record of an event. Its `Debug` omits everything that may be payload.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Record {
     /// The source that the event is from: `sqs`, `sns`, `eventbridge`, ...
     pub source: &'static str,
-    /// The record's id there, as logs show it: a hash where an application has chosen the id; empty if
-    /// it has none.
+    /// The record's id in its source, as logs show it: a hash if an application has chosen the id;
+    /// empty if there is no id.
     pub id: String,
-    /// The queue, topic, stream, ... that it is from.
+    /// The queue, topic, stream, ... that delivered it.
     pub arn: Option<String>,
-    /// The record as AWS delivers it: what `record("..")` expressions see.
+    /// The record as AWS delivers it, which `record("..")` expressions are applied to.
     pub raw: String,
-    /// What the handler is called with, and what expressions see; or why there is nothing.
+    /// The payload for the handler and for expressions, or why there is none.
     pub payload: Result<String, Rejection>,
-    /// What the default key is made of; or what is missing for one.
+    /// The values that the default key is made of, or why there is no default key.
     pub identity: Result<Vec<String>, Rejection>,
-    /// What that is, in the terms of the source, or of the innermost envelope.
+    /// The names of these values in the source, or in the innermost envelope.
     pub identity_parts: &'static str,
     /// Which duplicates the default key recognises.
     pub catches: &'static str,
-    /// Which it does not.
+    /// Which duplicates it does not recognise.
     pub misses: &'static str,
-    /// Its order group, where the source keeps an order.
+    /// Its order group, if the source keeps an order.
     pub group: Option<String>,
-    /// Its key under the operation, if there is one.
+    /// Its key, if an operation is given.
     pub key: Option<RecordKey>,
 }
 
-/// The key of a record under an operation. Its `Debug` leaves out what was selected.
+/// The key of a record for an operation. Its `Debug` omits the selected values.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct RecordKey {
-    /// The key as it stands in the store; or why there is none.
+    /// The key as the store keeps it, or why there is none.
     pub key: Result<Key, NoKey>,
-    /// Where the operation looks for it; `None` if the key is the default one.
+    /// The expression that selects it; `None` for the default key.
     pub path: Option<KeyPath>,
-    /// What the operation's expression selects, as canonical JSON; `None` if the key is the default
-    /// one.
+    /// What the expression selects, as canonical JSON; `None` for the default key.
     pub selected: Option<String>,
-    /// The same part by part, each with its name, its path, or its place; what is missing is `null`.
-    /// An expression that lists no parts is one part. Empty where the key is the default one, or one
-    /// of Powertools.
+    /// The selected parts, each with its name, its path, or its position; a missing part is `null`.
+    /// An expression that is not a list of parts is one part. Empty for the default key and for
+    /// Powertools keys.
     pub parts: Vec<(String, Value)>,
-    /// What a later delivery of the key is compared with, if the operation has that.
+    /// The fingerprint that a later delivery of the key is compared with, if the operation has one.
     pub fingerprint: Option<Fingerprint>,
 }
 
@@ -92,22 +91,22 @@ pub struct RecordKey {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoKey {
-    /// The record is refused.
+    /// The record is rejected.
     #[error(transparent)]
     Refused(#[from] Rejection),
-    /// There is none in it; the operation's policy says to run the handler without protection.
-    #[error("no key; the operation says to run such records unprotected")]
+    /// The record has no key, and the operation's policy is to run the handler without protection.
+    #[error("no key; the operation runs such records unprotected")]
     Unprotected,
-    /// There is none in it; the operation's policy says to skip the record.
-    #[error("no key; the operation says to skip such records")]
+    /// The record has no key, and the operation's policy is to skip it.
+    #[error("no key; the operation skips such records")]
     Skipped,
     /// HTTP requests of this method are not deduplicated.
     #[cfg(feature = "http")]
-    #[error("a {0} request passes by: it has no key, and is handled each time")]
+    #[error("a {0} request is not deduplicated: it has no key, and is handled each time")]
     PassesBy(String),
     /// The HTTP request is answered with this problem.
     #[cfg(feature = "http")]
-    #[error("the client is answered {0}")]
+    #[error("the client gets {0}")]
     Problem(String),
 }
 
@@ -126,8 +125,8 @@ pub enum InspectError {
     /// `lambda_http` panics on the HTTP request, as it would in the function.
     #[cfg(feature = "http")]
     #[error(
-        "lambda_http cannot make a request of it, and would panic in the function: \
-         do its host and path make a URL?"
+        "lambda_http cannot convert the event to a request, and would panic in the function: check \
+         that its host and path form a valid URL"
     )]
     Request,
     /// The operation has a mistake.
@@ -153,10 +152,10 @@ impl fmt::Debug for RecordKey {
     }
 }
 
-/// The records of an event, in its order. The event is held against every source in turn; what is of
-/// none is taken for a direct invocation, whose identity is that of the request and not of the event.
+/// The records of an event, in its order. Each source is tried in turn; an event that no source
+/// recognises is treated as a direct invocation, whose identity is the request id.
 ///
-/// Without an operation, the records are as each source delivers them, without keys.
+/// Without an operation, the records have no keys.
 ///
 /// # Errors
 /// The text is not JSON; the operation has a mistake.
@@ -164,8 +163,8 @@ pub fn event(event: &str, operation: Option<&Operation>) -> Result<Vec<Record>, 
     invocation(event, operation, &Context::default())
 }
 
-/// The records of an event as an invocation with this context finds them: its request id is the
-/// identity of a direct invocation, and its tenant is in every key.
+/// The records of an event for an invocation with this context: its request id is the identity of a
+/// direct invocation, and its tenant is part of every key.
 ///
 /// # Errors
 /// As [`event`].
@@ -183,7 +182,7 @@ pub fn invocation(
         return Ok(Vec::new());
     };
     let event = match operation {
-        // Of a list of events, those that are the operation's.
+        // From a list of events, only those that the operation takes.
         Some(operation) => source.divide(event, operation).0,
         None => event,
     };
@@ -195,13 +194,13 @@ pub fn invocation(
     Ok(records.iter().map(inspect).collect())
 }
 
-/// The sources of [`Record::source`], in the order in which an event is held against them.
+/// The names of all sources (see [`Record::source`]), in the order in which they are tried.
 pub fn sources() -> impl Iterator<Item = &'static str> {
     source::ALL.iter().map(|source| source.name())
 }
 
-/// The places where the operation's key expression can make distinct records one, as they are logged
-/// when a function starts.
+/// Warnings about the places where the operation's key expression can give distinct records the
+/// same key. They are also logged when a function starts.
 ///
 /// # Errors
 /// The operation has a mistake.

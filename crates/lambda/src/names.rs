@@ -1,4 +1,4 @@
-//! What the operations of a process are used for, by name: one name is one piece of work.
+//! Ensures that each operation name of a process stands for one piece of work.
 
 use std::{
     any::{TypeId, type_name},
@@ -8,18 +8,18 @@ use std::{
 
 use crate::{error::ConfigError, operation::Place};
 
-/// The names that are in use. Clones share them.
+/// The names in use. Clones share them.
 ///
-/// A name may be used for the same thing several times: for a function that is built again with the
-/// same handler, and for each call of `run`. Two things that have it would answer each other's
-/// duplicates.
+/// A name may be used several times for the same thing: for a function that is built again with the
+/// same handler, and for each call of `run`. Two different things with one name would answer each
+/// other's duplicates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names(Arc<Mutex<HashMap<Arc<str>, Use>>>);
 
-/// How many names calls of `run` may take: a program may make them of its data.
+/// The limit of names for calls of `run`, because a program may make names from its data.
 const MOST: usize = 1000;
 
-/// What does the work of a function's records.
+/// The handler of a function's records, by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Worker {
     id: TypeId,
@@ -31,7 +31,7 @@ impl Worker {
         Self { id: TypeId::of::<H>(), name: type_name::<H>() }
     }
 
-    /// Whether two different functions can be behind the type: pointers to functions, boxed ones.
+    /// Whether the type can hide different functions: function pointers and trait objects.
     fn is_pointer(&self) -> bool {
         self.name.contains("fn(") || self.name.contains("dyn ")
     }
@@ -40,7 +40,7 @@ impl Worker {
 #[derive(Clone, Copy, Debug)]
 enum Use {
     Records(Worker),
-    /// Of the kind that is described.
+    /// The layer with this name.
     Layer(&'static str),
     Run,
 }
@@ -51,7 +51,7 @@ impl Names {
         self.add(name, Use::Records(worker))
     }
 
-    /// Takes a name for a place that is no source.
+    /// Takes a name for a place that is not a source.
     pub(crate) fn take(&self, name: &Arc<str>, place: Place) -> Result<(), ConfigError> {
         let used = match place {
             Place::Run => Use::Run,
@@ -61,7 +61,7 @@ impl Names {
     }
 
     fn add(&self, name: &Arc<str>, now: Use) -> Result<(), ConfigError> {
-        // A panic cannot leave the map half-changed.
+        // A poisoned lock can be used: no panic can leave the map half-changed.
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = names.get(name) {
             return agree(name, *before, now);
@@ -77,7 +77,7 @@ impl Names {
 fn agree(name: &Arc<str>, before: Use, now: Use) -> Result<(), ConfigError> {
     let name = Arc::clone(name);
     match (before, now) {
-        // Each place that calls `run` has a closure of a type of its own, also for the same work.
+        // Closures of two call sites have different types, even if they do the same work.
         (Use::Run, Use::Run) => Ok(()),
         (Use::Records(before), Use::Records(now)) if before != now => {
             Err(ConfigError::TwoHandlers { name, handlers: [before.name, now.name] })

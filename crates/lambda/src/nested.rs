@@ -1,8 +1,9 @@
-//! Which keys are being worked on further up the stack.
+//! Detects calls of `run` inside themselves.
 //!
-//! A function that `run` calls may call `run` itself. With the same name and the same key the inner call
-//! would wait for the outer one, which waits for the inner: it ends as busy, as often as it is tried.
-//! So each key is noted while its function is polled, and an inner call for it fails at once.
+//! A function that `run` calls may call `run` itself. With the same name and the same key, the
+//! inner call would wait for the outer one, which waits for the inner one: every attempt would end
+//! as busy. Therefore each key is noted while its function is polled, and an inner call for it
+//! fails at once.
 
 use std::{
     cell::RefCell,
@@ -19,7 +20,7 @@ thread_local! {
     static WITHIN: RefCell<Vec<Place>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A key, and the engine that has it.
+/// A key, and the engine that processes it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     engine: usize,
@@ -28,8 +29,8 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(engine: &Engine, key: &Key) -> Self {
-        // The clones of an engine share a clock, and no others do; engines of two stores may well have
-        // equal keys.
+        // Engines of two stores can have equal keys. Clones of one engine share a clock and
+        // different engines do not, so the clock's address identifies the engine.
         let engine = std::sync::Arc::as_ptr(engine.clock()).addr();
         Self { engine, key: key.clone() }
     }
@@ -39,7 +40,7 @@ impl Place {
         WITHIN.try_with(|within| within.borrow().contains(self)).unwrap_or(false)
     }
 
-    /// The same function, which notes that it is being polled.
+    /// Wraps the function so that the key is noted while the function is polled.
     pub(crate) fn around(self, job: Job<'_>) -> Job<'_> {
         Box::new(move |call| Box::pin(Around { place: self, running: job(call) }))
     }
@@ -60,12 +61,12 @@ impl Future for Around<'_> {
     }
 }
 
-/// Takes the note back when it is dropped, also by a panic.
+/// Removes the note when it is dropped, also during a panic.
 struct Entered;
 
 impl Entered {
     fn new(place: Place) -> Self {
-        // Where the thread is ending, nothing is noted, and nothing taken back.
+        // Fails only while the thread is ending; then `drop` removes nothing either.
         let _ = WITHIN.try_with(|within| within.borrow_mut().push(place));
         Self
     }

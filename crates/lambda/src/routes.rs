@@ -1,5 +1,5 @@
-//! One method a source: on the builder of a function, on [`Sources`] for operations of several
-//! sources and, for functions of one source, on [`Idempotency`].
+//! One method for each source: on the builder of a function, on [`Sources`] for operations of
+//! several sources, and on [`Idempotency`] for functions of one source.
 
 use serde::de::DeserializeOwned;
 
@@ -19,8 +19,8 @@ use crate::{
 
 macro_rules! sources {
     ($($(#[$doc:meta])* $name:ident => $source:expr;)*) => {
-        /// The sources. What each means for identity, order and failure is in its page of
-        /// [the guide](crate::guide::sources).
+        /// The sources. [The guide](crate::guide::sources) has a page about the identity, order and
+        /// failures of each.
         impl FunctionBuilder {
             $(
                 $(#[$doc])*
@@ -34,7 +34,7 @@ macro_rules! sources {
             )*
         }
 
-        /// The sources. Each is what the method of that name is to a [`FunctionBuilder`].
+        /// The sources, with the same names as the methods of [`FunctionBuilder`].
         impl Sources {
             $(
                 #[doc = concat!(
@@ -74,9 +74,10 @@ macro_rules! sources {
 }
 
 sources! {
-    /// Handles SQS messages: standard queues side by side, those that were received most often
-    /// first; FIFO queues in the order of their groups. The answer is a partial batch response: the
-    /// event source mapping needs `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    /// Handles SQS messages: those of standard queues concurrently, starting with the ones that
+    /// were received most often; those of FIFO queues in the order of their groups. The response is
+    /// a partial batch response: the event source mapping needs `FunctionResponseTypes:
+    /// [ReportBatchItemFailures]`.
     sqs => Sqs;
 
     /// Handles SNS notifications.
@@ -90,13 +91,13 @@ sources! {
     /// their data as text. Needs `FunctionResponseTypes: [ReportBatchItemFailures]`.
     kinesis => Kinesis;
 
-    /// Handles the changes of a DynamoDB table, in the order of each item. The payload is the change
-    /// in plain JSON: `eventName`, `keys`, `newImage`, `oldImage`. Needs
-    /// `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    /// Handles the changes of a DynamoDB table, in order for each item. The payload is the change
+    /// in plain JSON: `eventName`, `keys`, `newImage`, `oldImage`. Needs `FunctionResponseTypes:
+    /// [ReportBatchItemFailures]`.
     dynamodb_stream => DynamoDb;
 
-    /// Handles the changes of a DocumentDB change stream, in the order of each document. The payload is
-    /// the change event, as MongoDB writes it.
+    /// Handles the changes of a DocumentDB change stream, in order for each document. The payload
+    /// is the change event, as MongoDB writes it.
     document_db => DocumentDb;
 
     /// Handles records of a Kafka topic, in the order of their partitions. The payload is their
@@ -104,12 +105,13 @@ sources! {
     /// `FunctionResponseTypes: [ReportBatchItemFailures]`.
     kafka => Kafka;
 
-    /// Handles S3 notifications; the payload is each of them, as it is delivered. A test event is
-    /// acknowledged.
+    /// Handles S3 notifications; the payload is the notification as it is delivered. A test event
+    /// is acknowledged.
     s3 => S3;
 
-    /// Handles what EventBridge Scheduler invokes with; the payload is its whole input, which has to
-    /// name the schedule (`scheduleArn`) and the time (`scheduledTime`) by Scheduler's keywords.
+    /// Handles invocations by EventBridge Scheduler. The payload is the whole input, which has to
+    /// contain the schedule (`scheduleArn`) and the time (`scheduledTime`), by Scheduler's
+    /// keywords.
     scheduler => Scheduler;
 
     /// Handles messages of an ActiveMQ broker; the payload is their data as text.
@@ -119,11 +121,11 @@ sources! {
     /// sets no `messageId`, the operation needs a key.
     rabbit_mq => RabbitMq;
 
-    /// Handles what comes through EventBridge Pipes from SQS, Kinesis, DynamoDB, Kafka, ActiveMQ or
-    /// RabbitMQ; payloads are those of the sources.
+    /// Handles records that EventBridge Pipes deliver from SQS, Kinesis, DynamoDB, Kafka, ActiveMQ
+    /// or RabbitMQ; payloads are those of the sources.
     pipe => Pipe;
 
-    /// Handles every event that is of no other source of the function, wherever this stands among
-    /// them: asynchronous invocations with JSON of one's own. The payload is all of it.
+    /// Handles every event that no other source of the function recognises, wherever this is
+    /// registered: asynchronous invocations with your own JSON. The payload is the whole event.
     invoke => Invoke;
 }

@@ -1,4 +1,4 @@
-//! Any function, once per key of a payload.
+//! Runs any function once per key of a payload.
 
 use std::{
     fmt,
@@ -28,7 +28,7 @@ use crate::{
     source::{Event, Shape},
 };
 
-/// A result, and where it comes from.
+/// A result and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Run<R> {
@@ -36,14 +36,14 @@ pub struct Run<R> {
     pub value: R,
     /// Whether an earlier call returned it.
     pub replayed: bool,
-    /// Whether the store knows that the work is done. If not, a later call does it again.
+    /// Whether the store has recorded that the work is done. If not, a later call does it again.
     pub recorded: bool,
 }
 
-/// What a call of [`Idempotency::run`](crate::Idempotency::run) is part of, which says until when it has to be
-/// done and for which tenant.
+/// The context of a call of [`Idempotency::run`](crate::Idempotency::run): its deadline and its
+/// tenant.
 ///
-/// Inside a Lambda function that is the invocation: give its context, `&event.context`. Elsewhere it is a
+/// Inside a Lambda function, give the invocation's context, `&event.context`. Elsewhere, give a
 /// deadline, or [`without_deadline`](Self::without_deadline).
 ///
 /// | from | deadline | tenant |
@@ -66,8 +66,8 @@ enum Part<'a> {
 impl RunContext<'_> {
     /// Neither an invocation nor a deadline: for programs outside Lambda, and for tests.
     ///
-    /// A claim then holds its key for 15 minutes, which is how long others wait if this process dies. Give
-    /// the operation a [`Lease::Renewed`](crate::Lease::Renewed) to make that seconds.
+    /// A claim then holds its key for 15 minutes, and other workers wait that long if this process
+    /// dies. A [`Lease::Renewed`](crate::Lease::Renewed) shortens this to seconds.
     ///
     /// Do not use it inside an invocation: the function would not be stopped before Lambda ends the
     /// invocation, and two tenants with equal payloads would share a key.
@@ -107,14 +107,15 @@ impl<'a> From<&'a Context> for RunContext<'a> {
     }
 }
 
-/// The deadline of the call: until then it has to be done, and its claim holds the key.
+/// The deadline of the call: the call has to finish until then, and its claim holds the key until
+/// then.
 impl From<Timestamp> for RunContext<'_> {
     fn from(invocation_deadline: Timestamp) -> Self {
         Self(Part::Until(invocation_deadline))
     }
 }
 
-/// Without the invocation's context, which names its caller.
+/// Without the invocation's context, which can identify its caller.
 impl fmt::Debug for RunContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunContext")
@@ -123,7 +124,7 @@ impl fmt::Debug for RunContext<'_> {
     }
 }
 
-/// What `run` is asked to do, without its types.
+/// The arguments of `run`, without its type parameters.
 pub(crate) struct Task<'a> {
     pub(crate) record: RecordId,
     pub(crate) payload: &'a str,
@@ -131,14 +132,15 @@ pub(crate) struct Task<'a> {
     pub(crate) invocation_deadline: Option<Timestamp>,
     /// The invocation around it, if it is known.
     pub(crate) invoked: Option<Arc<Invoked>>,
-    /// Which results answer later calls; `None` if all do.
+    /// Selects the results that answer later calls; `None` if all do.
     pub(crate) keeps: Option<Arc<Keeps>>,
 }
 
 /// Whether a result, as JSON, answers later calls.
 pub(crate) type Keeps = dyn Fn(&Value) -> bool + Send + Sync;
 
-/// Whether a result is kept. If that cannot be told, it is: the work is done.
+/// Whether a result is kept. If `keeps` cannot decide, the result is kept, because the work is
+/// done.
 fn is_kept(keeps: Option<&Keeps>, json: &str) -> bool {
     let Some(keeps) = keeps else { return true };
     let Ok(value) = serde_json::from_str(json) else { return true };
@@ -158,7 +160,7 @@ where
     Fut: Future<Output = Result<R, E>> + Send,
     E: Into<Failure>,
 {
-    // The value goes straight to the caller; the store gets its JSON.
+    // The caller gets the value itself; the engine and the store get its JSON.
     let slot = Arc::new(Mutex::new(None));
     let returned = Arc::clone(&slot);
     let (invoked, keeps) = (task.invoked, task.keeps);
@@ -221,7 +223,8 @@ where
     answer(outcome, value)
 }
 
-/// Why the whole payload is not a key, if it is not: it is an event that differs on each delivery.
+/// Why the whole payload cannot be a key: it is an event that differs on each delivery, or that
+/// other work repeats.
 fn not_a_key(payload: &str) -> Option<Rejection> {
     let raw: &RawValue = serde_json::from_str(payload).ok()?;
     Shape::of(&Event::read(raw, "")).and_then(Shape::why_no_key)
@@ -263,7 +266,7 @@ fn answer<R: DeserializeOwned>(
     }
 }
 
-/// A result that was kept earlier.
+/// Decodes a result that an earlier call kept.
 pub(crate) fn decoded<R: DeserializeOwned>(result: Option<Json>) -> Result<R, RunError> {
     let json = result.ok_or(RunError::ResultLost(ResultLost::NotKept))?;
     decode(&json).map_err(|_| RunError::ResultLost(ResultLost::OtherType))

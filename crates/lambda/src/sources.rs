@@ -9,16 +9,16 @@ use crate::{operation::Operation, source::Source};
 /// The sources that deliver records of one operation, for
 /// [`FunctionBuilder::sources`](crate::FunctionBuilder::sources).
 ///
-/// There is a method for each source. It is given a function that adjusts the operation for that
-/// source; `|place| place` leaves it as it is. A source may be named more than once, for instance for
-/// two queues.
-#[must_use = "hand them to `.sources(..)`"]
+/// There is a method for each source. Its argument is a function that adjusts the operation for
+/// that source; `|place| place` leaves it unchanged. A source may be added more than once, for
+/// example for two queues.
+#[must_use = "give them to `.sources(..)`"]
 #[derive(Default)]
 pub struct Sources {
     pub(crate) members: Vec<Member>,
 }
 
-/// One source, and what it changes in the operation.
+/// One source, and how it adjusts the operation.
 pub(crate) struct Member {
     pub(crate) source: Box<dyn Source>,
     pub(crate) adjust: Adjust,

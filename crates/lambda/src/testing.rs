@@ -1,7 +1,7 @@
-//! Calling a function as Lambda does, in a test.
+//! Calls a function in a test, as Lambda does.
 //!
-//! A handler alone needs less: it is a plain async function, and [`Call::test`](crate::Call::test)
-//! makes the call it is given.
+//! To test a handler alone, call it as a plain async function with a
+//! [`Call::test`](crate::Call::test).
 //!
 //! ```
 //! use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, testing};
@@ -31,19 +31,20 @@ use tower_service::Service as _;
 
 use crate::{error::InvocationError, function::Function};
 
-/// Calls `function` with an event and a context without a deadline; returns what Lambda would get.
+/// Calls `function` with an event and a context without a deadline, and returns the response that
+/// Lambda would get.
 ///
 /// # Errors
-/// What Lambda would get as an error.
+/// The error that Lambda would get.
 pub async fn invoke(function: &Function, event: &Value) -> Result<Value, InvocationError> {
     invoke_with(function, event, Context::default()).await
 }
 
-/// As [`invoke`], with a context of one's own: its `deadline` (in milliseconds since the epoch; 0
-/// is unknown) and `tenant_id` are what counts.
+/// Like [`invoke`], with your own context. Its `deadline` (in milliseconds since the epoch; 0 is
+/// unknown) and its `tenant_id` have an effect.
 ///
 /// # Errors
-/// What Lambda would get as an error.
+/// The error that Lambda would get.
 pub async fn invoke_with(
     function: &Function,
     event: &Value,

@@ -221,8 +221,8 @@ pub enum ConfigError {
     },
     /// Custom functions that no expression calls.
     #[error(
-        "operation `{operation}` has `.functions(..)` without effect: it has no expression that could call \
-         them; remove them, or use them in `.key(\"...\")` or `.fingerprint(\"...\")`"
+        "operation `{operation}` has `.functions(..)`, but no expression that could call them; \
+         remove it, or call the functions in `.key(\"...\")` or `.fingerprint(\"...\")`"
     )]
     Functions {
         /// The operation.
@@ -249,8 +249,8 @@ pub enum ConfigError {
         /// The mistake and its place.
         source: ExpressionError,
     },
-    /// A mistake in it of the keys: a name that cannot be used, an expression with a mistake,
-    /// settings of keys that exclude one another.
+    /// A mistake in the operation's keys: an invalid name, a mistake in an expression, or settings
+    /// that exclude each other.
     #[error(transparent)]
     KeySpec(#[from] KeySpecError),
     /// The retention is zero, so completions would expire at once.
