@@ -1,4 +1,4 @@
-//! Whether two sources of one operation can arrive at the same keys.
+//! Checks that two sources of one operation can make the same keys.
 
 use std::{collections::BTreeSet, mem::discriminant};
 
@@ -8,9 +8,9 @@ use super::{Operation, Prepared};
 use crate::error::ConfigError;
 
 impl Operation {
-    /// Refuses an operation as two of its sources have it, if their keys can never agree. *Where*
-    /// a key is may differ from source to source; what it is made of, and how its parts are put
-    /// together (`id`, `[id]`, `{order: id}`), may not.
+    /// Refuses an operation if the keys of two of its sources can never agree. The *place* of a key
+    /// may differ from source to source; its number of parts and their structure (`id`, `[id]`,
+    /// `{order: id}`) may not.
     pub(crate) fn agree(pair: [(&'static str, &Self); 2]) -> Result<(), ConfigError> {
         let [(_, first), (source_name, second)] = pair;
         let operation = || first.shared_name();
@@ -31,10 +31,10 @@ impl Operation {
         }
     }
 
-    /// The setting by which the keys of two operations of one name always differ.
+    /// The setting that makes the keys of two operations of one name always differ.
     fn differs(&self, other: &Self) -> Result<Option<&'static str>, ConfigError> {
         let (mine, theirs) = (self.prepared()?, other.prepared()?);
-        // The paths of optional parts may differ as the expressions do.
+        // The paths of optional parts may differ, because the expressions may.
         let optional = |one: &Self| one.keys.optional_parts().iter().collect::<BTreeSet<_>>().len();
         let powertools = |one: &Self| one.keys.foreign().map(|keys| keys.settings());
         let shape = |one: &Prepared| one.key.as_ref().map(|path| path.expression.shape());
@@ -54,7 +54,7 @@ impl Operation {
     }
 }
 
-/// A key by which two secrets can be compared without being seen.
+/// A key that is made to compare two secrets without exposing them.
 fn probe(format: &KeyFormat) -> Key {
     format.identity(&Scope { operation: "probe", tenant: None }, &[])
 }

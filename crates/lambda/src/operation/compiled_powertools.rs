@@ -1,4 +1,4 @@
-//! Keys, fingerprints and results as another library makes them, with the expressions compiled.
+//! Powertools keys, fingerprints and results, with the expressions compiled.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use lambda_idempotency_keys::{
 
 use crate::rejection::Rejection;
 
-/// Keys of Powertools with their expressions compiled.
+/// Powertools keys with their expressions compiled.
 #[derive(Debug)]
 pub(crate) struct CompiledPowertools {
     pub(super) powertools: Arc<dyn ForeignKeys>,
@@ -20,10 +20,10 @@ pub(crate) struct CompiledPowertools {
     pub(super) fingerprint: Option<Place>,
 }
 
-/// A compiled expression and what it sees.
+/// A compiled expression and what it is applied to.
 pub(super) type Place = CompiledPath<Box<dyn ForeignExpression>>;
 
-/// What it sees of a record's payload and what is around that.
+/// The text it is applied to: the payload, or the record around it.
 const fn seen<'t>(place: &Place, (payload, record): (&'t str, &'t str)) -> &'t str {
     match place.view {
         View::Payload => payload,
@@ -32,7 +32,7 @@ const fn seen<'t>(place: &Place, (payload, record): (&'t str, &'t str)) -> &'t s
 }
 
 impl CompiledPowertools {
-    /// What its key and its fingerprint see, with the expressions.
+    /// The expressions of the key and the fingerprint, with what each is applied to.
     pub(super) fn places(
         &self,
     ) -> impl Iterator<Item = (ExpressionUse, View, &str, &dyn ForeignExpression)> {
@@ -46,8 +46,8 @@ impl CompiledPowertools {
         })
     }
 
-    /// The key of a record, from its payload and what is around that, and the text it is a hash of.
-    /// The outer error is that there is nothing to look for a key in.
+    /// The key of a record and the selection that it is a hash of, from the payload and the record
+    /// around it. The outer error means that the text cannot be parsed.
     pub(crate) fn key(
         &self,
         texts: (&str, &str),
@@ -57,12 +57,12 @@ impl CompiledPowertools {
         made.map_err(Rejection::Payload)
     }
 
-    /// Where the key is looked for.
+    /// The key's expression and what it is applied to.
     pub(crate) fn key_path(&self) -> KeyPath {
         KeyPath { view: self.key.view, expression: self.key.text.to_string() }
     }
 
-    /// What the fingerprint is taken from, if the operation has one.
+    /// What the fingerprint's expression is applied to, if the operation has one.
     #[cfg(feature = "http")]
     pub(super) fn fingerprint_view(&self) -> Option<View> {
         self.fingerprint.as_ref().map(|place| place.view)
@@ -88,7 +88,7 @@ impl CompiledPowertools {
         }
     }
 
-    /// A handler whose result is kept as the library would.
+    /// A handler whose result is kept as Powertools would keep it.
     pub(crate) fn job<'j>(&'j self, job: Job<'j>) -> Job<'j> {
         Box::new(move |call| {
             let running = job(call);
@@ -101,7 +101,7 @@ impl CompiledPowertools {
         })
     }
 
-    /// A result as the library would keep it.
+    /// A result as Powertools would keep it.
     pub(crate) fn result(&self, json: String) -> String {
         self.powertools.result(&json).unwrap_or(json)
     }

@@ -1,11 +1,11 @@
 //! One filter: a queue, a topic, a stream, ... from which records are taken.
 //!
-//! Each filter has a kind, and is compared only with what an event says of that kind. A topic's name
-//! is never compared with a cluster's, nor a queue's with a stream's.
+//! Each filter has a kind, and is compared only with the event's values of that kind. A topic's
+//! name is never compared with a cluster's, nor a queue's with a stream's.
 
 use crate::error::FilterMistake;
 
-/// What a filter names.
+/// The kind of resource or value that a filter names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A queue of SQS.
@@ -37,11 +37,11 @@ pub(crate) struct Filter {
     pub(super) name: String,
 }
 
-/// What an event says of where it is from: a kind, and the name or ARN, if it has one.
+/// Where an event is from: a kind of resource, and its name or ARN if the event contains one.
 pub(super) type Found<'a> = (Kind, Option<&'a str>);
 
 impl Kind {
-    /// The setting that names it.
+    /// The setter for filters of this kind.
     pub(super) const fn setting(self) -> &'static str {
         match self {
             Self::Queue => "queue",
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// The services in whose ARNs it can be; none if it has no ARN.
+    /// The services whose ARNs name such a resource; empty if it has no ARN.
     const fn services(self) -> &'static [&'static str] {
         match self {
             Self::Queue => &["sqs"],
@@ -88,8 +88,8 @@ impl Kind {
         }
     }
 
-    /// What AWS appends to the ARN of the resource that its users know: a table's records name the
-    /// table's stream, a stream's may name a consumer.
+    /// What AWS appends to a resource's ARN in records: a table's records contain the ARN of the
+    /// table's stream, and a stream's may contain that of a consumer.
     const fn suffix(self) -> Option<&'static str> {
         match self {
             Self::Table => Some("/stream/"),
@@ -100,7 +100,7 @@ impl Kind {
 }
 
 impl Filter {
-    /// Whether it takes what the event says.
+    /// Whether the filter accepts what was found in the event.
     pub(super) fn takes(&self, (kind, found): Found<'_>) -> bool {
         let Some(found) = found.filter(|_| kind == self.kind) else { return false };
         found == self.name
@@ -119,7 +119,7 @@ impl Filter {
             || rest.zip(self.kind.suffix()).is_some_and(|(rest, suffix)| rest.starts_with(suffix))
     }
 
-    /// Whether it takes all that the other takes.
+    /// Whether it accepts everything that the other accepts.
     pub(super) fn covers(&self, other: &Self) -> bool {
         // The name of a bucket may be in the ARN of another partition.
         let is_parent = self.kind != Kind::Bucket && is_arn(&self.name);
@@ -128,7 +128,7 @@ impl Filter {
                 && (self.is_name_in(&other.name) || is_parent && self.is_parent_of(&other.name)))
     }
 
-    /// Why nothing can ever match it.
+    /// Why no record can ever match it, if so.
     pub(super) fn mistake(&self) -> Option<FilterMistake> {
         let Self { kind, name } = self;
         if name.trim().is_empty() {
@@ -159,12 +159,13 @@ fn is_allowed(name: &str) -> bool {
     !name.is_empty() && name.chars().all(allowed)
 }
 
-/// Whether a text is an ARN, or was meant for one.
+/// Whether a text is an ARN, or was meant to be one.
 pub(super) fn is_arn(text: &str) -> bool {
     text.starts_with("arn:")
 }
 
-/// Whether a record can pass both: a topic is in a cluster, and an event has a source and a type.
+/// Whether a record can pass both filters: a topic is in a cluster, and an event has a source and a
+/// type.
 pub(super) fn may_meet(one: &Filter, two: &Filter) -> bool {
     use Kind::{Broker, DetailType, EventSource, Topic};
     one == two
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_goes_by_its_arn_or_by_its_name() {
+    fn a_filter_matches_a_resource_by_arn_or_name() {
         use Kind::{Broker, Bucket, Cluster, Queue, Schedule, Stream, Table, Topic};
         for (kind, arn) in [
             (Cluster, "arn:aws:rds:eu-west-1:111122223333:cluster:orders"),
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arn_of_a_table_or_stream_takes_what_aws_appends_to_it() {
+    fn the_arn_of_a_table_or_stream_matches_what_aws_appends_to_it() {
         let table = "arn:aws:dynamodb:eu-west-1:1:table/orders";
         let found = |arn: &str| filter(Kind::Table, table).takes((Kind::Table, Some(arn)));
         assert!(found("arn:aws:dynamodb:eu-west-1:1:table/orders/stream/2026-01-01T00:00:00.000"));
@@ -233,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_queue_has_its_suffix_in_its_name() {
+    fn the_name_of_a_fifo_queue_includes_its_suffix() {
         let arn = "arn:aws:sqs:eu-west-1:111122223333:orders.fifo";
         assert!(filter(Kind::Queue, "orders.fifo").takes((Kind::Queue, Some(arn))));
         assert!(!filter(Kind::Queue, "orders").takes((Kind::Queue, Some(arn))));
     }
 
     #[test]
-    fn names_that_nothing_matches_are_mistakes() {
+    fn names_that_no_record_can_match_are_mistakes() {
         for (kind, name, problem) in [
             (Kind::Queue, "", FilterMistake::Empty),
             (Kind::Queue, " ", FilterMistake::Empty),

@@ -1,4 +1,4 @@
-//! From where an operation takes its records (`queue`, `topic`, ...).
+//! The filters of an operation (`queue`, `topic`, ...).
 
 use super::{
     Operation,
@@ -7,24 +7,24 @@ use super::{
 use crate::error::{ConfigError, FilterMistake};
 
 impl Operation {
-    /// Takes only records that this filter takes, too.
+    /// Adds a filter: records have to pass this one, too.
     pub(crate) fn only_from(mut self, kind: Kind, name: String) -> Self {
         self.filters.push(Filter { kind, name });
         self.changed()
     }
 
-    /// Whether the operation takes records of which an event says this. One without filters takes
-    /// all records of its source.
+    /// Whether the operation takes records with these names or ARNs. Without filters it takes all
+    /// records of its source.
     pub(crate) fn takes(&self, found: &[Found<'_>]) -> bool {
         self.filters.iter().all(|filter| found.iter().any(|found| filter.takes(*found)))
     }
 
-    /// Whether there is anything to compare with what an event says.
+    /// Whether the operation has a filter.
     pub(crate) const fn is_filtered(&self) -> bool {
         !self.filters.is_empty()
     }
 
-    /// Whether this filter is set.
+    /// Whether the operation has a filter with this setter.
     pub(crate) fn is_from(&self, setting: &str) -> bool {
         self.filters.iter().any(|filter| filter.kind.setting() == setting)
     }
@@ -53,7 +53,7 @@ impl Operation {
         ConfigError::FilterName { operation: self.shared_name(), setting, name, mistake }
     }
 
-    /// Refuses filters that no record can pass.
+    /// Refuses filters that no record can pass together.
     pub(super) fn check_filters(&self) -> Result<(), ConfigError> {
         for (nth, filter) in self.filters.iter().enumerate() {
             if let Some(mistake) = filter.mistake() {

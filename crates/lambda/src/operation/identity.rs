@@ -1,4 +1,4 @@
-//! What an operation is called, and what its keys are made of.
+//! An operation's name, and the settings of its keys.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::{error::ConfigError, missing_key::OnMissingKey};
 impl Operation {
     /// An operation with this name and every setting at its default.
     ///
-    /// The name has 1 to 128 characters, none of them `#` or a control character. It is part of every
-    /// key: if you rename an operation, its earlier completions are not found any more.
+    /// The name has 1 to 128 characters, none of them `#` or a control character. It is part of
+    /// every key: if you rename an operation, its earlier completions are no longer found.
     ///
-    /// Without [`key`](Self::key) the record's own id is the key. That recognises a record that its
+    /// Without [`key`](Self::key), the record's own id is the key. It recognises a record that its
     /// source delivers again, but not one that its producer sent twice.
     ///
     /// # Errors
-    /// None here. A name that cannot be used is refused by [`check`](Self::check), and when a function is
+    /// None here. An invalid name is refused by [`check`](Self::check), and when a function is
     /// built with the operation.
     ///
     /// ```
@@ -55,18 +55,19 @@ impl Operation {
     /// Where the idempotency key is: a JMESPath expression on the payload or, with
     /// [`record`](crate::record), on the record around it. Default: the record's own id.
     ///
-    /// `[a, b]` makes a key of several parts. Each part must be present and neither `null` nor empty,
-    /// unless it is [`optional`](Self::optional). What happens to a record without a key is up to
-    /// [`on_missing_key`](Self::on_missing_key).
+    /// `[a, b]` makes a key of several parts. Each part must be present and neither `null` nor
+    /// empty, unless it is [`optional`](Self::optional). [`on_missing_key`](Self::on_missing_key)
+    /// sets what happens to a record without a key.
     ///
-    /// Values count as they are written in JSON: `"42"` and `42` are two keys, and so are `1` and `1.0`,
-    /// which producers in other languages tell apart (`1.0`, `1.00` and `1e0` are one key). What an
-    /// expression reads may be nested 127 levels deep; a record that is deeper there is rejected.
+    /// Values are compared as they are written in JSON: `"42"` and `42` are two keys, and so are
+    /// `1` and `1.0`, which other languages distinguish (`1.0`, `1.00` and `1e0` are one key). The
+    /// values that an expression reads may be nested 127 levels deep; a record with deeper values
+    /// is rejected.
     ///
     /// # Errors
-    /// Refused by [`check`](Self::check) and when a function is built: an expression with a mistake, an
-    /// expression that selects the same, or one of a few values, from every record, and an expression that
-    /// selects what differs on each delivery.
+    /// Refused by [`check`](Self::check) and when a function is built: an expression with a
+    /// mistake, an expression that selects the same value or one of a few values from every record,
+    /// and an expression that selects a value that differs on each delivery.
     ///
     /// ```
     /// use lambda_idempotency::{Operation, record};
@@ -75,7 +76,7 @@ impl Operation {
     /// let by_two = Operation::new("place-order").key("[tenant, order.id]");
     /// let by_record = Operation::new("place-order").key(record("Sns.MessageId"));
     /// # for operation in [by_field, by_two, by_record] { operation.check().unwrap(); }
-    /// // A text in single quotes is a constant of JMESPath, the same for every record.
+    /// // A string in single quotes is a JMESPath constant, the same for every record.
     /// assert!(Operation::new("place-order").key("'orderId'").check().is_err());
     /// ```
     #[must_use]
@@ -84,20 +85,20 @@ impl Operation {
         self.changed()
     }
 
-    /// Takes the key expression from an environment variable, if it is set; otherwise
+    /// Takes the key expression from an environment variable. If the variable is not set,
     /// [`key`](Self::key) applies. Default: no variable.
     ///
     /// A value that begins with `record:` is applied to the record around the payload. The variable is
     /// read once, when the function starts.
     ///
     /// # Errors
-    /// Refused by [`check`](Self::check) and when a function is built: a variable that is not set where
-    /// there is no [`key`](Self::key) either, and an expression in it that has a mistake. A variable that
-    /// is set and empty is a mistake; it does not count as unset.
+    /// Refused by [`check`](Self::check) and when a function is built: a variable that is not set
+    /// if there is no [`key`](Self::key) either, and an expression with a mistake in the variable.
+    /// An empty variable is a mistake; it does not count as unset.
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// // `orderId`, unless the environment says otherwise.
+    /// // `orderId`, unless the variable is set.
     /// let place = Operation::new("place-order").key("orderId").key_from_env("ORDER_KEY");
     /// assert_eq!(place.check(), Ok(()));
     /// // Without `key` the variable has to be set.
@@ -109,12 +110,12 @@ impl Operation {
         self.changed()
     }
 
-    /// Allows these parts of the [`key`](Self::key) to be missing, `null` or empty: a part of
-    /// `{id: order.id, by: user}` by its name, a part of `[order.id, user]` by its path. At least one part
-    /// must be present all the same. Default: every part must be present.
+    /// Allows these parts of the [`key`](Self::key) to be missing, `null` or empty: name a part of
+    /// `{id: order.id, by: user}` by its name, and a part of `[order.id, user]` by its path. At
+    /// least one part must still be present. Default: every part must be present.
     ///
-    /// A missing part is hashed as missing, so that it is never taken for a value. The keys of records that
-    /// have all parts do not change.
+    /// A missing part is hashed as missing, which is distinct from every value. The keys of records
+    /// that have all parts do not change.
     ///
     /// # Errors
     /// Refused by [`check`](Self::check) and when a function is built: a name that is not a part of the
@@ -137,11 +138,11 @@ impl Operation {
         self.changed()
     }
 
-    /// Functions of your own, for the expressions of [`key`](Self::key) and
+    /// Sets custom functions for the expressions of [`key`](Self::key) and
     /// [`fingerprint`](Self::fingerprint). Default: [`Functions::standard`], those of JMESPath.
     ///
-    /// A function has to return the same for the same arguments, now and after an upgrade: if its result
-    /// changes, so does the key, and earlier completions are not found.
+    /// A function has to return the same result for the same arguments, also after an upgrade: if
+    /// its result changes, the key changes, and earlier completions are not found.
     ///
     /// # Errors
     /// Refused by [`check`](Self::check) and when a function is built, if no expression could call them.
@@ -166,17 +167,18 @@ impl Operation {
         self.changed()
     }
 
-    /// How keys are written in the store. Default: [`KeyFormat::Hashed`], of which nothing can be read.
+    /// How keys are written in the store. Default: [`KeyFormat::Hashed`], from which no value can
+    /// be read.
     ///
-    /// * [`KeyFormat::Readable`] stores keys such as `place-order#~/acme/+42`, where their parts are short and
-    ///   have only safe characters, and hashes all others. **Whoever can read the table's keys can then read
-    ///   these parts.** Logs show a hash all the same.
-    /// * [`KeyFormat::secret`] makes keys and fingerprints with HMAC-SHA256 and a secret, for keys that are
-    ///   personal data: whoever has the table, but not the secret, cannot find out whose they are by hashing
-    ///   guesses. The secret is the same in all functions that share the operation.
+    /// * [`KeyFormat::Readable`] stores keys such as `place-order#~/acme/+42` if their parts are
+    ///   short and have only safe characters, and hashes all others. **Everyone who can read the
+    ///   table's keys can then read these parts.** Logs still show a hash.
+    /// * [`KeyFormat::secret`] makes keys and fingerprints with HMAC-SHA256 and a secret, for keys
+    ///   that are personal data: a person who has the table, but not the secret, cannot recover
+    ///   values by hashing guesses. All functions that share the operation need the same secret.
     ///
-    /// Another format or another secret makes other keys: duplicates of what was done before are not
-    /// recognised until the retention is over.
+    /// Another format or another secret makes other keys: until the retention has passed,
+    /// duplicates of earlier records are not recognised.
     ///
     /// ```
     /// use lambda_idempotency::{KeyFormat, Operation};
@@ -198,20 +200,21 @@ impl Operation {
         self.changed()
     }
 
-    /// What else must agree between two deliveries with the same key: a JMESPath expression, as for
-    /// [`key`](Self::key). Default: nothing else.
+    /// The values that must also agree between two deliveries with the same key: a JMESPath
+    /// expression, as for [`key`](Self::key). Default: none.
     ///
-    /// Where it differs, the later delivery is a [`Mismatch`](crate::Outcome::Mismatch): it is returned to
-    /// its source (or given to the sink of [`divert`](Self::divert)) instead of being answered with the
-    /// result of other work.
+    /// If they differ, the later delivery is a [`Mismatch`](crate::Outcome::Mismatch): it returns
+    /// to its source (or is given to the sink of [`divert`](Self::divert)) instead of being
+    /// answered with the result of other work.
     ///
     /// # Errors
-    /// Refused by [`check`](Self::check) and when a function is built: an expression with a mistake, and one
-    /// that selects the same from every record or what differs on each delivery.
+    /// Refused by [`check`](Self::check) and when a function is built: an expression with a
+    /// mistake, and one that selects the same value from every record or a value that differs on
+    /// each delivery.
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// // A second charge for one payment with another amount is not taken for a duplicate.
+    /// // A second charge for a payment, with another amount, is not treated as a duplicate.
     /// let charge = Operation::new("charge").key("paymentId").fingerprint("[amount, currency]");
     /// assert_eq!(charge.check(), Ok(()));
     /// ```
@@ -221,11 +224,11 @@ impl Operation {
         self.changed()
     }
 
-    /// Checks the operation, as building a function with it does. Call it where the operation is for
-    /// [`run`](crate::Idempotency::run), which otherwise finds a mistake only at its first call.
+    /// Checks the operation, as building a function does. Call it for an operation of
+    /// [`run`](crate::Idempotency::run), which otherwise reports a mistake only at the first call.
     ///
     /// # Errors
-    /// A mistake in the settings, with what to do about it: see [`ConfigError`].
+    /// A mistake in the settings; see [`ConfigError`].
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
@@ -236,13 +239,13 @@ impl Operation {
         self.prepared().map(|_| ())
     }
 
-    /// Computes the keys of payloads that are still to be sent; see [`producer`](crate::producer). This is
-    /// for programs that have the operation anyway: a [`KeySpec`](crate::producer::KeySpec) needs no
-    /// Lambda.
+    /// Computes the keys of payloads before they are sent; see [`producer`](crate::producer). Use
+    /// it in programs that already have the operation; for others, a
+    /// [`KeySpec`](crate::producer::KeySpec) does not need Lambda's crates.
     ///
     /// # Errors
-    /// A mistake in the operation; a key that a producer cannot know, because it is taken from the record
-    /// that AWS makes around the payload.
+    /// A mistake in the operation; a key that a producer cannot compute, because it is taken from
+    /// the record that AWS creates around the payload.
     ///
     /// ```
     /// # use lambda_idempotency::Operation;

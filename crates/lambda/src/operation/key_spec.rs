@@ -1,16 +1,16 @@
-//! The operation of a key specification: producer and consumer have the same keys.
+//! Makes an operation from a key specification, so that producer and consumer have the same keys.
 
 use lambda_idempotency_keys::producer::KeySpec;
 
 use super::Operation;
 
-/// The operation whose keys are made by this specification, which its producers have too.
+/// An operation whose keys follow this specification, which its producers share.
 ///
 /// ```
 /// use lambda_idempotency::{Operation, producer::KeySpec};
 ///
 /// let spec = KeySpec::new("place-order", "[tenant, order.id]");
-/// // The consumer; what is no business of the producer is said here:
+/// // The consumer; settings that do not concern the producer are made here:
 /// let operation = Operation::from(spec.clone()).max_failed_attempts(3);
 /// // The producer:
 /// let producer = spec.producer().unwrap();

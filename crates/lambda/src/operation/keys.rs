@@ -1,4 +1,4 @@
-//! What an operation's keys are made of, once the environment has been asked.
+//! An operation's key specification, with the expression from the environment.
 
 use lambda_idempotency_keys::{
     KeyPath, Secret,
@@ -9,7 +9,7 @@ use super::Operation;
 use crate::error::ConfigError;
 
 impl Operation {
-    /// A mistake in the key, with the variable that it came from.
+    /// A mistake in the key, with the environment variable that the expression came from.
     pub(super) fn with_variable(&self, error: ConfigError) -> ConfigError {
         match (error, &self.key_variable) {
             (
@@ -26,7 +26,7 @@ impl Operation {
         }
     }
 
-    /// What its keys are made of, with the expression from the environment, if that is asked for.
+    /// Its key specification, with the expression from the environment variable if one is named.
     pub(super) fn spec(&self) -> Result<KeySpec, ConfigError> {
         let spec = self.keys.clone();
         let Some(variable) = &self.key_variable else { return Ok(spec) };

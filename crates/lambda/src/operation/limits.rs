@@ -1,4 +1,4 @@
-//! How long, how often and how many at once.
+//! Limits of time, attempts and concurrency.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use super::Operation;
 
 /// # Limits
 impl Operation {
-    /// How long a completion, or a permanent failure, answers later deliveries of its key. Rounded up to a
-    /// whole second. Default: 24 hours.
+    /// How long a completion or a permanent failure answers later deliveries of its key, rounded up
+    /// to a whole second. Default: 24 hours.
     ///
     /// **A duplicate that arrives later is processed again.** Choose the longest time between two
-    /// deliveries of the same work. 24 hours cover Lambda's own retries of an asynchronous event, which end
-    /// after 6 hours. A queue keeps messages for 4 days by default and for 14 at most, its dead-letter queue
-    /// for as long, and a redrive starts anew with both: if you redrive, you need as long a retention, and a
-    /// [`key`](Self::key) from the payload, since a redriven message has another id. A longer retention
-    /// costs storage, one item for each key.
+    /// deliveries of the same work. 24 hours cover Lambda's own retries of an asynchronous event,
+    /// which end after 6 hours. A queue keeps messages for 4 days by default and for 14 at most,
+    /// and so does its dead-letter queue; a redrive starts both periods again. If you redrive, set
+    /// a retention that covers them, and a [`key`](Self::key) from the payload, because a redriven
+    /// message has another id. A longer retention costs storage: one item for each key.
     ///
     /// # Errors
     /// Zero is refused by [`check`](Self::check) and when a function is built.
@@ -36,11 +36,11 @@ impl Operation {
         self.changed()
     }
 
-    /// How long a claim holds its key, which is how long others wait if its worker dies. Default:
-    /// [`Lease::Invocation`], until the invocation ends.
+    /// How long a claim holds its key, and so how long other workers wait if its worker dies.
+    /// Default: [`Lease::Invocation`], until the invocation ends.
     ///
-    /// [`Lease::Renewed`] is for functions with timeouts of many minutes. It costs a write of the store each
-    /// third of the length, and nothing for handlers that are faster than that.
+    /// [`Lease::Renewed`] is for functions with timeouts of many minutes. It costs one write to the
+    /// store for each third of its length; handlers that finish within a third cost nothing.
     ///
     /// # Errors
     /// A renewed lease of less than 1 second is refused by [`check`](Self::check) and when a function is
@@ -60,14 +60,14 @@ impl Operation {
         self.changed()
     }
 
-    /// By how much the clocks of two workers may differ: nobody takes over a key before this much time has
-    /// passed since its lease ended. Default: 1 second.
+    /// By how much the clocks of two workers may differ. A worker takes over a key only when this
+    /// time has passed since the end of its lease. Default: 1 second.
     ///
     /// ```
     /// use std::time::Duration;
     /// use lambda_idempotency::Operation;
     ///
-    /// // Workers beside Lambda, on machines whose clocks are set once a day.
+    /// // Workers outside Lambda, on machines whose clocks are synchronised once a day.
     /// let export = Operation::new("export").key("exportId").clock_skew(Duration::from_secs(5));
     /// assert_eq!(export.check(), Ok(()));
     /// ```
@@ -77,8 +77,8 @@ impl Operation {
         self.changed()
     }
 
-    /// How long after the invocation's deadline its leases end. Default: 1 second, because Lambda may stop a
-    /// function some tenths of a second late.
+    /// The time from the invocation's deadline to the end of its leases. Default: 1 second, because
+    /// Lambda may stop a function some tenths of a second late.
     ///
     /// ```
     /// use std::time::Duration;
@@ -93,12 +93,12 @@ impl Operation {
         self.changed()
     }
 
-    /// How many handlers run at once for the records of one batch; 0 counts as 1. Default: 16. Records of
-    /// one order group run one after another in any case.
+    /// How many handlers run concurrently for the records of one batch; 0 counts as 1. Default: 16.
+    /// Records of one order group run one after another in any case.
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// // One after another: each handler needs most of the function's memory.
+    /// // One at a time: each handler needs most of the function's memory.
     /// let resize = Operation::new("resize").concurrency(1);
     /// assert_eq!(resize.check(), Ok(()));
     /// ```

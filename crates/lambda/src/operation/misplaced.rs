@@ -1,4 +1,5 @@
-//! Where each setting has an effect. Elsewhere it would change nothing, in silence, and is refused.
+//! Where each setting has an effect. In other places it would be ignored silently, so it is
+//! refused.
 
 use lambda_idempotency_core::policy::{OnPermanentFailure, Policy};
 use lambda_idempotency_engine::batch::AfterFailure;
@@ -6,7 +7,7 @@ use lambda_idempotency_engine::batch::AfterFailure;
 use super::Operation;
 use crate::{bad_record::OnBadRecord, error::ConfigError, missing_key::OnMissingKey};
 
-/// What an operation is given to.
+/// What an operation is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// An event source, by its name.
@@ -22,12 +23,13 @@ pub(crate) enum Place {
 
 /// Where a setting has an effect.
 enum For {
-    /// All event sources. The setting is about several records, about the record around a payload, or
-    /// about what a source is told. One record of any source can hold several, in an envelope.
+    /// All event sources. The setting concerns several records, the record around a payload, or the
+    /// response to the source. Even a source with one record for each event can deliver several, in
+    /// an envelope.
     Sources,
     /// These sources.
     These(&'static [&'static str]),
-    /// All places but HTTP.
+    /// All places except HTTP.
     AllButHttp,
 }
 
@@ -42,8 +44,8 @@ const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, places: For)
     Row { setting, is_set, places }
 }
 
-/// Every setting that does not have an effect everywhere. A pipe hands over records of queues, streams
-/// and brokers. `tests/behaviour/misplaced.rs` tries all settings in all places.
+/// Every setting that does not have an effect everywhere. A pipe delivers records of queues,
+/// streams and brokers. `tests/behaviour/misplaced.rs` tries all settings in all places.
 const ROWS: [Row; 20] = [
     row("queue", |o| o.is_from("queue"), For::These(&["sqs", "pipe"])),
     row("topic", |o| o.is_from("topic"), For::These(&["sns", "kafka"])),
@@ -65,16 +67,16 @@ const ROWS: [Row; 20] = [
     row("envelope", |o| !o.envelopes.is_empty(), For::Sources),
     row("whole_record", |o| o.whole_record, For::Sources),
     row("on_bad_record", |o| matches!(o.bad_record, Some(OnBadRecord::Divert(_))), For::Sources),
-    // Who calls for a result is told of a permanent failure and of a mismatch.
+    // A caller that waits for a result gets an error for a permanent failure or a mismatch.
     row("divert", |o| o.sink.is_some(), For::Sources),
     row("on_busy", |o| o.on_busy.is_some(), For::Sources),
-    // Who calls for a result is told of a permanent failure in any case.
+    // A caller that waits for a result gets an error for a permanent failure in any case.
     row(
         "on_permanent_failure",
         |o| o.policy.on_permanent_failure != OnPermanentFailure::Return,
         For::Sources,
     ),
-    // Nor is a client that sends no key ever told that all went well.
+    // A client that sends no key must not get a success.
     row("on_missing_key", Operation::skips_without_key, For::AllButHttp),
 ];
 
@@ -112,8 +114,8 @@ impl For {
 }
 
 impl Operation {
-    /// Refuses a setting that has no effect in this place: a filter that would let everything through,
-    /// an order that nobody keeps, a hook that is never called.
+    /// Refuses a setting that has no effect in this place: a filter that never applies, an order
+    /// that the source does not keep, a hook that is never called.
     pub(crate) fn fits(&self, place: Place) -> Result<(), ConfigError> {
         let useless = |row: &&Row| (row.is_set)(self) && !row.places.has(place);
         let Some(row) = ROWS.iter().find(useless) else { return Ok(()) };
@@ -136,7 +138,7 @@ mod tests {
     use crate::source::ALL;
 
     #[test]
-    fn the_sources_are_called_so() {
+    fn every_source_name_in_the_table_exists() {
         let names: Vec<_> = ALL.iter().map(|source| source.name()).collect();
         for row in ROWS {
             let For::These(sources) = row.places else { continue };

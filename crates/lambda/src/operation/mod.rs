@@ -1,7 +1,7 @@
-//! What is done once: a name, a key, and how it is treated.
+//! [`Operation`]: work that is done once, with its name, its key and its policies.
 //!
-//! The setters are in four files, one for each heading of the documentation, which shows them in the order
-//! of these lines: `identity`, `selection`, `policies`, `limits`; `powertools` has one of its own.
+//! The setters are in one file for each heading of the documentation, which shows them in the order
+//! of these modules: `identity`, `selection`, `policies`, `limits`, `powertools`.
 
 // Blank lines keep `rustfmt` from sorting them.
 mod identity;
@@ -49,11 +49,11 @@ use crate::{
 
 /// A piece of work that is done once per idempotency key.
 ///
-/// The name stands for the work: it is part of every key, so that two operations never share one. The name
-/// of the Lambda function is not part of it, but records carry that, too: see
-/// [`Idempotency::application`](crate::Idempotency::application) before you rename a function.
+/// The name identifies the work. It is part of every key, so two operations never share a key. The
+/// name of the Lambda function is not part of the key, but each idempotency record contains it:
+/// read [`Idempotency::application`](crate::Idempotency::application) before you rename a function.
 ///
-/// Only the name is required. The settings, by what they are about:
+/// Only the name is required. The settings, by topic:
 ///
 /// | about | settings |
 /// |---|---|
@@ -62,8 +62,8 @@ use crate::{
 /// | policies | [`on_conflict`](Self::on_conflict), [`on_busy`](Self::on_busy), [`on_failure`](Self::on_failure), [`on_timeout`](Self::on_timeout), [`on_permanent_failure`](Self::on_permanent_failure), [`on_outage`](Self::on_outage), [`after_failure`](Self::after_failure), [`divert`](Self::divert) |
 /// | limits | [`retention`](Self::retention), [`lease`](Self::lease), [`clock_skew`](Self::clock_skew), [`lease_grace`](Self::lease_grace), [`concurrency`](Self::concurrency), [`max_failed_attempts`](Self::max_failed_attempts) |
 ///
-/// A setting that has no effect where the operation is used is refused when the function is built; so is
-/// every other mistake, with what to do about it.
+/// A setting that has no effect where the operation is used is refused when the function is built,
+/// like every other mistake. The error says what to do.
 ///
 /// ```
 /// use std::time::Duration;
@@ -71,7 +71,8 @@ use crate::{
 ///
 /// // By a field of the payload:
 /// let place = Operation::new("place-order").key("orderId");
-/// // By two fields; the amount has to agree between deliveries; duplicates are known for three days:
+/// // By two fields; the amount has to agree between deliveries; duplicates are recognised for \
+three days:
 /// let charge = Operation::new("charge")
 ///     .key("[tenant, order.id]")
 ///     .fingerprint("amount")
@@ -82,7 +83,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// Its name, and what its keys are made of.
+    /// Its name and its key specification.
     keys: KeySpec,
     key_variable: Option<String>,
     fingerprint: Option<KeyPath>,
@@ -101,12 +102,12 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Its name, to be kept.
+    /// Its name, shared.
     pub(crate) fn shared_name(&self) -> Arc<str> {
         Arc::clone(self.keys.name())
     }
 
-    /// What was compiled before is no longer what is asked for.
+    /// Discards what was compiled, because a setting has changed.
     pub(crate) fn changed(mut self) -> Self {
         self.prepared = Arc::default();
         self

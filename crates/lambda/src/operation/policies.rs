@@ -16,13 +16,14 @@ use crate::{
 
 /// # Policies
 ///
-/// Each policy has a default with which no record is lost: what is not done is returned to its source, which
-/// delivers it again.
+/// With the default of each policy no record is lost: a record that was not processed returns to
+/// its source, which delivers it again.
 impl Operation {
-    /// What happens to a delivery while another worker holds its key. Default: what suits the source.
-    /// [`OnConflict::Return`] for SQS, whose queue delivers again, and for HTTP requests, whole events and
-    /// [`run`](crate::Idempotency::run), whose callers are told; [`OnConflict::Wait`] for all other sources,
-    /// which have few retries or stand still meanwhile.
+    /// What happens to a delivery while another worker holds its key. The default depends on the
+    /// source: [`OnConflict::Return`] for SQS, whose queue delivers the message again, and for HTTP
+    /// requests, whole events and [`run`](crate::Idempotency::run), whose callers get an error;
+    /// [`OnConflict::Wait`] for all other sources, which retry only a few times or deliver nothing
+    /// else until they get a response.
     ///
     /// ```
     /// use std::time::Duration;
@@ -38,14 +39,15 @@ impl Operation {
         self.changed()
     }
 
-    /// Calls `hook` with each record that is returned because another worker holds its key, before the
-    /// source is told. Default: no hook.
+    /// Calls `hook` with each record that is returned because another worker holds its key, before
+    /// the function responds to the source. Default: no hook.
     ///
     /// On SQS the hook can set the message's visibility timeout to the end of the lease, so that the
     /// message does not come again, and is not counted as received again, before it can be processed.
     ///
-    /// All hooks of an invocation run side by side. They are dropped after two seconds, or after half of
-    /// the time that is left if that is shorter. A hook that fails or panics changes nothing.
+    /// All hooks of an invocation run concurrently. They are dropped after two seconds, or after
+    /// half of the remaining time if that is shorter. A hook that fails or panics has no effect on
+    /// the outcome.
     ///
     /// ```
     /// use lambda_idempotency::{BusyRecord, Operation};
@@ -67,14 +69,14 @@ impl Operation {
         self
     }
 
-    /// What happens to a key whose handler returned an error that does not say itself, as a
-    /// [`Failure`](crate::Failure) can. Default: [`OnFailure::Return`], the key is free and a later
-    /// delivery calls the handler again.
+    /// What happens to a key whose handler returned an error other than a
+    /// [`Failure`](crate::Failure), which says itself whether it is permanent. Default:
+    /// [`OnFailure::Return`], the key is released and a later delivery calls the handler again.
     ///
     /// ```
     /// use lambda_idempotency::{OnFailure, Operation};
     ///
-    /// // An error of the handler is its answer; it is not called again for the key.
+    /// // Every error of the handler is permanent: it is not called again for the key.
     /// let charge = Operation::new("charge").key("paymentId").on_failure(OnFailure::FailPermanently);
     /// assert_eq!(charge.check(), Ok(()));
     /// ```
@@ -84,14 +86,14 @@ impl Operation {
         self.changed()
     }
 
-    /// What happens to a key whose handler was stopped shortly before the invocation's deadline. Its
-    /// effect may be on its way all the same. Default: [`OnTimeout::Return`], a later delivery calls the
-    /// handler again once the lease has ended.
+    /// What happens to a key whose handler was stopped shortly before the invocation's deadline.
+    /// Its effect may still happen. Default: [`OnTimeout::Return`], a later delivery calls the
+    /// handler again once the lease has expired.
     ///
     /// ```
     /// use lambda_idempotency::{OnTimeout, Operation};
     ///
-    /// // Whether the payment went out is for a person to find out.
+    /// // A person has to find out whether the payment went out.
     /// let pay = Operation::new("pay-out").key("payoutId").on_timeout(OnTimeout::FailPermanently);
     /// assert_eq!(pay.check(), Ok(()));
     /// ```
@@ -101,13 +103,13 @@ impl Operation {
         self.changed()
     }
 
-    /// What happens to a delivery whose key has failed permanently before. Default: it is given to the sink
-    /// of [`divert`](Self::divert), or returned to its source if there is none
-    /// ([`OnPermanentFailure::Return`]), whose dead-letter queue then gets it.
+    /// What happens to a delivery whose key has failed permanently before. Default: it is given to
+    /// the sink of [`divert`](Self::divert). Without a sink it returns to its source
+    /// ([`OnPermanentFailure::Return`]), which in the end moves it to its dead-letter queue.
     ///
     /// # Errors
-    /// Refused by [`check`](Self::check) and when a function is built: to acknowledge such deliveries and
-    /// to [`divert`](Self::divert) them.
+    /// Acknowledging such deliveries and also [diverting](Self::divert) them is refused by
+    /// [`check`](Self::check) and when a function is built.
     ///
     /// ```
     /// use lambda_idempotency::{Operation, OnPermanentFailure};
@@ -121,8 +123,8 @@ impl Operation {
         self.changed()
     }
 
-    /// What happens to a record while the store does not answer, so that its key cannot be claimed.
-    /// Default: [`OnOutage::Return`], it is returned to its source.
+    /// What happens to a record whose key cannot be claimed because the store does not answer.
+    /// Default: [`OnOutage::Return`], it returns to its source.
     ///
     /// ```
     /// use lambda_idempotency::{OnOutage, Operation};
@@ -137,7 +139,7 @@ impl Operation {
         self.changed()
     }
 
-    /// What is not started any more after a record that is returned to its source. Default:
+    /// Which records are not started after a record that returns to its source. Default:
     /// [`AfterFailure::Group`], the rest of its order group.
     ///
     /// ```
@@ -153,40 +155,45 @@ impl Operation {
         self
     }
 
-    /// Gives the records that will never be processed to `sink`, so that nothing waits behind them in a
-    /// stream or a FIFO queue. Default: they are returned to their source until it gives them up.
+    /// Gives the records that will never be processed to `sink`, so that they do not block a stream
+    /// or a FIFO queue. Default: they return to their source until the source discards them or
+    /// moves them to a dead-letter queue.
     ///
     /// These records are:
     ///
-    /// * permanent failures: [`Failure::permanent`](crate::Failure::permanent), the last failure that
-    ///   [`max_failed_attempts`](Self::max_failed_attempts) allows, and what
-    ///   [`OnFailure::FailPermanently`](crate::OnFailure::FailPermanently) and
-    ///   [`OnTimeout::FailPermanently`](crate::OnTimeout::FailPermanently) make permanent. **Without one of these a record that
-    ///   fails is tried again for ever** and never given to the sink;
+    /// * permanent failures: [`Failure::permanent`](crate::Failure::permanent), the last failure
+    ///   that [`max_failed_attempts`](Self::max_failed_attempts) allows, and failures that
+    ///   [`OnFailure::FailPermanently`](crate::OnFailure::FailPermanently) or
+    ///   [`OnTimeout::FailPermanently`](crate::OnTimeout::FailPermanently) makes permanent.
+    ///   **Without one of these, a record that fails is tried again at each delivery** and never
+    ///   given to the sink;
     /// * mismatches: records whose key was used before with another
     ///   [`fingerprint`](Self::fingerprint);
-    /// * bad records, unless [`on_bad_record`](Self::on_bad_record) says something else about them.
+    /// * bad records, unless [`on_bad_record`](Self::on_bad_record) sets another policy for them.
     ///
-    /// A record is acknowledged only if `sink` returned `Ok`. Otherwise it is returned, and its next
-    /// delivery calls `sink` again. After an `Ok`, what waits for the record in its order group goes on in
-    /// the same invocation.
+    /// A record is acknowledged only if `sink` returned `Ok`. Otherwise it is returned, and its
+    /// next delivery calls `sink` again. After an `Ok`, the later records of its order group are
+    /// processed in the same invocation.
     ///
-    /// `sink` is called once for each permanent failure, however often the record is delivered within the
-    /// operation's retention; twice if a worker dies in `sink`, or if the store does not record that it is
-    /// done. It is also called for another record with the key of a permanent failure, and for the same
-    /// record with another payload, but not for a copy with the same payload in the same batch.
+    /// `sink` is called once for each permanent failure, however often the record is delivered
+    /// within the operation's retention; twice if a worker dies in `sink`, or if the store does not
+    /// record that `sink` returned. It is also called for another record with the key of a
+    /// permanent failure, and for the same record with another payload, but not for a copy with the
+    /// same payload in the same batch.
     ///
-    /// A record that ran without a claim (it has no key, or the store was out of reach, and a policy says to
-    /// run it all the same) is given to `sink` at each delivery that fails permanently. Its failures are not
-    /// counted, so neither [`max_failed_attempts`](Self::max_failed_attempts) above 1 nor a timeout makes them permanent.
+    /// A record that runs without a claim (because it has no key or the store was unavailable, and
+    /// a policy is to run it unprotected) is given to `sink` at each delivery that fails
+    /// permanently. Its failures are not counted, so neither
+    /// [`max_failed_attempts`](Self::max_failed_attempts) above 1 nor a timeout makes them
+    /// permanent.
     ///
-    /// The outcome is [`Outcome::Diverted`](crate::Outcome::Diverted). Its line in the log is a warning that
-    /// says why, or an error if it could not be recorded. The permanent failure stays recorded: to process
-    /// the record after all, delete its item from the table before you send it again. If its handler then
-    /// fails permanently again, `sink` is called again.
+    /// The outcome is [`Outcome::Diverted`](crate::Outcome::Diverted). Its log line is a warning
+    /// with the reason, or an error if the outcome could not be recorded. The permanent failure
+    /// stays recorded: to process the record after all, delete its item from the table before you
+    /// send the record again. If its handler then fails permanently again, `sink` is called again.
     ///
-    /// It is for event sources: [`run`](crate::Idempotency::run), [`event`](crate::Idempotency::event) and
-    /// HTTP requests have callers, who are told.
+    /// It is for event sources only: the callers of [`run`](crate::Idempotency::run),
+    /// [`event`](crate::Idempotency::event) and HTTP requests get an error instead.
     ///
     /// ```
     /// use lambda_idempotency::{DivertedRecord, Failure, Operation};

@@ -1,19 +1,20 @@
-//! Operations whose keys another library makes.
+//! Operations with Powertools keys.
 
 use lambda_idempotency_keys::foreign::ForeignKeys;
 
 use super::Operation;
 
 impl Operation {
-    /// Makes its keys, fingerprints and results those of Powertools for AWS Lambda, so that a table
-    /// can be shared with, or taken over from, a Python or TypeScript function. Read
-    /// [the page about it](crate::guide::powertools) before two fleets share a table. `PowertoolsKeys` needs the
+    /// Makes keys, fingerprints and results as Powertools for AWS Lambda does, so that a table can
+    /// be shared with, or taken over from, a Python or TypeScript function. Read [the page about
+    /// it](crate::guide::powertools) before two functions share a table. `PowertoolsKeys` needs the
     /// feature `powertools`.
     ///
-    /// [`key`](Self::key) is then Powertools' `event_key_jmespath`, `@` standing for none of it, and
-    /// [`fingerprint`](Self::fingerprint) its `payload_validation_jmespath`. The operation's name and
-    /// the tenant are in no key; the prefix is. Powertools keeps records for an hour:
-    /// set [`retention`](Self::retention) if that is what the two agreed on.
+    /// [`key`](Self::key) is then Powertools' `event_key_jmespath` (`@` if Powertools has none),
+    /// and [`fingerprint`](Self::fingerprint) its `payload_validation_jmespath`. Keys contain the
+    /// prefix of Powertools, but neither the operation's name nor the tenant. Powertools keeps
+    /// records for an hour by default: set [`retention`](Self::retention) to the same time on both
+    /// sides.
     ///
     /// ```
     /// # #[cfg(feature = "powertools")]

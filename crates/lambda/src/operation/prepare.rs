@@ -1,4 +1,4 @@
-//! Compiling an operation, and refusing one that cannot work.
+//! Compiles an operation, and refuses one that cannot work.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{bad_record::OnBadRecord, error::ConfigError};
 
-/// Below this, renewals would outnumber everything else.
+/// With a shorter lease, most writes to the store would be renewals.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 impl Operation {

@@ -17,31 +17,31 @@ use crate::{divert::Sink, missing_key::OnMissingKey};
 pub(crate) struct Prepared {
     pub(crate) name: Arc<str>,
     pub(crate) key: Option<Path>,
-    /// The whole payload, where there is neither a key nor an identity.
+    /// The whole payload, used if there is neither a key nor an identity.
     pub(crate) whole: Path,
     pub(crate) fingerprint: Option<Path>,
-    /// Of the key and the fingerprint.
+    /// The fields that the key and the fingerprint read.
     pub(crate) looks: FieldSets,
     pub(crate) key_format: KeyFormat,
-    /// In place of the key and the fingerprint, where keys are another library's.
+    /// Replaces the key and the fingerprint if the operation has Powertools keys.
     pub(crate) powertools: Option<CompiledPowertools>,
     pub(crate) policy: Policy,
     pub(crate) on_conflict: Option<OnConflict>,
     pub(crate) on_missing_key: OnMissingKey,
-    /// Where bad records are put aside.
+    /// The sink for bad records.
     pub(crate) bad_records: Option<Sink>,
-    /// Where permanent failures and mismatches are put aside.
+    /// The sink for permanent failures and mismatches.
     pub(crate) sink: Option<Sink>,
     pub(crate) pace: Pace,
 }
 
 impl Prepared {
-    /// Whether the operation says where its key is.
+    /// Whether the operation has a key expression.
     pub(crate) const fn names_key(&self) -> bool {
         self.powertools.is_some() || self.key.is_some()
     }
 
-    /// Which expression looks at the record around a payload, if one does.
+    /// Which expression is applied to the record around a payload, if one is.
     #[cfg(feature = "http")]
     pub(crate) fn sees_record(&self) -> Option<ExpressionUse> {
         let fingerprint = match &self.powertools {
@@ -53,7 +53,7 @@ impl Prepared {
         views.into_iter().find(|(_, view)| *view == Some(View::Record)).map(|(what, _)| what)
     }
 
-    /// Where the key is looked for; `None` is the default key.
+    /// The key's expression and what it is applied to; `None` for the default key.
     pub(crate) fn key_path(&self) -> Option<KeyPath> {
         let own = |path: &Path| KeyPath { view: path.view, expression: path.text.to_string() };
         self.powertools
@@ -63,10 +63,10 @@ impl Prepared {
     }
 }
 
-/// A compiled expression and what it sees.
+/// A compiled expression and what it is applied to.
 pub(crate) type Path = CompiledPath<Expression>;
 
-/// What expressions look at in a record's texts: in its payload, and in the record around it.
+/// The fields that expressions read: in the payload, and in the record around it.
 #[derive(Debug)]
 pub(crate) struct FieldSets([FieldSet; 2]);
 

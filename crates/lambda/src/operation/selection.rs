@@ -1,4 +1,4 @@
-//! Which records an operation takes, and what of them its handler gets.
+//! Which records an operation takes, and which part of them its handler gets.
 
 use super::{Operation, filter::Kind};
 use crate::{
@@ -9,11 +9,11 @@ use crate::{
 
 /// # Which records
 ///
-/// An operation takes all records of the sources that it is given to, unless a filter says otherwise.
-/// Filters are for functions with several operations: a record goes to the first operation that takes it.
+/// An operation takes all records of its sources, unless it has filters. Filters are for functions
+/// with several operations: a record goes to the first operation that takes it.
 ///
-/// A filter with a name that no resource can have, two filters that no record can pass together, and a
-/// setting that has no effect for a source are refused when the function is built.
+/// Refused when the function is built: a filter with a name that no resource can have, two filters
+/// that no record can pass together, and a setting that has no effect for a source.
 impl Operation {
     /// Takes only records of this SQS queue, by its name or ARN. The name of a FIFO queue ends in `.fifo`.
     /// Default: all queues. Queues of ActiveMQ and RabbitMQ are selected by their broker:
@@ -23,7 +23,7 @@ impl Operation {
     /// # use lambda_idempotency::Operation;
     /// let place = Operation::new("place-order").key("orderId").queue("orders.fifo");
     /// assert_eq!(place.check(), Ok(()));
-    /// // The URL of a queue is not in its records.
+    /// // Records do not contain the queue's URL.
     /// let url = "https://sqs.eu-west-1.amazonaws.com/111122223333/orders";
     /// assert!(Operation::new("place-order").queue(url).check().is_err());
     /// ```
@@ -32,8 +32,9 @@ impl Operation {
         self.only_from(Kind::Queue, queue.into())
     }
 
-    /// Takes only records of this topic: of SNS by its name or ARN, of Kafka by its name. Default: all
-    /// topics. Where two Kafka clusters have topics of one name, add [`broker`](Self::broker).
+    /// Takes only records of this topic: of SNS by its name or ARN, of Kafka by its name. Default:
+    /// all topics. If two Kafka clusters have topics of the same name, add
+    /// [`broker`](Self::broker).
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
@@ -145,8 +146,8 @@ impl Operation {
         self.only_from(Kind::DetailType, detail_type.into())
     }
 
-    /// Takes an envelope off the payload, such as the SNS notification in the body of an SQS message. Call
-    /// it once for each envelope, from the outside to the inside. Default: none. See [`Envelope`].
+    /// Removes an envelope from the payload, such as the SNS notification in the body of an SQS
+    /// message. Call it once for each envelope, outermost first. Default: none. See [`Envelope`].
     ///
     /// A record that is not in the envelope is a bad record: see [`on_bad_record`](Self::on_bad_record).
     ///
@@ -163,13 +164,13 @@ impl Operation {
         self
     }
 
-    /// Calls the handler with the whole record as AWS delivers it, instead of its payload: for payloads
-    /// that are bytes. **Key expressions then see the record too**, and no longer what is in its payload.
-    /// Default: the payload.
+    /// Calls the handler with the whole record as AWS delivers it, instead of its payload: for
+    /// binary payloads. **Key expressions are then applied to the record too**, and no longer to
+    /// its payload. Default: the payload.
     ///
-    /// A handler that needs the record *beside* its payload has it in its [`Call`](crate::Call):
-    /// `call.attribute(..)`, `call.record_as()`. The types of the `aws_lambda_events` crate fit, such as
-    /// its `SqsMessage`.
+    /// A handler that needs the record *in addition to* its payload gets it from its
+    /// [`Call`](crate::Call): `call.attribute(..)`, `call.record_as()`. The types of the
+    /// `aws_lambda_events` crate can be used, such as its `SqsMessage`.
     ///
     /// Kafka's records have their key, value and headers as text:
     /// `{"topic":"orders",..,"key":"k","value":"v","headers":{"name":"text"}}`.
@@ -185,14 +186,14 @@ impl Operation {
         self
     }
 
-    /// What happens to a record in which the [`key`](Self::key) expression finds nothing. Default:
-    /// [`OnMissingKey::Return`], it is a bad record and treated as [`on_bad_record`](Self::on_bad_record)
-    /// says.
+    /// What happens to a record in which the [`key`](Self::key) expression finds no key. Default:
+    /// [`OnMissingKey::Return`], it is a bad record, for which
+    /// [`on_bad_record`](Self::on_bad_record) applies.
     ///
     /// ```
     /// use lambda_idempotency::{OnMissingKey, Operation};
     ///
-    /// // Messages without an order id are processed each time that they are delivered.
+    /// // Messages without an order id are processed at each delivery.
     /// let place = Operation::new("place-order")
     ///     .key("orderId")
     ///     .on_missing_key(OnMissingKey::RunUnprotected);
@@ -204,9 +205,9 @@ impl Operation {
         self.changed()
     }
 
-    /// What happens to a record that cannot be processed as it is: it cannot be read, has no key, or does
-    /// not fit the handler's type. Default: it is given to the sink of [`divert`](Self::divert), or
-    /// returned to its source if there is none.
+    /// What happens to a record that cannot be processed as it is, because it cannot be read, has
+    /// no key, or does not fit the handler's type. Default: it is given to the sink of
+    /// [`divert`](Self::divert), or returns to its source if there is no sink.
     ///
     /// ```
     /// use lambda_idempotency::{BadRecord, Failure, OnBadRecord, Operation};
@@ -231,7 +232,7 @@ impl Operation {
     /// ```
     /// use lambda_idempotency::{Operation, Order};
     ///
-    /// // Records of one Kafka partition that have different keys are processed side by side.
+    /// // Records of one Kafka partition with different keys are processed concurrently.
     /// let place = Operation::new("place-order").key("orderId").order(Order::Key);
     /// assert_eq!(place.check(), Ok(()));
     /// ```

@@ -1,4 +1,4 @@
-//! Keys that differ on each delivery of one record, and so never find the deliveries before.
+//! Refuses keys that differ on each delivery of a record, and so never recognise a duplicate.
 
 use lambda_idempotency_keys::{View, producer::ExpressionUse};
 
@@ -6,8 +6,9 @@ use super::Operation;
 use crate::{error::ConfigError, source::Source};
 
 impl Operation {
-    /// Refuses a key or a fingerprint that surely holds what differs on each delivery from this source:
-    /// no duplicate would be recognised, or each would be taken for a mismatch. Warns of one that may.
+    /// Refuses a key or a fingerprint that contains a value that differs on each delivery from this
+    /// source: no duplicate would be recognised, or each would be a mismatch. Logs a warning if it
+    /// only may contain such a value.
     pub(crate) fn lasts(&self, source: &dyn Source) -> Result<(), ConfigError> {
         let prepared = self.prepared()?;
         for (what, path) in [
@@ -23,7 +24,8 @@ impl Operation {
                 tracing::warn!(
                     operation = self.name(),
                     expression = expression.as_str(),
-                    "{what} expression looks at `{member}`, which differs on each delivery from {}",
+                    "the {what} expression reads `{member}`, which differs on each delivery from \
+                     {}; use values that stay the same",
                     source.name()
                 );
             }
@@ -34,7 +36,8 @@ impl Operation {
         Ok(())
     }
 
-    /// What differs in what an expression sees. A payload that is the whole record has its members.
+    /// The members that differ on each delivery and that the expression can read. With
+    /// `whole_record`, the payload has the record's members.
     fn volatile(&self, source: &dyn Source, view: View) -> impl Iterator<Item = &'static str> {
         let sees_record = view == View::Record || self.whole_record;
         source.volatile(self).iter().copied().filter(move |_| sees_record)
