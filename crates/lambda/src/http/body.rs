@@ -1,4 +1,4 @@
-//! The body of a response that is whole before it is sent.
+//! The body of a response, which is complete before it is sent.
 
 use std::{
     fmt,
@@ -11,8 +11,8 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use lambda_http::Body;
 
-/// The body of a response of [`HttpService`](super::HttpService): its bytes, all of them, since a response
-/// is kept before it is sent.
+/// The body of a response of [`HttpService`](super::HttpService): all of its bytes, because a
+/// response is kept before it is sent.
 ///
 /// [`lambda_http::run`] takes it, and so do layers around this one. `run_with_streaming_response` does not:
 ///
@@ -39,14 +39,14 @@ use lambda_http::Body;
 /// # }
 /// ```
 ///
-/// It can be read as bytes; its `Debug` shows how many there are.
+/// It dereferences to bytes; its `Debug` shows their number.
 #[derive(Default)]
 pub struct WholeBody(Body);
 
-/// What a compiler's message names where a response is to be streamed. There is no value of it.
+/// The name in the compiler's message if you try to stream a response. The type has no values.
 ///
-/// It is the error of [`WholeBody`], and on purpose not a [`std::error::Error`], which
-/// `lambda_http::run_with_streaming_response` asks for.
+/// It is the error type of [`WholeBody`]. It deliberately does not implement [`std::error::Error`],
+/// which `lambda_http::run_with_streaming_response` requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamingIsNotSupported {}
 

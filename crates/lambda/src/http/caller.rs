@@ -1,8 +1,9 @@
-//! Who asks: a key that clients choose themselves counts for one caller.
+//! Determines the caller of a request. A key that clients choose counts for one caller only.
 //!
-//! Two callers may send the same key, by chance or on purpose, and neither must get the other's response.
-//! So a caller is what a front door has verified, or the credential that was sent; a request that shows
-//! neither is refused, unless the function says what else to go by.
+//! Two callers may send the same key, by chance or on purpose, and neither may get the other's
+//! response. A caller is therefore the identity that API Gateway or the function URL verified, or
+//! the credential that was sent. A request with neither is refused, unless the function configures
+//! another way.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -23,87 +24,93 @@ use lambda_http::{
 };
 use serde_json::Value;
 
-/// How the caller of a request is found.
+/// How the caller of a request is determined.
 #[derive(Clone)]
 pub(super) enum Callers {
-    /// By what the front door verified, or by the `Authorization` header.
+    /// By the verified identity, or by the `Authorization` header.
     Known,
-    /// By a header that the function names.
+    /// By a header that the function configures.
     Header(HeaderName),
-    /// By the function itself.
+    /// By the function's own code.
     Said(Arc<Said>),
-    /// All are one.
+    /// All callers are one.
     One,
 }
 
 pub(super) type Said = dyn Fn(&Request) -> Option<String> + Send + Sync;
 
-/// For whom a key counts.
+/// The caller that a key counts for.
 #[derive(Debug)]
 pub(super) struct Caller {
     pub(super) name: String,
-    /// Whether several people may have this name, who must not get each other's cookies.
+    /// Whether several people may have this name. They must not get each other's cookies.
     pub(super) is_shared: bool,
 }
 
-/// Why a request has no caller. Names the remedy, and nothing of the request.
+/// Why a request has no caller. The message contains the remedy, and nothing from the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unknown {
     /// All users of an identity pool have one role and one session name.
     #[error(
         "it was signed with the credentials of a Cognito identity pool and has no identity id; \
-         say who asks with `.caller(..)`"
+         name the caller with `.caller(..)`"
     )]
     CognitoIdentity,
-    /// CloudFront signs with credentials of its own, and so does a function at its edge.
+    /// CloudFront signs with its own credentials, and so does a Lambda@Edge function.
     #[error(
-        "it was signed by a CloudFront distribution, for all of its viewers alike; say who asks with \
-         `.caller(..)` or `.caller_from_header(..)`, or, where nobody is to be told apart, \
-         `.all_callers_are_one()`"
+        "it was signed by a CloudFront distribution, the same for all viewers; name the caller \
+         with `.caller(..)` or `.caller_from_header(..)` or, if callers need not be distinguished, \
+         use `.all_callers_are_one()`"
     )]
     Distribution,
-    /// A session that is named after a person, in a role that others have, too.
+    /// The session is named after a person, in a role that other people seem to use, too.
     #[error(
-        "it was signed in a role session that is named like an e-mail address, so the role seems to be \
-         shared by people; say who asks with `.caller(..)`"
+        "it was signed in a role session named like an e-mail address, so several people seem to \
+         share the role; name the caller with `.caller(..)`"
     )]
     SharedRole,
-    /// The authorizer let the request pass and says nothing of who sent it.
+    /// The authorizer accepted the request but does not name the caller.
     #[error(
-        "its authorizer names nobody (no `iss` and `sub`, no `principalId` of the caller's own); let \
-         the authorizer put `principalId` into its context, or say who asks with `.caller(..)`"
+        "its authorizer does not name the caller (no `iss` and `sub`, no `principalId` of the \
+         caller's own); let the authorizer put `principalId` into its context, or name the caller \
+         with `.caller(..)`"
     )]
     Authorizer,
-    #[error("its `Authorization` header is there twice")]
+    #[error("it has more than one `Authorization` header")]
     Repeated,
     #[error(
-        "its `Authorization` header is signed anew for each attempt, or of a scheme that is not known \
-         to stay the same; say who asks with `.caller(..)`"
+        "its `Authorization` header changes with each attempt, or has a scheme that is not known \
+         to stay the same; name the caller with `.caller(..)`"
     )]
     Scheme,
     #[error(
-        "it has cookies and no credential; a `Cookie` header changes between attempts: read the \
-         session in `.caller(..)`"
+        "it has cookies and no credential, and a `Cookie` header changes between attempts; read \
+         the session in `.caller(..)`"
     )]
     Cookies,
     #[error(
-        "no authorizer names its caller, and it has no `Authorization` header; where other headers \
-         say who asks, name one with `.caller_from_header(..)`, or read them in `.caller(..)`; where \
-         nobody is to be told apart, say `.all_callers_are_one()`"
+        "no authorizer names its caller, and it has no `Authorization` header; if another header \
+         identifies the caller, set it with `.caller_from_header(..)` or read it in `.caller(..)`; \
+         if callers need not be distinguished, use `.all_callers_are_one()`"
     )]
     Anonymous,
-    #[error("it has no header `{0}`, or several; the function takes its caller from that")]
+    #[error(
+        "it does not have exactly one non-empty header `{0}`, from which the function takes the \
+         caller"
+    )]
     Header(HeaderName),
-    #[error("it has a header `{0}`, and is not from a load balancer, which alone sets that")]
+    #[error(
+        "it has a header `{0}`, which only load balancers set, but it did not come through one"
+    )]
     NotFromLoadBalancer(HeaderName),
-    #[error("`.caller(..)` named nobody")]
+    #[error("`.caller(..)` returned no caller")]
     NotSaid,
     #[error("`.caller(..)` panicked")]
     Panicked,
 }
 
 impl Unknown {
-    /// Whether the function or its front door has to be changed, whatever a client sends.
+    /// Whether the cause is the function or its API, and not the client's request.
     pub(super) const fn is_the_functions(&self) -> bool {
         matches!(
             self,
@@ -117,7 +124,7 @@ impl Unknown {
 }
 
 impl Callers {
-    /// The caller of a request; `None` if all are one.
+    /// The caller of a request; `None` if all callers are one.
     pub(super) fn of(&self, request: &Request) -> Result<Option<Caller>, Unknown> {
         match self {
             Self::One => Ok(None),
@@ -132,8 +139,8 @@ impl Callers {
     }
 }
 
-/// The caller as the front door knows it; else the credential that was sent, which the function checks,
-/// if anyone: two credentials are two callers.
+/// The verified identity; else the credential that was sent. The function has to check the
+/// credential, because nothing before it did. Two credentials are two callers.
 fn known(request: &Request) -> Result<Caller, Unknown> {
     let vouched = match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV1(v1)) => older(v1, request)?,
@@ -151,16 +158,16 @@ fn known(request: &Request) -> Result<Caller, Unknown> {
     }
 }
 
-/// What an authorizer said.
+/// What the authorizer verified.
 enum Vouched {
     For(Caller),
-    /// It let the request pass, and does not say whose it is.
+    /// It accepted the request, but does not name the caller.
     ForSomebody,
-    /// There is none.
+    /// There is no authorizer.
     ForNothing,
 }
 
-/// A REST API, or an HTTP API that sends the older form.
+/// A REST API, or an HTTP API with payload format 1.0.
 fn older(context: &ApiGatewayProxyRequestContext, request: &Request) -> Result<Vouched, Unknown> {
     let identity = &context.identity;
     if let Some(id) = filled(identity.cognito_identity_id.as_deref()) {
@@ -173,20 +180,20 @@ fn older(context: &ApiGatewayProxyRequestContext, request: &Request) -> Result<V
         return Ok(Vouched::For(caller));
     }
     if let Some(arn) = filled(identity.user_arn.as_deref()) {
-        // Edge-optimized REST APIs have a distribution of AWS's own in front, which adds the header and
-        // passes the client's signature on.
+        // Edge-optimized REST APIs are behind a distribution of AWS, which adds the header but
+        // forwards the client's signature.
         if !is_rest(context) {
             not_for_viewers(request)?;
         }
         return iam(arn).map(Vouched::For);
     }
-    // A context in which everything is `null` is what an API without an authorizer sends.
+    // An API without an authorizer sends a context in which every field is `null`.
     let vouched = fields.values().any(|field| !field.is_null());
     Ok(if vouched { Vouched::ForSomebody } else { Vouched::ForNothing })
 }
 
-/// Whether it is a REST API, whose resources have ids of letters and digits. In their place HTTP APIs put
-/// the key of the route (`POST /charges`, `$default`) or nothing.
+/// Whether it is a REST API. Its resources have ids of letters and digits; HTTP APIs send the key
+/// of the route (`POST /charges`, `$default`) or nothing instead.
 fn is_rest(context: &ApiGatewayProxyRequestContext) -> bool {
     let id = filled(context.resource_id.as_deref());
     id.is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric()))
@@ -202,15 +209,15 @@ fn http(authorizer: &ApiGatewayRequestAuthorizer, request: &Request) -> Result<V
         let caller = issued(claim("iss"), claim("sub"));
         return Ok(caller.map_or(Vouched::ForSomebody, Vouched::For));
     }
-    // What a Lambda authorizer puts into its context is its own affair; these two names are taken for
-    // what they are in REST APIs.
+    // A Lambda authorizer can put anything into its context; these two names are read as in REST
+    // APIs.
     let fields = &authorizer.fields;
     let caller = subject(fields.get("claims")).or_else(|| principal(fields.get("principalId")));
     let nobody = if fields.is_empty() { Vouched::ForNothing } else { Vouched::ForSomebody };
     Ok(caller.map_or(nobody, Vouched::For))
 }
 
-/// What CloudFront adds to each request that it sends on.
+/// The header that CloudFront adds to each request that it forwards.
 const CLOUDFRONT: HeaderName = HeaderName::from_static("x-amz-cf-id");
 
 fn signed(
@@ -225,8 +232,8 @@ fn signed(
     self::iam(iam.user_arn.as_deref().unwrap_or_default())
 }
 
-/// Refuses what came through a distribution: the signature is that of the distribution or of a function at
-/// its edge, as good as always.
+/// Refuses requests that came through a distribution: the signature is almost always that of the
+/// distribution or of a Lambda@Edge function.
 fn not_for_viewers(request: &Request) -> Result<(), Unknown> {
     if request.headers().contains_key(CLOUDFRONT) { Err(Unknown::Distribution) } else { Ok(()) }
 }
@@ -235,11 +242,12 @@ fn not_for_viewers(request: &Request) -> Result<(), Unknown> {
 const COGNITO_SESSION: &str = "CognitoIdentityCredentials";
 /// The role in which CloudFront signs for a distribution with an origin access control.
 const ORIGIN_ACCESS: &str = "OriginAccessControlRole";
-/// How the roles of IAM Identity Center begin. Their session is named after the user.
+/// The prefix of the roles of IAM Identity Center. Their sessions are named after the user.
 const IDENTITY_CENTER: &str = "AWSReservedSSO_";
 
-/// An IAM identity: a user or, of an assumed role, the role. The name of a role's session is chosen by
-/// whoever assumes it, and another for each task of a service, each of which may send the next attempt.
+/// An IAM identity: a user, or an assumed role without its session. The client that assumes a role
+/// chooses the session's name, and each task of a service has another one, although any of the
+/// tasks may send the next attempt.
 fn iam(arn: &str) -> Result<Caller, Unknown> {
     if !arn.starts_with("arn:") {
         return Err(Unknown::Authorizer);
@@ -252,7 +260,8 @@ fn iam(arn: &str) -> Result<Caller, Unknown> {
         Some((_, _, COGNITO_SESSION)) => Err(Unknown::CognitoIdentity),
         Some((_, ORIGIN_ACCESS, _)) => Err(Unknown::Distribution),
         Some((_, role, _)) if role.starts_with(IDENTITY_CENTER) => Ok(named("iam", arn)),
-        // With web identities the client chooses the name, so it tells nobody apart either.
+        // With web identities the client chooses the session's name, so it does not identify the
+        // caller either.
         Some((_, _, session)) if session.contains('@') => Err(Unknown::SharedRole),
         Some((account, role, _)) => {
             Ok(Caller { is_shared: true, ..named("role", &format!("{account} {role}")) })
@@ -261,7 +270,7 @@ fn iam(arn: &str) -> Result<Caller, Unknown> {
     }
 }
 
-/// The subject of a token: nobody without its issuer, by whom alone it is unique.
+/// The subject of a token, with its issuer, because a subject is unique only for its issuer.
 fn issued(issuer: Option<&str>, subject: Option<&str>) -> Option<Caller> {
     let (issuer, subject) = (filled(issuer)?, filled(subject)?);
     Some(named("subject", &format!("{}:{issuer}{subject}", issuer.len())))
@@ -272,8 +281,8 @@ fn subject(claims: Option<&Value>) -> Option<Caller> {
     issued(claim("iss"), claim("sub"))
 }
 
-/// What AWS's sample authorizers return for everybody. An authorizer that was made from one of them and
-/// still does names nobody.
+/// The `principalId`s that AWS's sample authorizers return for every caller. An authorizer that
+/// still returns one of them does not name the caller.
 const SAMPLES: [&str; 4] = ["user", "me", "user|a1b2c3d4", "abcdef"];
 
 fn principal(id: Option<&Value>) -> Option<Caller> {
@@ -281,11 +290,12 @@ fn principal(id: Option<&Value>) -> Option<Caller> {
     (!SAMPLES.contains(&id)).then(|| named("principal", id))
 }
 
-/// Schemes whose credential stays the same from one attempt to the next, until it is renewed. Others
-/// sign each request (`AWS4-HMAC-SHA256`, `Digest`, `OAuth`, ...): every attempt would be a new caller's.
+/// Schemes whose credential stays the same between attempts, until it is renewed. Other schemes
+/// sign each request (`AWS4-HMAC-SHA256`, `Digest`, `OAuth`, ...), so each attempt would count as a
+/// new caller's.
 const LASTING: [&str; 5] = ["basic", "bearer", "dpop", "token", "apikey"];
 
-/// The credential that was sent to be recognised by.
+/// The caller by the credential that was sent.
 fn credential(request: &Request) -> Result<Caller, Unknown> {
     let mut sent = request.headers().get_all(AUTHORIZATION).iter();
     let value = match (sent.next(), sent.next()) {
@@ -300,7 +310,7 @@ fn credential(request: &Request) -> Result<Caller, Unknown> {
     if scheme.is_empty() {
         return Err(Unknown::Anonymous);
     }
-    // One word alone is a token.
+    // A single word is a token without a scheme.
     let lasts = LASTING.iter().any(|name| scheme.eq_ignore_ascii_case(name.as_bytes()));
     if words.next().is_some() && !lasts {
         return Err(Unknown::Scheme);
@@ -308,7 +318,7 @@ fn credential(request: &Request) -> Result<Caller, Unknown> {
     Ok(named("credential", &escaped(value)))
 }
 
-/// What only a load balancer sets; from elsewhere it is a client's own words.
+/// Headers that only a load balancer sets; from other sources a client may have chosen them.
 const LOAD_BALANCER: &str = "x-amzn-oidc-";
 
 fn in_header(request: &Request, name: &HeaderName) -> Result<Caller, Unknown> {

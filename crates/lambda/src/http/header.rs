@@ -1,19 +1,19 @@
 //! The `Idempotency-Key` header.
 //!
 //! The draft makes it a structured-field string, which is quoted (RFC 9651, section 3.3.3). Many
-//! clients send the bare key, so that is taken too: `"abc"` and `abc` are the same key.
+//! clients send the key without quotes, which is accepted too: `"abc"` and `abc` are the same key.
 
 use lambda_http::http::{HeaderMap, HeaderName};
 
 /// The longest key, in characters.
 pub(super) const LONGEST: usize = 255;
 
-/// What is wrong with a header.
+/// What is wrong with the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum HeaderError {
-    #[error("there is more than one")]
+    #[error("it occurs more than once")]
     Repeated,
-    #[error("it has a comma and no quotes, as two headers have that were made one")]
+    #[error("it contains a comma and no quotes, as if two headers were joined")]
     Joined,
     #[error("it is empty")]
     Empty,
@@ -33,7 +33,7 @@ pub(super) fn key(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Strin
     let text = value.to_str().map_err(|_| HeaderError::Malformed)?.trim_matches([' ', '\t']);
     let key = match text.strip_prefix('"') {
         Some(quoted) => quoted_string(quoted)?,
-        // HTTP APIs hand two headers over as one, joined by a comma.
+        // HTTP APIs deliver two headers as one, joined by a comma.
         None if text.contains(',') => return Err(HeaderError::Joined),
         None if text.bytes().all(|b| b.is_ascii_graphic() && b != b'"') => text.to_owned(),
         None => return Err(HeaderError::Malformed),
@@ -45,8 +45,7 @@ pub(super) fn key(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Strin
     }
 }
 
-/// The rest of a structured-field string after its first quote. Parameters behind it mean nothing
-/// here.
+/// Reads a structured-field string after its first quote. Parameters after the string are ignored.
 fn quoted_string(rest: &str) -> Result<String, HeaderError> {
     let mut key = String::with_capacity(rest.len());
     let mut chars = rest.chars();
@@ -90,13 +89,13 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_those_of_structured_fields() {
+    fn escapes_follow_structured_fields() {
         assert_eq!(read(&[r#""a\"b\\c d""#]), Ok(Some(r#"a"b\c d"#.to_owned())));
         assert_eq!(read(&[r#""a\n""#]), Err(HeaderError::Malformed));
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn a_header_that_is_not_a_key_is_refused() {
         for (values, why) in [
             (&["a", "b"][..], HeaderError::Repeated),
             (&["a", "a"], HeaderError::Repeated),

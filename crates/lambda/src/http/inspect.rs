@@ -1,4 +1,4 @@
-//! Looking at a request without handling it.
+//! Inspects a request without handling it.
 
 use lambda_http::{Request, RequestExt as _, request};
 use lambda_idempotency_keys::Digest;
@@ -17,7 +17,7 @@ use crate::{
     rejection::Rejection,
 };
 
-/// What all events of API Gateway, function URLs and load balancers have, and no others.
+/// The member that all events of API Gateway, function URLs and load balancers have, and no others.
 #[derive(Deserialize)]
 struct Outside {
     #[serde(rename = "requestContext")]
@@ -25,11 +25,11 @@ struct Outside {
 }
 
 impl HttpLayer {
-    /// The request that an event holds, with its key, as [`inspect`](crate::inspect) shows records;
-    /// `None` if the event is no HTTP request.
+    /// The HTTP request in an event, with its key, as [`inspect`](crate::inspect) shows records;
+    /// `None` if the event is not an HTTP request.
     ///
-    /// Its identity is for whom a key counts, and the key: caller (as a hash, since it may be a credential)
-    /// and the header.
+    /// Its identity consists of the caller (as a hash, because it may be a credential) and the key
+    /// in the header.
     ///
     /// ```
     /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
@@ -46,14 +46,14 @@ impl HttpLayer {
     /// ```
     ///
     /// # Errors
-    /// The text is not JSON; `lambda_http` cannot make a request of it.
+    /// The text is not JSON; `lambda_http` cannot convert it to a request.
     pub fn inspect(&self, event: &str, context: &Context) -> Result<Option<Record>, InspectError> {
         let raw: &RawValue =
             serde_json::from_str(event).map_err(|error| InspectError::json(&error))?;
         if serde_json::from_str::<Outside>(raw.get()).is_err() {
             return Ok(None);
         }
-        // It takes the host that the event names for a valid one.
+        // `lambda_http` panics if the event's host is not valid.
         let request = std::panic::catch_unwind(|| request::from_str(raw.get()).ok())
             .map_err(|_| InspectError::Request)?;
         Ok(request.map(|request| self.0.inspect(&request.with_lambda_context(context.clone()))))
@@ -100,7 +100,7 @@ impl Settings {
         key
     }
 
-    /// The caller, recognisable and not shown.
+    /// The caller as a short hash, which can be compared but does not reveal the caller.
     fn who(&self, request: &Request) -> String {
         let caller = match self.callers.of(request) {
             Ok(Some(caller)) => caller.name,

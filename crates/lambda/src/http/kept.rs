@@ -1,4 +1,4 @@
-//! Responses as the store keeps them.
+//! The form in which the store keeps responses.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use lambda_http::{
@@ -7,23 +7,23 @@ use lambda_http::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The header that tells a replay from the first answer.
+/// The header that distinguishes a replay from the first response.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// What becomes of the cookies that a response sets.
+/// What replays do with the cookies that a response sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cookies {
     /// A replay sets them again.
     Kept,
-    /// A replay may go to somebody else, who must not get a session.
+    /// A replay may go to another caller, who must not get the session.
     Dropped,
 }
 
-/// A response, with nothing left out but its cookies where they may be another's.
+/// A complete response, except for cookies that may belong to another caller.
 #[derive(Deserialize, Serialize)]
 struct Kept {
     status: u16,
-    /// Each byte of a value is a character here: values need not be UTF-8.
+    /// Each byte of a value is stored as one character, because values need not be UTF-8.
     headers: Vec<(String, String)>,
     body: KeptBody,
 }
@@ -36,8 +36,8 @@ enum KeptBody {
     Base64(String),
 }
 
-/// The response as JSON text, its cookies included if they are the caller's own; `None` if it cannot be
-/// told.
+/// The response as JSON text, with its cookies if they are the caller's own; `None` if it cannot be
+/// serialized.
 pub(super) fn to_json(response: &Response<Body>, cookies: Cookies) -> Option<String> {
     let headers = response.headers().iter();
     let headers = headers.filter(|(name, _)| cookies == Cookies::Kept || *name != SET_COOKIE);
@@ -54,7 +54,7 @@ pub(super) fn to_json(response: &Response<Body>, cookies: Cookies) -> Option<Str
     serde_json::to_string(&Kept { status, headers: headers.collect(), body }).ok()
 }
 
-/// The response again, marked as a replay; `None` if the text is no response.
+/// The response from its JSON text, marked as a replay; `None` if the text is not a response.
 pub(super) fn replay(json: &str) -> Option<Response<Body>> {
     let kept: Kept = serde_json::from_str(json).ok()?;
     let mut response = Response::new(match kept.body {
@@ -72,9 +72,9 @@ pub(super) fn replay(json: &str) -> Option<Response<Body>> {
     Some(response)
 }
 
-/// Whether the response answers later requests, if the user does not say: all that come of the
-/// work, whatever their status, and none of those with which a handler turns a request away before
-/// it begins. Those can be tried again with the same key.
+/// Whether a response answers later requests by default. Responses that result from the work do,
+/// whatever their status. Responses with which a handler rejects a request before it starts the
+/// work do not; such a request can be sent again with the same key.
 pub(super) fn comes_of_the_work(status: StatusCode) -> bool {
     !matches!(
         status,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn status_headers_and_body_come_back_byte_for_byte() {
+    fn status_headers_and_body_are_replayed_byte_for_byte() {
         for body in
             [Body::Empty, Body::Text("{\"ok\":\"é\"}".into()), Body::Binary(vec![0, 255, 10])]
         {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_that_may_be_anothers_are_left_out() {
+    fn cookies_that_may_belong_to_another_caller_are_dropped() {
         let first = response(Body::Empty);
         let again = replay(&to_json(&first, Cookies::Dropped).unwrap()).unwrap();
         assert_eq!(again.headers().get(SET_COOKIE), None);
@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_response_is_not_replayed() {
+    fn text_that_is_not_a_response_is_not_replayed() {
         for text in ["", "null", "{}", r#"{"status":99999,"headers":[],"body":"empty"}"#] {
             assert!(replay(text).is_none(), "{text}");
         }
     }
 
     #[test]
-    fn what_turns_a_request_away_is_not_kept() {
+    fn a_response_that_rejects_a_request_is_not_kept() {
         for (status, kept) in [(200, true), (201, true), (402, true), (500, true), (503, true)] {
             assert_eq!(comes_of_the_work(StatusCode::from_u16(status).unwrap()), kept, "{status}");
         }

@@ -6,7 +6,7 @@
 //! use lambda_idempotency::{DynamoDbStore, Idempotency, Operation};
 //!
 //! async fn charge(request: Request) -> Result<String, std::io::Error> {
-//!     Ok("charged".to_owned()) // once per key; sent again to whoever asks again
+//!     Ok("charged".to_owned()) // once per key; a repeated request gets this response again
 //! }
 //!
 //! #[tokio::main]
@@ -17,7 +17,7 @@
 //! }
 //! ```
 //!
-//! What clients see follows the [draft of the header][draft] and, where that leaves it open, Stripe:
+//! Responses follow the [draft of the header][draft] and, where the draft leaves a choice, Stripe:
 //!
 //! | request | answer |
 //! |---|---|
@@ -26,15 +26,16 @@
 //! | the same, while the first is processed | 409 with `Retry-After` |
 //! | another one with the same key | 422 |
 //! | a `POST` or `PATCH` without a key | 400 |
-//! | one whose caller is not known | 403; 500 if the authorizer is to blame |
-//! | a `GET`, `PUT`, `DELETE`, ... | passes by: these methods are idempotent by themselves |
-//! | any, while the store is out of reach | 503 with `Retry-After` |
+//! | one whose caller is not known | 403; 500 if the cause is the authorizer |
+//! | a `GET`, `PUT`, `DELETE`, ... | the handler's response, each time: these methods are idempotent by themselves |
+//! | any, while the store is unavailable | 503 with `Retry-After` |
 //!
 //! The handler finds its [`Call`](crate::Call) among the extensions of the request:
 //! `request.extensions().get::<Call>()`.
 //!
-//! A key counts for one caller. What was asked for (method, host, path, query, body) is its fingerprint. Who the caller is, and what to say where no default is safe, is with
-//! [`HttpLayer::caller`].
+//! A key counts for one caller. Method, host, path, query and body are its fingerprint.
+//! [`HttpLayer::caller`] describes how the caller is determined, and what to set where no default
+//! is safe.
 //!
 //! [draft]: https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
 
@@ -94,8 +95,8 @@ impl HttpLayer {
     /// Takes the key from another header.
     ///
     /// # Errors
-    /// The operation takes its key from the body, by `Operation::key(..)` or as Powertools does: no header is looked
-    /// at.
+    /// The operation takes its key from the body, by `Operation::key(..)` or as Powertools does, so
+    /// headers are not read.
     pub fn header(self, name: HeaderName) -> Result<Self, ConfigError> {
         if self.0.operation.names_key() {
             let why = "the operation takes its key from the body";
@@ -104,14 +105,15 @@ impl HttpLayer {
         Ok(self.with(|settings| settings.header = name))
     }
 
-    /// Gives each path keys of its own, for keys from the body that mean something in their path only: the
-    /// `sku` in `POST /carts/1/items` and in `POST /carts/2/items`. Default: a key that comes with another
-    /// path is answered with a 422.
+    /// Makes the path a part of the key, for keys from the body that are unique only within a path,
+    /// such as the `sku` in `POST /carts/1/items` and in `POST /carts/2/items`. Default: a request
+    /// with a used key and another path gets a 422.
     ///
-    /// The path is that which the client sent, with the stage or the base path of a custom domain if it had
-    /// one; which route it takes does not count. **A client that sends its second attempt by another path
-    /// to the same work has it done again**, as by a custom domain's base path after the API's own stage.
-    /// Say it from the start: keys of before are not found afterwards.
+    /// The path is the one that the client sent, including the stage or the base path of a custom
+    /// domain; the route has no effect. **If a client sends its second attempt to another path for
+    /// the same work, the work is done again**, for example first to the API's own stage and then
+    /// to a custom domain's base path. Set it from the start: earlier keys are not found
+    /// afterwards.
     ///
     /// ```
     /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
@@ -125,11 +127,12 @@ impl HttpLayer {
     /// ```
     ///
     /// # Errors
-    /// The operation does not take its key from the body by `Operation::key(..)`: a client that chooses its
-    /// keys chooses another for another path, and keys of Powertools have no place for one.
+    /// The operation does not take its key from the body by `Operation::key(..)`: clients that
+    /// choose their keys choose another key for another path, and Powertools keys cannot contain a
+    /// path.
     pub fn one_key_for_each_path(self) -> Result<Self, ConfigError> {
         let (why, remedy) = if self.0.operation.powertools.is_some() {
-            ("keys of Powertools have no place for a path", "remove it, or `.powertools(..)`")
+            ("Powertools keys cannot contain a path", "remove it, or `.powertools(..)`")
         } else if !self.0.operation.names_key() {
             (
                 "clients choose the keys in the header, and choose another for another path",
@@ -144,26 +147,27 @@ impl HttpLayer {
     /// The methods that are deduplicated. Default: `POST` and `PATCH`.
     ///
     /// # Errors
-    /// There are none, so that every request would pass by.
+    /// No method is given, so no request would be deduplicated.
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Result<Self, ConfigError> {
         let methods: Vec<Method> = methods.into_iter().collect();
         if methods.is_empty() {
-            let why = "it names no method, and every request would pass by";
+            let why = "it names no method, so no request would be deduplicated";
             return Err(self.useless("methods", why, "name one, or leave the layer out"));
         }
         Ok(self.with(|settings| settings.methods = methods))
     }
 
-    /// Which responses answer later requests; the others release their key. Default: all but those
-    /// with which a handler turns a request away before it begins (400, 401, 403, 404, 405, 406, 408,
-    /// 409, 412, 413, 415, 422, 425, 428, 429, 431). Errors of the server are kept, as Stripe does:
-    /// who cannot tell how far the work came must not begin it again.
+    /// Selects the responses that answer later requests; the others release their key. Default: all
+    /// except those with which a handler rejects a request before it starts the work (400, 401,
+    /// 403, 404, 405, 406, 408, 409, 412, 413, 415, 422, 425, 428, 429, 431). Server errors are
+    /// kept, as Stripe does: it is not known how much of the work was done, so it must not start
+    /// again.
     ///
     /// ```
     /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
     /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
     /// # let idempotency = Idempotency::new(MemoryStore::new());
-    /// // Handlers that undo what they began before they answer with 5xx:
+    /// // For handlers that undo their work before they return a 5xx:
     /// let charges =
     ///     idempotency.http(&Operation::new("charges"))?.keep(|status| status.is_success());
     /// # let _ = charges;
@@ -174,17 +178,19 @@ impl HttpLayer {
         self.with(|settings| settings.keeps = Arc::new(keeps))
     }
 
-    /// Who asks: a text that stays the same for a caller and differs between callers. `None` or an empty
-    /// text means that it is not known, and the request is refused with a 403.
+    /// Names the caller of a request: a string that stays the same for one caller and differs
+    /// between callers. For `None` or an empty string, the request is refused with a 403.
     ///
-    /// Default: what the front door verified (the identity id of a Cognito identity pool, `iss` and `sub`
-    /// of a token, the `principalId` of a Lambda authorizer, the IAM user or role), else the
-    /// `Authorization` header as it was sent; a request with none of these is refused. **Name the caller
-    /// yourself** where sessions are in cookies, where an authorizer names nobody, where people share an
-    /// IAM role, where CloudFront signs for its viewers, and where clients renew their token between attempts and no authorizer reads it: with
-    /// another token, a second attempt would count as another caller's.
+    /// Default: the identity that API Gateway or the function URL verified (the identity id of a
+    /// Cognito identity pool, `iss` and `sub` of a token, the `principalId` of a Lambda authorizer,
+    /// the IAM user or role), else the `Authorization` header as it was sent; a request with none
+    /// of these is refused. **Name the caller yourself** where sessions are in cookies, where the
+    /// authorizer names no caller, where people share an IAM role, where CloudFront signs for its
+    /// viewers, and where clients renew their token between attempts and no authorizer reads it:
+    /// with another token, a second attempt would count as another caller's.
     ///
-    /// What it returns must be verified, since whoever can choose it gets another's responses.
+    /// Return only verified values: a client that can choose the value can get another caller's
+    /// responses.
     ///
     /// ```
     /// use lambda_http::{Request, RequestExt as _, request::RequestContext};
@@ -211,29 +217,31 @@ impl HttpLayer {
         self.with(|settings| settings.callers = Callers::Said(Arc::new(caller)))
     }
 
-    /// Who asks is in this header, as a text or a credential that belongs to one caller. A request that
-    /// does not have it once, and not empty, is refused with a 403.
+    /// Takes the caller from this header: a name or a credential that belongs to one caller. A
+    /// request without the header, with an empty one or with several is refused with a 403.
     ///
-    /// **Only for headers that a client cannot choose freely**: credentials that the function or its front
-    /// door verifies, and what a front door sets on each request. `x-api-key` is one only if each caller
-    /// has a key of its own. `x-amzn-oidc-identity` is believed from load balancers alone, and only sound
-    /// where *every* rule that leads to the function authenticates: a load balancer overwrites the header
-    /// where it authenticates, and passes on a client's own where it does not. To be sure, verify the
-    /// signature of `x-amzn-oidc-data` in [`caller`](Self::caller).
+    /// **Use only headers that a client cannot choose freely**: credentials that the function or
+    /// the service in front of it verifies, and headers that this service sets on each request.
+    /// `x-api-key` qualifies only if each caller has its own key. `x-amzn-oidc-identity` is
+    /// accepted only from load balancers, and is safe only if *every* rule that leads to the
+    /// function authenticates: a load balancer overwrites the header where it authenticates, and
+    /// forwards a client's own where it does not. To be sure, verify the signature of
+    /// `x-amzn-oidc-data` in [`caller`](Self::caller).
     pub fn caller_from_header(self, name: HeaderName) -> Self {
         self.with(|settings| settings.callers = Callers::Header(name))
     }
 
-    /// Takes all callers for one: for open APIs, and where nobody is to be told apart. **Whoever sends the
-    /// key of another gets the response of that**, so clients need keys that cannot be guessed. Cookies
-    /// that the first response set are not set by its replays.
+    /// Treats all callers as one: for open APIs, and where callers need not be distinguished. **A
+    /// client that sends another client's key gets that client's response**, so clients need keys
+    /// that cannot be guessed. Replays do not set the cookies of the first response.
     pub fn all_callers_are_one(self) -> Self {
         self.with(|settings| settings.callers = Callers::One)
     }
 
-    /// Amends the problems that clients get in place of the handler's response, given the headers of the
-    /// request: for CORS, or a format of your own. The handler's responses and their replays do not pass
-    /// here. A layer *around* this one (tower-http's `CorsLayer`) amends all of them.
+    /// Changes the problem responses that clients get instead of the handler's response, given the
+    /// headers of the request: for CORS, or for your own format. It is not called for the handler's
+    /// responses and their replays. A layer *around* this one (tower-http's `CorsLayer`) changes
+    /// all responses.
     ///
     /// ```
     /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};

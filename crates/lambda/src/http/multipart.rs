@@ -1,10 +1,10 @@
-//! Bodies of several parts (`multipart/form-data`): the boundary between the parts is made anew for each
-//! attempt, and is no part of what is sent.
+//! Fingerprints of `multipart/form-data` bodies. Clients make a new boundary for each attempt, so
+//! the boundary must not be a part of the fingerprint.
 
 use lambda_http::{Request, http::header::CONTENT_TYPE};
 use lambda_idempotency_keys::Digest;
 
-/// Adds the body to a digest: as it is or, if it is `multipart`, without its boundary.
+/// Adds the body to a digest, without the boundary if it is `multipart`.
 pub(super) fn digest(request: &Request, digest: &mut Digest) {
     let body: &[u8] = request.body();
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -49,7 +49,7 @@ fn boundary(content_type: &str) -> Option<(String, String)> {
     }
 }
 
-/// A quoted string after its first quote, and what comes behind it.
+/// Reads a quoted string after its first quote; returns the rest, too.
 fn unquoted(quoted: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = quoted.chars();
@@ -63,7 +63,7 @@ fn unquoted(quoted: &str) -> Option<(String, &str)> {
 }
 
 /// The bytes before, between and after the delimiters (RFC 2046, section 5.1.1); `None` if the body
-/// does not have that form, so that it is compared as it is.
+/// does not have that form, and is compared as it is.
 fn sections<'b>(body: &'b [u8], boundary: &[u8]) -> Option<Vec<&'b [u8]>> {
     let mut sections = Vec::new();
     let (mut section, mut line) = (0, 0);
@@ -77,8 +77,8 @@ fn sections<'b>(body: &'b [u8], boundary: &[u8]) -> Option<Vec<&'b [u8]>> {
             let closing = behind.strip_prefix(b"--");
             let padding = closing.unwrap_or(behind);
             if padding.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
-                // The line break before a delimiter belongs to it, so two do not share one; the first may
-                // have none.
+                // The line break before a delimiter belongs to it, so two delimiters cannot share
+                // one. Before the first delimiter it may be missing.
                 let before = if sections.is_empty() { line } else { line.checked_sub(2)? };
                 sections.push(body.get(section..before)?);
                 sections.push(padding);

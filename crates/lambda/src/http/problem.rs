@@ -1,4 +1,4 @@
-//! What a client is told that gets no response of the handler: `application/problem+json`.
+//! The responses that clients get instead of the handler's response: `application/problem+json`.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9457>
 
@@ -14,12 +14,12 @@ use serde_json::json;
 
 use super::caller::Unknown;
 
-/// Where the problems are explained.
+/// The page that explains the problems.
 const TYPES: &str =
     "https://docs.rs/lambda-idempotency/latest/lambda_idempotency/guide/sources/http/index.html";
 
-/// The most seconds that a client is asked to wait for a request that is being processed: most are done
-/// long before their lease ends.
+/// The longest `Retry-After`, in seconds, for a request that is being processed. Most requests
+/// finish long before their lease ends.
 const LONGEST_WAIT: u64 = 2;
 
 /// One kind of problem.
@@ -29,14 +29,14 @@ pub(super) struct Problem {
     name: &'static str,
     title: &'static str,
     detail: String,
-    /// What the developer is told, and the client is not.
+    /// The cause, for the developer; it is not sent to the client.
     why: Option<String>,
     /// Seconds after which the same request may succeed.
     retry_after: Option<u64>,
 }
 
 impl Problem {
-    /// The key is missing, or not one.
+    /// The key is missing or invalid.
     pub(super) fn key(title: &'static str, detail: String) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -57,28 +57,28 @@ impl Problem {
         self
     }
 
-    /// Nobody knows whose request it is. Only what the function or its front door lacks is an error of the
-    /// server: a client that leaves its credentials out must not set off alarms.
+    /// The caller is not known. It is a server error only if the cause is the function or its API:
+    /// a client that omits its credentials must not cause alarms.
     pub(super) fn caller(unknown: &Unknown) -> Self {
         let told = if unknown.is_the_functions() {
             Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "caller",
                 "The request was not processed",
-                "The service cannot tell who sent it. Its log says why.",
+                "The service cannot determine who sent it. Its log contains the reason.",
             )
         } else {
             Self::new(
                 StatusCode::FORBIDDEN,
                 "caller",
-                "The request does not say who sends it",
+                "The request does not identify its caller",
                 "Send it with your credentials.",
             )
         };
         Self { why: Some(unknown.to_string()), ..told }
     }
 
-    /// What an outcome means to a client; `None` if the handler's response is what it gets.
+    /// The problem for an outcome; `None` if the client gets the handler's response.
     pub(super) fn of(outcome: &Outcome, now: Timestamp) -> Option<Self> {
         Some(match outcome {
             Outcome::Busy { until } => Self::new(
@@ -101,12 +101,13 @@ impl Problem {
                 "The key was used with another request",
                 "Use a new key for a new request, or send the first request unchanged.",
             ),
-            // Whose key it is concerns the operator, who finds it in the log.
+            // The other application's name is for the operator only, who finds it in the log.
             Outcome::Foreign(_) => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "foreign",
                 "The request was not processed",
-                "The server is set up in a way in which it cannot tell whether it was processed before.",
+                "The server's configuration does not allow it to determine whether it was \
+                 processed before.",
             ),
             Outcome::Rejected(rejection) => {
                 Self::key("The request has no usable idempotency key", rejection.to_string())
@@ -115,14 +116,15 @@ impl Problem {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "unavailable",
                 "The request was not processed",
-                "Whether it was processed before cannot be found out now. Send it again later.",
+                "The server cannot determine at present whether it was processed before. Send it \
+                 again later.",
             )
             .after(1),
             Outcome::Returned(_) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "unavailable",
                 "The request was not processed",
-                "Too little time was left. Send it again.",
+                "There was too little time left. Send it again.",
             )
             .after(1),
             Outcome::TimedOut { .. } => Self::new(
@@ -142,23 +144,23 @@ impl Problem {
                 StatusCode::CONFLICT,
                 "in-progress",
                 "The request was not processed",
-                "A request with this key is being processed, or the request has none.",
+                "A request with this key is being processed, or the request has no key.",
             ),
             _ => return None,
         })
     }
 
-    /// The work was done by an earlier request, whose response was not kept.
+    /// An earlier request did the work, but its response was not kept.
     pub(super) fn lost() -> Self {
         Self::new(
             StatusCode::CONFLICT,
             "response-lost",
-            "The request was processed before, and its response is not available",
-            "It is not processed again. Look up what it did where it did it.",
+            "The request was processed before, but its response is not available",
+            "It is not processed again. Look for its effects where it had them.",
         )
     }
 
-    /// What it says, in a line, to a developer.
+    /// The problem in one line, for a developer.
     pub(super) fn describe(&self) -> String {
         let detail = self.why.as_ref().unwrap_or(&self.detail);
         format!("{} {}: {detail}", self.status.as_u16(), self.title)

@@ -1,4 +1,4 @@
-//! What makes two requests the same: what a key counts for, and what is compared under it.
+//! When two requests are the same: the scope of a key, and the fingerprint of a request.
 
 use lambda_http::{Request, RequestExt as _, request::RequestContext};
 use lambda_idempotency_core::record::Fingerprint;
@@ -6,10 +6,10 @@ use lambda_idempotency_keys::{Digest, KeyFormat};
 
 use super::multipart;
 
-/// For whom a key counts: tenant and caller. Not for which route: what a front door calls a route changes
-/// with its configuration, and a second attempt by another way would be another payment. A key that comes
-/// with another path is refused, since [`target`] differs; unless the function says that each path has
-/// keys of its own.
+/// The scope of a key: tenant and caller. The route is not a part of it, because the name of a
+/// route changes with the API's configuration, and a second attempt by another route would then be
+/// a second payment. A used key with another path is refused, because [`target`] differs, unless
+/// the path is a part of the key.
 pub(super) fn scope(request: &Request, caller: Option<&str>, by_path: bool) -> String {
     let mut scope = Digest::new(b"lambda-idempotency http scope 2");
     let tenant = request.lambda_context_ref().and_then(|context| context.tenant_id.as_deref());
@@ -23,39 +23,39 @@ pub(super) fn scope(request: &Request, caller: Option<&str>, by_path: bool) -> S
     scope.hex()
 }
 
-/// The path that the client sent. Where the event does not have it, without the stage: keys that are the
-/// same then, and should not be, are refused for their [`target`].
+/// The path that the client sent. If the event does not contain it, the path lacks the stage;
+/// requests that then wrongly share a key are refused because their [`target`] differs.
 fn path(request: &Request) -> &str {
     let (sent, _) = sent(request);
     let raw = Some(request.raw_http_path()).filter(|path| !path.is_empty());
     sent.or(raw).unwrap_or_else(|| request.uri().path())
 }
 
-/// What a request asks for. It is compared whatever else is.
+/// What a request asks for. It is always compared.
 pub(super) fn target(request: &Request, format: &KeyFormat) -> String {
     let uri = request.uri();
     let mut target = format.digest(b"lambda-idempotency http target 2");
     target.part(request.method().as_str().as_bytes());
-    // Where a function serves the customers of several hosts, each is another place.
+    // A function may serve several hosts, with different customers.
     target.part(uri.host().unwrap_or_default().to_ascii_lowercase().as_bytes());
     target.part(place(request).as_bytes());
-    // As the event has it: `lambda_http` makes a URL of it, which may lose something (what follows a
-    // `#`, `..`, tabs), and puts the stage in front.
+    // The path of the event, because the URL that `lambda_http` makes from it may lose parts (after
+    // a `#`, `..`, tabs) and begins with the stage.
     let path = Some(request.raw_http_path()).filter(|path| !path.is_empty());
     target.part(path.unwrap_or_else(|| uri.path()).as_bytes());
     target.part(query(request).as_bytes());
     target.hex()
 }
 
-/// The path that the client sent, in which API Gateway leaves the stage or the base path of a custom
-/// domain. Where the event does not have it, the stage, which may have been cut off. A custom domain that
-/// is switched to another stage is the same place to the client.
+/// The path that the client sent, in which API Gateway keeps the stage or the base path of a custom
+/// domain. If the event does not contain it, the stage, which may have been removed from the other
+/// path. A custom domain that is switched to another stage stays the same place for the client.
 fn place(request: &Request) -> &str {
     let (path, stage) = sent(request);
     path.or(stage).unwrap_or_default()
 }
 
-/// Path and stage, as an event of API Gateway has them.
+/// Path and stage from an event of API Gateway.
 fn sent(request: &Request) -> (Option<&str>, Option<&str>) {
     let (path, stage) = match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV1(v1)) => (v1.path.as_deref(), v1.stage.as_deref()),
@@ -65,7 +65,7 @@ fn sent(request: &Request) -> (Option<&str>, Option<&str>) {
     (path.filter(|path| !path.is_empty()), stage)
 }
 
-/// The fingerprint of a request whose whole body counts.
+/// The fingerprint of a request with its whole body.
 pub(super) fn with_body(target: &str, request: &Request, format: &KeyFormat) -> Fingerprint {
     let mut fingerprint = format.digest(b"lambda-idempotency http body 1");
     fingerprint.part(target.as_bytes());
@@ -73,7 +73,7 @@ pub(super) fn with_body(target: &str, request: &Request, format: &KeyFormat) -> 
     Fingerprint::new(fingerprint.hex())
 }
 
-/// The fingerprint of a request of whose body only that counts which an expression selects.
+/// The fingerprint of a request with the part of its body that an expression selects.
 pub(super) fn with_selection(
     target: &str,
     selection: &Fingerprint,
@@ -85,12 +85,12 @@ pub(super) fn with_selection(
     Fingerprint::new(fingerprint.hex())
 }
 
-/// The query, its parameters in the order of their names: REST APIs and load balancers hand them over
-/// in a map, out of which they come in another order each time.
+/// The query with its parameters sorted by name: REST APIs and load balancers deliver them as a
+/// map, whose order differs each time.
 fn query(request: &Request) -> String {
     let query = request.uri().query().unwrap_or_default();
     let mut parameters: Vec<&str> = query.split('&').collect();
-    // Stable: the values of one name stay in their order.
+    // The sort is stable: the values of one name keep their order.
     parameters.sort_by_key(|parameter| parameter.split('=').next());
     parameters.join("&")
 }

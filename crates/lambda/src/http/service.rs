@@ -1,4 +1,4 @@
-//! One request on its way: key, claim, handler, response.
+//! Processes one request: key, claim, handler, response.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -45,7 +45,7 @@ pub struct HttpService<S> {
     settings: Arc<Settings>,
 }
 
-/// What the handler answered, on its way past the engine.
+/// The handler's response, which does not go through the engine.
 type Slot = Arc<Mutex<Option<Response<Body>>>>;
 
 impl<S> HttpService<S> {
@@ -70,7 +70,7 @@ where
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        // The one that was polled ready is the one to call.
+        // Call the instance that `poll_ready` was called on; its clone may not be ready.
         let ready = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, ready);
         let settings = Arc::clone(&self.settings);
@@ -97,14 +97,14 @@ impl Settings {
         S::Future: Send,
     {
         let invocation_deadline = request.lambda_context_ref().and_then(invocation_deadline);
-        // The handler gets the request; what amends problems may need its headers then.
+        // The handler consumes the request, but `amend_problems` needs its headers afterwards.
         let headers = self.amends.is_some().then(|| request.headers().clone());
         let problem = |problem| self.problem(problem, headers.as_ref());
         let asked = match self.asked(&request) {
             Ok(asked) => asked,
             Err(refused) => return Ok(problem(refused)),
         };
-        // A copy, since the handler gets the request; only where an expression looks into it.
+        // A copy, because the handler consumes the request; only if an expression reads the body.
         let looks = self.operation.names_key() || self.operation.fingerprint.is_some();
         let body = if looks { request.body().clone() } else { Body::Empty };
         let body = text(&body);
@@ -138,7 +138,8 @@ impl Settings {
         response
     }
 
-    /// The handler's call. Its response goes past the engine, which is told what to keep of it.
+    /// The handler's call. The response goes into `slot`, and the engine gets only the JSON to
+    /// keep.
     fn job<'j, S>(
         &self,
         mut inner: S,
@@ -162,8 +163,8 @@ impl Settings {
                 };
                 request.extensions_mut().insert(call);
                 let response = inner.call(request).await.map_err(Into::into)?;
-                // The work is done. What is the user's code from here on may panic, and must not have
-                // it done again.
+                // The work is done. The user's code after this point may panic, which must not
+                // cause a retry.
                 let response = async { response.into_response().await };
                 let Ok(response) = AssertUnwindSafe(response).catch_unwind().await else {
                     return Ok(Returned::Unserializable);
@@ -182,11 +183,11 @@ impl Settings {
         })
     }
 
-    /// What the request asks for, and in whose name.
+    /// Reads the key, the caller and the fingerprint of a request.
     pub(super) fn asked(&self, request: &Request) -> Result<Asked, Problem> {
         let key = self.header_key(request)?;
         let is_keyed = key.is_some() || self.operation.names_key();
-        // Without a key it is of no importance who asks.
+        // Without a key the caller makes no difference.
         let caller = if is_keyed { self.caller(request)? } else { None };
         let form = &self.operation.key_format;
         let target = sameness::target(request, form);
@@ -202,18 +203,18 @@ impl Settings {
         Ok(Asked { id: RecordId::new("http", id), key, scope, fingerprint, cookies })
     }
 
-    /// The key in the header. An operation that takes its key from the body does not look there.
+    /// The key in the header; `None` if the operation takes its key from the body.
     fn header_key(&self, request: &Request) -> Result<Option<String>, Problem> {
         if self.operation.names_key() {
             return Ok(None);
         }
         let key = header::key(request.headers(), &self.header).map_err(|error| {
-            let detail = format!("The header `{}` cannot be read: {error}.", self.header);
-            Problem::key("The idempotency key cannot be read", detail)
+            let detail = format!("The header `{}` is not a valid key: {error}.", self.header);
+            Problem::key("The idempotency key is not valid", detail)
         })?;
         if key.is_none() && self.operation.on_missing_key != OnMissingKey::RunUnprotected {
             let detail = format!(
-                "Send the header `{}` with a value of your own for each request, such as a UUID, and \
+                "Send the header `{}` with a new value for each request, such as a UUID, and with \
                  the same value when you send the request again.",
                 self.header
             );
@@ -222,7 +223,7 @@ impl Settings {
         Ok(key)
     }
 
-    /// Who asks; `None` if all callers are one. Where that is not known, the log says why.
+    /// The caller; `None` if all callers are one. If it is not known, the reason is logged.
     fn caller(&self, request: &Request) -> Result<Option<Caller>, Problem> {
         self.callers.of(request).map_err(|unknown| {
             let operation = &*self.operation.name;
@@ -261,8 +262,9 @@ impl Settings {
         work
     }
 
-    /// What must agree between two requests of a key: always what they ask for, and of their body what
-    /// the operation says. A fingerprint of Powertools stays as the other library writes it.
+    /// What must agree between two requests with one key: what they ask for, and the whole body or
+    /// the part that the operation's fingerprint selects. A Powertools fingerprint stays as
+    /// Powertools writes it.
     pub(super) fn fingerprint(&self, asked: &Asked, own: Option<Fingerprint>) -> Fingerprint {
         match (&asked.fingerprint, own) {
             (Compared::Selection { target }, Some(selection)) => {
@@ -274,7 +276,8 @@ impl Settings {
         }
     }
 
-    /// What a key is looked for in; `None` if the request has none, and may go without.
+    /// The texts that a key is selected from; `None` if the request has no key and runs without
+    /// one.
     pub(super) fn texts<'w>(&self, asked: &'w Asked, body: &'w str) -> Option<Texts<'w>> {
         let identity = asked.key.as_deref().map(|key| Ok(vec!["http", key]));
         (identity.is_some() || self.operation.names_key()).then_some(Texts {
@@ -307,34 +310,34 @@ impl Settings {
             }
             (_, Some(response)) => Ok(response),
             (Outcome::Failed { failure, .. }, None) => Err(failed(failure)),
-            // It panicked while it was made.
+            // The conversion of the response panicked.
             (Outcome::Executed { .. }, None) => Ok(problem(Problem::lost())),
             (_, None) => Err(RunError::ResultLost(ResultLost::Unknown).into()),
         }
     }
 }
 
-/// A body as expressions see it: nothing, if it is no text.
+/// The body for expressions; empty if it is not UTF-8 text.
 pub(super) fn text(body: &Body) -> &str {
     std::str::from_utf8(body).unwrap_or_default()
 }
 
-/// A request's key, and what it counts for.
+/// A request's key, its scope and its fingerprint.
 pub(super) struct Asked {
-    /// Which request.
+    /// The request's id.
     id: RecordId,
-    /// The key in its header, if it is taken from there.
+    /// The key in the header, if the operation takes it from there.
     pub(super) key: Option<String>,
     pub(super) scope: String,
     fingerprint: Compared,
-    /// What becomes of the cookies of its response in replays.
+    /// Whether replays set the cookies of the response.
     cookies: Cookies,
 }
 
-/// What is compared between two requests of a key.
+/// What is compared between two requests with one key.
 enum Compared {
-    /// What they ask for, and what an expression selects of their body.
+    /// What they ask for, and the part of the body that an expression selects.
     Selection { target: String },
-    /// That and their whole body.
+    /// What they ask for, and the whole body.
     Whole(Fingerprint),
 }

@@ -1,4 +1,4 @@
-//! What a layer was told, as its services need it.
+//! The settings of a layer, shared with its services.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct Settings {
     pub(super) methods: Vec<Method>,
     pub(super) keeps: Arc<Keeps>,
     pub(super) callers: Callers,
-    /// Whether each path has keys of its own.
+    /// Whether the path is a part of the key.
     pub(super) by_path: bool,
     pub(super) amends: Option<Arc<Amends>>,
 }

@@ -264,7 +264,7 @@ impl Operation {
         Ok(self.spec()?.producer()?)
     }
 
-    /// The operation with these keys, and every other setting at its default.
+    /// An operation with these keys, and every other setting at its default.
     pub(super) fn of(keys: KeySpec) -> Self {
         Self {
             keys,

@@ -71,8 +71,7 @@ use crate::{
 ///
 /// // By a field of the payload:
 /// let place = Operation::new("place-order").key("orderId");
-/// // By two fields; the amount has to agree between deliveries; duplicates are recognised for \
-three days:
+/// // By two fields; the amount has to agree; duplicates are recognised for three days:
 /// let charge = Operation::new("charge")
 ///     .key("[tenant, order.id]")
 ///     .fingerprint("amount")

@@ -1,4 +1,5 @@
-//! ActiveMQ: a batch of messages, delivered again as a whole if the invocation returns an error.
+//! ActiveMQ: a batch of messages. If the invocation returns an error, the whole batch is delivered
+//! again.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html>
 

@@ -1,7 +1,8 @@
-//! DynamoDB's JSON as plain JSON: `{"id":{"N":"7"}}` as `{"id":7}`.
+//! Converts DynamoDB's JSON to plain JSON: `{"id":{"N":"7"}}` to `{"id":7}`.
 //!
-//! Texts are kept as they are written, numbers to the last digit. What plain JSON cannot tell apart
-//! becomes one: bytes and text (base64), sets and lists. The raw record still tells them.
+//! Strings are kept as they are written, and numbers to the last digit. Types that plain JSON
+//! cannot distinguish become one: bytes and strings (base64), sets and lists. The raw record still
+//! distinguishes them.
 //!
 //! <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html>
 
@@ -12,7 +13,7 @@ use serde_json::value::RawValue;
 /// DynamoDB nests up to 32 levels.
 const DEEPEST: u32 = 64;
 
-/// Writes an image (attributes by name) as a plain object; `None` if it is no such thing.
+/// Writes an image (attributes by name) as a plain object; `None` if it is not an image.
 pub(super) fn plain(image: &RawValue, out: &mut String) -> Option<()> {
     map(image, out, DEEPEST)
 }
@@ -83,7 +84,7 @@ fn boolean(value: &RawValue, out: &mut String) -> Option<()> {
     matches!(value.get(), "true" | "false").then(|| out.push_str(value.get()))
 }
 
-/// A number is delivered as text; every digit of it is kept.
+/// A number is delivered as a string; all of its digits are kept.
 fn number(value: &RawValue, out: &mut String) -> Option<()> {
     let text: String = serde_json::from_str(value.get()).ok()?;
     let starts = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn each_type_has_its_plain_form() {
+    fn each_type_has_a_plain_form() {
         for (image, plain) in [
             (r#"{}"#, r#"{}"#),
             (r#"{"a":{"S":"x \u00e9 \" y"}}"#, r#"{"a":"x \u00e9 \" y"}"#),
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_attribute_is_refused() {
+    fn json_that_is_not_an_attribute_is_refused() {
         let deep = r#"{"L":["#.repeat(100) + &"]}".repeat(100);
         for image in [
             "[]",

@@ -1,4 +1,4 @@
-//! Bytes that a source delivers in base64.
+//! Decodes payloads that a source delivers in base64.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use crate::rejection::Rejection;
 
-/// The text whose bytes are given in base64, in the member of this name.
+/// The text of the base64 in the member with this name.
 pub(super) fn text<'e>(
     base64: Option<Cow<'e, str>>,
     member: &'static str,
@@ -15,7 +15,7 @@ pub(super) fn text<'e>(
     decode(&base64).map(Cow::Owned).ok_or(Rejection::NotText(member))
 }
 
-/// The text, if the bytes are text.
+/// The text, if the bytes are UTF-8.
 pub(super) fn decode(base64: &str) -> Option<String> {
     STANDARD.decode(base64).ok().and_then(|bytes| String::from_utf8(bytes).ok())
 }

@@ -1,4 +1,4 @@
-//! What every source has to do.
+//! The trait of all sources.
 
 use std::time::Duration;
 
@@ -13,44 +13,44 @@ pub(crate) trait Source: Send + Sync {
     /// Its name in logs, errors and default keys.
     fn name(&self) -> &'static str;
 
-    /// What a record's default key is made of, and what that is good for.
+    /// What a record's default key is made of, and which duplicates it recognises.
     fn identity(&self) -> &'static Identity;
 
-    /// The members of a raw record that differ when it is delivered again, by their paths: keys and
-    /// fingerprints must not hold them.
+    /// The paths of the members of a raw record that differ when it is delivered again: keys and
+    /// fingerprints must not contain them.
     fn volatile(&self, _: &Operation) -> &'static [&'static str] {
         &[]
     }
 
-    /// What becomes of a delivery whose key is held elsewhere, if the user does not say.
+    /// The default policy for a delivery whose key another worker holds.
     ///
-    /// It waits, except where it costs little to have it back: most sources try again only a few
-    /// times, perhaps each time inside the lease of a call that died, or stand still until they are
-    /// answered.
+    /// The delivery waits, except for sources where another delivery costs little. Most sources
+    /// retry only a few times, perhaps each time within the lease of a worker that died, or deliver
+    /// nothing else until they get a response.
     fn conflict(&self) -> OnConflict {
         OnConflict::Wait { up_to: Duration::MAX }
     }
 
-    /// Whether the event is from this source, and from where `operation` takes its records.
+    /// Whether the event is from this source, and passes the filters of `operation`.
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool;
 
-    /// Takes from an event that it [recognises](Self::recognises) what is the operation's, and leaves
-    /// the rest, if there is any, to the operations that are asked next.
+    /// Divides an event that it [recognises](Self::recognises) into the operation's part and the
+    /// rest, if there is any, for the next operations.
     fn divide<'e>(&self, event: Event<'e>, _: &Operation) -> (Event<'e>, Option<Event<'e>>) {
         (event, None)
     }
 
-    /// Whether it takes any event, and so is asked last.
+    /// Whether it takes any event, and therefore is tried last.
     fn takes_anything(&self) -> bool {
         false
     }
 
-    /// The event's records, in its order. One that cannot be read has no payload; the others are
-    /// none the worse for it.
+    /// The event's records, in its order. A record that cannot be read has no payload, and does not
+    /// affect the others.
     fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>>;
 
-    /// What the source is told. One without partial responses: nothing if all is acknowledged, else
-    /// an error.
+    /// The response to the source. Default, for sources without partial responses: `null` if all
+    /// records are acknowledged, else an error.
     fn respond(
         &self,
         _event: &Event<'_>,

@@ -1,5 +1,5 @@
-//! DocumentDB change streams: a batch of changes in order, delivered again as a whole if the invocation
-//! returns an error, until it succeeds or the changes have expired.
+//! DocumentDB change streams: a batch of changes, in order. If the invocation returns an error, the
+//! whole batch is delivered again, until it succeeds or the changes have expired.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-documentdb.html>
 
@@ -73,8 +73,9 @@ impl Source for DocumentDb {
             && operation.takes(&[(Kind::Cluster, text(event.outside.arn).as_deref())])
     }
 
-    /// Changes of one document are in one order group. What is no change of a document (a collection
-    /// is dropped or renamed) concerns all: then the whole batch is in order, unless none was asked for.
+    /// Changes of one document are in one order group. An event that is not a change of a document
+    /// (a collection is dropped or renamed) concerns all documents: then the whole batch is
+    /// processed in order, unless `Order::None` is set.
     fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
         let cluster = text(event.outside.arn).unwrap_or_default();
         let events = list(event.outside.events).unwrap_or_default();
@@ -120,7 +121,7 @@ fn read<'e>(
     }
 }
 
-/// One text for one document, whatever the spaces and the order in which its key is written.
+/// The same text for the same document, independent of the order and the spaces in its key.
 fn without_spaces(key: &RawValue) -> String {
     serde_json::from_str::<serde_json::Value>(key.get())
         .map_or_else(|_| key.get().to_owned(), |key| key.to_string())

@@ -1,9 +1,9 @@
-//! DynamoDB streams: the changes of one shard, in order, answered with the checkpoint from which
-//! they have to come again.
+//! DynamoDB streams: the changes of one shard, in order. The response contains the checkpoint from
+//! which they have to be delivered again.
 //!
 //! The payload is the change in plain JSON (see [`attributes`](super::attributes)):
-//! `{"eventName":"MODIFY","keys":{..},"newImage":{..},"oldImage":{..}}`, with `userIdentity` where a
-//! service made the change (an item's time to live ran out).
+//! `{"eventName":"MODIFY","keys":{..},"newImage":{..},"oldImage":{..}}`, with `userIdentity` if a
+//! service made the change (an item's time to live expired).
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html>
 
@@ -110,7 +110,7 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
     }
 }
 
-/// One text for one item, whatever the order and the spaces in which its key is written.
+/// The same text for the same item, independent of the order and the spaces in its key.
 fn item_key(keys: &RawValue) -> String {
     type Keys<'e> = BTreeMap<String, BTreeMap<String, String>>;
     let parsed: Option<Keys<'_>> = serde_json::from_str(keys.get()).ok();

@@ -1,4 +1,4 @@
-//! The outside of an event: enough to tell where it is from.
+//! The outermost members of an event, which show its source.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -9,18 +9,18 @@ use crate::operation::{Kind, Operation};
 
 /// The outermost members of an event.
 ///
-/// Every member is taken as it comes: one of an unexpected type is as good as missing, and must not
-/// make the rest unreadable.
+/// A member of an unexpected type counts as missing. It must not make the rest of the event
+/// unreadable.
 pub(crate) struct Event<'e> {
-    /// All of it.
+    /// The whole event.
     pub(super) raw: &'e RawValue,
-    /// The id of the request, which stays the same when Lambda tries an asynchronous one again.
+    /// The request id, which stays the same when Lambda retries an asynchronous invocation.
     pub(super) request_id: &'e str,
     /// Its members, if it is an object.
     pub(super) outside: Outside<'e>,
-    /// `Records`, if that is a list: read once for all that ask whose it is.
+    /// `Records`, if that is a list: parsed once for all sources.
     pub(super) records: Option<Vec<&'e RawValue>>,
-    /// Its items, if it is itself a list.
+    /// The items of the event, if it is itself a list.
     pub(super) items: Option<Vec<&'e RawValue>>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Outside<'e> {
     /// RabbitMQ: lists by queue.
     #[serde(rename = "rmqMessagesByQueue", borrow, default)]
     pub(super) queues: Member<'e>,
-    /// Where it says so on the outside.
+    /// The event source, if it is an outermost member.
     #[serde(rename = "eventSource", borrow, default)]
     pub(super) event_source: Member<'e>,
     #[serde(rename = "eventSourceArn", alias = "eventSourceARN", borrow, default)]
@@ -58,7 +58,7 @@ pub(super) struct Outside<'e> {
     pub(super) schedule: Member<'e>,
     #[serde(rename = "scheduledTime", borrow, default)]
     pub(super) scheduled: Member<'e>,
-    /// What a tumbling window carries along.
+    /// The state of a tumbling window.
     #[serde(borrow, default)]
     pub(super) state: Member<'e>,
     #[serde(borrow, default)]
@@ -115,17 +115,17 @@ impl<'e> Origin<'e> {
 }
 
 impl<'e> Event<'e> {
-    /// Reads the outside of an event.
+    /// Reads the outermost members of an event.
     pub(crate) fn read(raw: &'e RawValue, request_id: &'e str) -> Self {
         let outside: Outside<'e> = object(Some(raw));
         Self { raw, request_id, records: list(outside.list), items: list(Some(raw)), outside }
     }
 
-    /// Whether its `Records` are from this event source, and all of them from where `operation`
-    /// takes them. `kind` is what their ARN names.
+    /// Whether its `Records` are from this event source, and all of them pass the filters of
+    /// `operation`. `kind` is the kind of resource that their ARN names.
     ///
-    /// An empty batch says at most by its ARN whose it is (windows of streams do); without one it
-    /// may be anyone's: nothing tells, and nothing is to be done.
+    /// An empty batch can only be recognised by its ARN, which windows of streams have. Without an
+    /// ARN every source accepts it, because it contains no work.
     pub(super) fn delivers(&self, source: &str, kind: Kind, operation: &Operation) -> bool {
         let Some(records) = &self.records else { return false };
         let Some(first) = records.first() else {
@@ -140,7 +140,8 @@ impl<'e> Event<'e> {
             && takes_all(records, operation, |record| (kind, Origin::of(record).arn()))
     }
 
-    /// The event source that a batch names: in its records, in the items of a pipe, or on the outside.
+    /// The event source that a batch names: in its records, in the items of a pipe, or in an
+    /// outermost member.
     pub(super) fn source_of_batch(&self) -> Option<Cow<'e, str>> {
         let lists = [self.records.as_deref(), self.items.as_deref()];
         let first = lists.into_iter().flatten().find_map(<[_]>::first);
@@ -148,8 +149,8 @@ impl<'e> Event<'e> {
             .map_or_else(|| text(self.outside.event_source), |first| text(Origin::of(first).source))
     }
 
-    /// A list of events as two: those that `takes` accepts, and the others, if there are any. What is
-    /// not a list is not divided.
+    /// Divides a list of events into those that `takes` accepts and the others, if there are any.
+    /// An event that is not a list is not divided.
     pub(super) fn divide(mut self, takes: impl Fn(&RawValue) -> bool) -> (Self, Option<Self>) {
         let Some(items) = self.items.take() else { return (self, None) };
         let (taken, others): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| takes(item));
@@ -162,12 +163,13 @@ impl<'e> Event<'e> {
         (Self { items: Some(taken), ..self }, rest)
     }
 
-    /// What a tumbling window of a stream carries from call to call, if the event is of one.
+    /// The state that a tumbling window of a stream passes from call to call, if the event belongs
+    /// to one.
     pub(super) fn window_state(&self) -> Option<&'e RawValue> {
         self.outside.window.and(self.outside.state)
     }
 
-    /// What the event looks like, in a few words without any of its values but AWS's own.
+    /// Describes the event in a few words, with no values except AWS's own.
     pub(crate) fn describe(&self) -> String {
         if let Some(items) = self.items.as_deref().filter(|items| !items.is_empty()) {
             let first: Outside<'_> = object(items.first().copied());
@@ -179,7 +181,7 @@ impl<'e> Event<'e> {
             }
         }
         if !self.raw.get().starts_with('{') {
-            return "it is no JSON object".to_owned();
+            return "it is not a JSON object".to_owned();
         }
         if let Some(records) = &self.records {
             return match records.first().map(|first| Origin::of(first)) {
@@ -208,7 +210,7 @@ impl<'e> Event<'e> {
     }
 }
 
-/// A member that is a string, borrowed where it has no escapes.
+/// A member that is a string, borrowed if it has no escapes.
 pub(super) fn text(member: Member<'_>) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     #[serde(transparent)]
@@ -224,7 +226,7 @@ pub(super) fn scalar(member: Member<'_>) -> Option<String> {
     if plain { Some(raw.to_owned()) } else { text(member).map(Cow::into_owned) }
 }
 
-/// A member of a member of ..., by their names.
+/// A nested member, by the names on the path to it.
 pub(super) fn descend<'e>(json: &'e str, names: &[&str]) -> Member<'e> {
     let whole = serde_json::from_str(json).ok()?;
     names.iter().try_fold(whole, |raw: &RawValue, name| {
@@ -232,7 +234,7 @@ pub(super) fn descend<'e>(json: &'e str, names: &[&str]) -> Member<'e> {
     })
 }
 
-/// Text that is delivered as a list of its bytes, those above 127 as negative numbers.
+/// Text that is delivered as a list of bytes, in which bytes above 127 are negative numbers.
 pub(super) fn text_of_bytes(numbers: &[i16]) -> Option<String> {
     let bytes = numbers.iter().map(|number| {
         u8::try_from(*number).or_else(|_| i8::try_from(*number).map(i8::cast_unsigned))
@@ -240,7 +242,7 @@ pub(super) fn text_of_bytes(numbers: &[i16]) -> Option<String> {
     String::from_utf8(bytes.collect::<Result<_, _>>().ok()?).ok()
 }
 
-/// A member that is a string with something in it: an empty id would be the same for all.
+/// A member that is a string and not empty: an empty id would be the same for all records.
 pub(super) fn id(member: Member<'_>) -> Option<Cow<'_, str>> {
     text(member).filter(|id| !id.is_empty())
 }
@@ -250,12 +252,13 @@ pub(super) fn list(member: Member<'_>) -> Option<Vec<&RawValue>> {
     serde_json::from_str(member?.get()).ok()
 }
 
-/// A member that is an object; one without members if it is not.
+/// A member that is an object; the default, without members, if it is not.
 pub(super) fn object<'e, T: Deserialize<'e> + Default>(member: Member<'e>) -> T {
     member.and_then(members).unwrap_or_default()
 }
 
-/// The members of an object. Not the items of an array, which `serde` would take for them in order.
+/// The members of an object. Arrays are refused, because `serde` would read their items as members
+/// in order.
 fn members<'e, T: Deserialize<'e>>(value: &'e RawValue) -> Option<T> {
     if !value.get().starts_with('{') {
         return None;
@@ -263,8 +266,8 @@ fn members<'e, T: Deserialize<'e>>(value: &'e RawValue) -> Option<T> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// Whether no record says that it is from elsewhere than where `operation` takes its records. One
-/// that says nothing is a bad record of this event, and fails alone.
+/// Whether every record that names its origin passes the filters of `operation`. A record that does
+/// not name it is a bad record, and fails alone.
 pub(super) fn takes_all<'e>(
     records: &[&'e RawValue],
     operation: &Operation,

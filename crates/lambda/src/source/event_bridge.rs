@@ -1,5 +1,5 @@
-//! EventBridge: one event an invocation, or, from a custom bus, a list of them; tried again as a
-//! whole if it returns an error.
+//! EventBridge: one event for each invocation or, from a custom bus, a list of events. Lambda
+//! retries the invocation as a whole if it returns an error.
 //!
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html>,
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus-target-lambda.html>
@@ -53,8 +53,8 @@ impl Source for EventBridge {
         }
     }
 
-    /// A list may mix events of several kinds. One of the operation's is enough: see
-    /// [`divide`](Self::divide).
+    /// A list may contain events of several kinds. One event of the operation is enough:
+    /// [`divide`](Self::divide) selects it.
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         events(event).iter().any(|event| takes(event, operation))
     }
@@ -86,7 +86,7 @@ fn takes(event: &RawValue, operation: &Operation) -> bool {
     }
 }
 
-/// An event as queues get it, if it is one.
+/// An event in the form that queues get, if it is one.
 pub(super) fn in_envelope(raw: &RawValue) -> Option<Record<'_>> {
     let event: BusEvent<'_> = object(Some(raw));
     (event.detail_type.is_some() && event.source.is_some()).then(|| read(raw))
@@ -94,14 +94,15 @@ pub(super) fn in_envelope(raw: &RawValue) -> Option<Record<'_>> {
 
 fn read(raw: &RawValue) -> Record<'_> {
     let event: BusEvent<'_> = object(Some(raw));
-    // The `id` of anything else may be an application's, and is not for errors.
+    // The `id` of other JSON may be chosen by an application, and must not be in errors.
     let is_event = event.detail_type.is_some() && event.source.is_some();
     let id = id(event.id).filter(|_| is_event);
     let payload = event.detail.map(|detail| Cow::Borrowed(detail.get()));
     let [account, region, source] =
         [event.account, event.region, event.source].map(|part| text(part).unwrap_or_default());
     let record = record_id(NAME, id.as_deref(), &source);
-    // EventBridge gives a UUID; only who writes the event anew, as input transformers can, does not.
+    // EventBridge's ids are UUIDs; an input transformer may have replaced the id with an
+    // application's value, which logs must not show.
     let record = if is_uuid(&record.id) { record } else { record.hidden() };
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), account, region, source, id]);
     Record {

@@ -1,14 +1,14 @@
-//! What the default keys are good for, in words.
+//! A description of each source's default key.
 
 /// What a source's default key is made of. Shown by [`inspect`](crate::inspect) and documented in
 /// [the guide](crate::guide::sources#default-keys).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Which members of the record.
+    /// The members of the record.
     pub(crate) parts: &'static str,
     /// Which duplicates it recognises.
     pub(crate) catches: &'static str,
-    /// Which it does not: those need a key from the payload.
+    /// Which duplicates it does not recognise: those need a key from the payload.
     pub(crate) misses: &'static str,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct Identity {
 mod tests {
     use crate::source::ALL;
 
-    /// The table that users read is this data.
+    /// The table in the guide contains this data.
     #[test]
     fn the_documented_defaults_are_these() {
         let page = include_str!("../guide/sources.md");

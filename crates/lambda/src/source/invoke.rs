@@ -1,5 +1,5 @@
-//! Direct invocation (`InvocationType: Event`): any JSON, tried again if the function returns an
-//! error.
+//! Direct invocation (`InvocationType: Event`): any JSON. Lambda retries it if the function returns
+//! an error.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html>
 

@@ -1,5 +1,5 @@
-//! Kafka, Amazon's or one's own: records of one or more partitions, each in order, answered with a
-//! checkpoint for each partition.
+//! Kafka, Amazon MSK or self-managed: records of one or more partitions, each in order. The
+//! response contains a checkpoint for each partition.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-kafka-configure.html>
 
@@ -88,7 +88,7 @@ impl Source for Kafka {
         let mut records = Vec::new();
         for (partition, entries) in partitions(event).unwrap_or_default() {
             let Some(entries) = list(Some(entries)) else {
-                // Whatever it holds must not be taken for done.
+                // Its records must not count as done.
                 let id = RecordId::new(NAME, partition);
                 let payload = Err(Rejection::NoPayload("list of records in its partition"));
                 records.push(Record::new(id, entries, payload));
@@ -115,7 +115,7 @@ fn partitions<'e>(event: &Event<'e>) -> Option<BTreeMap<String, &'e RawValue>> {
     serde_json::from_str(event.outside.records?.get()).ok()
 }
 
-/// What names the cluster: its ARN, or the servers that it is reached by, in whatever order.
+/// The cluster's name: its ARN, or its bootstrap servers in sorted order.
 pub(super) fn cluster<'e>(
     arn: Option<Cow<'e, str>>,
     servers: Option<Cow<'e, str>>,
@@ -128,7 +128,8 @@ pub(super) fn cluster<'e>(
     })
 }
 
-/// Reads a record of the event's list for `partition`; pipes have no such lists.
+/// Reads a record from the event's list for `partition`; `None` for pipes, which have no such
+/// lists.
 pub(super) fn read<'e>(
     raw: &'e RawValue,
     cluster: &Cow<'e, str>,
@@ -146,7 +147,7 @@ pub(super) fn read<'e>(
     };
     let decoded = Decoded::of(&delivered);
     let payload = match (&decoded.value, delivered.value) {
-        // A tombstone: nothing is left of what had this key.
+        // A tombstone: the value of this key was deleted.
         (_, None) => Ok(Cow::Borrowed("null")),
         (Some(value), _) => Ok(Cow::Owned(value.clone())),
         (None, Some(_)) => Err(Rejection::NotText("value")),
@@ -161,7 +162,8 @@ pub(super) fn read<'e>(
     Record {
         raw: Cow::Owned(decoded.record(&delivered)),
         identity: match offset {
-            // A topic that was made anew counts from 0 again; its records have other times.
+            // A topic that is deleted and created again starts with offset 0, but its records have
+            // other timestamps.
             Some(offset) => Ok(vec![
                 Cow::Borrowed(NAME),
                 cluster.clone(),
@@ -179,9 +181,9 @@ pub(super) fn read<'e>(
     }
 }
 
-/// What is delivered in base64, or as lists of bytes.
+/// The parts that are delivered in base64 or as lists of bytes, decoded.
 struct Decoded {
-    /// JSON: a text, `null`, or `{"base64":".."}` for what is none.
+    /// JSON: a string, `null`, or `{"base64":".."}` for bytes that are not text.
     key: Value,
     value: Option<String>,
     headers: serde_json::Map<String, Value>,
@@ -220,7 +222,7 @@ impl Decoded {
     }
 }
 
-/// Text where the bytes are text; else an object, which no text is taken for.
+/// A string if the bytes are text; otherwise an object, which cannot be confused with a string.
 fn text_or_bytes(encoded: &str) -> Value {
     match base64::decode(encoded) {
         Some(text) => Value::String(text),
@@ -228,10 +230,10 @@ fn text_or_bytes(encoded: &str) -> Value {
     }
 }
 
-/// Headers by name; a name that stands there several times has a list of its values, and what is no
-/// text stays a list of numbers.
+/// Headers by name. A name that occurs several times has a list of its values, and bytes that are
+/// not text stay a list of numbers.
 ///
-/// They are delivered as lists of objects with a list of bytes each, and bytes above 127 as negative
+/// They are delivered as objects that contain a list of bytes each; bytes above 127 are negative
 /// numbers.
 fn headers(delivered: Member<'_>) -> serde_json::Map<String, Value> {
     let mut headers = serde_json::Map::new();
@@ -258,7 +260,7 @@ fn headers(delivered: Member<'_>) -> serde_json::Map<String, Value> {
     headers
 }
 
-/// A header, the last of its name; see [`headers`].
+/// A header; the last one if its name occurs several times. See [`headers`].
 fn attribute(record: &str, name: &str) -> Option<String> {
     let header = descend(record, &["headers", name]);
     let header = text(header).or_else(|| text(list(header)?.pop()));

@@ -1,5 +1,5 @@
-//! Kinesis: the records of one shard, in order, answered with the checkpoint from which they have
-//! to come again.
+//! Kinesis: the records of one shard, in order. The response contains the checkpoint from which
+//! they have to be delivered again.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html>
 
@@ -28,7 +28,7 @@ const NAME: &str = "kinesis";
 
 #[derive(Default, Deserialize)]
 struct Delivered<'e> {
-    /// Not in pipes, which have its members one level up.
+    /// Missing in pipes, where its members are one level higher.
     #[serde(borrow, default)]
     kinesis: Member<'e>,
     #[serde(rename = "eventID", borrow, default)]
@@ -70,7 +70,8 @@ impl Source for Kinesis {
         event.records.iter().flatten().map(|raw| read(raw, operation)).collect()
     }
 
-    /// A tumbling window's state goes back as it came: what handlers add up has its own place.
+    /// A tumbling window's state is returned unchanged, because handlers keep their results
+    /// elsewhere.
     fn respond(
         &self,
         event: &Event<'_>,

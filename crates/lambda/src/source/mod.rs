@@ -1,14 +1,13 @@
-//! Event sources: how each delivers records, identifies them, orders them, and is told what became
-//! of them.
+//! Event sources: how each delivers, identifies and orders records, and which response it needs.
 //!
-//! One file a source, each an implementation of [`Source`]:
+//! One file for each source, with an implementation of [`Source`]:
 //!
 //! ```text
-//! contract.rs   what each of them does: `Source`
-//! record.rs     what each of them gives: `Record`
-//! event.rs      an event's outermost members: whose is it?
+//! contract.rs   the trait of all sources: `Source`
+//! record.rs     a record of any source: `Record`
+//! event.rs      an event's outermost members, which show its source
 //! <source>.rs   its records: id, identity, order group, payload
-//! response.rs   what a source is told: ids, checkpoints, or an error
+//! response.rs   the response to a source: ids, checkpoints, or an error
 //! ```
 
 mod active_mq;
@@ -54,7 +53,8 @@ pub(crate) use sns::Sns;
 pub(crate) use sqs::Sqs;
 pub(crate) use unwrap::{hidden_with, known_by, unwrap};
 
-/// Every source, in the order in which an event is held against them: [`Invoke`] takes anything.
+/// Every source, in the order in which they are tried: [`Invoke`] is the last, because it takes any
+/// event.
 pub(crate) const ALL: [&dyn Source; 13] = [
     &Sqs,
     &Sns,

@@ -1,9 +1,9 @@
-//! EventBridge Pipes: a bare list of records, each as its own source delivers it, or nearly.
+//! EventBridge Pipes: a list of records, each almost as its own source delivers it.
 //!
-//! A record that comes through a pipe is the same work as one that comes directly: it has the same
-//! default key. Queues and streams have partial responses here too, if the pipe waits for the answer
-//! (`InvocationType: REQUEST_RESPONSE`). A pipe knows a stream's record by its `eventID`, not by its
-//! sequence number as Lambda's own event source mapping does.
+//! A record from a pipe has the same default key as one that its source delivers directly, because
+//! it is the same work. Queues and streams have partial batch responses here, too, if the pipe
+//! waits for the response (`InvocationType: REQUEST_RESPONSE`). A pipe identifies a stream's record
+//! by its `eventID`; Lambda's own event source mapping uses the sequence number.
 //!
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-pipes-batching-concurrency.html>
 
@@ -34,7 +34,7 @@ const NAME: &str = "pipe";
 
 #[derive(Default, Deserialize)]
 struct Origin<'e> {
-    /// What the pipe calls a record of a stream.
+    /// The pipe's identifier for a record of a stream.
     #[serde(rename = "eventID", borrow, default)]
     id: Member<'e>,
     #[serde(rename = "eventSource", borrow, default)]
@@ -48,7 +48,7 @@ struct Origin<'e> {
     servers: Member<'e>,
 }
 
-/// Where a pipe takes its records from.
+/// The source of a pipe.
 #[derive(Clone, Copy)]
 enum From {
     Sqs,
@@ -60,7 +60,7 @@ enum From {
 }
 
 impl From {
-    /// What the ARN of its records names.
+    /// The kind of resource that the ARN of its records names.
     const fn kind(self) -> Kind {
         match self {
             Self::Sqs => Kind::Queue,
@@ -90,7 +90,7 @@ impl Source for Pipe {
         NAME
     }
 
-    /// Those of the records' own source, where a filter says which that is.
+    /// The members of the records' own source, if a filter shows which source that is.
     fn volatile(&self, operation: &Operation) -> &'static [&'static str] {
         if operation.is_from("queue") { Sqs.volatile(operation) } else { &[] }
     }
@@ -103,7 +103,7 @@ impl Source for Pipe {
         }
     }
 
-    /// An empty list may be anyone's, as an empty batch.
+    /// Accepts an empty list, like an empty batch.
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
         event.items.as_ref().is_some_and(|items| {
             items.first().is_none_or(|first| {

@@ -1,4 +1,5 @@
-//! RabbitMQ: a batch of messages, delivered again as a whole if the invocation returns an error.
+//! RabbitMQ: a batch of messages. If the invocation returns an error, the whole batch is delivered
+//! again.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html>
 
@@ -36,7 +37,7 @@ struct Properties<'e> {
     id: Member<'e>,
 }
 
-/// A header that is text, or bytes.
+/// A header that is text or bytes.
 #[derive(Default, Deserialize)]
 struct Bytes {
     bytes: Option<Vec<i16>>,
@@ -71,7 +72,7 @@ impl Source for RabbitMq {
         let mut records = Vec::new();
         for (queue, messages) in queues(event).unwrap_or_default() {
             let Some(messages) = list(Some(messages)) else {
-                // Whatever it holds must not be taken for done.
+                // Its messages must not count as done.
                 let payload = Err(Rejection::NoPayload("list of messages in its queue"));
                 records.push(Record::new(RecordId::new(NAME, queue), messages, payload));
                 continue;
@@ -105,7 +106,7 @@ pub(super) fn read<'e>(
     }
 }
 
-/// A header: a number, or a list of bytes, which is how the broker keeps text.
+/// A header: a number, or a list of bytes, as which the broker delivers text.
 fn attribute(record: &str, name: &str) -> Option<String> {
     let header = descend(record, &["basicProperties", "headers", name]);
     scalar(header).or_else(|| text_of_bytes(&object::<Bytes>(header).bytes?))

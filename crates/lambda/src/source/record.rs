@@ -1,4 +1,4 @@
-//! One record of an event, as every source gives it.
+//! One record of an event, in the form that all sources produce.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -12,28 +12,31 @@ use crate::rejection::Rejection;
 #[derive(Clone)]
 pub(crate) struct Record<'e> {
     pub(crate) id: RecordId,
-    /// The record as AWS delivers it; of Kafka, as key expressions see it.
+    /// The record as AWS delivers it; for Kafka, as key expressions see it.
     pub(crate) raw: Cow<'e, str>,
-    /// What the handler is called with.
+    /// The payload for the handler.
     pub(crate) payload: Result<Cow<'e, str>, Rejection>,
-    /// What the payload is made of, where the payload cannot stand for it: base64, what an envelope was
-    /// looked for in, what the whole record was taken instead of.
+    /// The original text of the payload, where `payload` does not contain it: the base64 text, the
+    /// text without the expected envelope, or the payload that `whole_record` replaced.
     pub(crate) body: Option<Cow<'e, str>>,
-    /// What stays the same when the record is delivered again, and is no other's.
+    /// The values that stay the same when the record is delivered again, and that no other record
+    /// has.
     pub(crate) identity: Result<Vec<Cow<'e, str>>, Rejection>,
-    /// Its order group, where the source keeps an order.
+    /// Its order group, if the source keeps an order.
     pub(crate) group: Option<Arc<str>>,
-    /// How often it was received, this time included, if its source counts that. Among records without
-    /// a group, what was received most often starts first: it is closest to being given up.
+    /// How often it was received, including this time, if its source counts that. Among records
+    /// without a group, the one that was received most often starts first, because it is closest to
+    /// the source's limit.
     pub(crate) receives: Option<u32>,
-    /// How the handler finds what the sender attached to it, where the source has that.
+    /// Reads an attribute that the producer attached to the record, if the source has attributes.
     pub(crate) attributes: Option<ReadAttribute>,
-    /// What it is called in a partial batch response, if it can be named in one.
+    /// Its identifier in a partial batch response, if it has one.
     pub(crate) item: Option<Item>,
 }
 
 impl<'e> Record<'e> {
-    /// A record with this id, in no order, which no partial batch response names.
+    /// A record with this id, without an order group and without an identifier for partial batch
+    /// responses.
     pub(super) fn new(
         id: RecordId,
         raw: &'e RawValue,
@@ -52,30 +55,31 @@ impl<'e> Record<'e> {
         }
     }
 
-    /// What the record says, whether it can be read or not; the same at each delivery. The whole record
-    /// is not: receipt handles and counts differ. It is taken only where there is nothing else, since to
-    /// put a record aside twice is better than to take it for another.
+    /// The record's content, whether it can be read or not. It stays the same at each delivery. The
+    /// whole record does not, because receipt handles and counts differ; it is used only if there
+    /// is nothing else, because putting a record aside twice is better than confusing it with
+    /// another.
     pub(crate) fn content(&self) -> &str {
         self.body.as_deref().or(self.payload.as_deref().ok()).unwrap_or(&self.raw)
     }
 }
 
-/// What a record is called in logs and errors: its id, if it has one, and where it is from.
+/// How logs and errors name a record: by its id, if it has one, and its origin.
 pub(super) fn record_id(source: &'static str, id: Option<&str>, arn: &str) -> RecordId {
     RecordId::new(source, id.unwrap_or_default()).with_arn(Some(Arc::from(arn)))
 }
 
-/// What a record is called in a partial batch response.
+/// The identifier of a record in a partial batch response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Item {
     /// A message id, a sequence number, or the event id of a stream's record in a pipe.
     Id(String),
-    /// A place in a partition of Kafka.
+    /// An offset in a Kafka partition.
     Offset {
-        /// Topic and partition, as the event writes them: `orders-0`.
+        /// Topic and partition, as the event contains them: `orders-0`.
         partition: String,
-        /// The place.
+        /// The offset.
         offset: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What a source is told: which records have to come again.
+//! The response to a source: which records have to be delivered again.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>,
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html>
@@ -26,14 +26,15 @@ struct Failure<'a> {
     item: &'a Item,
 }
 
-/// Names every record that goes back or was not started, once.
+/// Names every record that is returned or was not started, once.
 ///
-/// Streams and partitions need only the first: they go on from the lowest that is named. Whoever
-/// acknowledges each record by itself (queues, pipes, Kafka's share groups) takes a record that is not
-/// named for done. A name takes fewer bytes than its record did, so the response is smaller than the
-/// event, and within Lambda's limit of 6 MB.
+/// Streams and partitions need only the first: they continue from the lowest that is named. Sources
+/// that acknowledge each record separately (queues, pipes, Kafka's share groups) treat a record
+/// that is not named as done. An identifier is shorter than its record, so the response is smaller
+/// than the event, and within Lambda's limit of 6 MB.
 ///
-/// A record that cannot be named would be taken for done. If one goes back, the invocation fails.
+/// A record without an identifier would count as done. If such a record has to be returned, the
+/// invocation fails.
 pub(super) fn partial(
     source_name: &'static str,
     state: Option<&RawValue>,
@@ -49,7 +50,7 @@ pub(super) fn partial(
         let Some(item) = &record.item else {
             return all_or_error(source_name, records, outcomes);
         };
-        // Several records in one envelope have one name.
+        // Several records in one envelope have one identifier.
         if named.insert(item) {
             failures.push(Failure { item });
         }
@@ -58,17 +59,18 @@ pub(super) fn partial(
         .map_err(|_| InvocationError::Json { what: "the partial batch response" })
 }
 
-/// Tells a source without partial responses: nothing if all is acknowledged, else an error.
+/// The response to a source without partial responses: `null` if all records are acknowledged, else
+/// an error.
 pub(super) fn all_or_error(
     source_name: &'static str,
     records: &[Record<'_>],
     outcomes: &[Outcome],
 ) -> Result<Box<RawValue>, InvocationError> {
-    /// Names are enough to look the rest up in the log.
+    /// How many problems the error contains; the log has the others.
     const SHOWN: usize = 3;
     let problem = |(at, (record, outcome)): (usize, (&Record<'_>, &Outcome))| {
         let problem = outcome.problem()?;
-        // Without an id, its place has to do.
+        // A record without an id is named by its position.
         let place = if record.id.id.is_empty() {
             format!("no. {} of the batch", at + 1)
         } else {

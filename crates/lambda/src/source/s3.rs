@@ -1,4 +1,4 @@
-//! S3: an asynchronous invocation with notifications of objects, tried again as a whole if it
+//! S3: an asynchronous invocation with notifications of objects. Lambda retries it as a whole if it
 //! returns an error.
 //!
 //! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
@@ -22,7 +22,7 @@ pub(crate) struct S3;
 
 const NAME: &str = "s3";
 
-/// What a bucket sends when its notifications are set up.
+/// The event that a bucket sends when its notifications are configured.
 const TEST: &str = "s3:TestEvent";
 
 #[derive(Default, Deserialize)]
@@ -89,7 +89,7 @@ impl Source for S3 {
                 && operation.takes(&[(Kind::Bucket, text(event.outside.bucket).as_deref())]))
     }
 
-    /// A test event has none.
+    /// A test event has no records.
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
         event.records.iter().flatten().copied().map(read).collect()
     }
@@ -99,7 +99,7 @@ fn is_test(event: &Event<'_>) -> bool {
     text(event.outside.event).is_some_and(|event| event == TEST)
 }
 
-/// The notifications as queues and topics get them, if it is that; none in a test event.
+/// The notifications in the form that queues and topics get, if it is one; empty for a test event.
 pub(super) fn in_envelope(raw: &RawValue) -> Option<Vec<Record<'_>>> {
     let event = Event::read(raw, "");
     match event.records {
@@ -119,7 +119,7 @@ fn read(raw: &RawValue) -> Record<'_> {
         (_, None) => Err(Rejection::NoPayload("s3.object.key")),
         _ => Ok(Cow::Borrowed(raw.get())),
     };
-    // Only what puts or deletes an object has a sequencer.
+    // Only events that put or delete an object have a sequencer.
     let moment = match (id(found.sequencer), id(notification.time)) {
         (Some(sequencer), _) => Some(vec![sequencer]),
         (None, Some(time)) => id(object::<Response<'_>>(notification.response).request)

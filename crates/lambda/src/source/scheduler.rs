@@ -1,13 +1,13 @@
-//! EventBridge Scheduler: an asynchronous invocation with whatever the schedule's `Input` holds.
+//! EventBridge Scheduler: an asynchronous invocation with the schedule's `Input`.
 //!
-//! For its events to be told from others, the input names the schedule and the time:
+//! The input has to contain the schedule and the time, so that its events can be recognised:
 //!
 //! ```json
 //! { "scheduleArn": "<aws.scheduler.schedule-arn>", "scheduledTime": "<aws.scheduler.scheduled-time>" }
 //! ```
 //!
-//! These two are the identity, and not `<aws.scheduler.execution-id>`, which AWS documents as one
-//! for each *attempted* invocation.
+//! These two are the identity. `<aws.scheduler.execution-id>` is not, because AWS documents it as
+//! unique for each *attempted* invocation.
 //!
 //! <https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html>
 
@@ -61,7 +61,8 @@ impl Source for Scheduler {
     }
 }
 
-/// Whether it is written as Scheduler writes times. The schedule's input can have anything there.
+/// Whether a text is a time in Scheduler's format. The schedule's input can contain any other text
+/// there, which logs must not show.
 fn is_time(text: &str) -> bool {
     text.len() > "2026-01-01T".len()
         && text.bytes().enumerate().all(|(at, byte)| match at {

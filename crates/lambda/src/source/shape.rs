@@ -1,10 +1,10 @@
-//! Events whose default key would never recognise a retry.
+//! Events whose default key would never recognise a retry, or would treat other work as one.
 //!
-//! `.invoke(..)` knows an event by its request id. That stays the same only when Lambda tries an
-//! asynchronous invocation again. Who polls or waits for the answer (event source mappings, pipes,
-//! Firehose, API Gateway, ...) starts a new invocation for each retry. `.event(..)` and `.run(..)` know
-//! an event by its whole content. Some events have parts that differ on each delivery, and some have nothing
-//! that tells another occasion from a retry.
+//! `.invoke(..)` identifies an event by its request id, which stays the same only when Lambda
+//! retries an asynchronous invocation. Services that poll or wait for the answer (event source
+//! mappings, pipes, Firehose, API Gateway, ...) start a new invocation for each retry. `.event(..)`
+//! and `.run(..)` identify an event by its whole content. Some events have parts that differ on
+//! each delivery, and some have nothing that distinguishes another occasion from a retry.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/lambda-services.html>
 
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::event::{Event, Member, list, object, text};
 use crate::rejection::{NoDefaultKey, Rejection};
 
-/// A kind of event, known by its members.
+/// A kind of event, recognised by its members.
 pub(crate) struct Shape {
     /// A sentence.
     event: &'static str,
@@ -23,10 +23,10 @@ pub(crate) struct Shape {
     advice: &'static str,
 }
 
-/// What the whole event is worth as a key.
+/// Whether the whole event can be a key.
 #[derive(Clone, Copy)]
 enum Whole {
-    /// It is the same when it is delivered again, and no other is like it.
+    /// It stays the same when it is delivered again, and no other event is equal.
     Key,
     /// It differs when it is delivered again.
     Differs,
@@ -34,7 +34,7 @@ enum Whole {
     Repeats,
 }
 
-/// The members by which the services write their events.
+/// Members that are characteristic of a service's events.
 #[derive(Default, Deserialize)]
 struct Signs<'e> {
     /// API Gateway, function URLs, load balancers, VPC Lattice.
@@ -72,13 +72,13 @@ struct RequestContext<'e> {
     time: Member<'e>,
     #[serde(borrow, default)]
     elb: Member<'e>,
-    /// Not HTTP, but the record of an invocation that Lambda gives to a destination.
+    /// Not in HTTP requests, but in the record of an invocation that Lambda sends to a destination.
     #[serde(rename = "functionArn", borrow, default)]
     function: Member<'e>,
 }
 
 impl Shape {
-    /// What the event is, if it is of a known kind that is delivered again by a new invocation.
+    /// The event's kind, if it is a known one that a new invocation delivers again.
     pub(crate) fn of(event: &Event<'_>) -> Option<Self> {
         Self::polled(event).or_else(|| Self::called(event.raw))
     }
@@ -116,7 +116,7 @@ impl Shape {
                 Whole::Key,
                 "give the operation to `.kafka(..)`",
             ),
-            // Messages say whether they were delivered before.
+            // The whole event differs: messages contain whether they were redelivered.
             "aws:amq" | "aws:mq" => shape(
                 "the event is a batch of ActiveMQ",
                 Whole::Differs,
@@ -131,7 +131,7 @@ impl Shape {
         }
     }
 
-    /// Events of services that wait for the answer.
+    /// Events of services that wait for the response.
     fn called(raw: &RawValue) -> Option<Self> {
         let signs: Signs<'_> = object(Some(raw));
         let request: RequestContext<'_> = object(signs.request);
@@ -141,9 +141,9 @@ impl Shape {
             return shape("the event is an HTTP request", Whole::Differs, advice);
         }
         if signs.invocation.is_some() && list(signs.records).is_some() {
-            let advice = "do what must be done once for a record by `Idempotency::run`, with \
-                           `.key(\"recordId\")`: the answer for the whole batch is often larger than \
-                           what a store keeps (400 KB in DynamoDB), and lost to a retry then";
+            let advice = "process each record with `Idempotency::run` and `.key(\"recordId\")`: \
+            the answer for the whole batch is often too large for the store (400 KB in DynamoDB), \
+            so a retry would not get it";
             return shape(
                 "the event is a transformation request of Firehose",
                 Whole::Differs,
@@ -151,41 +151,39 @@ impl Shape {
             );
         }
         if signs.invocation.is_some() && list(signs.tasks).is_some() {
-            let advice = "wrap the whole event, whose answer S3 needs, by `.event(..)` with \
-                           `.key(\"[job.id, tasks[0].taskId]\")`, and keep no \
-                           `TemporaryFailure` (`.keep(..)`)";
+            let advice = "S3 needs the answer: wrap the whole event with `.event(..)` and \
+            `.key(\"[job.id, tasks[0].taskId]\")`, and do not keep a `TemporaryFailure` \
+            (`.keep(..)`)";
             return shape("the event is a task of S3 Batch Operations", Whole::Differs, advice);
         }
         if text(signs.trigger).is_some() && text(signs.pool).is_some() {
-            let advice = "wrap the whole event, whose answer Cognito needs, by `.event(..)` with a key \
-                           of what is to be done once (for once per user \
-                           `.key(\"[userPoolId, userName, triggerSource]\")`); for what is done at \
-                           each sign-in there is no key, since nothing tells a retry from another \
-                           sign-in: leave it unprotected";
+            let advice = "Cognito needs the answer: wrap the whole event with `.event(..)` and a \
+            key for the work (for once per user `.key(\"[userPoolId, userName, \
+            triggerSource]\")`); leave work for each sign-in unprotected, because nothing \
+            distinguishes a retry from another sign-in";
             return shape("the event is a trigger of a Cognito user pool", Whole::Repeats, advice);
         }
         if signs.bot.is_some() && text(signs.dialog).is_some() {
-            let advice = "wrap the whole event, whose answer Lex needs, by `.event(..)` with a key of \
-                           what is to be done once, such as the id of an order in its slots; a key \
-                           that tells a retry from another turn that says the same does not exist";
+            let advice = "Lex needs the answer: wrap the whole event with `.event(..)` and a key \
+            for the work, such as the id of an order in its slots; no key distinguishes a retry \
+            from another turn with the same words";
             return shape("the event is a request of Lex", Whole::Repeats, advice);
         }
         if text(signs.name).as_deref() == Some("ContactFlowEvent") && signs.details.is_some() {
-            let advice = "wrap the whole event, whose answer Connect needs, by `.event(..)` with a key \
-                           of what is to be done once (for once per contact \
-                           `.key(\"Details.ContactData.ContactId\")`); a key that tells a retry from \
-                           another call in the same contact does not exist";
+            let advice = "Connect needs the answer: wrap the whole event with `.event(..)` and a \
+            key for the work (for once per contact `.key(\"Details.ContactData.ContactId\")`); no \
+            key distinguishes a retry from another call in the same contact";
             return shape("the event is a request of Amazon Connect", Whole::Repeats, advice);
         }
         None
     }
 
-    /// Why the request id is not a key.
+    /// Why the request id cannot be a key.
     pub(crate) fn has_no_request_id(self) -> Rejection {
         self.rejected(NoDefaultKey::NewRequestId)
     }
 
-    /// Why the whole event is not a key, if it is not.
+    /// Why the whole event cannot be a key, if so.
     pub(crate) fn why_no_key(self) -> Option<Rejection> {
         match self.whole {
             Whole::Key => None,

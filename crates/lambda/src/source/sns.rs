@@ -1,4 +1,4 @@
-//! SNS: an asynchronous invocation, tried again as a whole if it returns an error.
+//! SNS: an asynchronous invocation, which Lambda retries as a whole if it returns an error.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html>
 
@@ -61,7 +61,7 @@ impl Source for Sns {
     }
 }
 
-/// A notification as queues get it, if it is one.
+/// A notification in the form that queues get, if it is one.
 pub(super) fn in_envelope(raw: &RawValue) -> Option<Record<'_>> {
     let notification: Notification<'_> = object(Some(raw));
     let Notification { id: Some(_), topic: Some(_), message: Some(_) } = notification else {
@@ -87,7 +87,7 @@ fn attribute(record: &str, name: &str) -> Option<String> {
     text(descend(record, &["Sns", "MessageAttributes", name, "Value"])).map(Cow::into_owned)
 }
 
-/// A message attribute of a notification as queues get it.
+/// A message attribute of a notification in the form that queues get.
 pub(super) fn attribute_in_envelope(notification: &str, name: &str) -> Option<String> {
     text(descend(notification, &["MessageAttributes", name, "Value"])).map(Cow::into_owned)
 }

@@ -1,4 +1,5 @@
-//! SQS: a batch of messages, answered with the ids of those that have to come again.
+//! SQS: a batch of messages. The response contains the ids of those that have to be delivered
+//! again.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
@@ -85,13 +86,14 @@ impl Source for Sqs {
     }
 }
 
-/// With an outage of the store, an error makes the pollers slow down.
+/// If all messages return because of an outage of the store, the invocation fails, because an error
+/// makes Lambda's pollers slow down.
 pub(super) fn respond(
     records: &[Record<'_>],
     outcomes: &[Outcome],
 ) -> Result<Box<RawValue>, InvocationError> {
     let lost = |outcome: &Outcome| matches!(outcome, Outcome::Unavailable(_));
-    // In a FIFO queue, the rest of a group whose head met the outage goes back with it.
+    // In a FIFO queue, the rest of a group is returned with the message that met the outage.
     let held_up = |outcome: &Outcome| lost(outcome) || matches!(outcome, Outcome::Returned(_));
     if outcomes.iter().any(lost) && outcomes.iter().all(held_up) {
         return all_or_error(NAME, records, outcomes);
@@ -105,12 +107,12 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
     let queue = text(message.queue).unwrap_or_default();
     let id = id(message.id);
     let payload = match (&id, text(message.body)) {
-        // It could not be named in the answer.
+        // Without an id, the response could not name it.
         (None, _) => Err(Rejection::NoPayload("messageId")),
         (_, None) => Err(Rejection::NoPayload("body")),
         (_, Some(body)) => Ok(body),
     };
-    // Fair queues have groups too, but keep no order.
+    // Messages of fair queues have groups, too, but those queues keep no order.
     let group = text(attributes.group).filter(|_| queue.ends_with(".fifo"));
     let receives = text(attributes.receives).and_then(|count| count.parse().ok());
     let record = record_id(NAME, id.as_deref(), &queue);
@@ -127,7 +129,7 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
     }
 }
 
-/// A message attribute. The value of one that is bytes stands in another member, in base64.
+/// A message attribute. A binary value is in another member, in base64.
 fn attribute(record: &str, name: &str) -> Option<String> {
     let value = |member| text(descend(record, &["messageAttributes", name, member]));
     value("stringValue").or_else(|| value("binaryValue")).map(Cow::into_owned)

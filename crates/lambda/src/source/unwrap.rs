@@ -1,4 +1,4 @@
-//! Records within records: a notification of S3 in one of SNS in a message of SQS.
+//! Removes envelopes: for example, an S3 notification in an SNS notification in an SQS message.
 
 use std::borrow::Cow;
 
@@ -8,12 +8,13 @@ use serde_json::value::RawValue;
 use super::{EventBridge, Identity, Record, S3, Sns, Source, Sqs, event_bridge, s3, sns, sqs};
 use crate::{operation::Operation, records::Envelope, rejection::Rejection};
 
-/// Takes the envelopes off that `operation` names, outermost first. Ids that are not shown are hashed
-/// with the operation's secret, if it has one, as its keys are.
+/// Removes the envelopes that `operation` names, outermost first. Ids that logs must not show are
+/// hashed with the operation's secret, if it has one, like its keys.
 ///
-/// The payload is then what is inside, and so is the identity: the inner id survives what gives the
-/// outer record a new one. Several records within one go back with it: each keeps the outer one's
-/// name, order and place. One without any (S3's test event) leaves nothing to do.
+/// Payload and identity are then those of the inner record: its id stays the same when the outer
+/// record gets a new one. If one outer record contains several, they are returned together: each
+/// keeps the outer record's id, order group and identifier. An envelope without records (S3's test
+/// event) leaves no record.
 pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec<Record<'e>> {
     let mut records = match operation.secret() {
         Some(secret) => hidden_with(secret, records),
@@ -33,7 +34,7 @@ pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec
     records
 }
 
-/// Hashes ids that are not shown with this secret.
+/// Hashes ids that logs must not show with this secret.
 pub(crate) fn hidden_with<'e>(secret: &Secret, mut records: Vec<Record<'e>>) -> Vec<Record<'e>> {
     for record in &mut records {
         record.id = record.id.clone().hashed_with(secret);
@@ -41,7 +42,7 @@ pub(crate) fn hidden_with<'e>(secret: &Secret, mut records: Vec<Record<'e>>) -> 
     records
 }
 
-/// Whose identity the records have: that of the innermost envelope, or the source's own.
+/// The identity of the records: that of the innermost envelope, or the source's own.
 pub(crate) fn known_by(source: &dyn Source, operation: &Operation) -> &'static Identity {
     match operation.envelopes.last() {
         None => source.identity(),
@@ -63,9 +64,9 @@ fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
     });
     opened.unwrap_or_else(|| {
         let rejection = Rejection::Envelope(match envelope {
-            Envelope::Sns => "a notification of SNS",
-            Envelope::EventBridge => "an event of EventBridge",
-            Envelope::S3 => "a notification of S3",
+            Envelope::Sns => "an SNS notification",
+            Envelope::EventBridge => "an EventBridge event",
+            Envelope::S3 => "an S3 notification",
         });
         let payload = std::mem::replace(&mut record.payload, Err(rejection));
         record.body = record.body.take().or(payload.ok());
@@ -73,12 +74,12 @@ fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
     })
 }
 
-/// The outer record with the inner one's payload and identity. Not a clone of the outer one: its
-/// payload holds all that are inside, and would be copied for each of them.
+/// The outer record with the inner one's payload and identity. The outer record is not cloned,
+/// because its payload contains all inner records and would be copied for each of them.
 fn inside<'e>(outer: &Record<'e>, envelope: Envelope, inner: Record<'_>) -> Record<'e> {
     let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-    // Where there is no payload, what is inside stands for it: without the outer record, which differs
-    // from delivery to delivery.
+    // Without a payload, the inner record is the content. The outer record cannot be, because it
+    // differs at each delivery.
     let body = inner.payload.is_err().then(|| owned(inner.raw));
     Record {
         id: outer.id.clone(),
