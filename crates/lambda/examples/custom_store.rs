@@ -1,8 +1,8 @@
-//! A store of your own, with the conformance suite that tells whether it is one.
+//! A store of your own, with the conformance suite that tests it.
 //!
-//! A store applies conditional writes and decides nothing: for each write it answers that it was applied,
-//! or what is there instead. This one keeps its records in the process, and no two environments of a
-//! function share a process; a real one does the same with the conditional writes of its server.
+//! A store applies conditional writes and takes no decisions: for each write it reports that it was
+//! applied, or which record it found instead. This one keeps its records in the memory of one
+//! process, which is enough to show the code; a real one uses the conditional writes of its server.
 //!
 //! ```console
 //! $ cargo test -p lambda-idempotency --example custom_store     # the suite
@@ -21,7 +21,7 @@ struct MapStore(Mutex<HashMap<Key, IdempotencyRecord>>);
 impl Store for MapStore {
     fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Each member for itself: one that does not apply changes nothing for the others.
+        // Each write is independent: one whose condition fails does not affect the others.
         let apply = |write: &Write| {
             let found = records.get(&write.key);
             if !write.applies(found) {

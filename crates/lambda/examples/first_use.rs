@@ -1,11 +1,11 @@
-//! The smallest function that can be deployed: orders from an SQS queue, each of them placed once.
+//! The smallest function that can be deployed: it places each order from an SQS queue once.
 //!
-//! **In AWS**: `ReportBatchItemFailures` on the event source, without which failed messages are deleted;
-//! a DynamoDB table with the key `id` (a string) and TTL on `expiration`, its name in
-//! `IDEMPOTENCY_TABLE`; the function's rights on that table. `template.yaml` at the root of the
-//! repository has all of it.
+//! **In AWS**: set `ReportBatchItemFailures` on the event source, or failed messages are deleted;
+//! create a DynamoDB table with the partition key `id` (a string) and TTL on `expiration`; set its
+//! name in `IDEMPOTENCY_TABLE`; give the function access to it. `template.yaml` at the root of the
+//! repository does all of this.
 //!
-//! **Here**, with six messages that carry four orders:
+//! **Here**, with six messages that contain four orders:
 //!
 //! ```console
 //! $ cargo run -p lambda-idempotency-cli -- invoke events/sqs-duplicates.json \
@@ -29,13 +29,14 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(idempotency.sqs(place, place_order)?).await
 }
 
-/// Runs once per order id, and again if it fails: the message goes back to the queue then.
+/// Runs once per order id. If it fails, the message returns to the queue, and the next delivery
+/// calls it again.
 async fn place_order(order: Order, call: Call) -> Result<(), Failure> {
     if order.quantity == 0 {
-        // Trying again would not help: the failure is recorded, and duplicates get it as their answer.
+        // A retry would not help: the failure is recorded, and duplicates get it as their answer.
         return Err(Failure::permanent("an order needs a quantity of at least 1"));
     }
-    // The work is done here. This line stands for it.
+    // Do the work here.
     tracing::info!(key = call.key_hash(), "placed");
     Ok(())
 }

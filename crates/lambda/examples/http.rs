@@ -1,11 +1,12 @@
-//! Charges over HTTP: once per caller and `Idempotency-Key`; whoever asks again gets the first response.
+//! Charges over HTTP: once per caller and `Idempotency-Key`. A repeated request gets the first
+//! response.
 //!
-//! **In AWS**: an API Gateway, function URL or load balancer in front, and a function timeout of no more
-//! than 29 seconds behind API Gateway: a request whose client is gone holds its key until then. Let the
-//! API pass the header `Idempotency-Key` (CORS: `AllowHeaders`).
+//! **In AWS**: use an API Gateway, a function URL or a load balancer. Behind API Gateway, set a
+//! function timeout of no more than 29 seconds: a request whose client has disconnected holds its
+//! key until then. Allow the header `Idempotency-Key` in the API (CORS: `AllowHeaders`).
 //!
-//! **Here**: the local runner is a client that sends its request twice. Both responses are a 201 with the
-//! same receipt, the second with `idempotency-replayed: true`.
+//! **Here**: the local runner sends the request twice. Both responses are a 201 with the same
+//! receipt, the second with `idempotency-replayed: true`.
 //!
 //! ```console
 //! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/http.json \
@@ -29,14 +30,14 @@ struct Charge {
     currency: String,
 }
 
-/// The receipt stands for the work that is to be done once.
+/// The work that is done once; here it only makes a receipt.
 async fn charge(request: Request) -> Result<Response<Body>, Failure> {
     let Ok(Some(charge)) = request.payload::<Charge>() else {
         // A 400 releases the key: the client may correct its request.
         return respond(StatusCode::BAD_REQUEST, r#"{"wanted":"amount and currency"}"#);
     };
     let call = request.extensions().get::<Call>().ok_or("a request without protection")?;
-    // To be given to the payment provider as its own key: the same in every attempt.
+    // Give this to the payment provider as its idempotency key: it is the same in every attempt.
     let provider_key = call.subkey("charge");
     let receipt = serde_json::json!({
         "charged": charge.amount, "currency": charge.currency, "providerKey": provider_key,
@@ -54,8 +55,9 @@ fn respond(status: StatusCode, body: &str) -> Result<Response<Body>, Failure> {
 async fn main() -> Result<(), Error> {
     lambda_runtime::tracing::init_default_subscriber(); // a line for each request
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
-    // The caller is whom the API's authorizer names. Here there is none, so it is the `Authorization`
-    // header as it was sent; nobody checks it, which is for the authorizer or the handler to do.
+    // The caller is the one that the API's authorizer names. This API has no authorizer, so the
+    // caller is the `Authorization` header as it was sent. This library does not verify it: an
+    // authorizer or the handler has to.
     let charges = idempotency.http(&Operation::new("charges"))?;
     lambda_http::run(ServiceBuilder::new().layer(charges).service(service_fn(charge))).await
 }

@@ -1,8 +1,9 @@
-//! The sending side: the key of an order before it is sent, and the deduplication id that goes with it,
-//! from the specification that the consumer has too.
+//! A producer: it computes the key of an order and its deduplication id before it sends the order,
+//! from the key specification that it shares with the consumer.
 //!
-//! Two copies of an order get one id although their text differs. A FIFO queue delivers the first of
-//! them for five minutes; the consumer recognises the others for as long as it keeps the key.
+//! Two copies of an order get one deduplication id although their text differs. For five minutes, a
+//! FIFO queue delivers only the first of them; the consumer recognises later ones for the key's
+//! retention.
 //!
 //! ```console
 //! $ cargo run -p lambda-idempotency --example producer
@@ -29,11 +30,11 @@ struct Order<'a> {
 }
 
 fn send(producer: &Producer, order: &Order<'_>) -> Result<String, ProducerError> {
-    let message = producer.message(order)?; // an order without a key is refused here, and not in the queue
+    let message = producer.message(order)?; // refuses an order without a key before it is sent
     let id = message.deduplication_id();
-    // sqs.send_message().queue_url(..).message_group_id(order.tenant)
-    //     .message_body(message.body()) // this text, since the key was made from it
-    //     .message_deduplication_id(&id).send().await?;
+    // sqs.send_message().queue_url(..).message_group_id(order.tenant) .message_body(message.body())
+    // // this text, because the key was computed from it
+    // .message_deduplication_id(&id).send().await?;
     println!("key {}, deduplication id {id}", message.key().hash());
     Ok(id)
 }

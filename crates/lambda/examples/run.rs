@@ -1,11 +1,12 @@
-//! Parts of a function that are each done once: a monthly run that sends an invoice to each customer,
-//! and goes on where it was stopped.
+//! Several parts of a function, each done once: a monthly run that sends an invoice to each
+//! customer, and continues where it was stopped.
 //!
-//! If one invoice fails, the invocation fails, and Lambda tries it again. What was sent before is then
-//! answered from the store, and only the rest is done.
+//! If one invoice fails, the invocation fails, and Lambda retries it. The invoices that were sent
+//! before are then answered from the store, and only the rest is sent.
 //!
-//! **In AWS**: the table and its name in `IDEMPOTENCY_TABLE`. A schedule invokes asynchronously: up to two
-//! more tries, and an on-failure destination for what fails three times.
+//! **In AWS**: create the table, and set its name in `IDEMPOTENCY_TABLE`. A schedule invokes
+//! asynchronously: Lambda retries twice; set an on-failure destination for events that fail three
+//! times.
 //!
 //! **Here**: the second run sends nothing.
 //!
@@ -36,7 +37,7 @@ async fn main() -> Result<(), Error> {
     tracing::init_default_subscriber();
     let idempotency = &Idempotency::new(DynamoDbStore::from_env().await?);
     let invoice = &Operation::new("invoice").key("[customer, month]");
-    invoice.check()?; // a mistake in the expression is found now, and not by the first event
+    invoice.check()?; // finds a mistake in the expression now, and not at the first event
     lambda_runtime::run(service_fn(|event| send_all(event, idempotency, invoice))).await
 }
 
@@ -54,7 +55,7 @@ async fn send_all(
     Ok(summary)
 }
 
-/// Stands for the call of a mail service, to which it gives a key of its own: the same in every attempt.
+/// Here a mail service would be called, with this idempotency key: it is the same in every attempt.
 async fn send(call: Call) -> Result<String, Failure> {
     Ok(call.subkey("mail"))
 }

@@ -1,12 +1,12 @@
-//! One function for several sources: orders that come by a queue *or* a topic and are placed once in
-//! all, and cancellations, which are other work, by an event bus.
+//! One function for several sources: orders from a queue *and* a topic, each placed once in total,
+//! and cancellations from an event bus, which are other work.
 //!
-//! **In AWS**: `ReportBatchItemFailures` for the queue. SNS and EventBridge invoke asynchronously, and
-//! Lambda tries twice more: an on-failure destination keeps what fails three times. `template.yaml` at
-//! the root of the repository has such sources.
+//! **In AWS**: set `ReportBatchItemFailures` for the queue. SNS and EventBridge invoke
+//! asynchronously, and Lambda retries twice: an on-failure destination keeps events that fail three
+//! times. `template.yaml` at the root of the repository has such sources.
 //!
-//! **Here**: the notification carries another order than the message, so that both are placed. Deliver
-//! them again (`--repeat 2`), and nothing runs.
+//! **Here**: the notification and the message contain different orders, so both are placed. If you
+//! deliver them again (`--repeat 2`), no handler runs for the copies.
 //!
 //! ```console
 //! $ cargo run -p lambda-idempotency-cli -- invoke events/sqs.json events/sns.json \
@@ -31,7 +31,7 @@ struct Cancellation {
 async fn main() -> Result<(), Error> {
     tracing::init_default_subscriber();
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
-    // One operation: its name and its key say that it is the same work, whichever way it comes.
+    // One operation: the same name and key mean the same work, whichever source delivers it.
     let place = Operation::new("place-order").key("orderId");
     let either = Sources::new().sqs(|place| place).sns(|place| place);
     // Another name: a cancellation never shares a key with the order that it cancels.

@@ -1,4 +1,4 @@
-//! Hands each event source a sample event, twice: the second delivery calls no handler.
+//! Delivers a sample event of each source twice: the second delivery calls no handler.
 //!
 //! ```console
 //! $ cargo run -p lambda-idempotency --example sources            # all of them
@@ -60,11 +60,12 @@ const EXAMPLES: &[Example] = &[
         idempotency.s3(Operation::new("index"), show)
     }),
     ("active-mq", include_str!("../tests/events/activeMQEvent.json"), |idempotency| {
-        // Its messages have one id, and one holds bytes: by their data, as records.
+        // The sample messages share an id, and one contains bytes: the key is their data, from the
+        // whole record.
         idempotency.active_mq(Operation::new("index").whole_record().key("data"), show)
     }),
     ("rabbit-mq", include_str!("../tests/events/rabbitMQEvent.json"), |idempotency| {
-        // Its producer sets no message id.
+        // The producer sets no message id, so the operation needs a key.
         idempotency.rabbit_mq(Operation::new("index").key("data"), show)
     }),
     ("invoke", r#"{"paymentId":"p-1","amount":5}"#, |idempotency| {
@@ -72,7 +73,7 @@ const EXAMPLES: &[Example] = &[
     }),
 ];
 
-/// Stands for the work that is to be done once.
+/// The work that is done once; here it only prints.
 async fn show(payload: Value, call: Call) -> Result<(), Failure> {
     println!("  handler: {} with {payload}", call.record());
     Ok(())
@@ -83,7 +84,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let only = std::env::args().nth(1);
     let names: Vec<_> = EXAMPLES.iter().map(|(source, ..)| *source).collect();
     if let Some(only) = only.as_deref().filter(|only| !names.contains(only)) {
-        return Err(format!("there is no example {only}: it is one of {}", names.join(", ")).into());
+        return Err(
+            format!("there is no example {only}; choose one of {}", names.join(", ")).into()
+        );
     }
     for (source, event, function) in EXAMPLES {
         if only.as_deref().is_some_and(|only| only != *source) {

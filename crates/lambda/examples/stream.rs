@@ -1,13 +1,14 @@
-//! Orders from a Kinesis stream: those of one partition key one after another, keys side by side.
+//! Orders from a Kinesis stream: those of one partition key in order, different keys concurrently.
 //!
-//! The answer names what failed. Lambda delivers from the first of these on again, and what was done
-//! behind it is answered from the store.
+//! The response names the failed records. Lambda delivers again from the first of these, and
+//! records behind it that were completed are answered from the store.
 //!
-//! **In AWS**: `ReportBatchItemFailures`, or one failure repeats the whole batch; `BisectBatchOnFunctionError`,
-//! `MaximumRetryAttempts` and an on-failure destination, or a record that always fails stops its shard
-//! until it expires; `MaximumRecordAgeInSeconds` below the retention, or an old record is processed again.
+//! **In AWS**: set `ReportBatchItemFailures`, or one failure repeats the whole batch;
+//! `BisectBatchOnFunctionError`, `MaximumRetryAttempts` and an on-failure destination, or a record
+//! that always fails blocks its shard until it expires; `MaximumRecordAgeInSeconds` below the
+//! retention, or an old record is processed again.
 //!
-//! **Here**, with four records that carry three orders:
+//! **Here**, with four records that contain three orders:
 //!
 //! ```console
 //! $ cargo run -p lambda-idempotency-cli -- invoke events/kinesis.json \
@@ -38,7 +39,7 @@ async fn main() -> Result<(), Error> {
     tracing::init_default_subscriber();
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     let index = Operation::new("index")
-        .key("orderId") // without it each record of the stream would be its own work
+        .key("orderId") // without it, each record of the stream would be separate work
         .retention(Duration::from_hours(48)) // Kinesis keeps records for 24 hours by default
         .max_failed_attempts(3); // the third failure is permanent: the handler is not called again
     lambda_runtime::run(idempotency.kinesis(index, index_order)?).await
@@ -46,7 +47,7 @@ async fn main() -> Result<(), Error> {
 
 async fn index_order(order: Order, call: Call) -> Result<(), IndexError> {
     if order.sku.is_empty() {
-        return Err(IndexError::NoArticle); // goes back to the stream, and is tried three times in all
+        return Err(IndexError::NoArticle); // returned to the stream, for three attempts in total
     }
     tracing::info!(key = call.key_hash(), attempt = call.failed_attempts() + 1, "indexed");
     Ok(())

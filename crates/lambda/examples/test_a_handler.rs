@@ -1,5 +1,5 @@
-//! How a function is tested: its handler alone, with calls made for the test, and the whole function,
-//! with an event and a store in memory. No AWS, no emulator.
+//! How to test a function: its handler alone, with test calls, and the whole function, with an
+//! event and a store in memory, without AWS or an emulator.
 //!
 //! ```console
 //! $ cargo test -p lambda-idempotency --example test_a_handler
@@ -19,7 +19,7 @@ async fn main() -> Result<(), lambda_runtime::Error> {
     lambda_runtime::run(function(DynamoDbStore::from_env().await?)?).await
 }
 
-/// The function around any store: the deployed one's, or a test's.
+/// The function with any store: DynamoDB when deployed, memory in tests.
 fn function(store: impl Store) -> Result<Function, lambda_idempotency::ConfigError> {
     Idempotency::new(store).sqs(Operation::new("charge").key("paymentId"), charge)
 }

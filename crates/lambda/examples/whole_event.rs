@@ -1,11 +1,11 @@
-//! A function whose caller wants its result: a payment is charged once, and whoever invokes again with
-//! its id gets the first receipt.
+//! A function whose caller needs the result: a payment is charged once, and a repeated invocation
+//! with its id gets the first receipt.
 //!
-//! For callers that invoke directly and try again, such as Step Functions or an SDK. The layer wraps
+//! For callers that invoke directly and retry, such as Step Functions or an SDK. The layer wraps
 //! any tower service of `LambdaEvent<T>`.
 //!
-//! **In AWS**: the table and its name in `IDEMPOTENCY_TABLE`; let the caller wait at least as long as the
-//! function's timeout.
+//! **In AWS**: create the table, and set its name in `IDEMPOTENCY_TABLE`; set the caller's timeout
+//! to at least the function's.
 //!
 //! **Here**: both answers are the same receipt.
 //!
@@ -23,7 +23,7 @@ struct Payment {
     amount: u64,
 }
 
-/// It can be written and read as JSON, because later callers get it from the store.
+/// It has to implement `Serialize` and `Deserialize`, because later callers get it from the store.
 #[derive(Deserialize, Serialize)]
 struct Receipt {
     charged: u64,
@@ -43,7 +43,8 @@ async fn main() -> Result<(), Error> {
 async fn charge(event: LambdaEvent<Payment>) -> Result<Receipt, Failure> {
     let amount = event.payload.amount;
     if amount == 0 {
-        // Later calls with this id fail as well. After any other error the next call would try again.
+        // Permanent: later calls with this id fail, too. After any other error, the next call tries
+        // again.
         return Err(Failure::permanent("there is nothing to charge"));
     }
     Ok(Receipt { charged: amount, number: format!("r-{}", SystemClock.now().as_millis()) })

@@ -1,9 +1,8 @@
-//! Places orders, each of them once: whether an order comes from a queue, a topic, an event bus or a
-//! stream, or from several of them, and however often it is delivered. `template.yaml` deploys this
-//! function.
+//! Places each order once, no matter how often it is delivered, and whether it comes from a queue,
+//! a topic, an event bus, a stream, or several of them. `template.yaml` deploys this function.
 //!
-//! Placing an order adds one to the attribute `placed` of the order's row in a second table, so that
-//! an order that was placed twice would show.
+//! Placing an order adds one to the attribute `placed` of the order's item in a second table, so an
+//! order that was placed twice is visible there.
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
@@ -13,13 +12,13 @@ use serde::Deserialize;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    // The library writes a line for each record; without a subscriber nobody would see it.
+    // The library logs a line for each record, which needs a subscriber.
     tracing::init_default_subscriber();
     let orders = Orders::from_env().await?;
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
 
-    // One operation for all sources: an order that is queued and also announced is placed once. Each
-    // source finds the order id where its own variable says; without the variable, in `orderId`.
+    // One operation for all sources: an order that is queued and also published is placed once.
+    // Each source has a variable for the expression of the order id; the default is `orderId`.
     let operation = Operation::new("place-order").key("orderId");
     let sources = Sources::new()
         .sqs(|place| place.key_from_env("ORDERS_SQS_KEY"))
@@ -36,7 +35,7 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run_concurrent(function).await
 }
 
-/// What a customer wants: the payload of every record.
+/// An order: the payload of every record.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Order {
@@ -67,13 +66,14 @@ impl Orders {
     /// The handler: runs once per order id, and again only after a failure.
     async fn place(&self, order: Order, call: Call) -> Result<(), Failure> {
         if order.quantity == 0 {
-            // Trying again would not help. The failure is recorded, and each duplicate gets it as its
+            // A retry would not help. The failure is recorded, and duplicates get it as their
             // answer.
             return Err(Failure::permanent("an order needs a quantity of at least 1"));
         }
         if call.lost_attempts() > 0 {
-            // An earlier attempt ended without a word, perhaps after its effect. An effect that must not
-            // happen twice looks for itself here first. This one is tried again, and shows in `placed`.
+            // An earlier attempt was lost, perhaps after its effect. If an effect must not happen
+            // twice, check here whether it happened. This handler repeats it, which `placed` then
+            // shows.
             tracing::warn!("an earlier attempt may have placed this order");
         }
         // An error here releases the key, and the record's next delivery calls the handler again.

@@ -73,7 +73,7 @@ async fn a_message_without_an_id_fails_the_invocation_and_the_others_are_process
         let (kind, text) = error(&invocation.result);
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("1 of 2 sqs record(s)") && text.contains("no messageId"), "{text}");
-        assert!(text.contains("is it in the shape that AWS delivers?"), "{text}");
+        assert!(text.contains("send it in the format that AWS delivers"), "{text}");
     }
     world.assert_placed_once(["o-1"]);
 }
@@ -86,7 +86,7 @@ async fn a_record_that_is_no_message_is_named_by_its_place_and_harms_no_other() 
     let (kind, text) = error(&invocation.result);
     assert_eq!(kind, "Idempotency.RecordsReturned");
     assert!(text.contains("sqs record no. 2 of the batch: the record has no messageId"), "{text}");
-    assert!(text.contains("is it in the shape that AWS delivers?"), "{text}");
+    assert!(text.contains("send it in the format that AWS delivers"), "{text}");
     world.assert_placed_once(["o-1"]);
 }
 

@@ -77,10 +77,10 @@ async fn an_event_of_another_source_is_refused_by_name() {
     let unknown: [(Value, &str); 5] = [
         (json!({ "command": "recount-stock" }), "nor a `detail-type`"),
         (changes, "aws:dynamodb"),
-        (json!([1, 2]), "no JSON object"),
+        (json!([1, 2]), "not a JSON object"),
         // Not even if its items are what the members would be.
-        (json!([batch_of([order("o-1")])["Records"]]), "no JSON object"),
-        (Value::Null, "no JSON object"),
+        (json!([batch_of([order("o-1")])["Records"]]), "not a JSON object"),
+        (Value::Null, "not a JSON object"),
     ];
     for (event, found) in unknown {
         let invocation = world.invoke(&event).await.unwrap();

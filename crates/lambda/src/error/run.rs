@@ -71,7 +71,7 @@ pub enum RunError {
         /// The operation.
         operation: Arc<str>,
     },
-    /// The payload has no key, or cannot be read.
+    /// The payload has no key, or does not have the expected form.
     #[error(transparent)]
     Rejected(Rejection),
     /// The payload could not be serialized as JSON, so its key could not be computed.
@@ -91,8 +91,8 @@ pub enum RunError {
     OutOfTime,
     /// The function returned, but another worker had taken over its lease.
     #[error(
-        "another worker took over the lease while the function ran, so the result was not \
-         recorded; try again to get the other worker's result"
+        "the lease was lost to another worker while the function ran, so its result does not \
+         count; try again to get the other worker's result"
     )]
     Fenced,
     /// Another worker holds the key, or the payload has no key, and the policy is to skip such

@@ -205,7 +205,7 @@ impl Operation {
         self.changed()
     }
 
-    /// What happens to a record that cannot be processed as it is, because it cannot be read, has
+    /// What happens to a record that cannot be processed as it is, because it is not readable, has
     /// no key, or does not fit the handler's type. Default: it is given to the sink of
     /// [`divert`](Self::divert), or returns to its source if there is no sink.
     ///

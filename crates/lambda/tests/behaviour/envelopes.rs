@@ -131,9 +131,9 @@ async fn a_test_event_in_a_message_is_acknowledged() {
 async fn an_envelope_is_said_and_not_guessed() {
     let world = World::new();
     for (name, envelope, expected) in [
-        ("a", Envelope::Sns, "notification of SNS"),
-        ("b", Envelope::EventBridge, "event of EventBridge"),
-        ("c", Envelope::S3, "notification of S3"),
+        ("a", Envelope::Sns, "SNS notification"),
+        ("b", Envelope::EventBridge, "EventBridge event"),
+        ("c", Envelope::S3, "S3 notification"),
     ] {
         let inside = Operation::new(name).envelope(envelope);
         let sqs = world.idempotency().sqs(inside.clone(), world.handler()).unwrap();

@@ -198,11 +198,11 @@ fn filters_that_exclude_one_another_do_not_start() {
 }
 
 #[test]
-fn a_topic_of_kafka_has_no_arn() {
+fn a_filter_for_a_kafka_topic_cannot_be_an_arn() {
     let world = World::new();
     let operation = Operation::new("a").topic("arn:aws:sns:eu-west-1:1:orders");
     let error = world.idempotency().kafka(operation, world.handler()).unwrap_err();
-    assert!(error.to_string().contains("topics of Kafka are known by their names"), "{error}");
+    assert!(error.to_string().contains("Kafka records contain the topic's name"), "{error}");
 }
 
 #[test]

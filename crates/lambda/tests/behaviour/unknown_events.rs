@@ -52,7 +52,7 @@ async fn what_is_no_object_is_no_event() {
     for event in ["[]", "[1,2]", "\"s3cr3t\"", "7", "null", "true", &format!("[{records}]")] {
         let (kind, text) = diagnostic(world.invoke_raw(&function, event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.UnknownEvent", "{event}");
-        assert!(text.contains("no JSON object"), "{event}: {text}");
+        assert!(text.contains("not a JSON object"), "{event}: {text}");
         assert!(!text.contains("s3cr3t"), "{text}");
     }
     assert_eq!(world.ledger.total(), 0);

@@ -54,7 +54,7 @@ fn a_key_or_fingerprint_that_differs_on_each_delivery_is_refused() {
         let error = built(build, operation.clone()).unwrap_err();
         assert!(matches!(error, ConfigError::Volatile { .. }), "{operation:?}: {error}");
         let text = error.to_string();
-        let said = [what, member, "`place`", "differs each time", "name what stays the same"];
+        let said = [what, member, "`place`", "differs each time", "use values that stay the same"];
         assert!(said.iter().all(|said| text.contains(said)), "{text}");
     }
 }
@@ -90,7 +90,7 @@ fn a_key_that_may_differ_is_warned_of() {
     built(SQS, place().key(key)).unwrap();
     drop(guard);
     let text = captured.text();
-    assert!(text.contains("WARN") && text.contains("looks at `receiptHandle`"), "{text}");
+    assert!(text.contains("WARN") && text.contains("reads `receiptHandle`"), "{text}");
 }
 
 #[test]

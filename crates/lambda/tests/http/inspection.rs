@@ -81,7 +81,7 @@ fn a_request_without_a_key_says_what_its_client_is_told() {
     let reason = inspect(&charges(), &none).to_string();
     assert!(reason.contains("400") && reason.contains("`idempotency-key`"), "{reason}");
     let reason = inspect(&charges(), &event("POST", Some("a b"), "")).to_string();
-    assert!(reason.contains("cannot be read") && !reason.contains("a b"), "{reason}");
+    assert!(reason.contains("is not a valid key") && !reason.contains("a b"), "{reason}");
     let unprotected = charges().on_missing_key(OnMissingKey::RunUnprotected);
     assert_eq!(inspect(&unprotected, &none), NoKey::Unprotected);
     let get = inspect(&charges(), &event("GET", Some("k-1"), ""));

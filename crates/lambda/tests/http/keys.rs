@@ -134,7 +134,7 @@ fn settings_of_the_layer_that_have_no_effect_are_refused() {
         .key("id")
         .powertools(PowertoolsKeys::powertools_python("charge").accept_collisions());
     let error = world.layer(&powertools).one_key_for_each_path().unwrap_err();
-    assert!(error.to_string().contains("keys of Powertools"), "{error}");
+    assert!(error.to_string().contains("Powertools keys"), "{error}");
     let error = world.layer(&charges()).methods([]).unwrap_err();
     assert!(error.to_string().contains("`.methods(..)`"), "{error}");
 }
