@@ -313,7 +313,7 @@ fn envelopes_are_taken_off() {
     );
     let wrong = keys(["events/sqs.json", "--envelope", "sns"]);
     assert_eq!(wrong.code, Some(1));
-    assert!(wrong.out.contains("the payload is not a notification of SNS"), "{}", wrong.out);
+    assert!(wrong.out.contains("the payload is not an SNS notification"), "{}", wrong.out);
 }
 
 #[test]
