@@ -36,7 +36,7 @@ pub enum CompiledKeys {
     /// Those of another library.
     Foreign {
         /// The library.
-        language: Arc<dyn ForeignKeys>,
+        library: Arc<dyn ForeignKeys>,
         /// What selects the key.
         key: CompiledPath<Box<dyn ForeignExpression>>,
         /// What else must agree.
@@ -67,7 +67,7 @@ impl KeySpec {
             return Err(KeySpecError::Name { name: operation() });
         }
         let keys = match &self.powertools {
-            Some(language) => self.foreign_keys(language, fingerprint)?,
+            Some(library) => self.foreign_keys(library, fingerprint)?,
             None => self.own_keys(fingerprint)?,
         };
         Ok(Compiled { operation: operation(), key_format: self.key_format.clone(), keys })
@@ -108,7 +108,7 @@ impl KeySpec {
 
     fn foreign_keys(
         &self,
-        language: &Arc<dyn ForeignKeys>,
+        library: &Arc<dyn ForeignKeys>,
         fingerprint: Option<&KeyPath>,
     ) -> Result<CompiledKeys, KeySpecError> {
         let operation = || Arc::clone(&self.operation);
@@ -117,8 +117,8 @@ impl KeySpec {
         }
         let compile = |what, path: &KeyPath| {
             let compiled = match what {
-                ExpressionUse::Key => language.key(&path.expression),
-                ExpressionUse::Fingerprint => language.fingerprint(&path.expression),
+                ExpressionUse::Key => library.key(&path.expression),
+                ExpressionUse::Fingerprint => library.fingerprint(&path.expression),
             };
             let expression = self.compiled(what, compiled)?;
             self.tells_apart(what, path, expression.is_constant(), expression.few_values())?;
@@ -133,7 +133,7 @@ impl KeySpec {
         if !self.optional.is_empty() || !matches!(self.key_format, KeyFormat::Hashed) {
             return Err(KeySpecError::PowertoolsFormat { operation: operation() });
         }
-        Ok(CompiledKeys::Foreign { language: Arc::clone(language), key, fingerprint })
+        Ok(CompiledKeys::Foreign { library: Arc::clone(library), key, fingerprint })
     }
 
     fn compiled<E>(

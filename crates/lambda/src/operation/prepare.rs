@@ -43,8 +43,8 @@ impl Operation {
         let Compiled { operation, key_format, keys, .. } = self.compiled()?;
         let (key, fingerprint, powertools) = match keys {
             CompiledKeys::Own { key, fingerprint } => (key, fingerprint, None),
-            CompiledKeys::Foreign { language, key, fingerprint } => {
-                (None, None, Some(CompiledPowertools { powertools: language, key, fingerprint }))
+            CompiledKeys::Foreign { library, key, fingerprint } => {
+                (None, None, Some(CompiledPowertools { powertools: library, key, fingerprint }))
             }
         };
         for warning in key.iter().flat_map(|path| path.expression.warnings()) {
