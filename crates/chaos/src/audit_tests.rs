@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, time::Duration};
 
-use lambda_idempotency_local::{Fate, Invocation, InvocationResult, RecordLine, Usage};
+use lambda_idempotency_local::{Disposition, Invocation, InvocationResult, RecordLine, Usage};
 use serde_json::json;
 
 use super::*;
@@ -39,8 +39,8 @@ impl World {
     }
 
     /// The invocation of that ends, having told this of the message.
-    fn end(&mut self, message: &str, pid: u32, end: End, told: &str, fate: Fate) {
-        self.end_with(message, pid, (end, false, false), ("aa", told), fate);
+    fn end(&mut self, message: &str, pid: u32, end: End, told: &str, disposition: Disposition) {
+        self.end_with(message, pid, (end, false, false), ("aa", told), disposition);
     }
 
     fn end_with(
@@ -49,7 +49,7 @@ impl World {
         pid: u32,
         (end, stopped, overran): (End, bool, bool),
         (hash, told): (&str, &str),
-        fate: Fate,
+        disposition: Disposition,
     ) {
         let line = json!({
             "message": "record settled", "record": message, "key_hash": hash, "outcome": told,
@@ -68,7 +68,7 @@ impl World {
         };
         self.history.ended(&invocation, end, stopped, overran);
         let doomed = self.schedule.orders[0].is_doomed();
-        self.history.delivered(message, doomed, fate);
+        self.history.delivered(message, doomed, disposition);
     }
 
     fn offences(&self) -> Vec<Offence> {
@@ -86,8 +86,8 @@ const NOTHING: &str = "";
 fn once_is_right_and_a_replay_is_no_effect() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
-    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
-    world.end("m-0-1", 2, End::Answered, "replayed", Fate::Done);
+    world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
+    world.end("m-0-1", 2, End::Answered, "replayed", Disposition::Done);
     let findings = world.audit();
     assert_eq!((findings.effects, findings.doubled.len()), (1, 0));
     assert_eq!(world.offences(), []);
@@ -99,8 +99,8 @@ fn twice_without_a_cause_is_seen() {
         let mut world = World::new();
         world.run("m-0-0", 1, 5);
         world.run("m-0-1", 2, 6);
-        world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
-        world.end("m-0-1", 2, End::Answered, told, Fate::Done);
+        world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
+        world.end("m-0-1", 2, End::Answered, told, Disposition::Done);
         assert_eq!(world.offences(), [Offence::Doubled], "{told}");
     }
 }
@@ -119,9 +119,9 @@ fn twice_with_a_cause_is_counted_under_it() {
     for (end, stopped, overran, told, cause) in causes {
         let mut world = World::new();
         world.run("m-0-0", 1, 5);
-        world.end_with("m-0-0", 1, (end, stopped, overran), ("aa", told), Fate::Returned);
+        world.end_with("m-0-0", 1, (end, stopped, overran), ("aa", told), Disposition::Returned);
         world.run("m-0-0", 2, 6);
-        world.end("m-0-0", 2, End::Answered, "executed", Fate::Done);
+        world.end("m-0-0", 2, End::Answered, "executed", Disposition::Done);
         assert_eq!(world.audit().doubled.into_iter().collect::<Vec<_>>(), [(cause, 1)]);
         assert_eq!(world.offences(), [], "{cause}");
     }
@@ -132,11 +132,11 @@ fn twice_with_a_cause_is_counted_under_it() {
 fn a_cause_explains_its_own_effect_only() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
-    world.end("m-0-0", 1, End::Killed, NOTHING, Fate::Returned);
+    world.end("m-0-0", 1, End::Killed, NOTHING, Disposition::Returned);
     world.run("m-0-0", 2, 6);
     world.run("m-0-1", 3, 7);
-    world.end("m-0-0", 2, End::Answered, "executed", Fate::Done);
-    world.end("m-0-1", 3, End::Answered, "executed", Fate::Done);
+    world.end("m-0-0", 2, End::Answered, "executed", Disposition::Done);
+    world.end("m-0-1", 3, End::Answered, "executed", Disposition::Done);
     let findings = world.audit();
     assert_eq!(findings.doubled.get(&Cause::Killed), Some(&1));
     assert_eq!(world.offences(), [Offence::Doubled]);
@@ -147,9 +147,9 @@ fn a_cause_explains_its_own_effect_only() {
 fn a_start_after_a_completion_is_seen_whatever_becomes_of_it() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
-    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+    world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
     world.run("m-0-1", 2, 6);
-    world.end("m-0-1", 2, End::Killed, NOTHING, Fate::Returned);
+    world.end("m-0-1", 2, End::Killed, NOTHING, Disposition::Returned);
     assert_eq!(world.offences(), [Offence::RanAgain]);
 }
 
@@ -158,9 +158,15 @@ fn who_was_stopped_between_claim_and_start_may_start_late() {
     for (fence, offences) in [(4, &[][..]), (6, &[Offence::RanAgain])] {
         let mut world = World::new();
         world.run("m-0-0", 1, 5);
-        world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+        world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
         world.run("m-0-1", 2, fence);
-        world.end_with("m-0-1", 2, (End::TimedOut, true, true), ("aa", NOTHING), Fate::Returned);
+        world.end_with(
+            "m-0-1",
+            2,
+            (End::TimedOut, true, true),
+            ("aa", NOTHING),
+            Disposition::Returned,
+        );
         assert_eq!(world.offences(), offences, "fence {fence}");
     }
 }
@@ -172,8 +178,8 @@ fn an_effect_behind_a_higher_fence_is_stale() {
     world.line(Step::Start, "m-0-0", 1, 5);
     world.run("m-0-0", 2, 6);
     world.line(Step::Effect, "m-0-0", 1, 5);
-    world.end_with("m-0-0", 1, (End::TimedOut, true, true), ("aa", NOTHING), Fate::Returned);
-    world.end("m-0-0", 2, End::Answered, "executed", Fate::Done);
+    world.end_with("m-0-0", 1, (End::TimedOut, true, true), ("aa", NOTHING), Disposition::Returned);
+    world.end("m-0-0", 2, End::Answered, "executed", Disposition::Done);
     let findings = world.audit();
     assert_eq!((findings.stale, findings.effects), (1, 2));
     assert_eq!(world.offences(), []);
@@ -183,7 +189,7 @@ fn an_effect_behind_a_higher_fence_is_stale() {
 fn a_message_done_before_its_effect_is_lost() {
     let mut world = World::new();
     world.line(Step::Start, "m-0-0", 1, 5);
-    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+    world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
     world.line(Step::Effect, "m-0-0", 1, 5);
     assert_eq!(world.offences(), [Offence::Lost]);
 }
@@ -193,15 +199,15 @@ fn what_fails_for_good_may_not_be_done_and_nothing_else_dead_lettered() {
     let mut world = World::new();
     world.schedule.orders[0].plan = Plan::Doomed;
     world.rows[0]["status"]["S"] = json!("FAILED");
-    world.end("m-0-0", 1, End::Answered, "permanently_failed", Fate::DeadLettered);
+    world.end("m-0-0", 1, End::Answered, "permanently_failed", Disposition::DeadLettered);
     assert_eq!(world.offences(), []);
-    world.end("m-0-1", 1, End::Answered, "replayed", Fate::Done);
+    world.end("m-0-1", 1, End::Answered, "replayed", Disposition::Done);
     assert_eq!(world.offences(), [Offence::Lost]);
 
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
-    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
-    world.end("m-0-1", 1, End::Answered, "busy", Fate::DeadLettered);
+    world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
+    world.end("m-0-1", 1, End::Answered, "busy", Disposition::DeadLettered);
     assert_eq!(world.offences(), [Offence::DeadLettered]);
 }
 
@@ -218,7 +224,7 @@ fn the_store_has_to_agree() {
     for (rows, offence) in cases {
         let mut world = World::new();
         world.run("m-0-0", 1, 5);
-        world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+        world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
         world.rows = rows;
         assert_eq!(world.offences(), [offence], "{:?}", world.rows);
     }
@@ -228,7 +234,7 @@ fn the_store_has_to_agree() {
 fn what_is_left_is_stuck() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
-    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
+    world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
     let findings = audit(&world.schedule, &world.history, &world.rows, 1);
     assert_eq!(findings.violations[0].offence, Offence::Stuck);
 }
@@ -237,10 +243,16 @@ fn what_is_left_is_stuck() {
 fn two_keys_of_one_order_two_effects_of_one_fence_and_a_crash_are_seen() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
-    world.end("m-0-0", 1, End::Crashed, NOTHING, Fate::Returned);
+    world.end("m-0-0", 1, End::Crashed, NOTHING, Disposition::Returned);
     world.run("m-0-0", 2, 5);
-    world.end_with("m-0-0", 2, (End::Killed, false, false), ("bb", "executed"), Fate::Returned);
-    world.end("m-0-0", 3, End::Answered, "replayed", Fate::Done);
+    world.end_with(
+        "m-0-0",
+        2,
+        (End::Killed, false, false),
+        ("bb", "executed"),
+        Disposition::Returned,
+    );
+    world.end("m-0-0", 3, End::Answered, "replayed", Disposition::Done);
     let offences = [Offence::Crashed, Offence::Doubled, Offence::Fence, Offence::Store];
     assert_eq!(world.offences(), offences);
 }
@@ -250,8 +262,8 @@ fn the_trace_tells_the_story() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
     world.run("m-0-1", 2, 6);
-    world.end("m-0-0", 1, End::Answered, "executed", Fate::Done);
-    world.end("m-0-1", 2, End::Answered, "executed", Fate::Done);
+    world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
+    world.end("m-0-1", 2, End::Answered, "executed", Disposition::Done);
     let findings = world.audit();
     let trace = &findings.violations[0].trace;
     assert_eq!(trace.len(), 2);

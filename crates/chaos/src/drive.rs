@@ -101,7 +101,7 @@ struct Rig<'a> {
     queues: [Queue; 2],
     sent: usize,
     begun: usize,
-    struck: HashSet<usize>,
+    signalled: HashSet<usize>,
     /// When a message was last finished.
     moved: Instant,
 }
@@ -128,7 +128,7 @@ impl<'a> Rig<'a> {
             queues: [queue(u32::MAX), queue(DOOMED_RECEIVES)],
             sent: 0,
             begun: 0,
-            struck: HashSet::new(),
+            signalled: HashSet::new(),
             moved: Instant::now(),
         }
     }
@@ -231,9 +231,9 @@ impl<'a> Rig<'a> {
         for line in self.ledger.read()? {
             let Some((order, true)) = self.history.line(&line) else { continue };
             let plan = self.schedule.orders.get(order).map(|order| &order.plan);
-            if let Some(Plan::Struck { at, fault, .. }) = plan
+            if let Some(Plan::Signalled { at, fault, .. }) = plan
                 && *at == line.step
-                && self.struck.insert(order)
+                && self.signalled.insert(order)
             {
                 self.injector.signal(self.local, line.pid, *fault, standstill(self.settings));
             }
@@ -259,9 +259,9 @@ impl<'a> Rig<'a> {
         self.history.ended(invocation, end, stopped, overran);
         let before = self.history.settled.len();
         if let Some(queue) = self.queues.get_mut(which) {
-            let fates = queue.settle(batch, &invocation.result, Instant::now());
-            for ((id, _), fate) in batch.records().zip(fates) {
-                self.history.delivered(id.unwrap_or_default(), which == 1, fate);
+            let dispositions = queue.settle(batch, &invocation.result, Instant::now());
+            for ((id, _), disposition) in batch.records().zip(dispositions) {
+                self.history.delivered(id.unwrap_or_default(), which == 1, disposition);
             }
         }
         if self.history.settled.len() > before {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use lambda_idempotency_local::{Fate, Invocation, InvocationResult, Outcome};
+use lambda_idempotency_local::{Disposition, Invocation, InvocationResult, Outcome};
 
 use crate::{
     ledger::{Line, Step},
@@ -15,8 +15,8 @@ pub(crate) struct History {
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) invocations: Vec<Ended>,
     pub(crate) orders: BTreeMap<usize, OrderHistory>,
-    /// The first final fate of each message.
-    pub(crate) settled: HashMap<String, Fate>,
+    /// The first final disposition of each message.
+    pub(crate) settled: HashMap<String, Disposition>,
     pub(crate) outcomes: BTreeMap<Outcome, u64>,
     pub(crate) deliveries: u64,
     pub(crate) returned: u64,
@@ -203,7 +203,7 @@ impl History {
     }
 
     /// Takes note of what the queue did with a message of the invocation that ended last.
-    pub(crate) fn delivered(&mut self, message: &str, doomed: bool, fate: Fate) {
+    pub(crate) fn delivered(&mut self, message: &str, doomed: bool, disposition: Disposition) {
         self.deliveries += 1;
         let Some(invocation) = self.invocations.last() else { return };
         let outcome = match (invocation.told.get(message), &invocation.end) {
@@ -213,26 +213,26 @@ impl History {
             (None, _) => Outcome::Crashed,
         };
         *self.outcomes.entry(outcome).or_default() += 1;
-        if fate == Fate::Returned {
+        if disposition == Disposition::Returned {
             self.returned += 1;
         } else if !self.settled.contains_key(message) {
-            self.settled.insert(message.to_owned(), fate);
-            self.settle(message, doomed, fate);
+            self.settled.insert(message.to_owned(), disposition);
+            self.settle(message, doomed, disposition);
         }
     }
 
-    fn settle(&mut self, message: &str, doomed: bool, fate: Fate) {
+    fn settle(&mut self, message: &str, doomed: bool, disposition: Disposition) {
         let placed = order_of(message)
             .and_then(|order| self.orders.get(&order))
             .is_some_and(|order| order.effects > 0);
-        match (fate, doomed) {
-            (Fate::Done, true) => {
+        match (disposition, doomed) {
+            (Disposition::Done, true) => {
                 self.offend(Offence::Lost, format!("{message}: done, though it fails permanently"));
             }
-            (Fate::Done, false) if !placed => {
+            (Disposition::Done, false) if !placed => {
                 self.offend(Offence::Lost, format!("{message}: done, and its order is not placed"));
             }
-            (Fate::DeadLettered, false) => {
+            (Disposition::DeadLettered, false) => {
                 self.offend(Offence::DeadLettered, format!("{message}: dead-lettered"));
             }
             _ => {}

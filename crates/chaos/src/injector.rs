@@ -132,13 +132,13 @@ impl Injector {
         self.due.is_empty()
     }
 
-    /// How often each kind of fault struck: processes hit, deadlines missed, requests spoilt.
+    /// How often each kind of fault was injected: processes signalled, deadlines missed, requests changed.
     pub(crate) fn counts(&self, local: &Local) -> BTreeMap<FaultKind, u64> {
         let mut counts = self.counts.clone();
         for (kind, id) in &self.store_faults {
-            let struck = local.dynamodb().faults().struck(*id);
-            if struck > 0 {
-                *counts.entry(*kind).or_default() += struck;
+            let injected = local.dynamodb().faults().injected(*id);
+            if injected > 0 {
+                *counts.entry(*kind).or_default() += injected;
             }
         }
         counts

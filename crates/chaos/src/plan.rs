@@ -17,7 +17,7 @@ pub(crate) enum Plan {
     Doomed,
     /// When it has come to this step, its process gets a signal. It waits there for that, holding
     /// the thread or not.
-    Struck { at: Step, fault: ProcessFault, holding: bool },
+    Signalled { at: Step, fault: ProcessFault, holding: bool },
     /// Having come to this step it takes longer than it may, holding the thread or not. A process
     /// that misses its deadline is killed, or left running for a while beside its own retry.
     Overrun { at: Step, holding: bool, left_running: bool },
@@ -40,17 +40,17 @@ impl Plan {
 
     /// The plans in which this fault shows.
     fn of(kind: FaultKind) -> Vec<Self> {
-        let struck = |fault, at, holding| Self::Struck { at, fault, holding };
+        let signalled = |fault, at, holding| Self::Signalled { at, fault, holding };
         let overrun = |at, holding, left_running| Self::Overrun { at, holding, left_running };
         match kind {
-            FaultKind::Kill => {
-                [Step::Start, Step::Effect].map(|at| struck(ProcessFault::Kill, at, false)).into()
-            }
+            FaultKind::Kill => [Step::Start, Step::Effect]
+                .map(|at| signalled(ProcessFault::Kill, at, false))
+                .into(),
             FaultKind::Stop => vec![
-                struck(ProcessFault::Stop, Step::Start, false),
-                struck(ProcessFault::Stop, Step::Start, true),
-                struck(ProcessFault::Stop, Step::Effect, false),
-                struck(ProcessFault::Stop, Step::Effect, true),
+                signalled(ProcessFault::Stop, Step::Start, false),
+                signalled(ProcessFault::Stop, Step::Start, true),
+                signalled(ProcessFault::Stop, Step::Effect, false),
+                signalled(ProcessFault::Stop, Step::Effect, true),
             ],
             FaultKind::Timeout => vec![
                 overrun(Step::Start, false, false),
@@ -100,7 +100,7 @@ impl Plan {
             Self::Stumble(FaultKind::Panic) => json!({ "panicTimes": random.between(1, 2) }),
             Self::Stumble(_) => json!({ "failTimes": random.between(1, 3) }),
             // Without a signal it is in time all the same.
-            Self::Struck { at, holding, .. } => wait(at, *holding, timeout * 6 / 10),
+            Self::Signalled { at, holding, .. } => wait(at, *holding, timeout * 6 / 10),
             Self::Overrun { at, holding: false, .. } => wait(at, false, timeout * 5),
             Self::Overrun { at, holding: true, .. } => wait(at, true, timeout + timeout / 2),
         }

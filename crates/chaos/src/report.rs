@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use lambda_idempotency_local::{Fate, Outcome, Usage};
+use lambda_idempotency_local::{Disposition, Outcome, Usage};
 use serde::Serialize;
 
 use crate::{
@@ -53,8 +53,8 @@ pub struct Report {
     /// Those among them that came after an effect with a higher fence: a system that compares
     /// `Call::fence()` would have refused them.
     pub stale: u64,
-    /// How often each fault struck: processes hit, deadlines missed, requests spoilt.
-    pub struck: BTreeMap<FaultKind, u64>,
+    /// How often each fault was injected: processes signalled, deadlines missed, requests changed.
+    pub injected: BTreeMap<FaultKind, u64>,
     /// What no run may show.
     pub violations: Vec<Violation>,
     /// Requests to the store.
@@ -71,9 +71,11 @@ impl Report {
         schedule: &Schedule,
         history: &History,
         findings: Findings,
-        struck: BTreeMap<FaultKind, u64>,
+        injected: BTreeMap<FaultKind, u64>,
     ) -> Self {
-        let settled = |fate| history.settled.values().filter(|settled| **settled == fate).count();
+        let settled = |disposition| {
+            history.settled.values().filter(|settled| **settled == disposition).count()
+        };
         let outcomes = history.outcomes.iter();
         Self {
             seed: settings.seed,
@@ -86,15 +88,15 @@ impl Report {
             deliveries: history.deliveries,
             invocations: history.invocations.len(),
             outcomes: outcomes.map(|(outcome, n)| (outcome.as_str().to_owned(), *n)).collect(),
-            acknowledged: settled(Fate::Done),
-            dead_lettered: settled(Fate::DeadLettered),
+            acknowledged: settled(Disposition::Done),
+            dead_lettered: settled(Disposition::DeadLettered),
             returned: history.returned,
             left: 0,
             executions: history.attempts.len(),
             effects: findings.effects,
             doubled: findings.doubled,
             stale: findings.stale,
-            struck,
+            injected,
             violations: findings.violations,
             requests: 0,
             write_units: 0.0,
@@ -161,8 +163,8 @@ impl fmt::Display for Report {
             row(f, 2, &cause.to_string(), *count)?;
         }
         row(f, 2, "of these, a fence would refuse", self.stale)?;
-        writeln!(f, "\nfaults that struck")?;
-        for (kind, count) in &self.struck {
+        writeln!(f, "\nfaults injected")?;
+        for (kind, count) in &self.injected {
             row(f, 2, kind.as_str(), *count)?;
         }
         writeln!(f)?;

@@ -62,7 +62,7 @@ async fn a_dead_letter_is_exit_code_1_and_json_says_which() {
     assert_eq!(report["summary"]["deliveries"], 3);
     assert_eq!(report["summary"]["dead_lettered"], 1);
     assert_eq!(report["dead_letters"][0]["record"], "bad");
-    assert_eq!(report["invocations"][1]["records"][0]["fate"], "dead_lettered");
+    assert_eq!(report["invocations"][1]["records"][0]["disposition"], "dead_lettered");
 }
 
 #[tokio::test]

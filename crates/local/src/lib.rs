@@ -50,7 +50,7 @@ pub use function::{
 };
 pub use local::{Local, LocalBuilder};
 pub use source::{
-    AsyncConfig, Batch, BatchResponse, DeadLetter, DeliveryReport, Event, Fate, HttpConfig,
+    AsyncConfig, Batch, BatchResponse, DeadLetter, DeliveryReport, Disposition, Event, HttpConfig,
     InvocationReport, Kafka, Pipe, Poller, Queue, RecordReport, Shards, Source, SqsConfig,
     StreamConfig, parse_event,
 };

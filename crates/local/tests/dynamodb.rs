@@ -95,12 +95,12 @@ async fn faults_strike_before_or_after_the_write() {
     ];
     for (number, (fault, status, written)) in cases.into_iter().enumerate() {
         let id = number.to_string();
-        let struck = dynamodb.faults().add(fault.clone().on("PutItem").table("claims").times(1));
+        let injected = dynamodb.faults().add(fault.clone().on("PutItem").table("claims").times(1));
         let answer = call(&proxy, "PutItem", claim(&id)).await;
         assert_eq!(answer.map(|(status, _)| status), status, "{fault:?}");
         let item = dynamodb.item("claims", &json!({ "id": { "S": id } })).unwrap();
         assert_eq!(item.is_some(), written, "{fault:?}");
-        assert_eq!(dynamodb.faults().struck(struck), 1);
+        assert_eq!(dynamodb.faults().injected(injected), 1);
     }
 }
 

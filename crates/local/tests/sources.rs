@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::scripted;
 use lambda_idempotency_local::{
-    AsyncConfig, DeliveryReport, Fate, FunctionConfig, Local, Outcome, RecordReport, Source,
+    AsyncConfig, DeliveryReport, Disposition, FunctionConfig, Local, Outcome, RecordReport, Source,
     SqsConfig,
 };
 use serde_json::{Value, json};
@@ -31,13 +31,13 @@ fn messages(steps: &[(&str, &str)]) -> Value {
     json!({ "Records": steps.iter().map(record).collect::<Vec<_>>() })
 }
 
-fn history(report: &DeliveryReport) -> Vec<(&str, u32, &str, Fate)> {
-    fn row(record: &RecordReport) -> (&str, u32, &str, Fate) {
+fn history(report: &DeliveryReport) -> Vec<(&str, u32, &str, Disposition)> {
+    fn row(record: &RecordReport) -> (&str, u32, &str, Disposition) {
         (
             record.record.as_deref().unwrap_or("-"),
             record.receive_count,
             record.outcome.as_str(),
-            record.fate,
+            record.disposition,
         )
     }
     report.records().map(row).collect()
@@ -50,10 +50,10 @@ async fn only_the_reported_message_goes_round_again() {
     assert_eq!(
         history(&report),
         [
-            ("good", 1, "executed", Fate::Done),
-            ("bad", 1, "failed", Fate::Returned),
-            ("bad", 2, "failed", Fate::Returned),
-            ("bad", 3, "failed", Fate::DeadLettered),
+            ("good", 1, "executed", Disposition::Done),
+            ("bad", 1, "failed", Disposition::Returned),
+            ("bad", 2, "failed", Disposition::Returned),
+            ("bad", 3, "failed", Disposition::DeadLettered),
         ]
     );
     assert_eq!(report.dead_letters[0].record.as_deref(), Some("bad"));
@@ -90,9 +90,9 @@ async fn a_notification_is_tried_three_times() {
     assert_eq!(
         history(&report),
         [
-            ("n1", 1, "refused", Fate::Returned),
-            ("n1", 2, "refused", Fate::Returned),
-            ("n1", 3, "refused", Fate::DeadLettered),
+            ("n1", 1, "refused", Disposition::Returned),
+            ("n1", 2, "refused", Disposition::Returned),
+            ("n1", 3, "refused", Disposition::DeadLettered),
         ]
     );
     let ids: Vec<_> = report.invocations.iter().map(|one| &one.invocation.request_id).collect();
@@ -104,14 +104,14 @@ async fn an_event_of_a_bus_that_succeeds_is_done() {
     let event =
         json!({ "id": "e1", "detail-type": "t", "source": "s", "detail": { "do": "succeed" } });
     let report = deliver(scripted().await, event).await;
-    assert_eq!(history(&report), [("e1", 1, "executed", Fate::Done)]);
+    assert_eq!(history(&report), [("e1", 1, "executed", Disposition::Done)]);
     assert_eq!(report.invocations[0].source, Source::EventBridge);
 }
 
 #[tokio::test]
 async fn anything_else_is_invoked_once() {
     let report = deliver(scripted().await, json!({ "do": "fail" })).await;
-    assert_eq!(history(&report), [("-", 1, "refused", Fate::Lost)]);
+    assert_eq!(history(&report), [("-", 1, "refused", Disposition::Lost)]);
 }
 
 #[tokio::test]

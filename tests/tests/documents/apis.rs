@@ -232,12 +232,12 @@ fn an_api_that_does_not_exist_is_found_out() {
         "pub struct Cache {\n    pub entries: u32,\n    bytes: u32,\n}\n\
          impl Cache {\n    pub const fn off() -> Self {\n    }\n    fn hidden(&self) {\n    }\n}\n\
          impl<T: Into<String>> From<T> for Cache {\n    fn from(text: T) -> Self {\n    }\n}\n\
-         pub enum Fate {\n    Retry,\n    Busy { until: u32 },\n}\n    sqs => Sqs;\n",
+         pub enum Disposition {\n    Retry,\n    Busy { until: u32 },\n}\n    sqs => Sqs;\n",
     );
-    let page = "`Cache::off()`, `Cache::entries`, `Cache::from`, `Fate::Busy`, `.off()`, `call.sqs(..)`, \
+    let page = "`Cache::off()`, `Cache::entries`, `Cache::from`, `Disposition::Busy`, `.off()`, `call.sqs(..)`, \
                 `Idempotency::sqs`, `!Ref AWS::StackName`, `json(body).id`\n```rust\nno::Matter::at(all)\n```\n";
     assert_eq!(apis.missing(page), [""; 0]);
-    for wrong in ["Cache::on", "Cache::hidden", "Cache::bytes", "Fate::Lost", "Gone::is"] {
+    for wrong in ["Cache::on", "Cache::hidden", "Cache::bytes", "Disposition::Lost", "Gone::is"] {
         let page = format!("see `{wrong}` and `x.gone(1).{wrong}`");
         assert_eq!(apis.missing(&page).len(), 3, "{wrong}");
     }

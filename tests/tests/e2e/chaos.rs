@@ -28,10 +28,10 @@ async fn whatever_goes_wrong_nothing_is_lost_stuck_or_doubled_without_a_cause() 
     assert_eq!(report.acknowledged + report.dead_lettered, report.messages + report.probes);
     assert!(report.dead_lettered > 0, "{report}");
     // It was not an easy one.
-    let struck: BTreeSet<_> = report.struck.keys().copied().collect();
+    let injected: BTreeSet<_> = report.injected.keys().copied().collect();
     use FaultKind::{Drop, Error, Kill, Outage, Slow, Stop, Throttle, Timeout};
     for kind in [Kill, Stop, Timeout, Throttle, Error, Drop, Slow, Outage] {
-        assert!(struck.contains(&kind), "no {kind}: {report}");
+        assert!(injected.contains(&kind), "no {kind}: {report}");
     }
     for outcome in [Outcome::Executed, Outcome::Replayed, Outcome::Coalesced, Outcome::Failed] {
         assert!(report.outcome(&outcome) > 0, "no {outcome}: {report}");

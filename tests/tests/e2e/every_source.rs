@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency_local::{Fate, FunctionConfig, SqsConfig, StreamConfig};
+use lambda_idempotency_local::{Disposition, FunctionConfig, SqsConfig, StreamConfig};
 use lambda_idempotency_tests::{
     events::{batch, inserted, kafka, kinesis, message_in_group, order, order_with},
     function,
@@ -143,7 +143,7 @@ async fn a_record_that_always_fails_is_given_up_and_the_shard_goes_on() {
         .await;
     assert_eq!(effects.placed(), ["bob-1", "eve-1"]);
     assert_eq!(report.dead_letters.len(), 2, "the batch of the bad one");
-    assert_eq!(report.fates(Fate::Done), 1);
+    assert_eq!(report.dispositions(Disposition::Done), 1);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! A record that fails goes back alone, and the others do not run again.
 
-use lambda_idempotency_local::{Apply, Fate, Fault, SqsConfig};
+use lambda_idempotency_local::{Apply, Disposition, Fault, SqsConfig};
 use lambda_idempotency_tests::ORDERS;
 use lambda_idempotency_tests::events::{batch, batch_of, message, order, order_with};
 use serde_json::json;
@@ -69,7 +69,7 @@ async fn a_failure_for_good_is_remembered_and_ends_in_the_dead_letter_queue() {
     // So is its duplicate, at once.
     let again = world.send(&batch([message("m-9", &nothing)])).await;
     assert_eq!(history(&again)[0], ("m-9", 1, "permanently_failed"));
-    assert_eq!(again.fates(Fate::DeadLettered), 1);
+    assert_eq!(again.dispositions(Disposition::DeadLettered), 1);
     world.assert_placed_once(["o-2"]);
 }
 
@@ -79,7 +79,7 @@ async fn a_failing_orders_table_fails_its_records_only() {
     let fault = Fault::error(Apply::Before, 400, "ValidationException").table(ORDERS).times(1);
     world.dynamodb().faults().add(fault);
     let report = world.send(&batch_of(["o-1", "o-2"].map(order))).await;
-    assert_eq!((report.records().count(), report.fates(Fate::Returned)), (3, 1));
+    assert_eq!((report.records().count(), report.dispositions(Disposition::Returned)), (3, 1));
     assert!(report.is_complete());
     world.assert_placed_once(["o-1", "o-2"]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_local::{Apply, DynamoDb, Fate, Fault, Gate, SqsConfig};
+use lambda_idempotency_local::{Apply, Disposition, DynamoDb, Fault, Gate, SqsConfig};
 use lambda_idempotency_tests::{
     CLAIMS, ORDERS,
     events::{batch_of, event, notification, order},
@@ -132,7 +132,7 @@ async fn a_completion_that_cannot_be_recorded_in_time_is_acknowledged_and_told()
     world.dynamodb().faults().add(Fault::unavailable().table(CLAIMS).skip(1));
     let report = world.send(&batch_of([order("o-1")])).await;
     assert_eq!(history(&report), [("m-o-1", 1, "completion_lost")]);
-    assert_eq!(report.fates(Fate::Done), 1);
+    assert_eq!(report.dispositions(Disposition::Done), 1);
     let told = report.records().next().unwrap().told.clone().unwrap();
     assert!(told.problem.is_some(), "{told:?}");
     world.assert_placed_once(["o-1"]);

@@ -101,12 +101,12 @@ impl Watch {
     /// The operations seen on a table.
     fn of(&self, world: &World, table: &str) -> BTreeSet<String> {
         let faults = world.dynamodb().faults();
-        let seen = self.0.iter().filter(|(_, on, id)| *on == table && faults.struck(*id) > 0);
+        let seen = self.0.iter().filter(|(_, on, id)| *on == table && faults.injected(*id) > 0);
         seen.map(|(operation, ..)| (*operation).to_owned()).collect()
     }
 
     fn count(&self, world: &World) -> u64 {
-        self.0.iter().map(|(.., id)| world.dynamodb().faults().struck(*id)).sum()
+        self.0.iter().map(|(.., id)| world.dynamodb().faults().injected(*id)).sum()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use lambda_idempotency_local::{Fate, InvocationResult, Source};
+use lambda_idempotency_local::{Disposition, InvocationResult, Source};
 
 use crate::support::{World, returned};
 
@@ -105,7 +105,7 @@ async fn every_sample_event_does_what_its_readme_says() {
         }
         assert_eq!(report.dead_letters.len(), sample.dead, "{file}");
         let is_lost = sample.file == "unknown.json"; // whoever calls directly is told, once
-        assert_eq!(report.fates(Fate::Lost), usize::from(is_lost), "{file}");
+        assert_eq!(report.dispositions(Disposition::Lost), usize::from(is_lost), "{file}");
 
         placed.extend(sample.placed.iter().copied());
         world.assert_placed_once(placed.iter().copied());

@@ -68,6 +68,6 @@ fn record(record: &RecordReport) -> Value {
         "lost_attempts": told.map(|line| line.lost_attempts),
         "problem": told.and_then(|line| line.problem.as_ref()),
         "error_message": told.and_then(|line| line.error_message.as_ref()),
-        "fate": record.fate,
+        "disposition": record.disposition,
     })
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lambda_idempotency_local::{Fate, InvocationReport};
+use lambda_idempotency_local::{Disposition, InvocationReport};
 
 /// From so many records on, the bar is there from the start.
 const MANY: u64 = 50;
@@ -52,8 +52,11 @@ impl Progress {
 
     /// Takes note of an invocation that is over.
     pub(crate) fn advance(&self, invocation: &InvocationReport) {
-        let returned =
-            invocation.records.iter().filter(|record| record.fate == Fate::Returned).count();
+        let returned = invocation
+            .records
+            .iter()
+            .filter(|record| record.disposition == Disposition::Returned)
+            .count();
         self.bar.inc((invocation.records.len() - returned) as u64);
         self.bar.set_message(match returned {
             0 => String::new(),

@@ -6,7 +6,7 @@ use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
 };
 use lambda_idempotency_local::{
-    DeliveryReport, Fate, InvocationResult, Outcome, RecordReport, Usage,
+    DeliveryReport, Disposition, InvocationResult, Outcome, RecordReport, Usage,
 };
 use serde_json::Value;
 
@@ -217,11 +217,11 @@ fn colour(outcome: &Outcome) -> Color {
 
 /// What happens next to a record.
 fn then(record: &RecordReport) -> Cell {
-    match record.fate {
-        Fate::Done => Cell::new(""),
-        Fate::Returned => Cell::new("went back").fg(Color::Yellow),
-        Fate::DeadLettered => Cell::new("dead-lettered").fg(Color::Red),
-        Fate::Lost => Cell::new("lost").fg(Color::Red),
+    match record.disposition {
+        Disposition::Done => Cell::new(""),
+        Disposition::Returned => Cell::new("went back").fg(Color::Yellow),
+        Disposition::DeadLettered => Cell::new("dead-lettered").fg(Color::Red),
+        Disposition::Lost => Cell::new("lost").fg(Color::Red),
     }
 }
 

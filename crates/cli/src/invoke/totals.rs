@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lambda_idempotency_local::{DeliveryReport, Fate, Outcome, Table};
+use lambda_idempotency_local::{DeliveryReport, Disposition, Outcome, Table};
 use serde_json::Value;
 
 /// What is in a table in the end.
@@ -32,7 +32,7 @@ impl Totals {
             matches!(outcome, Outcome::Executed | Outcome::Unprotected | Outcome::CompletionLost)
         };
         let mut other = BTreeMap::new();
-        for record in report.records().filter(|record| record.fate == Fate::Done) {
+        for record in report.records().filter(|record| record.disposition == Disposition::Done) {
             if !executed(&record.outcome) && !record.outcome.answered_without_running() {
                 *other.entry(record.outcome.to_string()).or_default() += 1;
             }
@@ -42,9 +42,9 @@ impl Totals {
             executed: count(executed),
             other,
             answered: count(Outcome::answered_without_running),
-            returned: report.fates(Fate::Returned),
+            returned: report.dispositions(Disposition::Returned),
             dead_lettered: report.dead_letters.len(),
-            lost: report.fates(Fate::Lost),
+            lost: report.dispositions(Disposition::Lost),
         }
     }
 }

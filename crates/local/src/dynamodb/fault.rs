@@ -1,7 +1,7 @@
-//! Faults to order: which request, how often, and what goes wrong.
+//! Faults of DynamoDB that tests inject: into which requests, how often, and what goes wrong.
 //!
-//! The interesting faults are those that come *after* the write was applied: the caller sees a failure and the table
-//! holds the write. [`Apply`] is a parameter of every fault for that reason.
+//! The most important faults come *after* the write was applied: the caller sees a failure, but the table
+//! holds the write. Every fault has a parameter [`Apply`] for that reason.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,9 +11,9 @@ use tokio::sync::watch;
 /// Whether the request reaches the table before it goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apply {
-    /// Nothing was written.
+    /// The write was not applied.
     Before,
-    /// It was written, and nobody will hear of it.
+    /// The write was applied, and the caller does not get the answer.
     After,
 }
 
@@ -69,17 +69,17 @@ impl Fault {
         Self::new(Action::HangUp { apply })
     }
 
-    /// Takes its time, then proceeds.
+    /// Waits for this long, then carries the request out.
     pub fn delay(delay: Duration) -> Self {
         Self::new(Action::Delay(delay))
     }
 
-    /// Stops there until the [`Gate`] is opened: for killing a process at an exact moment.
+    /// Holds the request until the [`Gate`] is opened, so that a test can kill a process at an exact moment.
     pub fn hold(apply: Apply, gate: &Gate) -> Self {
         Self::new(Action::Hold { apply, gate: gate.clone() })
     }
 
-    /// Throttles some members of a `BatchExecuteStatement` by position; they are not applied, the others are.
+    /// Throttles the members of a `BatchExecuteStatement` at these positions; the other members are applied.
     pub fn throttle_members(members: impl IntoIterator<Item = usize>) -> Self {
         Self::new(Action::ThrottleMembers(members.into_iter().collect()))
             .on("BatchExecuteStatement")
@@ -108,14 +108,14 @@ impl Fault {
         self
     }
 
-    /// Spares the first `count` matching requests.
+    /// Leaves the first `count` matching requests alone.
     #[must_use]
     pub fn skip(mut self, count: u64) -> Self {
         self.skip = count;
         self
     }
 
-    /// Strikes this often, then no more. Without it, always.
+    /// Injects the fault into this many requests. Default: into every matching request.
     #[must_use]
     pub fn times(mut self, count: u64) -> Self {
         self.times = count;
@@ -128,11 +128,11 @@ impl Fault {
     }
 }
 
-/// Names a fault that was added, to remove it or to ask how often it struck.
+/// Names a fault that was added, to remove it or to ask how often it was injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultId(usize);
 
-/// The faults in force. Clones share the list.
+/// The active faults. Clones share the list.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     rules: Arc<Mutex<Vec<Rule>>>,
@@ -142,37 +142,37 @@ pub struct Faults {
 struct Rule {
     fault: Option<Fault>,
     seen: u64,
-    struck: u64,
+    injected: u64,
 }
 
 impl Faults {
-    /// Puts a fault in force, after those that are. The first that applies to a request strikes.
+    /// Activates a fault, after those that are active. A request gets the first fault that applies to it.
     pub fn add(&self, fault: Fault) -> FaultId {
         let mut rules = self.rules();
-        rules.push(Rule { fault: Some(fault), seen: 0, struck: 0 });
+        rules.push(Rule { fault: Some(fault), seen: 0, injected: 0 });
         FaultId(rules.len() - 1)
     }
 
-    /// Takes a fault out of force.
+    /// Deactivates a fault.
     pub fn remove(&self, id: FaultId) {
         if let Some(rule) = self.rules().get_mut(id.0) {
             rule.fault = None;
         }
     }
 
-    /// Takes every fault out of force.
+    /// Deactivates every fault.
     pub fn clear(&self) {
         for rule in self.rules().iter_mut() {
             rule.fault = None;
         }
     }
 
-    /// How often a fault struck.
-    pub fn struck(&self, id: FaultId) -> u64 {
-        self.rules().get(id.0).map_or(0, |rule| rule.struck)
+    /// Into how many requests a fault was injected.
+    pub fn injected(&self, id: FaultId) -> u64 {
+        self.rules().get(id.0).map_or(0, |rule| rule.injected)
     }
 
-    pub(crate) fn strike<'a>(
+    pub(crate) fn inject<'a>(
         &self,
         operation: &str,
         tables: impl Iterator<Item = &'a String> + Clone,
@@ -184,11 +184,11 @@ impl Faults {
                 continue;
             };
             rule.seen += 1;
-            if rule.seen > fault.skip && rule.struck < fault.times {
-                rule.struck += 1;
+            if rule.seen > fault.skip && rule.injected < fault.times {
+                rule.injected += 1;
                 let (action, times) = (fault.action.clone(), fault.times);
-                if rule.struck == times {
-                    rule.fault = None; // spent
+                if rule.injected == times {
+                    rule.fault = None; // used up
                 }
                 return Some(action);
             }
@@ -201,7 +201,7 @@ impl Faults {
     }
 }
 
-/// A place where requests stop until told to go on. Clones are the same gate.
+/// Holds requests until it is opened. Clones are the same gate.
 #[derive(Clone, Debug)]
 pub struct Gate {
     waiting: Arc<watch::Sender<u64>>,
@@ -214,18 +214,18 @@ impl Gate {
         Self { waiting: Arc::new(watch::Sender::new(0)), open: Arc::new(watch::Sender::new(false)) }
     }
 
-    /// Waits until a request has come to the gate.
+    /// Waits until the gate holds a request.
     pub async fn reached(&self) {
         self.reached_by(1).await;
     }
 
-    /// Waits until so many requests have come to the gate.
+    /// Waits until this many requests have reached the gate.
     pub async fn reached_by(&self, requests: u64) {
         // The sender lives in `self`, so this cannot fail.
         let _ = self.waiting.subscribe().wait_for(|count| *count >= requests).await;
     }
 
-    /// Lets everybody through, now and later.
+    /// Lets all held requests and all later ones continue.
     pub fn open(&self) {
         self.open.send_replace(true);
     }
@@ -246,27 +246,27 @@ impl Default for Gate {
 mod tests {
     use super::*;
 
-    fn strikes(faults: &Faults, operation: &str, table: &str) -> bool {
-        faults.strike(operation, [table.to_owned()].iter()).is_some()
+    fn injects(faults: &Faults, operation: &str, table: &str) -> bool {
+        faults.inject(operation, [table.to_owned()].iter()).is_some()
     }
 
     #[test]
-    fn a_fault_strikes_what_it_names_as_often_as_it_says() {
+    fn a_fault_is_injected_into_matching_requests_as_often_as_set() {
         let faults = Faults::default();
         let id = faults.add(Fault::unavailable().on("PutItem").table("a").skip(1).times(2));
-        assert!(!strikes(&faults, "GetItem", "a"));
-        assert!(!strikes(&faults, "PutItem", "b"));
-        let struck: Vec<bool> = (0..4).map(|_| strikes(&faults, "PutItem", "a")).collect();
-        assert_eq!(struck, [false, true, true, false]);
-        assert_eq!(faults.struck(id), 2);
+        assert!(!injects(&faults, "GetItem", "a"));
+        assert!(!injects(&faults, "PutItem", "b"));
+        let injected: Vec<bool> = (0..4).map(|_| injects(&faults, "PutItem", "a")).collect();
+        assert_eq!(injected, [false, true, true, false]);
+        assert_eq!(faults.injected(id), 2);
     }
 
     #[test]
-    fn a_removed_fault_strikes_no_more() {
+    fn a_removed_fault_is_not_injected() {
         let faults = Faults::default();
         let id = faults.add(Fault::unavailable());
-        assert!(strikes(&faults, "PutItem", "a"));
+        assert!(injects(&faults, "PutItem", "a"));
         faults.remove(id);
-        assert!(!strikes(&faults, "PutItem", "a"));
+        assert!(!injects(&faults, "PutItem", "a"));
     }
 }

@@ -141,7 +141,7 @@ impl Forwarding {
             return self.upstream.send(head, body).await.map(whole); // not ours to judge
         };
         let tables = request::tables(&operation, &json);
-        let action = self.faults.strike(&operation, tables.iter());
+        let action = self.faults.inject(&operation, tables.iter());
         self.enter(Usage {
             operations: [(operation.clone(), 1)].into(),
             actions: request::actions(&operation, &json)

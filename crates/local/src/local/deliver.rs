@@ -10,7 +10,9 @@ use serde_json::Value;
 use super::Local;
 use crate::function::new_id;
 use crate::source::{Event, Kafka, Pipe, Poller, Queue, Shards, is_final, record_ids, report};
-use crate::{DeadLetter, DeliveryReport, Error, Fate, InvocationReport, Source, parse_event};
+use crate::{
+    DeadLetter, DeliveryReport, Disposition, Error, InvocationReport, Source, parse_event,
+};
 
 impl Local {
     /// Delivers an event as its source would, until each of its records is done, dead-lettered or lost.
@@ -101,9 +103,9 @@ impl Local {
             tokio::select! {
                 Some((batch, invocation)) = running.next() => {
                     let invocation = invocation?;
-                    let fates = poller.settle(&batch, &invocation.result, Instant::now());
-                    let delivered = batch.records().zip(fates);
-                    let delivered = delivered.map(|((id, count), fate)| (id.map(str::to_owned), count, fate)).collect();
+                    let dispositions = poller.settle(&batch, &invocation.result, Instant::now());
+                    let delivered = batch.records().zip(dispositions);
+                    let delivered = delivered.map(|((id, count), disposition)| (id.map(str::to_owned), count, disposition)).collect();
                     self.conclude(&mut done, report(source, delivered, invocation));
                 }
                 () = until(next), if !full => {}
@@ -131,15 +133,15 @@ impl Local {
                 _ => invocation.result.is_response(),
             };
             let delay = if ends { None } else { delays.next() };
-            let fate = match (ends, delay, source) {
-                (true, ..) => Fate::Done,
-                (false, Some(_), _) => Fate::Returned,
-                (false, None, Source::Direct | Source::Http) => Fate::Lost,
-                (false, None, _) => Fate::DeadLettered,
+            let disposition = match (ends, delay, source) {
+                (true, ..) => Disposition::Done,
+                (false, Some(_), _) => Disposition::Returned,
+                (false, None, Source::Direct | Source::Http) => Disposition::Lost,
+                (false, None, _) => Disposition::DeadLettered,
             };
-            let delivered = ids.iter().map(|id| (id.clone(), receive_count, fate)).collect();
+            let delivered = ids.iter().map(|id| (id.clone(), receive_count, disposition)).collect();
             self.conclude(&mut done, report(source, delivered, invocation));
-            if fate == Fate::DeadLettered {
+            if disposition == Disposition::DeadLettered {
                 let record = ids.first().cloned().flatten();
                 done.dead_letters.push(DeadLetter {
                     source,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::lane::{Lane, Progress};
 use super::poller::{Batch, Delivery, Poller};
-use super::{DeadLetter, Fate, Source, StreamConfig};
+use super::{DeadLetter, Disposition, Source, StreamConfig};
 use crate::InvocationResult;
 
 /// A topic's partitions, as an event source mapping reads them.
@@ -73,9 +73,14 @@ impl Poller for Kafka {
         Some(Batch::new(Value::Object(event), deliveries))
     }
 
-    fn settle(&mut self, batch: &Batch, result: &InvocationResult, now: Instant) -> Vec<Fate> {
+    fn settle(
+        &mut self,
+        batch: &Batch,
+        result: &InvocationResult,
+        now: Instant,
+    ) -> Vec<Disposition> {
         let failed = failed(batch, result, self.config.report_batch_item_failures);
-        let mut fates = Vec::new();
+        let mut dispositions = Vec::new();
         for (partition, lane) in &mut self.partitions {
             let taken = || batch.deliveries().iter().filter(|delivery| delivery.lane == *partition);
             if taken().next().is_none() {
@@ -95,9 +100,9 @@ impl Poller for Kafka {
                         .count(),
                 ),
             };
-            fates.extend(lane.settle(progress, &self.config, now, &mut self.dead));
+            dispositions.extend(lane.settle(progress, &self.config, now, &mut self.dead));
         }
-        fates
+        dispositions
     }
 
     fn next(&self) -> Option<Instant> {
@@ -188,13 +193,22 @@ mod tests {
         let config = StreamConfig { queue_mode: true, max_retries: 1, ..StreamConfig::default() };
         let mut topic = Kafka { config, ..topic(now) };
         let batch = topic.receive(now, 0).unwrap();
-        let fates = topic.settle(&batch, &failing(&[("orders-0", 5), ("orders-0", 7)]), now);
-        assert_eq!(fates, [Fate::Returned, Fate::Done, Fate::Returned, Fate::Done, Fate::Done]);
+        let dispositions = topic.settle(&batch, &failing(&[("orders-0", 5), ("orders-0", 7)]), now);
+        assert_eq!(
+            dispositions,
+            [
+                Disposition::Returned,
+                Disposition::Done,
+                Disposition::Returned,
+                Disposition::Done,
+                Disposition::Done
+            ]
+        );
         now = topic.next().unwrap();
         let again = topic.receive(now, 0).unwrap();
         assert_eq!(ids(&again), ["orders-0@5", "orders-0@7"]);
-        let fates = topic.settle(&again, &failing(&[("orders-0", 7)]), now);
-        assert_eq!(fates, [Fate::Done, Fate::DeadLettered]);
+        let dispositions = topic.settle(&again, &failing(&[("orders-0", 7)]), now);
+        assert_eq!(dispositions, [Disposition::Done, Disposition::DeadLettered]);
         assert_eq!(topic.next(), None);
         let dead = Box::new(topic).into_dead_letters();
         assert_eq!(dead[0].record.as_deref(), Some("orders-0@7"));
@@ -211,7 +225,7 @@ mod tests {
         ] {
             let mut topic = topic(now);
             let batch = topic.receive(now, 0).unwrap();
-            assert_eq!(topic.settle(&batch, &answer, now), [Fate::Returned; 5], "{answer}");
+            assert_eq!(topic.settle(&batch, &answer, now), [Disposition::Returned; 5], "{answer}");
         }
     }
 }

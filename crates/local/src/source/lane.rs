@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{DeadLetter, Fate, Source};
+use super::{DeadLetter, Disposition, Source};
 
 /// Settings of the event source mapping of a stream or a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,14 +109,14 @@ impl Lane {
         Some(&chunk.entries)
     }
 
-    /// Goes on behind what is done. Returns the fate of each record that was taken.
+    /// Goes on behind what is done. Returns the disposition of each record that was taken.
     pub(crate) fn settle(
         &mut self,
         progress: Progress,
         config: &StreamConfig,
         now: Instant,
         dead: &mut Vec<DeadLetter>,
-    ) -> Vec<Fate> {
+    ) -> Vec<Disposition> {
         let taken = std::mem::take(&mut self.taken);
         let Some(mut chunk) = self.chunks.pop_front() else { return Vec::new() };
         let done = match progress {
@@ -125,10 +125,10 @@ impl Lane {
             Progress::AllBut(failed) => return self.release(chunk, &failed, config, now, dead),
             Progress::Failed => 0,
         };
-        let mut fates = vec![Fate::Done; done];
+        let mut dispositions = vec![Disposition::Done; done];
         chunk.entries.drain(..done);
         if chunk.entries.is_empty() {
-            return fates;
+            return dispositions;
         }
         // Retries count for a batch that gets nowhere; one that moved its checkpoint is another.
         chunk.failures = if done > 0 { 0 } else { chunk.failures + 1 };
@@ -146,12 +146,12 @@ impl Lane {
                 receive_count: entry.deliveries,
                 event: entry.record,
             }));
-            fates.extend(vec![Fate::DeadLettered; rest]);
+            dispositions.extend(vec![Disposition::DeadLettered; rest]);
         } else {
             self.chunks.push_front(chunk);
-            fates.extend(vec![Fate::Returned; rest]);
+            dispositions.extend(vec![Disposition::Returned; rest]);
         }
-        fates
+        dispositions
     }
 
     /// Lets go of what is not named, and gives up what was named too often, each record by itself.
@@ -162,11 +162,11 @@ impl Lane {
         config: &StreamConfig,
         now: Instant,
         dead: &mut Vec<DeadLetter>,
-    ) -> Vec<Fate> {
-        let mut fates = Vec::new();
+    ) -> Vec<Disposition> {
+        let mut dispositions = Vec::new();
         for (nth, entry) in std::mem::take(&mut chunk.entries).into_iter().enumerate() {
-            fates.push(if !failed.contains(&nth) {
-                Fate::Done
+            dispositions.push(if !failed.contains(&nth) {
+                Disposition::Done
             } else if entry.deliveries > config.max_retries {
                 dead.push(DeadLetter {
                     source: self.source,
@@ -174,17 +174,17 @@ impl Lane {
                     receive_count: entry.deliveries,
                     event: entry.record,
                 });
-                Fate::DeadLettered
+                Disposition::DeadLettered
             } else {
                 chunk.entries.push_back(entry);
-                Fate::Returned
+                Disposition::Returned
             });
         }
         if !chunk.entries.is_empty() {
             self.not_before = now + config.retry_delay;
             self.chunks.push_front(chunk);
         }
-        fates
+        dispositions
     }
 
     /// When the next batch can be read; `None` while one is on its way, and at the end.

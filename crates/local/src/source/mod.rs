@@ -27,7 +27,7 @@ pub use kafka::Kafka;
 pub use lane::StreamConfig;
 pub use pipe::Pipe;
 pub use poller::{Batch, Poller};
-pub use report::{DeadLetter, DeliveryReport, Fate, InvocationReport, RecordReport};
+pub use report::{DeadLetter, DeliveryReport, Disposition, InvocationReport, RecordReport};
 pub use shards::Shards;
 pub use sqs::{Queue, SqsConfig};
 

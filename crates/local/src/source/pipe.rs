@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::poller::{Batch, Poller};
-use super::{DeadLetter, Fate, Source};
+use super::{DeadLetter, Disposition, Source};
 use crate::InvocationResult;
 
 /// A pipe from a source that is polled. It waits for the function's answer (`REQUEST_RESPONSE`).
@@ -35,7 +35,12 @@ impl Poller for Pipe {
         Some(Batch::new(records, batch.deliveries().to_vec()))
     }
 
-    fn settle(&mut self, batch: &Batch, result: &InvocationResult, now: Instant) -> Vec<Fate> {
+    fn settle(
+        &mut self,
+        batch: &Batch,
+        result: &InvocationResult,
+        now: Instant,
+    ) -> Vec<Disposition> {
         self.from.settle(batch, result, now)
     }
 
@@ -77,12 +82,15 @@ mod tests {
         let batch = pipe.receive(now, 0).unwrap();
         assert_eq!(batch.event().as_array().unwrap().len(), 2);
         assert_eq!(batch.event()[1]["messageId"], "b");
-        assert_eq!(pipe.settle(&batch, &failing("b"), now), [Fate::Done, Fate::Returned]);
+        assert_eq!(
+            pipe.settle(&batch, &failing("b"), now),
+            [Disposition::Done, Disposition::Returned]
+        );
         let later = pipe.next().unwrap();
         let again = pipe.receive(later, 0).unwrap();
         assert_eq!(ids(&again), ["b"]);
         for result in [failing("nobody"), InvocationResult::TimedOut] {
-            assert_eq!(pipe.settle(&again, &result, later), [Fate::Returned], "{result}");
+            assert_eq!(pipe.settle(&again, &result, later), [Disposition::Returned], "{result}");
         }
     }
 
@@ -100,13 +108,13 @@ mod tests {
         let now = Instant::now();
         let mut pipe = stream(1, now);
         let batch = pipe.receive(now, 0).unwrap();
-        let fates = pipe.settle(&batch, &failing("shard-0:2"), now);
-        assert_eq!(fates, [Fate::Done, Fate::Returned, Fate::Done]);
+        let dispositions = pipe.settle(&batch, &failing("shard-0:2"), now);
+        assert_eq!(dispositions, [Disposition::Done, Disposition::Returned, Disposition::Done]);
         let later = pipe.next().unwrap();
         let batch = pipe.receive(later, 0).unwrap();
         assert_eq!(ids(&batch), ["2"]);
-        let fates = pipe.settle(&batch, &failing("shard-0:2"), later);
-        assert_eq!(fates, [Fate::DeadLettered]);
+        let dispositions = pipe.settle(&batch, &failing("shard-0:2"), later);
+        assert_eq!(dispositions, [Disposition::DeadLettered]);
         let dead = Box::new(pipe).into_dead_letters();
         assert_eq!(dead.iter().map(|dead| dead.source).collect::<Vec<_>>(), [Source::Pipe]);
     }
@@ -116,9 +124,9 @@ mod tests {
         let now = Instant::now();
         let mut pipe = stream(1, now);
         let batch = pipe.receive(now, 0).unwrap();
-        assert_eq!(pipe.settle(&batch, &failing("2"), now), [Fate::Returned; 3]);
+        assert_eq!(pipe.settle(&batch, &failing("2"), now), [Disposition::Returned; 3]);
         let again = pipe.receive(pipe.next().unwrap(), 0).unwrap();
-        let fates = pipe.settle(&again, &InvocationResult::TimedOut, now);
-        assert_eq!(fates, [Fate::DeadLettered; 3]);
+        let dispositions = pipe.settle(&again, &InvocationResult::TimedOut, now);
+        assert_eq!(dispositions, [Disposition::DeadLettered; 3]);
     }
 }

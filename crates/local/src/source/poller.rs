@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::{DeadLetter, Fate, Source};
+use super::{DeadLetter, Disposition, Source};
 use crate::InvocationResult;
 
 /// A source that is polled: a state machine without a clock or a network of its own, so that every rule can be tested
@@ -16,8 +16,13 @@ pub trait Poller: Send {
     /// Reads the next batch, if there is one for now.
     fn receive(&mut self, now: Instant, now_ms: u64) -> Option<Batch>;
 
-    /// Does with a batch what the poller does after the invocation, and tells the fate of each of its records.
-    fn settle(&mut self, batch: &Batch, result: &InvocationResult, now: Instant) -> Vec<Fate>;
+    /// Does with a batch what the poller does after the invocation, and tells the disposition of each of its records.
+    fn settle(
+        &mut self,
+        batch: &Batch,
+        result: &InvocationResult,
+        now: Instant,
+    ) -> Vec<Disposition>;
 
     /// When there may be something to read without another answer; `None` if there is not.
     fn next(&self) -> Option<Instant>;

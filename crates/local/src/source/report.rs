@@ -30,14 +30,14 @@ impl DeliveryReport {
         self.records().filter(|record| record.outcome == *outcome).count()
     }
 
-    /// How many deliveries had this fate.
-    pub fn fates(&self, fate: Fate) -> usize {
-        self.records().filter(|record| record.fate == fate).count()
+    /// How many deliveries had this disposition.
+    pub fn dispositions(&self, disposition: Disposition) -> usize {
+        self.records().filter(|record| record.disposition == disposition).count()
     }
 
     /// Whether every record was done in the end.
     pub fn is_complete(&self) -> bool {
-        self.dead_letters.is_empty() && self.fates(Fate::Lost) == 0
+        self.dead_letters.is_empty() && self.dispositions(Disposition::Lost) == 0
     }
 
     /// Appends another report to this one.
@@ -74,13 +74,13 @@ pub struct RecordReport {
     /// The function's own line, if it wrote one.
     pub told: Option<RecordLine>,
     /// What its source did with it.
-    pub fate: Fate,
+    pub disposition: Disposition,
 }
 
 /// What the source does with a record after a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum Disposition {
     /// Acknowledged: it will not be delivered again.
     Done,
     /// It went back and will be delivered again.
@@ -105,8 +105,8 @@ pub struct DeadLetter {
     pub event: Value,
 }
 
-/// A record as it was delivered: id, receive count, fate.
-pub(crate) type Delivered = (Option<String>, u32, Fate);
+/// A record as it was delivered: id, receive count, disposition.
+pub(crate) type Delivered = (Option<String>, u32, Disposition);
 
 /// Puts together what was delivered and what the function told of it.
 ///
@@ -135,25 +135,29 @@ pub(crate) fn report(
     }
     let count = delivered.iter().map(|(_, count, _)| *count).max().unwrap_or(1);
     let extra = lines.into_iter().map(|line| {
-        let fate = if invocation.result.is_response() { Fate::Done } else { Fate::Lost };
-        ((Some(line.record.clone()), count, fate), Some(line))
+        let disposition =
+            if invocation.result.is_response() { Disposition::Done } else { Disposition::Lost };
+        ((Some(line.record.clone()), count, disposition), Some(line))
     });
     let mut rows: Vec<(Delivered, Option<RecordLine>)> =
         delivered.into_iter().zip(matched).chain(extra).collect();
     if rows.is_empty() {
-        let fate = if invocation.result.is_response() { Fate::Done } else { Fate::Lost };
-        rows.push(((None, 1, fate), None));
+        let disposition =
+            if invocation.result.is_response() { Disposition::Done } else { Disposition::Lost };
+        rows.push(((None, 1, disposition), None));
     }
-    let records = rows.into_iter().map(|((record, receive_count, fate), told)| RecordReport {
-        source,
-        record,
-        receive_count,
-        outcome: told
-            .as_ref()
-            .map_or_else(|| derived(&invocation.result, fate), |line| line.outcome.clone()),
-        told,
-        fate,
-    });
+    let records =
+        rows.into_iter().map(|((record, receive_count, disposition), told)| RecordReport {
+            source,
+            record,
+            receive_count,
+            outcome: told.as_ref().map_or_else(
+                || derived(&invocation.result, disposition),
+                |line| line.outcome.clone(),
+            ),
+            told,
+            disposition,
+        });
     let records = records.collect();
     InvocationReport { source, invocation, records }
 }
@@ -170,11 +174,11 @@ fn is_called(id: &str, line: &RecordLine) -> bool {
 }
 
 /// The outcome of a record of which the function said nothing.
-fn derived(result: &InvocationResult, fate: Fate) -> Outcome {
-    match (result, fate) {
+fn derived(result: &InvocationResult, disposition: Disposition) -> Outcome {
+    match (result, disposition) {
         (InvocationResult::TimedOut, _) => Outcome::TimedOut,
         (InvocationResult::Exited { .. }, _) => Outcome::Crashed,
-        (_, Fate::Done) => Outcome::Acknowledged,
+        (_, Disposition::Done) => Outcome::Acknowledged,
         _ => Outcome::Refused,
     }
 }
@@ -203,8 +207,13 @@ mod tests {
     #[test]
     fn lines_go_to_their_records_and_silence_is_filled() {
         let told = vec![line("b", "failed"), line("a", "executed"), line("a", "coalesced")];
-        let ids = [("a", Fate::Done), ("b", Fate::Returned), ("a", Fate::Done), ("c", Fate::Done)];
-        let delivered = ids.map(|(id, fate)| (Some(id.to_owned()), 1, fate)).into();
+        let ids = [
+            ("a", Disposition::Done),
+            ("b", Disposition::Returned),
+            ("a", Disposition::Done),
+            ("c", Disposition::Done),
+        ];
+        let delivered = ids.map(|(id, disposition)| (Some(id.to_owned()), 1, disposition)).into();
         let report = report(
             Source::Sqs,
             delivered,
@@ -220,7 +229,8 @@ mod tests {
             RecordLine { source: "activemq".to_owned(), ..line(id.label(), outcome) }
         };
         let told = vec![hidden("ID:2", "failed"), hidden("ID:1", "executed")];
-        let delivered = ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Fate::Done));
+        let delivered =
+            ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Disposition::Done));
         let invocation = invocation(InvocationResult::Response(Value::Null), told);
         let report = report(Source::ActiveMq, delivered.into(), invocation);
         assert_eq!(outcomes(&report), ["executed", "failed", "acknowledged"]);
@@ -229,7 +239,8 @@ mod tests {
     #[test]
     fn lines_whose_ids_are_hidden_by_a_secret_go_to_records_in_order() {
         let told = vec![line("#3f2a9c11d0be", "executed"), line("#0c11d0be3f2a", "failed")];
-        let delivered = ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Fate::Done));
+        let delivered =
+            ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Disposition::Done));
         let invocation = invocation(InvocationResult::Response(Value::Null), told);
         let report = report(Source::ActiveMq, delivered.into(), invocation);
         assert_eq!(outcomes(&report), ["executed", "failed", "acknowledged"]);
@@ -239,7 +250,10 @@ mod tests {
     #[test]
     fn a_crash_says_what_the_function_could_not() {
         let crash = InvocationResult::Exited { code: None, signal: Some(9) };
-        let delivered = vec![(Some("a".to_owned()), 1, Fate::Returned), (None, 1, Fate::Returned)];
+        let delivered = vec![
+            (Some("a".to_owned()), 1, Disposition::Returned),
+            (None, 1, Disposition::Returned),
+        ];
         let report = report(Source::Sqs, delivered, invocation(crash, vec![line("a", "executed")]));
         assert_eq!(outcomes(&report), ["executed", "crashed"]);
     }
@@ -248,6 +262,9 @@ mod tests {
     fn a_direct_call_has_one_row_at_least() {
         let report =
             report(Source::Direct, Vec::new(), invocation(InvocationResult::TimedOut, Vec::new()));
-        assert_eq!((outcomes(&report), report.records[0].fate), (vec!["timed_out"], Fate::Lost));
+        assert_eq!(
+            (outcomes(&report), report.records[0].disposition),
+            (vec!["timed_out"], Disposition::Lost)
+        );
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::lane::{Lane, Progress};
 use super::poller::{Batch, Delivery, Poller};
-use super::{DeadLetter, Fate, Source, StreamConfig};
+use super::{DeadLetter, Disposition, Source, StreamConfig};
 use crate::InvocationResult;
 
 /// The shards of a stream, as an event source mapping reads them.
@@ -60,7 +60,12 @@ impl Poller for Shards {
         Some(Batch::new(json!({ "Records": records }), deliveries.collect()))
     }
 
-    fn settle(&mut self, batch: &Batch, result: &InvocationResult, now: Instant) -> Vec<Fate> {
+    fn settle(
+        &mut self,
+        batch: &Batch,
+        result: &InvocationResult,
+        now: Instant,
+    ) -> Vec<Disposition> {
         let Some(lane) =
             batch.deliveries().first().and_then(|first| self.shards.get_mut(&first.lane))
         else {
@@ -151,14 +156,14 @@ mod tests {
         let mut stream = stream(StreamConfig::default(), now, &["1", "2", "3"]);
         let batch = stream.receive(now, 0).unwrap();
         assert!(stream.receive(now, 0).is_none(), "one batch of a shard at a time");
-        let fates = stream.settle(&batch, &failing(&["3", "2"]), now);
-        assert_eq!(fates, [Fate::Done, Fate::Returned, Fate::Returned]);
+        let dispositions = stream.settle(&batch, &failing(&["3", "2"]), now);
+        assert_eq!(dispositions, [Disposition::Done, Disposition::Returned, Disposition::Returned]);
         let later = stream.next().unwrap();
         assert!(stream.receive(now, 0).is_none() && later > now);
         let batch = stream.receive(later, 0).unwrap();
         assert_eq!(ids(&batch), ["2", "3"]);
         assert_eq!(batch.deliveries().iter().map(|d| d.count).collect::<Vec<_>>(), [2, 2]);
-        assert_eq!(stream.settle(&batch, &failing(&[]), later), [Fate::Done; 2]);
+        assert_eq!(stream.settle(&batch, &failing(&[]), later), [Disposition::Done; 2]);
         assert_eq!(stream.next(), None);
     }
 
@@ -192,9 +197,9 @@ mod tests {
         let mut now = Instant::now();
         let config = StreamConfig { max_retries: 1, ..StreamConfig::default() };
         let mut stream = stream(config, now, &["1", "2"]);
-        for fate in [Fate::Returned, Fate::DeadLettered] {
+        for disposition in [Disposition::Returned, Disposition::DeadLettered] {
             let batch = stream.receive(now, 0).unwrap();
-            assert_eq!(stream.settle(&batch, &InvocationResult::TimedOut, now), [fate; 2]);
+            assert_eq!(stream.settle(&batch, &InvocationResult::TimedOut, now), [disposition; 2]);
             now += Duration::from_secs(1);
         }
         assert_eq!(stream.next(), None);
@@ -205,6 +210,6 @@ mod tests {
         let now = Instant::now();
         let mut stream = stream(StreamConfig::default(), now, &["1"]);
         let batch = stream.receive(now, 0).unwrap();
-        assert_eq!(stream.settle(&batch, &failing(&["9"]), now), [Fate::Returned]);
+        assert_eq!(stream.settle(&batch, &failing(&["9"]), now), [Disposition::Returned]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_local::{Fate, Source, SqsConfig, StreamConfig};
+use lambda_idempotency_local::{Disposition, Source, SqsConfig, StreamConfig};
 use lambda_idempotency_tests::events::{
     active_mq, batch, batch_of, from_broker_in_a_pipe, in_a_pipe, kinesis, message_in_group, order,
     order_with,
@@ -58,7 +58,12 @@ async fn after_a_death_the_whole_batch_comes_again_and_is_not_done_again() {
     assert!(report.is_complete());
     assert!(!report.invocations[0].invocation.result.is_response());
     assert_eq!(report.invocations[0].records.len(), 3);
-    assert!(report.invocations[0].records.iter().all(|record| record.fate == Fate::Returned));
+    assert!(
+        report.invocations[0]
+            .records
+            .iter()
+            .all(|record| record.disposition == Disposition::Returned)
+    );
     assert_eq!(report.invocations[1].records.len(), 3);
     let mut placed = effects.placed();
     placed.sort();

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use self::message::Message;
 use super::poller::{Batch, Delivery, Poller};
-use super::{BatchResponse, DeadLetter, Fate, Source};
+use super::{BatchResponse, DeadLetter, Disposition, Source};
 use crate::InvocationResult;
 
 /// Settings of the queue and of its event source mapping.
@@ -77,17 +77,17 @@ impl Queue {
         invisible.filter_map(Message::group).map(str::to_owned).collect()
     }
 
-    fn settle_one(&mut self, delivery: &Delivery, batch_response: &BatchResponse) -> Fate {
+    fn settle_one(&mut self, delivery: &Delivery, batch_response: &BatchResponse) -> Disposition {
         let Some(at) = self.messages.iter().position(|message| message.serial == delivery.serial)
         else {
-            return Fate::Done; // another delivery of the same message was faster
+            return Disposition::Done; // another delivery of the same message was faster
         };
         if batch_response.is_done(delivery.id.as_deref()) {
             self.messages.remove(at);
-            return Fate::Done;
+            return Disposition::Done;
         }
         if delivery.count < self.config.max_receive_count {
-            return Fate::Returned;
+            return Disposition::Returned;
         }
         let message = self.messages.remove(at);
         self.dead.push(DeadLetter {
@@ -96,7 +96,7 @@ impl Queue {
             receive_count: message.receives,
             event: message.record,
         });
-        Fate::DeadLettered
+        Disposition::DeadLettered
     }
 
     /// Messages that are neither deleted nor dead.
@@ -132,7 +132,12 @@ impl Poller for Queue {
         (!deliveries.is_empty()).then(|| Batch::new(json!({ "Records": records }), deliveries))
     }
 
-    fn settle(&mut self, batch: &Batch, result: &InvocationResult, _now: Instant) -> Vec<Fate> {
+    fn settle(
+        &mut self,
+        batch: &Batch,
+        result: &InvocationResult,
+        _now: Instant,
+    ) -> Vec<Disposition> {
         let deliveries = batch.deliveries();
         let ids: BTreeSet<String> = deliveries.iter().filter_map(|d| d.id.clone()).collect();
         let batch_response =

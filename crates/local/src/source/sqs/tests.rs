@@ -25,7 +25,10 @@ fn a_failed_message_comes_back_when_its_visibility_ends() {
     let now = Instant::now();
     let mut queue = queue(SqsConfig::default(), now, &["a", "b"]);
     let batch = queue.receive(now, 10).unwrap();
-    assert_eq!(queue.settle(&batch, &failing("b"), now), [Fate::Done, Fate::Returned]);
+    assert_eq!(
+        queue.settle(&batch, &failing("b"), now),
+        [Disposition::Done, Disposition::Returned]
+    );
     assert!(queue.receive(now + TIMEOUT - Duration::from_millis(1), 10).is_none());
     assert_eq!(queue.next(), Some(now + TIMEOUT));
     let again = queue.receive(now + TIMEOUT, 3010).unwrap();
@@ -41,9 +44,9 @@ fn a_failed_message_comes_back_when_its_visibility_ends() {
 fn received_too_often_is_dead() {
     let mut now = Instant::now();
     let mut queue = queue(SqsConfig { max_receive_count: 2, ..SqsConfig::default() }, now, &["a"]);
-    for fate in [Fate::Returned, Fate::DeadLettered] {
+    for disposition in [Disposition::Returned, Disposition::DeadLettered] {
         let batch = queue.receive(now, 0).unwrap();
-        assert_eq!(queue.settle(&batch, &InvocationResult::TimedOut, now), [fate]);
+        assert_eq!(queue.settle(&batch, &InvocationResult::TimedOut, now), [disposition]);
         now += TIMEOUT;
     }
     assert!(queue.is_empty());
@@ -67,8 +70,11 @@ fn a_short_visibility_lets_a_message_be_delivered_twice_at_once() {
     let mut queue = queue(config, now, &["a"]);
     let first = queue.receive(now, 0).unwrap();
     let second = queue.receive(now, 0).unwrap();
-    assert_eq!(queue.settle(&second, &InvocationResult::Response(Value::Null), now), [Fate::Done]);
-    assert_eq!(queue.settle(&first, &InvocationResult::TimedOut, now), [Fate::Done]);
+    assert_eq!(
+        queue.settle(&second, &InvocationResult::Response(Value::Null), now),
+        [Disposition::Done]
+    );
+    assert_eq!(queue.settle(&first, &InvocationResult::TimedOut, now), [Disposition::Done]);
     assert!(queue.is_empty());
 }
 
@@ -87,8 +93,8 @@ fn a_message_that_failed_blocks_its_group_and_no_other() {
     }
     let batch = queue.receive(now, 0).unwrap();
     assert_eq!(ids(&batch), ["a1", "b1", "a2"], "a batch may hold several of a group");
-    let fates = queue.settle(&batch, &failing("a1"), now);
-    assert_eq!(fates, [Fate::Returned, Fate::Done, Fate::Done]);
+    let dispositions = queue.settle(&batch, &failing("a1"), now);
+    assert_eq!(dispositions, [Disposition::Returned, Disposition::Done, Disposition::Done]);
     let mut late = record("a3");
     late["eventSourceARN"] = json!("arn:aws:sqs:eu-west-1:1:orders.fifo");
     late["attributes"] = json!({ "MessageGroupId": "a" });
