@@ -16,7 +16,7 @@ use crate::{
     schedule::{self, Schedule},
 };
 
-/// Judges what happened, given the store's records in the end and the messages that are left.
+/// Checks the history against the store's final records and the number of messages left.
 pub(crate) fn audit(
     schedule: &Schedule,
     history: &History,
@@ -60,7 +60,8 @@ fn effects(findings: &mut Findings, history: &History, number: usize, order: &Or
         let what = format!("{name}: two effects of one execution in process {}", attempt.pid);
         findings.violate(Offence::Ledger, what, trace());
     }
-    // One that was held up between its claim and its start may start late: its claim is older.
+    // A process that was stopped between claim and start may start after a successor's completion; its claim,
+    // and so its fence, is older than the completion's.
     let ran_again = |attempt: &Attempt| {
         order.completed.is_some_and(|done| {
             let older = attempt.fence < done.fence && late(history, attempt).is_some();
@@ -92,13 +93,13 @@ fn stale<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> u64 {
     stale
 }
 
-/// Why the key may not have been completed by this execution, though it had its effect.
+/// The accepted cause why this execution had its effect but may not have completed its key.
 fn cause(history: &History, attempt: &Attempt) -> Option<Cause> {
     let invocation = history.invocations.get(attempt.invocation?)?;
     match (invocation.told.get(&attempt.message), &invocation.end) {
         (Some(Outcome::CompletionLost), _) => Some(Cause::CompletionLost),
         (Some(Outcome::TimedOut), _) => Some(Cause::Cancelled),
-        // It lost its lease: only who was held up may.
+        // It lost its lease, which may only happen to a process that was stopped or overran.
         (Some(Outcome::Fenced | Outcome::Superseded), _) => late(history, attempt),
         (Some(_), _) => None,
         (None, End::Killed) => Some(Cause::Killed),
@@ -107,7 +108,7 @@ fn cause(history: &History, attempt: &Attempt) -> Option<Cause> {
     }
 }
 
-/// Why this execution may have gone on when its lease was over.
+/// Why this execution may have continued after its lease expired.
 fn late(history: &History, attempt: &Attempt) -> Option<Cause> {
     let invocation = history.invocations.get(attempt.invocation?)?;
     match (invocation.stopped, invocation.overran) {
@@ -117,8 +118,8 @@ fn late(history: &History, attempt: &Attempt) -> Option<Cause> {
     }
 }
 
-/// In the end every order that was sent is completed, or permanently failed; and the
-/// store knows of no other keys.
+/// At the end every order that was sent is completed or permanently failed, and the store has
+/// no other keys.
 fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: &[Value]) {
     let text = |row: &Value, name: &str| {
         row.get(name).and_then(|value| value.get("S")).and_then(Value::as_str).map(str::to_owned)
@@ -135,7 +136,7 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
     for (number, order) in schedule.orders.iter().enumerate() {
         let name = schedule::id(number);
         let Some(known) = history.orders.get(&number) else {
-            findings.violate(Offence::Store, format!("{name}: nothing is known of it"), Vec::new());
+            findings.violate(Offence::Store, format!("{name}: was never delivered"), Vec::new());
             continue;
         };
         let trace = || trace(history, known);
@@ -164,12 +165,12 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
     }
     let nobody = records.keys().filter(|hash| !hashes.contains(hash)).count();
     if nobody > 0 {
-        let what = format!("{nobody} record(s) of keys that nobody told of");
+        let what = format!("{nobody} record(s) whose keys the function never logged");
         findings.violate(Offence::Store, what, Vec::new());
     }
 }
 
-/// The executions of an order, in words.
+/// One line for each execution of an order.
 fn trace(history: &History, order: &OrderHistory) -> Vec<String> {
     let attempts = order.attempts.iter().filter_map(|index| history.attempts.get(*index));
     let line = |attempt: &Attempt| {
@@ -179,7 +180,7 @@ fn trace(history: &History, order: &OrderHistory) -> Vec<String> {
             |ended| {
                 let told = ended.told.get(&attempt.message).map_or("nothing", Outcome::as_str);
                 let stopped = if ended.stopped { ", stopped" } else { "" };
-                format!("{:?}{stopped}, told {told}", ended.end)
+                format!("{:?}{stopped}, logged {told}", ended.end)
             },
         );
         let Attempt { message, pid, fence, started, effects, .. } = attempt;

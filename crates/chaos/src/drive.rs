@@ -1,4 +1,4 @@
-//! Making it happen: the queues, the processes and the ledger, in one loop.
+//! Carries out a run: serves the queues, the processes and the ledger in one loop.
 
 use std::{
     collections::HashSet,
@@ -23,7 +23,7 @@ use crate::{
 };
 
 const CLAIMS: &str = "idempotency";
-/// How often the ledger is looked at.
+/// How often the ledger is read.
 const TICK: Duration = Duration::from_millis(5);
 /// How many messages are in the queues at a time, visible or not.
 const WINDOW: usize = 2000;
@@ -32,7 +32,7 @@ const INIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often a message of an order that fails permanently is received.
 const DOOMED_RECEIVES: u32 = 3;
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Messages that are acknowledged or dead-lettered.
@@ -41,11 +41,11 @@ pub struct Progress {
     pub total: usize,
 }
 
-/// Runs until every message is acknowledged or dead-lettered, or nothing moves any more; then audits
-/// what happened.
+/// Runs until every message is acknowledged or dead-lettered, or no message was settled for
+/// [`Settings::patience`]; then audits what happened.
 ///
 /// # Errors
-/// The run could not be made; what the function did wrong is in the report.
+/// The run could not be carried out. Mistakes of the function are in the report, not here.
 pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Report, Error> {
     let begun = Instant::now();
     let schedule = Schedule::new(settings);
@@ -75,7 +75,7 @@ async fn start(settings: &Settings, schedule: &Schedule, ledger: &Ledger) -> Res
         .name("orders")
         .timeout(settings.timeout)
         .init_timeout(INIT_TIMEOUT)
-        // Who is stopped must be able to go on; the rig kills the others itself.
+        // A stopped process must be able to continue; the rig kills the other processes itself.
         .outlives_timeout(true)
         .env("IDEMPOTENCY_TABLE", CLAIMS)
         .env("ORDERS_TABLE", "orders")
@@ -97,12 +97,12 @@ struct Rig<'a> {
     ledger: Ledger,
     history: History,
     injector: Injector,
-    /// One for the orders that can be placed, patient; and one for those that cannot.
+    /// One for orders that can be placed, without a limit of receives, and one for those that cannot.
     queues: [Queue; 2],
     sent: usize,
     begun: usize,
     signalled: HashSet<usize>,
-    /// When a message was last finished.
+    /// When a message was last settled.
     moved: Instant,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Delivers until nothing is left, or nothing moves.
+    /// Delivers until no message is left, or none was settled for the settings' patience.
     async fn drain(&mut self, progress: &impl Fn(Progress)) -> Result<(), Error> {
         self.moved = Instant::now();
         let local = self.local;
@@ -166,7 +166,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Messages that are sent or to be sent, and neither acknowledged nor dead-lettered.
+    /// How many messages are neither acknowledged nor dead-lettered, sent or not.
     fn left(&self) -> usize {
         let queued: usize = self.queues.iter().map(Queue::len).sum();
         queued + self.schedule.messages.len().saturating_sub(self.sent)
@@ -193,27 +193,30 @@ impl<'a> Rig<'a> {
         self.schedule.orders.get(order).is_some_and(|order| order.is_doomed())
     }
 
-    /// A batch of one of the queues, in turn.
+    /// Receives a batch from the queues in turn.
     fn receive(&mut self, turn: &mut usize) -> Option<(usize, Batch)> {
         for _ in 0..self.queues.len() {
             let which = *turn % self.queues.len();
             *turn += 1;
             let batch = self.queues.get_mut(which)?.receive(Instant::now(), epoch_ms());
             if let Some(batch) = batch {
-                self.befall(batch.records().filter(|(_, receives)| *receives == 1).count());
+                self.inject_store_faults(
+                    batch.records().filter(|(_, receives)| *receives == 1).count(),
+                );
                 return Some((which, batch));
             }
         }
         None
     }
 
-    /// Faults of the store go by how many messages have been received.
-    fn befall(&mut self, fresh: usize) {
+    /// Injects the faults of the store that are scheduled for these `fresh` messages: store faults are
+    /// scheduled by the number of messages received.
+    fn inject_store_faults(&mut self, fresh: usize) {
         let (before, now) = (self.begun, self.begun + fresh);
         self.begun = now;
         let due = self.schedule.store_faults.iter();
         for store_fault in due.filter(|store_fault| (before..now).contains(&store_fault.at)) {
-            self.injector.befall(self.local, CLAIMS, store_fault);
+            self.injector.store_fault(self.local, CLAIMS, store_fault);
         }
     }
 
@@ -242,7 +245,7 @@ impl<'a> Rig<'a> {
     }
 
     fn ended(&mut self, which: usize, batch: &Batch, invocation: &Invocation) -> Result<(), Error> {
-        // Before anything else may start: what the process did is this invocation's.
+        // Lines read from here on belong to the process's next invocation, so read this one's first.
         self.read()?;
         let pid = invocation.pid;
         let stopped = self.injector.was_stopped(pid);
@@ -270,15 +273,15 @@ impl<'a> Rig<'a> {
         Ok(())
     }
 
-    /// Whether an order of this batch wants its process to run on past the deadline.
+    /// Whether the plan of an order in this batch lets its process run on past the deadline.
     fn may_run_on(&self, batch: &Batch) -> bool {
         let orders = batch.records().filter_map(|(id, _)| order_of(id?));
         let mut plans = orders.filter_map(|order| Some(&self.schedule.orders.get(order)?.plan));
         plans.any(|plan| matches!(plan, Plan::Overrun { left_running: true, .. }))
     }
 
-    /// Sends one more copy of each order whose key is held in the end, as after a completion that
-    /// was lost. If keys can get stuck, these are.
+    /// Sends one more copy of each order whose key is still held, as it is after a lost completion.
+    /// Returns how many. A key that stays held is stuck.
     fn probe(&mut self) -> Result<usize, Error> {
         self.local.dynamodb().faults().clear();
         let held: HashSet<String> = self

@@ -1,4 +1,4 @@
-//! What can go wrong, by name.
+//! The kinds of faults and their names.
 
 use std::{fmt, str::FromStr};
 
@@ -31,17 +31,17 @@ macro_rules! faults {
 faults! {
     /// `SIGKILL`, before the effect or between the effect and its completion.
     Kill = "kill",
-    /// `SIGSTOP`, before the effect or after it, until the lease is over and a successor may have
-    /// taken the key; then the process goes on.
+    /// `SIGSTOP`, before the effect or after it, until the lease has expired and a successor may have
+    /// taken the key; then the process continues.
     Stop = "stop",
-    /// A handler that takes longer than its invocation may, before its effect or after it: awaiting,
-    /// so that the engine can drop it, or holding the thread, so that nothing can.
+    /// A handler takes longer than its invocation may, before its effect or after it. It awaits, so that
+    /// the engine can drop it, or blocks the thread, so that the engine cannot.
     Timeout = "timeout",
-    /// A handler that returns an error a few times.
+    /// A handler returns an error a few times.
     Fail = "fail",
-    /// A handler that panics.
+    /// A handler panics.
     Panic = "panic",
-    /// A handler that fails permanently: every copy has to end in the dead-letter queue.
+    /// A handler fails permanently: every copy has to end in the dead-letter queue.
     DeadLetter = "dead-letter",
     /// The store throttles: whole requests, and single members of a batch.
     Throttle = "throttle",
@@ -49,11 +49,11 @@ faults! {
     Error = "error",
     /// The store's connection closes, before the write is applied or after it.
     Drop = "drop",
-    /// The store takes its time, and applies the write all the same.
+    /// The store answers slowly, and applies the write all the same.
     Slow = "slow",
-    /// The store is out of reach for a while, in the end beyond the deadline of an invocation.
+    /// The store is unavailable for a while, sometimes beyond the deadline of an invocation.
     Outage = "outage",
-    /// The processes' clocks differ, within the allowance.
+    /// The processes' clocks differ, within the clock skew.
     Skew = "skew",
 }
 
@@ -69,7 +69,7 @@ impl FromStr for FaultKind {
     fn from_str(name: &str) -> Result<Self, String> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|kind| kind.as_str()).collect();
-            format!("`{name}` is no kind of fault: use {}", names.join(", "))
+            format!("`{name}` is not a kind of fault: use {}", names.join(", "))
         })
     }
 }

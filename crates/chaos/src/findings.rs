@@ -1,4 +1,4 @@
-//! What an audit finds: effects, the causes of second ones, and violations.
+//! What an audit finds: effects, the causes of repeated ones, and violations.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,21 +6,21 @@ use serde::Serialize;
 
 use crate::Offence;
 
-/// A cause for a second effect that the documentation admits.
+/// A cause for a repeated effect that the documentation states as a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Cause {
     /// Its process was killed between the effect and the completion.
     Killed,
-    /// Its process was stopped past its lease, and went on.
+    /// Its process was stopped until after its lease, and then continued.
     Stopped,
     /// The handler was dropped at the deadline, between the effect and the completion.
     Cancelled,
     /// The invocation missed its deadline: its process was killed between the effect and the
     /// completion, or ran on beside its own retry.
     Overran,
-    /// The completion could not be recorded until the deadline; the function said so.
+    /// The completion could not be recorded until the deadline, and the function logged that.
     CompletionLost,
 }
 
@@ -36,16 +36,16 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Something that no run may show.
+/// A broken guarantee that a run showed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// What kind of thing.
+    /// Its kind.
     pub offence: Offence,
-    /// How often it shows here.
+    /// How often it happened here.
     pub times: u64,
-    /// Where, in words.
+    /// A description with the order or message.
     pub what: String,
-    /// The executions of the order, if it is about one.
+    /// The executions of the order, if the violation concerns one.
     pub trace: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What happened, put together from three witnesses: the ledger, the invocations, the queue.
+//! What happened in a run, from three sources: the ledger, the invocations and the queue.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,13 +20,13 @@ pub(crate) struct History {
     pub(crate) outcomes: BTreeMap<Outcome, u64>,
     pub(crate) deliveries: u64,
     pub(crate) returned: u64,
-    /// What no run may show, as it was seen.
+    /// Violations, in the order in which they were found.
     pub(crate) offences: Vec<(Offence, String)>,
     /// The attempts of each process whose invocation has not ended.
     open: HashMap<u32, Vec<usize>>,
-    /// Processes that run on after their invocation has ended.
+    /// Processes that run on after their invocation ended, and that invocation.
     strays: HashMap<u32, usize>,
-    /// Counts lines and ends: what has a higher number was seen, and was done, later.
+    /// Counts ledger lines and ends of invocations: a higher number happened later.
     now: u64,
 }
 
@@ -46,11 +46,11 @@ pub(crate) struct Attempt {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) end: End,
-    /// Its process was stopped by us meanwhile.
+    /// The rig stopped its process during the invocation.
     pub(crate) stopped: bool,
-    /// It took longer than it may.
+    /// It took longer than the timeout.
     pub(crate) overran: bool,
-    /// What the function told, by message.
+    /// The outcomes that the function logged, by message.
     pub(crate) told: HashMap<String, Outcome>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Ended {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Answered,
-    /// Its process was killed, by us.
+    /// The rig killed its process.
     Killed,
     /// It missed its deadline.
     TimedOut,
@@ -70,46 +70,46 @@ pub(crate) enum End {
 pub(crate) struct OrderHistory {
     pub(crate) attempts: Vec<usize>,
     pub(crate) effects: u64,
-    /// The hashes that its key was told to have.
+    /// The key hashes that the function logged for it.
     pub(crate) hashes: BTreeSet<String>,
-    /// The first completion that was known.
+    /// The first completion that the function logged.
     pub(crate) completed: Option<Completion>,
 }
 
-/// A completion: when it was known, and the fence of the execution.
+/// A completion: when it was logged, and the fence of the execution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
     pub(crate) known: u64,
     pub(crate) fence: u64,
 }
 
-/// What no run may show.
+/// The kind of a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Offence {
-    /// A message was acknowledged though its order had not been placed, or had failed permanently.
+    /// A message was acknowledged although its order had not been placed, or had failed permanently.
     Lost,
-    /// A message that nobody finishes, or a key that is still held.
+    /// A message was never settled, or a key is still held.
     Stuck,
-    /// An order was placed again without any cause that is admitted.
+    /// An order was placed again without an accepted cause.
     Doubled,
     /// A handler started for a key that was completed.
     RanAgain,
-    /// A message was dead-lettered, and not because its order fails permanently.
+    /// A message was dead-lettered although its order does not fail permanently.
     DeadLettered,
-    /// The store disagrees with what happened.
+    /// The store's records differ from what happened.
     Store,
-    /// Two executions were given the same fence.
+    /// Two executions got the same fence.
     Fence,
-    /// A process ended by itself, or failed as a whole.
+    /// A process ended by itself, or an invocation failed as a whole.
     Crashed,
-    /// The ledger makes no sense.
+    /// The ledger contradicts itself.
     Ledger,
 }
 
 impl History {
-    /// Takes note of a line of the ledger. Returns its order, and whether it is the first of its
+    /// Adds a line of the ledger. Returns its order, and whether it is the first of its
     /// kind for that order.
     pub(crate) fn line(&mut self, line: &Line) -> Option<(usize, bool)> {
         self.now += 1;
@@ -155,8 +155,7 @@ impl History {
         Some((order, history.effects == 1))
     }
 
-    /// Takes note of an invocation that is over. Every line that its process wrote before has to
-    /// have been noted.
+    /// Adds an invocation that has ended. Add every line that its process wrote before.
     pub(crate) fn ended(
         &mut self,
         invocation: &Invocation,
@@ -202,7 +201,7 @@ impl History {
         self.invocations.push(Ended { end, stopped, overran, told });
     }
 
-    /// Takes note of what the queue did with a message of the invocation that ended last.
+    /// Adds what the queue did with a message of the invocation that ended last.
     pub(crate) fn delivered(&mut self, message: &str, doomed: bool, disposition: Disposition) {
         self.deliveries += 1;
         let Some(invocation) = self.invocations.last() else { return };
@@ -227,10 +226,16 @@ impl History {
             .is_some_and(|order| order.effects > 0);
         match (disposition, doomed) {
             (Disposition::Done, true) => {
-                self.offend(Offence::Lost, format!("{message}: done, though it fails permanently"));
+                self.offend(
+                    Offence::Lost,
+                    format!("{message}: acknowledged, although its order fails permanently"),
+                );
             }
             (Disposition::Done, false) if !placed => {
-                self.offend(Offence::Lost, format!("{message}: done, and its order is not placed"));
+                self.offend(
+                    Offence::Lost,
+                    format!("{message}: acknowledged, but its order is not placed"),
+                );
             }
             (Disposition::DeadLettered, false) => {
                 self.offend(Offence::DeadLettered, format!("{message}: dead-lettered"));
@@ -239,7 +244,7 @@ impl History {
         }
     }
 
-    /// A process that ran on is gone.
+    /// Notes that a process that ran on has ended.
     pub(crate) fn gone(&mut self, pid: u32) {
         self.strays.remove(&pid);
     }

@@ -1,4 +1,4 @@
-//! Injects faults, each in its time: signals to processes, and faults of the store.
+//! Injects faults: sends signals to processes and activates faults of the store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,33 +9,33 @@ use lambda_idempotency_local::{FaultId, Local, Signal};
 
 use crate::{FaultKind, plan::ProcessFault, store_faults::StoreFault};
 
-/// How long a process that was stopped may run on before it is killed: long enough to finish.
-const AFTERLIFE: Duration = Duration::from_secs(2);
-/// How long after its death a process may be forgotten.
-const FORGOTTEN: Duration = Duration::from_millis(100);
+/// How long a process may run on after it was stopped, before it is killed: long enough to finish.
+const RUN_ON: Duration = Duration::from_secs(2);
+/// How long after it was killed a process is removed from the history's strays.
+const REMOVE_AFTER: Duration = Duration::from_millis(100);
 
-/// The faults that were injected, and what is due because of them.
+/// The faults that were injected, and the steps that have to follow.
 #[derive(Debug, Default)]
 pub(crate) struct Injector {
     due: Vec<(Instant, Due)>,
-    /// Processes that we stopped, and whether they go on again.
+    /// Processes that the rig stopped, and whether they were continued.
     stopped: BTreeMap<u32, bool>,
     killed: BTreeSet<u32>,
     store_faults: Vec<(FaultKind, FaultId)>,
     counts: BTreeMap<FaultKind, u64>,
 }
 
-/// What is to be done later.
+/// A step to take later.
 #[derive(Clone, Copy, Debug)]
 enum Due {
     Continue(u32),
     Kill(u32),
-    Forget(u32),
+    Remove(u32),
     Clear(FaultId),
 }
 
 impl Injector {
-    /// Signals a process. One that is stopped stays so for this long.
+    /// Sends the fault's signal to a process. A stopped process continues after `standstill`.
     pub(crate) fn signal(
         &mut self,
         local: &Local,
@@ -48,7 +48,7 @@ impl Injector {
             ProcessFault::Stop => (Signal::Stop, FaultKind::Stop),
         };
         if !local.signal(pid, signal) {
-            return; // its invocation is over
+            return; // its invocation has ended
         }
         self.count(kind);
         match fault {
@@ -62,8 +62,8 @@ impl Injector {
         }
     }
 
-    /// Lets something befall the store.
-    pub(crate) fn befall(&mut self, local: &Local, table: &str, store_fault: &StoreFault) {
+    /// Activates a fault of the store.
+    pub(crate) fn store_fault(&mut self, local: &Local, table: &str, store_fault: &StoreFault) {
         let (fault, lasting) = store_fault.fault();
         let id = local.dynamodb().faults().add(fault.table(table));
         self.store_faults.push((store_fault.kind(), id));
@@ -72,7 +72,7 @@ impl Injector {
         }
     }
 
-    /// An invocation is over: whether its process was stopped during it.
+    /// Called when an invocation has ended: whether its process was stopped during it.
     pub(crate) fn was_stopped(&mut self, pid: u32) -> bool {
         match self.stopped.get(&pid) {
             Some(true) => {
@@ -84,22 +84,22 @@ impl Injector {
         }
     }
 
-    /// Whether it was us who killed the process.
+    /// Whether the rig killed the process.
     pub(crate) fn was_killed(&mut self, pid: u32) -> bool {
         self.stopped.remove(&pid);
         self.killed.remove(&pid)
     }
 
-    /// A process missed its deadline. One that is stopped has its end coming; another one is killed
-    /// at once, as in Lambda, or left running for a while, as in Managed Instances.
+    /// Called when a process missed its deadline. A stopped process is killed later anyway; another one is
+    /// killed now, as Lambda does, or left running for a while, as on Managed Instances.
     pub(crate) fn overran(&mut self, pid: u32, left_running: bool) {
         self.count(FaultKind::Timeout);
         if self.stopped.get(&pid) != Some(&false) {
-            self.later(if left_running { AFTERLIFE } else { Duration::ZERO }, Due::Kill(pid));
+            self.later(if left_running { RUN_ON } else { Duration::ZERO }, Due::Kill(pid));
         }
     }
 
-    /// Does what is due. Returns the processes that are gone.
+    /// Takes the steps that are due. Returns the processes that have ended.
     pub(crate) fn tick(&mut self, local: &Local) -> Vec<u32> {
         let now = Instant::now();
         let mut gone = Vec::new();
@@ -107,17 +107,17 @@ impl Injector {
             match due {
                 Due::Continue(pid) => {
                     local.signal(pid, Signal::Continue);
-                    if let Some(goes_on) = self.stopped.get_mut(&pid) {
-                        *goes_on = true;
+                    if let Some(continued) = self.stopped.get_mut(&pid) {
+                        *continued = true;
                     }
-                    self.later(AFTERLIFE, Due::Kill(pid));
+                    self.later(RUN_ON, Due::Kill(pid));
                 }
                 Due::Kill(pid) if local.is_left_running(pid) => {
                     local.signal(pid, Signal::Kill);
-                    self.later(FORGOTTEN, Due::Forget(pid));
+                    self.later(REMOVE_AFTER, Due::Remove(pid));
                 }
-                Due::Kill(_) => {} // it was in time after all, and has other work now
-                Due::Forget(pid) => {
+                Due::Kill(_) => {} // it met its deadline after all, and serves another invocation now
+                Due::Remove(pid) => {
                     self.stopped.remove(&pid);
                     gone.push(pid);
                 }
@@ -127,7 +127,7 @@ impl Injector {
         gone
     }
 
-    /// Whether nothing is to come.
+    /// Whether no step remains.
     pub(crate) fn is_over(&self) -> bool {
         self.due.is_empty()
     }

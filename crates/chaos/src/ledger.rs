@@ -1,8 +1,8 @@
-//! The effect ledger: what the function's processes say they did, in their own hand.
+//! The effect ledger: a file in which the function's processes record starts and effects.
 //!
 //! A process appends a line when a handler starts, and a line that *is* the effect. Both are system
-//! calls that have happened or not; what was written is there whatever became of the process. The
-//! lines of all processes stand in one file, so their order is the order in which things happened.
+//! calls that have happened or not, and a written line survives its process. The lines of all
+//! processes are in one file, so their order is the order in which they were written.
 
 use std::{
     fs::File,
@@ -13,7 +13,7 @@ use std::{
 
 use crate::Error;
 
-/// How far a handler has come.
+/// A step of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Step {
     Start,
@@ -35,7 +35,7 @@ pub(crate) struct Line {
 pub(crate) struct Ledger {
     path: PathBuf,
     file: File,
-    /// A line whose end has not been read.
+    /// The beginning of a line whose end is not yet written.
     rest: Vec<u8>,
 }
 
@@ -55,7 +55,7 @@ impl Ledger {
         &self.path
     }
 
-    /// What was written since the last time.
+    /// Reads the lines written since the last call.
     pub(crate) fn read(&mut self) -> Result<Vec<Line>, Error> {
         let failed = |source| Error::Ledger { path: self.path.clone(), source };
         self.file.read_to_end(&mut self.rest).map_err(failed)?;
@@ -70,7 +70,7 @@ impl Ledger {
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        // It is in a directory for such files; there is nobody to tell.
+        // The file is in the directory for temporary files, and a destructor cannot report an error.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_makes_no_sense_is_an_error() {
+    fn an_invalid_line_is_refused() {
         for line in ["", "stop o-1 m 1 2", "start o-1 m 1", "start o-1 m x 2", "start o m 1 2 3"] {
             assert_eq!(parse(line), None, "{line}");
         }

@@ -1,12 +1,12 @@
 //! Runs a real function under every fault that Lambda and DynamoDB can produce, and audits what it did.
 //!
 //! [`run`] starts several processes of the scripted orders function
-//! (`tests/src/bin/scripted_orders.rs`) over the Lambda Runtime API of [`lambda_idempotency_local`],
-//! delivers batches of a queue to them in which the same orders come again and again, and lets go wrong what a seed says: processes are killed and stopped, handlers
-//! fail and overrun, the store throttles, lies about what it did, hangs up and goes away, clocks
-//! differ. When every message is acknowledged or dead-lettered it compares three accounts of what
-//! happened, which cannot know of each other: the *effect ledger* that the processes wrote, the
-//! *records* in the store, and what the *queue* was told.
+//! (`tests/src/bin/scripted_orders.rs`) over the Lambda Runtime API of [`lambda_idempotency_local`]
+//! and delivers batches of a queue to them in which orders repeat. It injects faults chosen by a seed:
+//! processes are killed and stopped, handlers fail and overrun, the store throttles, fails after it
+//! applied a write, closes connections and becomes unavailable, clocks differ. When every message is
+//! acknowledged or dead-lettered, it compares three independent records of the run: the *effect ledger*
+//! that the processes wrote, the *records* in the store, and the answers to the *queue*.
 //!
 //! ```no_run
 //! use lambda_idempotency_chaos::{Settings, run};
@@ -21,17 +21,17 @@
 //!
 //! | file | what it is about |
 //! |---|---|
-//! | `settings`, `fault` | what a run is made of |
-//! | `schedule`, `plan`, `store_faults` | what is going to happen: it follows from the settings, seed included |
-//! | `drive`, `injector` | making it happen |
-//! | `ledger`, `history` | what did happen |
-//! | `audit`, `report` | whether that is what the documentation admits |
+//! | `settings`, `fault` | the settings of a run |
+//! | `schedule`, `plan`, `store_faults` | the orders and faults of a run: they follow from the settings, seed included |
+//! | `drive`, `injector` | deliver the messages and inject the faults |
+//! | `ledger`, `history` | record what happened |
+//! | `audit`, `report` | compare that with what the documentation guarantees |
 //!
-//! **What is repeatable** is the schedule: the same settings give the same orders, copies, scripts,
-//! signals and episodes of the store ([`Report::schedule`] is its digest). What is not is the
-//! interleaving: real processes run on a real machine. So a violation is reported with the whole
-//! history of its order, and a seed is a place to look again, not a proof to replay.
-// This crate imitates the outside world: it reads the real clock.
+//! The **schedule** is repeatable: the same settings give the same orders, copies, scripts,
+//! signals and faults of the store ([`Report::schedule`] is its digest). The **interleaving** is not,
+//! because real processes run on a real machine. So a violation is reported with the whole
+//! history of its order, and a seed repeats the schedule, not the run.
+// This crate runs real processes in real time, so it reads the real clock.
 #![allow(clippy::disallowed_methods)]
 
 mod audit;
@@ -57,11 +57,11 @@ pub use settings::Settings;
 
 use std::{io, path::PathBuf};
 
-/// Why a run could not be made. What the function did wrong is in the [`Report`].
+/// Why a run could not be carried out. Mistakes of the function are in the [`Report`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The surroundings of the function failed.
+    /// The local Lambda or DynamoDB failed.
     #[error(transparent)]
     Local(#[from] lambda_idempotency_local::Error),
     /// The ledger could not be written or read.
@@ -69,10 +69,10 @@ pub enum Error {
     Ledger {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The ledger holds something else than the function's lines.
+    /// The ledger contains a line that the function does not write.
     #[error("cannot read a line of the ledger: `{0}`; is the binary the scripted orders function?")]
     LedgerLine(String),
 }

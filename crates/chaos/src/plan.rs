@@ -15,10 +15,10 @@ pub(crate) enum Plan {
     Stumble(FaultKind),
     /// It fails permanently.
     Doomed,
-    /// When it has come to this step, its process gets a signal. It waits there for that, holding
-    /// the thread or not.
+    /// When it reaches this step, its process gets a signal. It waits there for the signal, blocking
+    /// the thread (`holding`) or not.
     Signalled { at: Step, fault: ProcessFault, holding: bool },
-    /// Having come to this step it takes longer than it may, holding the thread or not. A process
+    /// At this step it waits past its deadline, blocking the thread (`holding`) or not. A process
     /// that misses its deadline is killed, or left running for a while beside its own retry.
     Overrun { at: Step, holding: bool, left_running: bool },
 }
@@ -27,18 +27,18 @@ pub(crate) enum Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ProcessFault {
     Kill,
-    /// Stopped, and told to go on when the lease is over and taken by somebody else.
+    /// The process is stopped, and continues when the lease has expired and a successor may have the key.
     Stop,
 }
 
 impl Plan {
-    /// One of each kind in these settings, but for the plain one.
+    /// One plan of each kind in these settings, without the plain one.
     pub(crate) fn all(settings: &Settings) -> Vec<Self> {
         let kinds = settings.faults.iter().copied();
         kinds.flat_map(Self::of).collect()
     }
 
-    /// The plans in which this fault shows.
+    /// The plans with this fault.
     fn of(kind: FaultKind) -> Vec<Self> {
         let signalled = |fault, at, holding| Self::Signalled { at, fault, holding };
         let overrun = |at, holding, left_running| Self::Overrun { at, holding, left_running };
@@ -65,7 +65,7 @@ impl Plan {
         }
     }
 
-    /// Mostly plain; what takes seconds is rare.
+    /// Chooses a plan: mostly the plain one; plans that take seconds are rare.
     pub(crate) fn random(settings: &Settings, random: &mut Random) -> Self {
         let kind = match random.between(1, 1000) {
             1..=4 => FaultKind::Kill,
@@ -82,7 +82,7 @@ impl Plan {
         random.pick(&Self::of(kind)).cloned().unwrap_or(Self::Plain)
     }
 
-    /// What the function has to do for this: members of the order.
+    /// The members of the order that make the function follow this plan.
     pub(crate) fn script(&self, settings: &Settings, random: &mut Random) -> Value {
         let timeout = settings.timeout_ms();
         let wait = |at: &Step, holding: bool, ms: u64| {
@@ -99,7 +99,7 @@ impl Plan {
             Self::Plain | Self::Doomed => json!({}),
             Self::Stumble(FaultKind::Panic) => json!({ "panicTimes": random.between(1, 2) }),
             Self::Stumble(_) => json!({ "failTimes": random.between(1, 3) }),
-            // Without a signal it is in time all the same.
+            // Short enough to meet the deadline if no signal comes.
             Self::Signalled { at, holding, .. } => wait(at, *holding, timeout * 6 / 10),
             Self::Overrun { at, holding: false, .. } => wait(at, false, timeout * 5),
             Self::Overrun { at, holding: true, .. } => wait(at, true, timeout + timeout / 2),
@@ -107,12 +107,12 @@ impl Plan {
     }
 }
 
-/// The most that clocks, ours included, may be off together.
+/// The largest difference between clocks, the rig's included.
 const CLOCKS: Duration = Duration::from_secs(1);
 
-/// How long a stopped process stands still: until the lease of an invocation that had just begun is
-/// over (its deadline and a second of lease grace), a successor may take it (a second for clock skew, by a clock
-/// that is slow), and the message has been delivered again.
+/// How long a stopped process stays stopped: until the lease of an invocation that had just begun has
+/// expired (its deadline and a second of lease grace), a successor with a slow clock may take the key (a
+/// second of clock skew), and the message has been delivered again.
 pub(crate) fn standstill(settings: &Settings) -> Duration {
     settings.timeout + Duration::from_secs(2) + CLOCKS + settings.visibility
 }

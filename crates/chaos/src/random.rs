@@ -1,4 +1,4 @@
-//! A random number generator whose numbers are the same for the same seed, today and in ten years.
+//! A random number generator that gives the same numbers for the same seed in every version.
 
 /// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014).
 #[derive(Clone, Debug)]

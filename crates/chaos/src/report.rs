@@ -1,4 +1,4 @@
-//! What came out: the ledger of the run, for people and for programs.
+//! The result of a run, for people and for programs.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     schedule::Schedule,
 };
 
-/// The ledger of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -22,46 +22,46 @@ pub struct Report {
     pub schedule: String,
     /// Processes at a time.
     pub processes: usize,
-    /// The faults that were asked for.
+    /// The kinds of faults that were enabled.
     pub faults: Vec<FaultKind>,
     /// Messages sent.
     pub messages: usize,
-    /// Messages sent once more in the end, for keys that were held then.
+    /// Messages sent once more at the end, for keys that were still held.
     pub probes: usize,
     /// Distinct keys among them.
     pub keys: usize,
-    /// Deliveries: each message once, and what came back again.
+    /// Deliveries: each message once, and again each time it was returned.
     pub deliveries: u64,
     /// Invocations.
     pub invocations: usize,
-    /// Deliveries by what the function said of them, or what became of the process that had them.
+    /// Deliveries by the outcome that the function logged or, without one, by how the invocation ended.
     pub outcomes: BTreeMap<String, u64>,
     /// Messages acknowledged.
     pub acknowledged: usize,
     /// Messages dead-lettered.
     pub dead_lettered: usize,
-    /// Deliveries that went back to the queue.
+    /// Deliveries that were returned to the queue.
     pub returned: u64,
-    /// Messages neither acknowledged nor dead-lettered in the end.
+    /// Messages neither acknowledged nor dead-lettered at the end.
     pub left: usize,
     /// Handlers started.
     pub executions: usize,
     /// Effects.
     pub effects: u64,
-    /// Effects beyond the first of their key, by the cause that admits them.
+    /// Effects beyond the first of their key, by their accepted cause.
     pub doubled: BTreeMap<Cause, u64>,
     /// Those among them that came after an effect with a higher fence: a system that compares
     /// `Call::fence()` would have refused them.
     pub stale: u64,
     /// How often each fault was injected: processes signalled, deadlines missed, requests changed.
     pub injected: BTreeMap<FaultKind, u64>,
-    /// What no run may show.
+    /// Broken guarantees; empty if all is well.
     pub violations: Vec<Violation>,
     /// Requests to the store.
     pub requests: u64,
-    /// Write units that they consumed.
+    /// Write units that these requests consumed.
     pub write_units: f64,
-    /// How long it took, in seconds.
+    /// How long the run took, in seconds.
     pub seconds: f64,
 }
 
@@ -117,7 +117,7 @@ impl Report {
         self
     }
 
-    /// How often an offence shows.
+    /// How often this kind of violation happened.
     #[must_use]
     pub fn count(&self, offence: Offence) -> u64 {
         let of = self.violations.iter().filter(|violation| violation.offence == offence);

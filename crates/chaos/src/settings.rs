@@ -1,4 +1,4 @@
-//! What a run is made of.
+//! The settings of a run.
 
 use std::{
     collections::BTreeSet,
@@ -16,18 +16,18 @@ pub struct Settings {
     pub binary: PathBuf,
     /// How many messages are sent. Each is delivered at least once.
     pub deliveries: usize,
-    /// Everything that is left to chance in the schedule follows from this.
+    /// The seed of all random choices in the schedule.
     pub seed: u64,
-    /// How many processes serve the queue at a time, besides those that were left behind.
+    /// How many processes serve the queue at a time, besides those left running after their deadline.
     pub processes: usize,
-    /// What goes wrong.
+    /// The kinds of faults to inject.
     pub faults: BTreeSet<FaultKind>,
-    /// The function's timeout: short, because a lease lasts as long and one second more.
+    /// The function's timeout: short, because a lease lasts one second longer.
     pub timeout: Duration,
     /// How long a received message stays invisible: shorter than the timeout, which AWS would not
-    /// allow, so that messages come back while they are still being worked on.
+    /// allow, so that messages are delivered again while a process still handles them.
     pub visibility: Duration,
-    /// What is left when nothing has been acknowledged or dead-lettered for this long is stuck.
+    /// If no message is acknowledged or dead-lettered for this long, the remaining ones are stuck.
     pub patience: Duration,
     /// Further environment variables of the function.
     pub env: Vec<(String, String)>,

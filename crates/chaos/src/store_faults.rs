@@ -1,4 +1,4 @@
-//! When the store misbehaves, and how.
+//! When the store fails, and how.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use lambda_idempotency_local::{Apply, Fault};
 
 use crate::{FaultKind, Settings, random::Random};
 
-/// How many messages are sent between two store_faults, on the average.
+/// How many messages are sent between two store faults, on average.
 const PERIOD: u64 = 60;
 
-/// Something that befalls the store.
+/// A scheduled fault of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StoreFault {
-    /// It begins when so many messages have been sent.
+    /// It begins when this many messages have been sent.
     pub(crate) at: usize,
     pub(crate) trouble: Trouble,
 }
 
-/// What befalls it: so many requests, or all for a while.
+/// What goes wrong: for a number of requests, or for all requests during a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Trouble {
     Throttle { times: u64 },
@@ -29,7 +29,7 @@ pub(crate) enum Trouble {
 }
 
 impl StoreFault {
-    /// The store_faults of a run. Each kind occurs once before chance decides, and long outages are rare.
+    /// The store faults of a run. Each kind occurs once before the rest are random; long outages are rare.
     pub(crate) fn all(settings: &Settings, random: &mut Random) -> Vec<Self> {
         let beyond = Trouble::Outage { ms: settings.timeout_ms() + settings.timeout_ms() / 2 };
         let kinds: Vec<FaultKind> =
@@ -63,7 +63,7 @@ impl StoreFault {
         }
     }
 
-    /// What to put in force, and for how long if it is not over by itself.
+    /// The fault to activate, and for how long if it does not end after a number of requests.
     pub(crate) fn fault(&self) -> (Fault, Option<Duration>) {
         let (fault, times) = match &self.trouble {
             Trouble::Throttle { times } => (Fault::throttled(), times),
@@ -93,7 +93,7 @@ impl Trouble {
             FaultKind::Throttle => Self::Throttle { times },
             FaultKind::Error => Self::Error { after, times },
             FaultKind::Drop => Self::Drop { after, times },
-            // The store gives up an attempt after a second, and tries again; the write still lands.
+            // The client gives up a request after a second and sends it again; the first is applied as well.
             FaultKind::Slow => {
                 let ms = if random.one_in(4) { 1200 } else { random.between(20, 400) };
                 Self::Slow { ms, times }
