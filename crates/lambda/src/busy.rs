@@ -20,7 +20,7 @@ use lambda_idempotency_engine::call::RecordId;
 use crate::source::Record;
 
 /// How long all hooks of an invocation may take together.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// A record that returns to its source because another worker holds its key.
 #[derive(Clone)]
@@ -51,9 +51,9 @@ impl fmt::Debug for BusyRecord {
 
 /// The user's hook, which is called with each [`BusyRecord`].
 #[derive(Clone)]
-pub(crate) struct Hook(Arc<Tell>);
+pub(crate) struct Hook(Arc<HookFn>);
 
-type Tell = dyn Fn(BusyRecord) -> BoxFuture<'static, ()> + Send + Sync;
+type HookFn = dyn Fn(BusyRecord) -> BoxFuture<'static, ()> + Send + Sync;
 
 impl Hook {
     pub(crate) fn new<F, Fut>(hook: F) -> Self
@@ -66,7 +66,7 @@ impl Hook {
 
     /// Calls the hook concurrently for each busy record. The time is limited, because a slow hook
     /// must not delay the response beyond the invocation's deadline.
-    pub(crate) async fn tell(
+    pub(crate) async fn call_for_busy(
         &self,
         clock: &dyn Clock,
         invocation_deadline: Option<Timestamp>,
@@ -84,22 +84,22 @@ impl Hook {
             _ => None,
         });
         let busy: Vec<_> = busy.collect();
-        let left = invocation_deadline.map_or(LONGEST, |end| end.since(now) / 2);
-        if busy.is_empty() || left.is_zero() {
+        let time_left = invocation_deadline.map_or(MAX_TIME, |end| end.since(now) / 2);
+        if busy.is_empty() || time_left.is_zero() {
             return;
         }
         let Self(hook) = self;
         // A panic in a hook is ignored: the outcomes are already decided.
         let hooks = join_all(busy.into_iter().map(|busy| {
-            let told = catch_unwind(AssertUnwindSafe(|| hook(busy)));
+            let running = catch_unwind(AssertUnwindSafe(|| hook(busy)));
             async {
-                if let Ok(told) = told {
-                    let _ = AssertUnwindSafe(Telling(Some(told))).catch_unwind().await;
+                if let Ok(running) = running {
+                    let _ = AssertUnwindSafe(RunningHook(Some(running))).catch_unwind().await;
                 }
             }
         }));
         let mut hooks = std::pin::pin!(hooks);
-        let mut timer = clock.sleep(left.min(LONGEST));
+        let mut timer = clock.sleep(time_left.min(MAX_TIME));
         poll_fn(|context| match hooks.poll_unpin(context) {
             Poll::Ready(_) => Poll::Ready(()),
             Poll::Pending => timer.poll_unpin(context),
@@ -109,20 +109,20 @@ impl Hook {
 }
 
 /// A running hook. It is dropped when the time is up, and its destructors may panic.
-struct Telling(Option<BoxFuture<'static, ()>>);
+struct RunningHook(Option<BoxFuture<'static, ()>>);
 
-impl Future for Telling {
+impl Future for RunningHook {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().map_or(Poll::Ready(()), |told| told.poll_unpin(context))
+        self.0.as_mut().map_or(Poll::Ready(()), |running| running.poll_unpin(context))
     }
 }
 
-impl Drop for Telling {
+impl Drop for RunningHook {
     fn drop(&mut self) {
-        let told = self.0.take();
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(told)));
+        let running = self.0.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(running)));
     }
 }
 

@@ -39,7 +39,7 @@ struct Views<'a> {
     payload: &'a str,
     record: &'a str,
     /// `None` if the whole payload is the key and has to be parsed completely.
-    looks: Option<&'a FieldSets>,
+    field_sets: Option<&'a FieldSets>,
     parsed: [Option<Result<Document, Rejection>>; 2],
 }
 
@@ -67,7 +67,7 @@ impl<'a> Extraction<'a> {
             Err(rejection) => Work::Reject(rejection.clone().into()),
         };
         let work = match work {
-            Work::Reject(rejected) => self.bad(record, rejected),
+            Work::Reject(rejected) => self.bad_record(record, rejected),
             work => work,
         };
         let known = match &work {
@@ -90,7 +90,7 @@ impl<'a> Extraction<'a> {
 
     /// The work for a record that cannot be processed. Putting it aside is done once, with its own
     /// key, because a stream delivers the record again after each failure of an earlier record.
-    fn bad(&self, record: &'a Record<'a>, rejected: Rejected) -> Work<'a> {
+    fn bad_record(&self, record: &'a Record<'a>, rejected: Rejected) -> Work<'a> {
         let Some(sink) = &self.operation.bad_records else {
             return Work::Reject(rejected);
         };
@@ -162,7 +162,7 @@ impl<'a> Extraction<'a> {
         Views {
             payload: texts.payload,
             record: texts.record,
-            looks: (!is_whole).then_some(&self.operation.looks),
+            field_sets: (!is_whole).then_some(&self.operation.field_sets),
             parsed: [None, None],
         }
     }
@@ -173,7 +173,7 @@ impl<'a> Extraction<'a> {
         views: &mut Views<'_>,
     ) -> Result<Found, Missing> {
         if let Some(powertools) = &self.operation.powertools {
-            return self.speak(powertools, views);
+            return self.powertools_key(powertools, views);
         }
         match (&self.operation.key, identity) {
             (Some(path), _) => self.select(path, views),
@@ -195,7 +195,11 @@ impl<'a> Extraction<'a> {
     }
 
     /// The key as Powertools makes it.
-    fn speak(&self, powertools: &CompiledPowertools, views: &Views<'_>) -> Result<Found, Missing> {
+    fn powertools_key(
+        &self,
+        powertools: &CompiledPowertools,
+        views: &Views<'_>,
+    ) -> Result<Found, Missing> {
         let texts = (views.payload, views.record);
         match powertools.key(texts, self.tenant).map_err(Missing::Reject)? {
             Ok((key, selection)) => Ok((key, Some(selection))),
@@ -296,8 +300,8 @@ impl Views<'_> {
         };
         let parsed = parsed
             .get_or_insert_with(|| {
-                let document = match self.looks {
-                    Some(looks) => Document::read(text, looks.at(view)),
+                let document = match self.field_sets {
+                    Some(field_sets) => Document::read(text, field_sets.at(view)),
                     None => Document::parse(text),
                 };
                 document.map_err(Rejection::Payload)

@@ -35,9 +35,9 @@ pub struct DivertedRecord {
 
 /// The user's function that puts records aside.
 #[derive(Clone)]
-pub struct Sink(Arc<Put>);
+pub struct Sink(Arc<SinkFn>);
 
-type Put = dyn Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync;
+type SinkFn = dyn Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync;
 
 impl Sink {
     pub(crate) fn new<F, Fut, E>(sink: F) -> Self

@@ -185,8 +185,13 @@ impl Inner {
         };
         let outcomes = self.engine.run(batch).await;
         if let Some(hook) = &route.operation.on_busy {
-            hook.tell(&**self.engine.clock(), invocation_deadline(context), &records, &outcomes)
-                .await;
+            hook.call_for_busy(
+                &**self.engine.clock(),
+                invocation_deadline(context),
+                &records,
+                &outcomes,
+            )
+            .await;
         }
         records.into_iter().zip(outcomes).collect()
     }

@@ -12,7 +12,7 @@ use crate::{
     error::ConfigError,
     function::{Function, Inner, Otherwise, Route},
     handler::{ErasedHandler, Handler, Typed},
-    names::{Names, Worker},
+    names::{HandlerType, Names},
     operation::{Operation, Place},
     source::Source,
     sources::{Member, Sources},
@@ -35,7 +35,7 @@ struct Draft {
     source: Box<dyn Source>,
     operation: Operation,
     handler: Arc<dyn ErasedHandler>,
-    worker: Worker,
+    handler_type: HandlerType,
     /// The index of the first route that was registered together with this one.
     first: usize,
 }
@@ -75,8 +75,8 @@ impl FunctionBuilder {
         H: Handler<T>,
     {
         let handler = Arc::new(Typed::<H, T>::new(handler));
-        let (worker, first) = (Worker::of::<H>(), self.routes.len());
-        self.routes.push(Draft { source, operation, handler, worker, first });
+        let (handler_type, first) = (HandlerType::of::<H>(), self.routes.len());
+        self.routes.push(Draft { source, operation, handler, handler_type, first });
         self
     }
 
@@ -113,10 +113,10 @@ impl FunctionBuilder {
             self.mistake.get_or_insert(ConfigError::OperationWithoutSource { operation });
         }
         let handler: Arc<dyn ErasedHandler> = Arc::new(Typed::<H, T>::new(handler));
-        let (worker, first) = (Worker::of::<H>(), self.routes.len());
+        let (handler_type, first) = (HandlerType::of::<H>(), self.routes.len());
         for Member { source, adjust } in sources.members {
             let (operation, handler) = (adjust(operation.clone()), Arc::clone(&handler));
-            self.routes.push(Draft { source, operation, handler, worker, first });
+            self.routes.push(Draft { source, operation, handler, handler_type, first });
         }
         self
     }
@@ -134,19 +134,19 @@ impl FunctionBuilder {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
         }
-        let mut workers = HashMap::new();
+        let mut handler_types = HashMap::new();
         let mut routes: Vec<Route> = Vec::with_capacity(self.routes.len());
-        for Draft { source, operation, handler, worker, first } in self.routes {
+        for Draft { source, operation, handler, handler_type, first } in self.routes {
             let prepared = operation.prepared()?;
             if let Some(first) = routes.get(first) {
                 let pair = [(first.source.name(), &first.operation), (source.name(), &operation)];
                 Operation::agree(pair)?;
-            } else if workers.insert(Arc::clone(&prepared.name), worker).is_some() {
+            } else if handler_types.insert(Arc::clone(&prepared.name), handler_type).is_some() {
                 return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
             }
             operation.fits(Place::Source(source.name()))?;
             operation.check_filters_of(source.name())?;
-            operation.lasts(&*source)?;
+            operation.refuse_volatile(&*source)?;
             let mut policy = prepared.policy.clone();
             policy.on_conflict = prepared.on_conflict.unwrap_or_else(|| source.conflict());
             routes.push(Route { source, operation, prepared, policy, handler });
@@ -163,8 +163,8 @@ impl FunctionBuilder {
                 });
             }
         }
-        for (name, worker) in &workers {
-            self.names.take_records(name, *worker)?;
+        for (name, handler_type) in &handler_types {
+            self.names.take_records(name, *handler_type)?;
         }
         // Sources that take any event are tried last.
         routes.sort_by_key(|route| route.source.takes_anything());

@@ -17,16 +17,16 @@ use crate::{error::ConfigError, operation::Place};
 pub(crate) struct Names(Arc<Mutex<HashMap<Arc<str>, Use>>>);
 
 /// The limit of names for calls of `run`, because a program may make names from its data.
-const MOST: usize = 1000;
+const MAX_RUN_NAMES: usize = 1000;
 
 /// The handler of a function's records, by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Worker {
+pub(crate) struct HandlerType {
     id: TypeId,
     name: &'static str,
 }
 
-impl Worker {
+impl HandlerType {
     pub(crate) fn of<H: 'static>() -> Self {
         Self { id: TypeId::of::<H>(), name: type_name::<H>() }
     }
@@ -39,7 +39,7 @@ impl Worker {
 
 #[derive(Clone, Copy, Debug)]
 enum Use {
-    Records(Worker),
+    Records(HandlerType),
     /// The layer with this name.
     Layer(&'static str),
     Run,
@@ -47,8 +47,12 @@ enum Use {
 
 impl Names {
     /// Takes a name for the handler of a function's records.
-    pub(crate) fn take_records(&self, name: &Arc<str>, worker: Worker) -> Result<(), ConfigError> {
-        self.add(name, Use::Records(worker))
+    pub(crate) fn take_records(
+        &self,
+        name: &Arc<str>,
+        handler_type: HandlerType,
+    ) -> Result<(), ConfigError> {
+        self.add(name, Use::Records(handler_type))
     }
 
     /// Takes a name for a place that is not a source.
@@ -66,7 +70,7 @@ impl Names {
         if let Some(before) = names.get(name) {
             return agree(name, *before, now);
         }
-        if !matches!(now, Use::Run) || names.len() < MOST {
+        if !matches!(now, Use::Run) || names.len() < MAX_RUN_NAMES {
             names.insert(Arc::clone(name), now);
         }
         Ok(())

@@ -33,7 +33,7 @@ pub enum ConfigError {
         /// What it is used for.
         places: [&'static str; 2],
     },
-    /// Operations of one name have different handlers in two functions of one process.
+    /// Operations of the same name have different handlers in two functions of a process.
     #[error(
         "operation `{name}` has two handlers, `{}` and `{}`, which would answer each other's \
          duplicates; give each piece of work its own name or, if it is the same for records of several \
@@ -48,9 +48,9 @@ pub enum ConfigError {
     /// Two operations of the same name have handlers of one type that may hide different functions,
     /// such as a function pointer.
     #[error(
-        "operation `{name}` has two handlers of type `{handler}`, which may be different functions, and \
-         would answer each other's duplicates; give the function itself as the handler, or each its own \
-         name"
+        "operation `{name}` has two handlers of type `{handler}`, which may be different \
+         functions, and would answer each other's duplicates; pass the function itself as the \
+         handler, or give each operation its own name"
     )]
     UnknownHandler {
         /// The name.

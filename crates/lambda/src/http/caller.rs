@@ -32,12 +32,12 @@ pub(super) enum Callers {
     /// By a header that the function configures.
     Header(HeaderName),
     /// By the function's own code.
-    Said(Arc<Said>),
+    Custom(Arc<CallerFn>),
     /// All callers are one.
     One,
 }
 
-pub(super) type Said = dyn Fn(&Request) -> Option<String> + Send + Sync;
+pub(super) type CallerFn = dyn Fn(&Request) -> Option<String> + Send + Sync;
 
 /// The caller that a key counts for.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(super) struct Caller {
 
 /// Why a request has no caller. The message contains the remedy, and nothing from the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unknown {
+pub(super) enum UnknownCaller {
     /// All users of an identity pool have one role and one session name.
     #[error(
         "it was signed with the credentials of a Cognito identity pool and has no identity id; \
@@ -99,19 +99,17 @@ pub(super) enum Unknown {
          caller"
     )]
     Header(HeaderName),
-    #[error(
-        "it has a header `{0}`, which only load balancers set, but it did not come through one"
-    )]
+    #[error("it has a header `{0}`, which only load balancers set, but it did not come from one")]
     NotFromLoadBalancer(HeaderName),
     #[error("`.caller(..)` returned no caller")]
-    NotSaid,
+    NotReturned,
     #[error("`.caller(..)` panicked")]
     Panicked,
 }
 
-impl Unknown {
+impl UnknownCaller {
     /// Whether the cause is the function or its API, and not the client's request.
-    pub(super) const fn is_the_functions(&self) -> bool {
+    pub(super) const fn is_server_error(&self) -> bool {
         matches!(
             self,
             Self::CognitoIdentity
@@ -125,96 +123,106 @@ impl Unknown {
 
 impl Callers {
     /// The caller of a request; `None` if all callers are one.
-    pub(super) fn of(&self, request: &Request) -> Result<Option<Caller>, Unknown> {
+    pub(super) fn of(&self, request: &Request) -> Result<Option<Caller>, UnknownCaller> {
         match self {
             Self::One => Ok(None),
             Self::Known => known(request).map(Some),
             Self::Header(name) => in_header(request, name).map(Some),
-            Self::Said(said) => match catch_unwind(AssertUnwindSafe(|| said(request))) {
-                Ok(Some(name)) if !name.is_empty() => Ok(Some(Caller { name, is_shared: false })),
-                Ok(_) => Err(Unknown::NotSaid),
-                Err(_) => Err(Unknown::Panicked),
-            },
+            Self::Custom(caller_of) => {
+                match catch_unwind(AssertUnwindSafe(|| caller_of(request))) {
+                    Ok(Some(name)) if !name.is_empty() => {
+                        Ok(Some(Caller { name, is_shared: false }))
+                    }
+                    Ok(_) => Err(UnknownCaller::NotReturned),
+                    Err(_) => Err(UnknownCaller::Panicked),
+                }
+            }
         }
     }
 }
 
 /// The verified identity; else the credential that was sent. The function has to check the
 /// credential, because nothing before it did. Two credentials are two callers.
-fn known(request: &Request) -> Result<Caller, Unknown> {
-    let vouched = match request.request_context_ref() {
-        Some(RequestContext::ApiGatewayV1(v1)) => older(v1, request)?,
+fn known(request: &Request) -> Result<Caller, UnknownCaller> {
+    let verified = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV1(v1)) => payload_v1(v1, request)?,
         Some(RequestContext::ApiGatewayV2(v2)) => match &v2.authorizer {
-            Some(authorizer) => http(authorizer, request)?,
-            None => Vouched::ForNothing,
+            Some(authorizer) => payload_v2(authorizer, request)?,
+            None => Verified::Nothing,
         },
-        _ => Vouched::ForNothing,
+        _ => Verified::Nothing,
     };
-    match (vouched, credential(request)) {
-        (Vouched::For(caller), _) => Ok(caller),
+    match (verified, credential(request)) {
+        (Verified::Caller(caller), _) => Ok(caller),
         (_, Ok(credential)) => Ok(credential),
-        (Vouched::ForSomebody, Err(_)) => Err(Unknown::Authorizer),
-        (Vouched::ForNothing, Err(unknown)) => Err(unknown),
+        (Verified::Unnamed, Err(_)) => Err(UnknownCaller::Authorizer),
+        (Verified::Nothing, Err(unknown)) => Err(unknown),
     }
 }
 
 /// What the authorizer verified.
-enum Vouched {
-    For(Caller),
+enum Verified {
+    Caller(Caller),
     /// It accepted the request, but does not name the caller.
-    ForSomebody,
+    Unnamed,
     /// There is no authorizer.
-    ForNothing,
+    Nothing,
 }
 
 /// A REST API, or an HTTP API with payload format 1.0.
-fn older(context: &ApiGatewayProxyRequestContext, request: &Request) -> Result<Vouched, Unknown> {
+fn payload_v1(
+    context: &ApiGatewayProxyRequestContext,
+    request: &Request,
+) -> Result<Verified, UnknownCaller> {
     let identity = &context.identity;
-    if let Some(id) = filled(identity.cognito_identity_id.as_deref()) {
-        return Ok(Vouched::For(named("cognito", id)));
+    if let Some(id) = non_empty(identity.cognito_identity_id.as_deref()) {
+        return Ok(Verified::Caller(named("cognito", id)));
     }
     let fields = &context.authorizer.fields;
     let by_authorizer =
         subject(fields.get("claims")).or_else(|| principal(fields.get("principalId")));
     if let Some(caller) = by_authorizer {
-        return Ok(Vouched::For(caller));
+        return Ok(Verified::Caller(caller));
     }
-    if let Some(arn) = filled(identity.user_arn.as_deref()) {
+    if let Some(arn) = non_empty(identity.user_arn.as_deref()) {
         // Edge-optimized REST APIs are behind a distribution of AWS, which adds the header but
         // forwards the client's signature.
         if !is_rest(context) {
             not_for_viewers(request)?;
         }
-        return iam(arn).map(Vouched::For);
+        return iam(arn).map(Verified::Caller);
     }
     // An API without an authorizer sends a context in which every field is `null`.
-    let vouched = fields.values().any(|field| !field.is_null());
-    Ok(if vouched { Vouched::ForSomebody } else { Vouched::ForNothing })
+    let verified = fields.values().any(|field| !field.is_null());
+    Ok(if verified { Verified::Unnamed } else { Verified::Nothing })
 }
 
 /// Whether it is a REST API. Its resources have ids of letters and digits; HTTP APIs send the key
 /// of the route (`POST /charges`, `$default`) or nothing instead.
 fn is_rest(context: &ApiGatewayProxyRequestContext) -> bool {
-    let id = filled(context.resource_id.as_deref());
+    let id = non_empty(context.resource_id.as_deref());
     id.is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 /// An HTTP API or a function URL.
-fn http(authorizer: &ApiGatewayRequestAuthorizer, request: &Request) -> Result<Vouched, Unknown> {
+fn payload_v2(
+    authorizer: &ApiGatewayRequestAuthorizer,
+    request: &Request,
+) -> Result<Verified, UnknownCaller> {
     if let Some(iam) = &authorizer.iam {
-        return signed(iam, request).map(Vouched::For);
+        return signed(iam, request).map(Verified::Caller);
     }
     if let Some(jwt) = &authorizer.jwt {
         let claim = |name| jwt.claims.get(name).map(String::as_str);
         let caller = issued(claim("iss"), claim("sub"));
-        return Ok(caller.map_or(Vouched::ForSomebody, Vouched::For));
+        return Ok(caller.map_or(Verified::Unnamed, Verified::Caller));
     }
     // A Lambda authorizer can put anything into its context; these two names are read as in REST
     // APIs.
     let fields = &authorizer.fields;
     let caller = subject(fields.get("claims")).or_else(|| principal(fields.get("principalId")));
-    let nobody = if fields.is_empty() { Vouched::ForNothing } else { Vouched::ForSomebody };
-    Ok(caller.map_or(nobody, Vouched::For))
+    let unnamed = if fields.is_empty() { Verified::Nothing } else { Verified::Unnamed };
+    Ok(caller.map_or(unnamed, Verified::Caller))
 }
 
 /// The header that CloudFront adds to each request that it forwards.
@@ -223,9 +231,9 @@ const CLOUDFRONT: HeaderName = HeaderName::from_static("x-amz-cf-id");
 fn signed(
     iam: &ApiGatewayRequestAuthorizerIamDescription,
     request: &Request,
-) -> Result<Caller, Unknown> {
+) -> Result<Caller, UnknownCaller> {
     let cognito = iam.cognito_identity.as_ref();
-    if let Some(id) = cognito.and_then(|cognito| filled(cognito.identity_id.as_deref())) {
+    if let Some(id) = cognito.and_then(|cognito| non_empty(cognito.identity_id.as_deref())) {
         return Ok(named("cognito", id));
     }
     not_for_viewers(request)?;
@@ -234,8 +242,12 @@ fn signed(
 
 /// Refuses requests that came through a distribution: the signature is almost always that of the
 /// distribution or of a Lambda@Edge function.
-fn not_for_viewers(request: &Request) -> Result<(), Unknown> {
-    if request.headers().contains_key(CLOUDFRONT) { Err(Unknown::Distribution) } else { Ok(()) }
+fn not_for_viewers(request: &Request) -> Result<(), UnknownCaller> {
+    if request.headers().contains_key(CLOUDFRONT) {
+        Err(UnknownCaller::Distribution)
+    } else {
+        Ok(())
+    }
 }
 
 /// The session name that every user of an identity pool has.
@@ -248,21 +260,21 @@ const IDENTITY_CENTER: &str = "AWSReservedSSO_";
 /// An IAM identity: a user, or an assumed role without its session. The client that assumes a role
 /// chooses the session's name, and each task of a service has another one, although any of the
 /// tasks may send the next attempt.
-fn iam(arn: &str) -> Result<Caller, Unknown> {
+fn iam(arn: &str) -> Result<Caller, UnknownCaller> {
     if !arn.starts_with("arn:") {
-        return Err(Unknown::Authorizer);
+        return Err(UnknownCaller::Authorizer);
     }
     let role = arn.split_once(":assumed-role/").and_then(|(account, role)| {
         let (role, session) = role.split_once('/')?;
         Some((account, role, session))
     });
     match role {
-        Some((_, _, COGNITO_SESSION)) => Err(Unknown::CognitoIdentity),
-        Some((_, ORIGIN_ACCESS, _)) => Err(Unknown::Distribution),
+        Some((_, _, COGNITO_SESSION)) => Err(UnknownCaller::CognitoIdentity),
+        Some((_, ORIGIN_ACCESS, _)) => Err(UnknownCaller::Distribution),
         Some((_, role, _)) if role.starts_with(IDENTITY_CENTER) => Ok(named("iam", arn)),
         // With web identities the client chooses the session's name, so it does not identify the
         // caller either.
-        Some((_, _, session)) if session.contains('@') => Err(Unknown::SharedRole),
+        Some((_, _, session)) if session.contains('@') => Err(UnknownCaller::SharedRole),
         Some((account, role, _)) => {
             Ok(Caller { is_shared: true, ..named("role", &format!("{account} {role}")) })
         }
@@ -272,7 +284,7 @@ fn iam(arn: &str) -> Result<Caller, Unknown> {
 
 /// The subject of a token, with its issuer, because a subject is unique only for its issuer.
 fn issued(issuer: Option<&str>, subject: Option<&str>) -> Option<Caller> {
-    let (issuer, subject) = (filled(issuer)?, filled(subject)?);
+    let (issuer, subject) = (non_empty(issuer)?, non_empty(subject)?);
     Some(named("subject", &format!("{}:{issuer}{subject}", issuer.len())))
 }
 
@@ -286,34 +298,34 @@ fn subject(claims: Option<&Value>) -> Option<Caller> {
 const SAMPLES: [&str; 4] = ["user", "me", "user|a1b2c3d4", "abcdef"];
 
 fn principal(id: Option<&Value>) -> Option<Caller> {
-    let id = filled(id?.as_str())?;
+    let id = non_empty(id?.as_str())?;
     (!SAMPLES.contains(&id)).then(|| named("principal", id))
 }
 
 /// Schemes whose credential stays the same between attempts, until it is renewed. Other schemes
 /// sign each request (`AWS4-HMAC-SHA256`, `Digest`, `OAuth`, ...), so each attempt would count as a
 /// new caller's.
-const LASTING: [&str; 5] = ["basic", "bearer", "dpop", "token", "apikey"];
+const STABLE_SCHEMES: [&str; 5] = ["basic", "bearer", "dpop", "token", "apikey"];
 
 /// The caller by the credential that was sent.
-fn credential(request: &Request) -> Result<Caller, Unknown> {
+fn credential(request: &Request) -> Result<Caller, UnknownCaller> {
     let mut sent = request.headers().get_all(AUTHORIZATION).iter();
     let value = match (sent.next(), sent.next()) {
         (Some(value), None) => value,
-        (Some(_), Some(_)) => return Err(Unknown::Repeated),
-        (None, _) if request.headers().contains_key(COOKIE) => return Err(Unknown::Cookies),
-        (None, _) => return Err(Unknown::Anonymous),
+        (Some(_), Some(_)) => return Err(UnknownCaller::Repeated),
+        (None, _) if request.headers().contains_key(COOKIE) => return Err(UnknownCaller::Cookies),
+        (None, _) => return Err(UnknownCaller::Anonymous),
     };
     let text = value.as_bytes().trim_ascii();
     let mut words = text.splitn(2, |byte| *byte == b' ');
     let scheme = words.next().unwrap_or_default();
     if scheme.is_empty() {
-        return Err(Unknown::Anonymous);
+        return Err(UnknownCaller::Anonymous);
     }
     // A single word is a token without a scheme.
-    let lasts = LASTING.iter().any(|name| scheme.eq_ignore_ascii_case(name.as_bytes()));
-    if words.next().is_some() && !lasts {
-        return Err(Unknown::Scheme);
+    let is_stable = STABLE_SCHEMES.iter().any(|name| scheme.eq_ignore_ascii_case(name.as_bytes()));
+    if words.next().is_some() && !is_stable {
+        return Err(UnknownCaller::Scheme);
     }
     Ok(named("credential", &escaped(value)))
 }
@@ -321,15 +333,15 @@ fn credential(request: &Request) -> Result<Caller, Unknown> {
 /// Headers that only a load balancer sets; from other sources a client may have chosen them.
 const LOAD_BALANCER: &str = "x-amzn-oidc-";
 
-fn in_header(request: &Request, name: &HeaderName) -> Result<Caller, Unknown> {
+fn in_header(request: &Request, name: &HeaderName) -> Result<Caller, UnknownCaller> {
     let from_load_balancer = matches!(request.request_context_ref(), Some(RequestContext::Alb(_)));
     if name.as_str().starts_with(LOAD_BALANCER) && !from_load_balancer {
-        return Err(Unknown::NotFromLoadBalancer(name.clone()));
+        return Err(UnknownCaller::NotFromLoadBalancer(name.clone()));
     }
     let mut sent = request.headers().get_all(name).iter();
     match (sent.next(), sent.next()) {
         (Some(value), None) if !value.is_empty() => Ok(named("header", &escaped(value))),
-        _ => Err(Unknown::Header(name.clone())),
+        _ => Err(UnknownCaller::Header(name.clone())),
     }
 }
 
@@ -341,6 +353,6 @@ fn named(kind: &str, name: &str) -> Caller {
     Caller { name: format!("{kind} {name}"), is_shared: false }
 }
 
-fn filled(text: Option<&str>) -> Option<&str> {
+fn non_empty(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }

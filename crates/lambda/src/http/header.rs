@@ -6,7 +6,7 @@
 use lambda_http::http::{HeaderMap, HeaderName};
 
 /// The longest key, in characters.
-pub(super) const LONGEST: usize = 255;
+pub(super) const MAX_CHARACTERS: usize = 255;
 
 /// What is wrong with the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub(super) enum HeaderError {
     Joined,
     #[error("it is empty")]
     Empty,
-    #[error("it is longer than {LONGEST} characters")]
+    #[error("it is longer than {MAX_CHARACTERS} characters")]
     TooLong,
     #[error("it is neither a quoted string nor a key of visible ASCII characters")]
     Malformed,
@@ -40,7 +40,7 @@ pub(super) fn key(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Strin
     };
     match key.chars().count() {
         0 => Err(HeaderError::Empty),
-        1..=LONGEST => Ok(Some(key)),
+        1..=MAX_CHARACTERS => Ok(Some(key)),
         _ => Err(HeaderError::TooLong),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{
     HttpLayer,
-    service::{Asked, text},
+    service::{RequestKey, text},
     settings::Settings,
 };
 use crate::{
@@ -64,14 +64,14 @@ impl Settings {
     fn inspect(&self, request: &Request) -> Record {
         let body = text(request.body());
         let none = |reason| RecordKey::none(&self.operation, reason);
-        let (key, header) = match self.asked(request) {
+        let (key, header) = match self.request_key(request) {
             _ if !self.methods.contains(request.method()) => {
                 (none(NoKey::PassesBy(request.method().to_string())), None)
             }
             Err(problem) => (none(NoKey::Problem(problem.describe())), None),
-            Ok(asked) => (self.key(&asked, body), asked.key),
+            Ok(request_key) => (self.key(&request_key, body), request_key.key),
         };
-        let identity = header.map(|key| vec!["http".to_owned(), self.who(request), key]);
+        let identity = header.map(|key| vec!["http".to_owned(), self.caller_label(request), key]);
         Record {
             source: "http",
             id: request.lambda_context_ref().map(|c| c.request_id.clone()).unwrap_or_default(),
@@ -88,20 +88,21 @@ impl Settings {
         }
     }
 
-    fn key(&self, asked: &Asked, body: &str) -> RecordKey {
-        let Some(texts) = self.texts(asked, body) else {
+    fn key(&self, request_key: &RequestKey, body: &str) -> RecordKey {
+        let Some(texts) = self.texts(request_key, body) else {
             return RecordKey::none(&self.operation, NoKey::Unprotected);
         };
-        let extraction = Extraction { operation: &self.operation, tenant: Some(&asked.scope) };
+        let extraction =
+            Extraction { operation: &self.operation, tenant: Some(&request_key.scope) };
         let mut key = RecordKey::of(&extraction, texts);
         if key.key.is_ok() {
-            key.fingerprint = Some(self.fingerprint(asked, key.fingerprint.take()));
+            key.fingerprint = Some(self.fingerprint(request_key, key.fingerprint.take()));
         }
         key
     }
 
     /// The caller as a short hash, which can be compared but does not reveal the caller.
-    fn who(&self, request: &Request) -> String {
+    fn caller_label(&self, request: &Request) -> String {
         let caller = match self.callers.of(request) {
             Ok(Some(caller)) => caller.name,
             Ok(None) => return "all callers".to_owned(),

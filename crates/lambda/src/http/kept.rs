@@ -75,7 +75,7 @@ pub(super) fn replay(json: &str) -> Option<Response<Body>> {
 /// Whether a response answers later requests by default. Responses that result from the work do,
 /// whatever their status. Responses with which a handler rejects a request before it starts the
 /// work do not; such a request can be sent again with the same key.
-pub(super) fn comes_of_the_work(status: StatusCode) -> bool {
+pub(super) fn is_kept_by_default(status: StatusCode) -> bool {
     !matches!(
         status,
         StatusCode::BAD_REQUEST
@@ -144,10 +144,10 @@ mod tests {
     #[test]
     fn a_response_that_rejects_a_request_is_not_kept() {
         for (status, kept) in [(200, true), (201, true), (402, true), (500, true), (503, true)] {
-            assert_eq!(comes_of_the_work(StatusCode::from_u16(status).unwrap()), kept, "{status}");
+            assert_eq!(is_kept_by_default(StatusCode::from_u16(status).unwrap()), kept, "{status}");
         }
         for status in [400, 401, 404, 409, 422, 429] {
-            assert!(!comes_of_the_work(StatusCode::from_u16(status).unwrap()), "{status}");
+            assert!(!is_kept_by_default(StatusCode::from_u16(status).unwrap()), "{status}");
         }
     }
 }

@@ -85,7 +85,7 @@ impl HttpLayer {
             operation: prepared,
             header: HeaderName::from_static("idempotency-key"),
             methods: vec![Method::POST, Method::PATCH],
-            keeps: Arc::new(kept::comes_of_the_work),
+            keeps: Arc::new(kept::is_kept_by_default),
             callers: Callers::Known,
             by_path: false,
             amends: None,
@@ -100,7 +100,11 @@ impl HttpLayer {
     pub fn header(self, name: HeaderName) -> Result<Self, ConfigError> {
         if self.0.operation.names_key() {
             let why = "the operation takes its key from the body";
-            return Err(self.useless("header", why, "remove it, or the operation's `.key(..)`"));
+            return Err(self.has_no_effect(
+                "header",
+                why,
+                "remove it, or the operation's `.key(..)`",
+            ));
         }
         Ok(self.with(|settings| settings.header = name))
     }
@@ -141,7 +145,7 @@ impl HttpLayer {
         } else {
             return Ok(self.with(|settings| settings.by_path = true));
         };
-        Err(self.useless("one_key_for_each_path", why, remedy))
+        Err(self.has_no_effect("one_key_for_each_path", why, remedy))
     }
 
     /// The methods that are deduplicated. Default: `POST` and `PATCH`.
@@ -152,7 +156,7 @@ impl HttpLayer {
         let methods: Vec<Method> = methods.into_iter().collect();
         if methods.is_empty() {
             let why = "it names no method, so no request would be deduplicated";
-            return Err(self.useless("methods", why, "name one, or leave the layer out"));
+            return Err(self.has_no_effect("methods", why, "name one, or leave the layer out"));
         }
         Ok(self.with(|settings| settings.methods = methods))
     }
@@ -214,7 +218,7 @@ impl HttpLayer {
         self,
         caller: impl Fn(&Request) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.with(|settings| settings.callers = Callers::Said(Arc::new(caller)))
+        self.with(|settings| settings.callers = Callers::Custom(Arc::new(caller)))
     }
 
     /// Takes the caller from this header: a name or a credential that belongs to one caller. A
@@ -263,7 +267,7 @@ impl HttpLayer {
         self.with(|settings| settings.amends = Some(Arc::new(amends)))
     }
 
-    fn useless(
+    fn has_no_effect(
         &self,
         setting: &'static str,
         why: &'static str,

@@ -12,7 +12,7 @@ use lambda_http::{
 use lambda_idempotency_core::{clock::Timestamp, outcome::Outcome};
 use serde_json::json;
 
-use super::caller::Unknown;
+use super::caller::UnknownCaller;
 
 /// The page that explains the problems.
 const TYPES: &str =
@@ -59,8 +59,8 @@ impl Problem {
 
     /// The caller is not known. It is a server error only if the cause is the function or its API:
     /// a client that omits its credentials must not cause alarms.
-    pub(super) fn caller(unknown: &Unknown) -> Self {
-        let told = if unknown.is_the_functions() {
+    pub(super) fn caller(unknown: &UnknownCaller) -> Self {
+        let problem = if unknown.is_server_error() {
             Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "caller",
@@ -75,7 +75,7 @@ impl Problem {
                 "Send it with your credentials.",
             )
         };
-        Self { why: Some(unknown.to_string()), ..told }
+        Self { why: Some(unknown.to_string()), ..problem }
     }
 
     /// The problem for an outcome; `None` if the client gets the handler's response.
@@ -156,7 +156,7 @@ impl Problem {
             StatusCode::CONFLICT,
             "response-lost",
             "The request was processed before, but its response is not available",
-            "It is not processed again. Look for its effects where it had them.",
+            "It is not processed again. Look up its effects instead.",
         )
     }
 

@@ -100,17 +100,18 @@ impl Settings {
         // The handler consumes the request, but `amend_problems` needs its headers afterwards.
         let headers = self.amends.is_some().then(|| request.headers().clone());
         let problem = |problem| self.problem(problem, headers.as_ref());
-        let asked = match self.asked(&request) {
-            Ok(asked) => asked,
+        let request_key = match self.request_key(&request) {
+            Ok(request_key) => request_key,
             Err(refused) => return Ok(problem(refused)),
         };
         // A copy, because the handler consumes the request; only if an expression reads the body.
-        let looks = self.operation.names_key() || self.operation.fingerprint.is_some();
-        let body = if looks { request.body().clone() } else { Body::Empty };
+        let reads_body = self.operation.names_key() || self.operation.fingerprint.is_some();
+        let body = if reads_body { request.body().clone() } else { Body::Empty };
         let body = text(&body);
         let slot = Slot::default();
-        let work = self.work(&asked, body, self.job(inner, request, &slot, asked.cookies));
-        let record = asked.id.clone();
+        let work =
+            self.work(&request_key, body, self.job(inner, request, &slot, request_key.cookies));
+        let record = request_key.id.clone();
         let mut policy = self.operation.policy.clone();
         policy.on_conflict = self.operation.on_conflict.unwrap_or(policy.on_conflict);
         let batch = Batch {
@@ -184,7 +185,7 @@ impl Settings {
     }
 
     /// Reads the key, the caller and the fingerprint of a request.
-    pub(super) fn asked(&self, request: &Request) -> Result<Asked, Problem> {
+    pub(super) fn request_key(&self, request: &Request) -> Result<RequestKey, Problem> {
         let key = self.header_key(request)?;
         let is_keyed = key.is_some() || self.operation.names_key();
         // Without a key the caller makes no difference.
@@ -200,7 +201,7 @@ impl Settings {
         let scope = sameness::scope(request, caller, self.by_path);
         let context = request.lambda_context_ref();
         let id = context.map_or("", |context| context.request_id.as_str());
-        Ok(Asked { id: RecordId::new("http", id), key, scope, fingerprint, cookies })
+        Ok(RequestKey { id: RecordId::new("http", id), key, scope, fingerprint, cookies })
     }
 
     /// The key in the header; `None` if the operation takes its key from the body.
@@ -227,7 +228,7 @@ impl Settings {
     fn caller(&self, request: &Request) -> Result<Option<Caller>, Problem> {
         self.callers.of(request).map_err(|unknown| {
             let operation = &*self.operation.name;
-            if unknown.is_the_functions() {
+            if unknown.is_server_error() {
                 tracing::error!(operation, "request refused, its caller is not known: {unknown}");
             } else {
                 tracing::warn!(operation, "request refused, its caller is not known: {unknown}");
@@ -246,18 +247,22 @@ impl Settings {
         }
     }
 
-    fn work<'w>(&self, asked: &'w Asked, body: &'w str, job: Job<'w>) -> Work<'w> {
-        let extraction = Extraction { operation: &self.operation, tenant: Some(&asked.scope) };
-        let Some(texts) = self.texts(asked, body) else {
-            let asks = match &asked.fingerprint {
+    fn work<'w>(&self, request_key: &'w RequestKey, body: &'w str, job: Job<'w>) -> Work<'w> {
+        let extraction =
+            Extraction { operation: &self.operation, tenant: Some(&request_key.scope) };
+        let Some(texts) = self.texts(request_key, body) else {
+            let content = match &request_key.fingerprint {
                 Compared::Whole(whole) => whole.as_str().to_owned(),
                 Compared::Selection { target } => format!("{target} {body}"),
             };
-            return Work::Unprotected { identity: extraction.without_key(&asked.id, &asks), job };
+            return Work::Unprotected {
+                identity: extraction.without_key(&request_key.id, &content),
+                job,
+            };
         };
         let mut work = extraction.work(texts, |_| Ok(job));
         if let Work::Keyed { fingerprint, .. } = &mut work {
-            *fingerprint = Some(self.fingerprint(asked, fingerprint.take()));
+            *fingerprint = Some(self.fingerprint(request_key, fingerprint.take()));
         }
         work
     }
@@ -265,8 +270,12 @@ impl Settings {
     /// What must agree between two requests with one key: what they ask for, and the whole body or
     /// the part that the operation's fingerprint selects. A Powertools fingerprint stays as
     /// Powertools writes it.
-    pub(super) fn fingerprint(&self, asked: &Asked, own: Option<Fingerprint>) -> Fingerprint {
-        match (&asked.fingerprint, own) {
+    pub(super) fn fingerprint(
+        &self,
+        request_key: &RequestKey,
+        own: Option<Fingerprint>,
+    ) -> Fingerprint {
+        match (&request_key.fingerprint, own) {
             (Compared::Selection { target }, Some(selection)) => {
                 sameness::with_selection(target, &selection, &self.operation.key_format)
             }
@@ -278,10 +287,14 @@ impl Settings {
 
     /// The texts that a key is selected from; `None` if the request has no key and runs without
     /// one.
-    pub(super) fn texts<'w>(&self, asked: &'w Asked, body: &'w str) -> Option<Texts<'w>> {
-        let identity = asked.key.as_deref().map(|key| Ok(vec!["http", key]));
+    pub(super) fn texts<'w>(
+        &self,
+        request_key: &'w RequestKey,
+        body: &'w str,
+    ) -> Option<Texts<'w>> {
+        let identity = request_key.key.as_deref().map(|key| Ok(vec!["http", key]));
         (identity.is_some() || self.operation.names_key()).then_some(Texts {
-            id: &asked.id,
+            id: &request_key.id,
             payload: body,
             record: body,
             identity,
@@ -295,8 +308,8 @@ impl Settings {
         problem: impl Fn(Problem) -> Response<Body>,
     ) -> Result<Response<Body>, InvocationError> {
         let Some(outcome) = outcome else { return Err(RunError::OutOfTime.into()) };
-        if let Some(told) = Problem::of(&outcome, self.engine.clock().now()) {
-            return Ok(problem(told));
+        if let Some(found) = Problem::of(&outcome, self.engine.clock().now()) {
+            return Ok(problem(found));
         }
         match (outcome, response) {
             (
@@ -323,7 +336,7 @@ pub(super) fn text(body: &Body) -> &str {
 }
 
 /// A request's key, its scope and its fingerprint.
-pub(super) struct Asked {
+pub(super) struct RequestKey {
     /// The request's id.
     id: RecordId,
     /// The key in the header, if the operation takes it from there.

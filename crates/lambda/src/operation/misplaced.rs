@@ -117,8 +117,8 @@ impl Operation {
     /// Refuses a setting that has no effect in this place: a filter that never applies, an order
     /// that the source does not keep, a hook that is never called.
     pub(crate) fn fits(&self, place: Place) -> Result<(), ConfigError> {
-        let useless = |row: &&Row| (row.is_set)(self) && !row.places.has(place);
-        let Some(row) = ROWS.iter().find(useless) else { return Ok(()) };
+        let has_no_effect = |row: &&Row| (row.is_set)(self) && !row.places.has(place);
+        let Some(row) = ROWS.iter().find(has_no_effect) else { return Ok(()) };
         Err(ConfigError::Misplaced {
             operation: self.shared_name(),
             source_name: place.name(),

@@ -53,7 +53,7 @@ impl Operation {
         }
         Ok(Prepared {
             name: operation,
-            looks: FieldSets::of(&[key.as_ref(), fingerprint.as_ref()]),
+            field_sets: FieldSets::of(&[key.as_ref(), fingerprint.as_ref()]),
             key_format,
             key,
             whole: self.whole()?,

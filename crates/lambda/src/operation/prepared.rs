@@ -21,7 +21,7 @@ pub(crate) struct Prepared {
     pub(crate) whole: Path,
     pub(crate) fingerprint: Option<Path>,
     /// The fields that the key and the fingerprint read.
-    pub(crate) looks: FieldSets,
+    pub(crate) field_sets: FieldSets,
     pub(crate) key_format: KeyFormat,
     /// Replaces the key and the fingerprint if the operation has Powertools keys.
     pub(crate) powertools: Option<CompiledPowertools>,

@@ -9,7 +9,7 @@ impl Operation {
     /// Refuses a key or a fingerprint that contains a value that differs on each delivery from this
     /// source: no duplicate would be recognised, or each would be a mismatch. Logs a warning if it
     /// only may contain such a value.
-    pub(crate) fn lasts(&self, source: &dyn Source) -> Result<(), ConfigError> {
+    pub(crate) fn refuse_volatile(&self, source: &dyn Source) -> Result<(), ConfigError> {
         let prepared = self.prepared()?;
         for (what, path) in [
             (ExpressionUse::Key, &prepared.key),
@@ -17,7 +17,7 @@ impl Operation {
         ] {
             let Some(path) = path else { continue };
             let (expression, view) = (&path.expression, path.view);
-            self.holds(source, (what, expression.as_str(), view), |member| {
+            self.check_volatile(source, (what, expression.as_str(), view), |member| {
                 expression.selects(member)
             })?;
             for member in self.volatile(source, view).filter(|member| expression.looks_at(member)) {
@@ -31,7 +31,7 @@ impl Operation {
             }
         }
         for (what, view, text, expression) in prepared.powertools.iter().flat_map(|s| s.places()) {
-            self.holds(source, (what, text, view), |member| expression.selects(member))?;
+            self.check_volatile(source, (what, text, view), |member| expression.selects(member))?;
         }
         Ok(())
     }
@@ -43,7 +43,7 @@ impl Operation {
         source.volatile(self).iter().copied().filter(move |_| sees_record)
     }
 
-    fn holds(
+    fn check_volatile(
         &self,
         source: &dyn Source,
         (what, expression, view): (ExpressionUse, &str, View),

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 /// DynamoDB nests up to 32 levels.
-const DEEPEST: u32 = 64;
+const MAX_DEPTH: u32 = 64;
 
 /// Writes an image (attributes by name) as a plain object; `None` if it is not an image.
 pub(super) fn plain(image: &RawValue, out: &mut String) -> Option<()> {
-    map(image, out, DEEPEST)
+    map(image, out, MAX_DEPTH)
 }
 
 /// Members by their names as they are written.

@@ -78,7 +78,8 @@ impl Source for DynamoDb {
         event.records.iter().flatten().map(|raw| read(raw, operation)).collect()
     }
 
-    /// A tumbling window's state goes back as it came: what handlers add up has its own place.
+    /// A tumbling window's state is returned unchanged, because handlers keep their results
+    /// elsewhere.
     fn respond(
         &self,
         event: &Event<'_>,

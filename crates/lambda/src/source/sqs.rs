@@ -92,10 +92,11 @@ pub(super) fn respond(
     records: &[Record<'_>],
     outcomes: &[Outcome],
 ) -> Result<Box<RawValue>, InvocationError> {
-    let lost = |outcome: &Outcome| matches!(outcome, Outcome::Unavailable(_));
+    let is_outage = |outcome: &Outcome| matches!(outcome, Outcome::Unavailable(_));
     // In a FIFO queue, the rest of a group is returned with the message that met the outage.
-    let held_up = |outcome: &Outcome| lost(outcome) || matches!(outcome, Outcome::Returned(_));
-    if outcomes.iter().any(lost) && outcomes.iter().all(held_up) {
+    let is_outage_or_not_started =
+        |outcome: &Outcome| is_outage(outcome) || matches!(outcome, Outcome::Returned(_));
+    if outcomes.iter().any(is_outage) && outcomes.iter().all(is_outage_or_not_started) {
         return all_or_error(NAME, records, outcomes);
     }
     partial(NAME, None, records, outcomes)
