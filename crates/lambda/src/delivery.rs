@@ -70,6 +70,7 @@ impl<'a> Extraction<'a> {
             Work::Reject(rejected) => self.bad_record(record, rejected),
             work => work,
         };
+        // Only records that reach the handler can fail permanently or mismatch, and be put aside later.
         let known = match &work {
             Work::Keyed { key, fingerprint, .. } => Some((Some(key.clone()), fingerprint.clone())),
             Work::Unprotected { .. } => Some((None, None)),

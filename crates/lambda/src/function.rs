@@ -100,6 +100,7 @@ impl Inner {
         let mut rest = Some(event);
         for route in &self.routes {
             let Some(event) = rest.take() else { break };
+            // The rest of a divided list is not a direct invocation: `process` rejects its records.
             let is_partly_shared = !shares.is_empty() && route.source.takes_anything();
             if is_partly_shared || !route.source.recognises(&event, &route.operation) {
                 rest = Some(event);
@@ -122,6 +123,7 @@ impl Inner {
         invoked: &Arc<Invoked>,
     ) -> Result<Box<RawValue>, InvocationError> {
         let Some((first, event)) = shares.first() else { return Ok(RawValue::NULL.to_owned()) };
+        // Only lists of one source are divided, so all shares have this source.
         let source = &first.source;
         let running = shares.iter().map(|(route, share)| self.run(route, share, invoked));
         let mut done: Vec<_> = join_all(running).await.into_iter().flatten().collect();

@@ -138,6 +138,7 @@ impl FunctionBuilder {
         let mut routes: Vec<Route> = Vec::with_capacity(self.routes.len());
         for Draft { source, operation, handler, handler_type, first } in self.routes {
             let prepared = operation.prepared()?;
+            // An earlier route that was registered by the same `.sources(..)` call has the same operation.
             if let Some(first) = routes.get(first) {
                 let pair = [(first.source.name(), &first.operation), (source.name(), &operation)];
                 Operation::agree(pair)?;

@@ -181,7 +181,7 @@ impl Idempotency {
     /// the same key. The key expression sees the event; without one, the whole event is the key.
     /// Without a key, two kinds of events are refused: those that differ on each delivery, such as
     /// events of SQS and HTTP, and those that are equal for different work, such as events of
-    /// Cognito. [`EventLayer::keep`] says which results later events get.
+    /// Cognito. [`EventLayer::keep`] selects the results that later events get.
     ///
     /// ```
     /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};

@@ -187,6 +187,7 @@ where
     let mut policy = operation.policy.clone();
     policy.on_conflict = operation.on_conflict.unwrap_or(policy.on_conflict);
     let extraction = Extraction { operation, tenant: task.tenant };
+    // Without a key expression the whole payload is the key, unless it is an event that cannot be one.
     let identity = if operation.names_key() { None } else { not_a_key(task.payload).map(Err) };
     let id = &task.record;
     let texts = Texts { id, payload: task.payload, record: task.payload, identity };

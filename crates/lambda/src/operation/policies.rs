@@ -42,8 +42,9 @@ impl Operation {
     /// Calls `hook` with each record that is returned because another worker holds its key, before
     /// the function responds to the source. Default: no hook.
     ///
-    /// On SQS the hook can set the message's visibility timeout to the end of the lease, so that the
-    /// message does not come again, and is not counted as received again, before it can be processed.
+    /// On SQS the hook can set the message's visibility timeout to the end of the lease, so that
+    /// the message is not delivered again, and not counted as received again, before it can be
+    /// processed.
     ///
     /// All hooks of an invocation run concurrently. They are dropped after two seconds, or after
     /// half of the remaining time if that is shorter. A hook that fails or panics has no effect on
@@ -69,9 +70,10 @@ impl Operation {
         self
     }
 
-    /// What happens to a key whose handler returned an error other than a
-    /// [`Failure`](crate::Failure), which says itself whether it is permanent. Default:
-    /// [`OnFailure::Return`], the key is released and a later delivery calls the handler again.
+    /// What happens to a key whose handler returned an error that is neither
+    /// [`Failure::transient`](crate::Failure::transient) nor
+    /// [`Failure::permanent`](crate::Failure::permanent). Default: [`OnFailure::Return`], the key
+    /// is released and a later delivery calls the handler again.
     ///
     /// ```
     /// use lambda_idempotency::{OnFailure, Operation};
