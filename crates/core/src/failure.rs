@@ -38,7 +38,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 #[derive(Clone)]
 pub struct Failure {
     error: Contained<Arc<dyn Error + Send + Sync>>,
-    class: &'static str,
+    error_type: &'static str,
     declared: Declared,
     of_sink: bool,
 }
@@ -62,7 +62,7 @@ impl Failure {
     pub fn transient<E: Into<BoxError>>(error: E) -> Self {
         Self {
             error: Contained::new(Arc::from(error.into())),
-            class: class::<E>(),
+            error_type: type_name_of::<E>(),
             declared: Declared::Transient,
             of_sink: false,
         }
@@ -81,7 +81,7 @@ impl Failure {
         let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
         let message =
             said.map_or_else(|| "it panicked".to_owned(), |said| format!("it panicked: {said}"));
-        Self { class: "a panic", ..Self::from(message) }
+        Self { error_type: "a panic", ..Self::from(message) }
     }
 
     /// The error's message. May quote payloads.
@@ -125,8 +125,8 @@ impl Failure {
 
     /// The type of the error.
     #[must_use]
-    pub const fn class(&self) -> &'static str {
-        self.class
+    pub const fn error_type(&self) -> &'static str {
+        self.error_type
     }
 
     /// Whether a later delivery calls the handler again, unless the operation's policy is that
@@ -155,7 +155,7 @@ fn source(error: &dyn Error) -> Option<&(dyn Error + 'static)> {
 }
 
 /// The name of the type, or of what a type that can hold any error stands for.
-fn class<E>() -> &'static str {
+fn type_name_of<E>() -> &'static str {
     match type_name::<E>() {
         "&str" | "alloc::string::String" => "a message",
         boxed if boxed.starts_with("alloc::boxed::Box<dyn ") => "a boxed error",
@@ -172,13 +172,13 @@ impl<E: Into<BoxError>> From<E> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.of_sink { "putting the record aside" } else { "the handler" };
-        write!(f, "{what} failed with {}", self.class)
+        write!(f, "{what} failed with {}", self.error_type)
     }
 }
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Failure({:?}, {})", self.declared, self.class)
+        write!(f, "Failure({:?}, {})", self.declared, self.error_type)
     }
 }
 
@@ -194,8 +194,8 @@ mod tests {
             (Failure::permanent("s3cr3t".to_owned()), "a message"),
             (Failure::from(BoxError::from("s3cr3t")), "a boxed error"),
         ];
-        for (failure, class) in failures {
-            assert_eq!(failure.class(), class);
+        for (failure, error_type) in failures {
+            assert_eq!(failure.error_type(), error_type);
             assert!(!format!("{failure} {failure:?}").contains("s3cr3t"));
             assert_eq!(failure.error().to_string(), "s3cr3t");
         }
@@ -230,7 +230,7 @@ mod tests {
         ];
         for (payload, message) in panics {
             let failure = Failure::panicked(&*payload);
-            assert_eq!((failure.class(), &*failure.messages()), ("a panic", message));
+            assert_eq!((failure.error_type(), &*failure.messages()), ("a panic", message));
             assert!(!format!("{failure} {failure:?}").contains("s3cr3t"));
         }
     }

@@ -193,7 +193,7 @@ impl StoreError {
     /// had no answer may have been, whatever a later attempt ended with. Otherwise the kind decides:
     /// [`Unavailable`](StoreErrorKind::Unavailable) leaves it open, the others do not.
     #[must_use]
-    pub const fn in_doubt(mut self, in_doubt: bool) -> Self {
+    pub const fn with_doubt(mut self, in_doubt: bool) -> Self {
         self.in_doubt = in_doubt;
         self
     }
@@ -293,8 +293,8 @@ mod tests {
         for kind in [StoreErrorKind::Unavailable, StoreErrorKind::Throttled] {
             let error = StoreError::new(kind, "claiming");
             assert_eq!(error.may_have_applied(), kind == StoreErrorKind::Unavailable);
-            assert!(error.clone().in_doubt(true).may_have_applied());
-            assert!(!error.in_doubt(false).may_have_applied());
+            assert!(error.clone().with_doubt(true).may_have_applied());
+            assert!(!error.with_doubt(false).may_have_applied());
         }
     }
 }

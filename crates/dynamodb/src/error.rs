@@ -109,7 +109,7 @@ impl Failure {
         } else {
             self.context
         };
-        let error = StoreError::new(self.kind, context).in_doubt(in_doubt || self.in_doubt);
+        let error = StoreError::new(self.kind, context).with_doubt(in_doubt || self.in_doubt);
         match self.cause {
             Some(cause) => error.with_source(cause),
             None => error,

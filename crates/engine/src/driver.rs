@@ -117,7 +117,7 @@ impl<'a> Driver<'a> {
                 report.failed_attempts = held.failed_attempts();
                 report.lost_attempts = held.lost_attempts();
             }
-            caught(|| self.parts.observer.settled(&report));
+            caught(|| self.parts.observer.reported(&report));
         }
         self.surroundings.set_outcome(told.at, told.into_outcome());
     }

@@ -14,7 +14,7 @@ use lambda_idempotency_keys::Key;
 /// the others.
 pub trait Observer: Send + Sync + 'static {
     /// A delivery has its outcome.
-    fn settled(&self, report: &Report<'_>);
+    fn reported(&self, report: &Report<'_>);
 }
 
 /// One delivery and its outcome.
@@ -117,7 +117,7 @@ impl TracingObserver {
 }
 
 impl Observer for TracingObserver {
-    fn settled(&self, report: &Report<'_>) {
+    fn reported(&self, report: &Report<'_>) {
         macro_rules! event {
             ($level:ident, $($extra:tt)*) => {
                 tracing::event!(
@@ -188,5 +188,5 @@ impl Observer for TracingObserver {
 pub struct Silent;
 
 impl Observer for Silent {
-    fn settled(&self, _report: &Report<'_>) {}
+    fn reported(&self, _report: &Report<'_>) {}
 }

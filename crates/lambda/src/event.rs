@@ -153,7 +153,7 @@ where
             let call_context = context.clone();
             let function = |_| inner.call(LambdaEvent::new(typed, call_context));
             let run = run(&engine, &operation, task, function).await?;
-            Ok(run.value)
+            Ok(run.result)
         })
     }
 }

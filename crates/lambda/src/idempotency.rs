@@ -239,7 +239,7 @@ impl Idempotency {
     ///     let charge = Operation::new("charge").key("paymentId");
     ///     let charged = async |_: Call| Ok::<_, Failure>(42);
     ///     let run = idempotency.run(&charge, &event.payload, &event.context, charged).await?;
-    ///     Ok(run.value)
+    ///     Ok(run.result)
     /// }
     /// # use lambda_idempotency::MemoryStore;
     /// # #[tokio::main(flavor = "current_thread")]
@@ -268,7 +268,7 @@ impl Idempotency {
     ///     let run = idempotency
     ///         .run(&charge, &payment, context, async |_| Ok::<_, Failure>(42))
     ///         .await?;
-    ///     assert_eq!((run.value, run.replayed), (42, expected_replay));
+    ///     assert_eq!((run.result, run.replayed), (42, expected_replay));
     /// }
     /// # Ok(())
     /// # }

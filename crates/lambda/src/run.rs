@@ -33,7 +33,7 @@ use crate::{
 #[non_exhaustive]
 pub struct Run<R> {
     /// What the function returned, now or earlier.
-    pub value: R,
+    pub result: R,
     /// Whether an earlier call returned it.
     pub replayed: bool,
     /// Whether the store has recorded that the work is done. If not, a later call does it again.
@@ -244,13 +244,13 @@ fn answer<R: DeserializeOwned>(
             | Outcome::CompletionLost { .. }
             | Outcome::Declined,
             Some(value),
-        ) => Ok(Run { value, replayed: false, recorded }),
+        ) => Ok(Run { result: value, replayed: false, recorded }),
         (
             Outcome::Replayed { result }
             | Outcome::Superseded { result }
             | Outcome::Coalesced { result },
             _,
-        ) => Ok(Run { value: decoded(result)?, replayed: true, recorded: true }),
+        ) => Ok(Run { result: decoded(result)?, replayed: true, recorded: true }),
         (Outcome::Failed { failure, .. }, _) => Err(RunError::Failed(failure)),
         (Outcome::PermanentlyFailed { error_type, .. }, _) => {
             Err(RunError::PermanentlyFailed { error_type })

@@ -199,9 +199,7 @@ fn keys_on_their_way() {
         }
     }
     assert!(refused > 15, "{refused}");
-    for powertools in
-        [PowertoolsKeys::powertools_python("p"), PowertoolsKeys::powertools_typescript("t")]
-    {
+    for powertools in [PowertoolsKeys::python("p"), PowertoolsKeys::typescript("t")] {
         let document = powertools.read(&text.to_string()).unwrap();
         shown.debug(&document);
         for text in expressions {
@@ -222,9 +220,7 @@ fn keys_on_their_way() {
         format!("[\"{SECRET}\\q\"]"),
     ] {
         shown.error(&Document::parse(&text).unwrap_err());
-        for powertools in
-            [PowertoolsKeys::powertools_python("p"), PowertoolsKeys::powertools_typescript("t")]
-        {
+        for powertools in [PowertoolsKeys::python("p"), PowertoolsKeys::typescript("t")] {
             if let Err(error) = powertools.read(&text) {
                 shown.error(&error);
             }

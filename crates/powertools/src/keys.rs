@@ -25,20 +25,20 @@ impl PowertoolsKeys {
     /// `<AWS_LAMBDA_FUNCTION_NAME>.<module>.<qualified name>` of the decorated function, such as
     /// `orders-fn.app.process`.
     #[must_use]
-    pub fn powertools_python(prefix: impl Into<Arc<str>>) -> Self {
+    pub fn python(prefix: impl Into<Arc<str>>) -> Self {
         Self::of(PowertoolsLanguage::Python, prefix)
     }
 
     /// Powertools for TypeScript. The prefix is its `keyPrefix` or, where there is none,
     /// `<AWS_LAMBDA_FUNCTION_NAME>` (for a method with the decorator, `.` and its name after it).
     #[must_use]
-    pub fn powertools_typescript(prefix: impl Into<Arc<str>>) -> Self {
+    pub fn typescript(prefix: impl Into<Arc<str>>) -> Self {
         Self::of(PowertoolsLanguage::TypeScript, prefix)
     }
 
     /// The keys of this language, with a prefix as for
-    /// [`powertools_python`](Self::powertools_python) or
-    /// [`powertools_typescript`](Self::powertools_typescript).
+    /// [`python`](Self::python) or
+    /// [`typescript`](Self::typescript).
     ///
     /// ```
     /// use lambda_idempotency_powertools::{PowertoolsKeys, PowertoolsLanguage};

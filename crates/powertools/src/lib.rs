@@ -1,8 +1,8 @@
 //! Keys of other libraries, so that a table can be shared with them or taken over.
 //!
 //! [`PowertoolsKeys`] give a record the key, the fingerprint and the result text that Powertools for AWS
-//! Lambda gives it: Python ([`PowertoolsKeys::powertools_python`], 3.37) or TypeScript
-//! ([`PowertoolsKeys::powertools_typescript`], 2.35). Both hash a JSON text of what an expression selects:
+//! Lambda gives it: Python ([`PowertoolsKeys::python`], 3.37) or TypeScript
+//! ([`PowertoolsKeys::typescript`], 2.35). Both hash a JSON text of what an expression selects:
 //!
 //! | | Python | TypeScript |
 //! |---|---|---|
@@ -14,7 +14,7 @@
 //! use lambda_idempotency_powertools::PowertoolsKeys;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let powertools = PowertoolsKeys::powertools_python("orders-fn.app.process");
+//! let powertools = PowertoolsKeys::python("orders-fn.app.process");
 //! let by_order = powertools.compile("order_id")?;
 //! let event = powertools.read(r#"{"order_id": "A-1", "ts": 1}"#)?;
 //! let key = powertools.key(&event, Some(&by_order))?;

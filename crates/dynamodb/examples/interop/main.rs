@@ -44,8 +44,8 @@ async fn main() {
     };
     let endpoint = serve().await;
     let powertools = match &*language {
-        "python" => PowertoolsKeys::powertools_python("interop"),
-        "typescript" => PowertoolsKeys::powertools_typescript("interop"),
+        "python" => PowertoolsKeys::python("interop"),
+        "typescript" => PowertoolsKeys::typescript("interop"),
         other => panic!("{other}: neither `python` nor `typescript`"),
     };
     let mut names = Attributes::default();

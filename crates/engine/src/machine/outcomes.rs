@@ -38,7 +38,7 @@ impl Why {
 
     /// Its handler has just failed permanently.
     pub(super) fn failed(failure: Failure, failed_attempts: u32) -> Self {
-        let error_type = Some(failure.class().into());
+        let error_type = Some(failure.error_type().into());
         let reason = DivertReason::PermanentFailure { error_type, failed_attempts };
         Self { reason, failure: Some(failure) }
     }

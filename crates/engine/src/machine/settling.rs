@@ -109,7 +109,7 @@ impl Machine<'_> {
     }
 
     fn settlement_of(&mut self, at: usize, failure: &Failure, failed_attempts: u32) -> Settlement {
-        let error = failure.class().into();
+        let error = failure.error_type().into();
         if self.records.at(at).ask().is_aside {
             return Settlement::Release { error_type: error };
         }

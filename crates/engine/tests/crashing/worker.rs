@@ -189,7 +189,7 @@ struct Watcher {
 }
 
 impl Observer for Watcher {
-    fn settled(&self, report: &Report<'_>) {
+    fn reported(&self, report: &Report<'_>) {
         self.log.settled(self.invocation, report.record.id.parse().unwrap(), report.outcome);
     }
 }

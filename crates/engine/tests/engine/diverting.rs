@@ -49,7 +49,7 @@ struct Reasons(Arc<Mutex<Vec<Told>>>);
 type Told = (Option<DivertReason>, Option<String>);
 
 impl Observer for Reasons {
-    fn settled(&self, report: &Report<'_>) {
+    fn reported(&self, report: &Report<'_>) {
         let said = report.failure.map(|failure| failure.error().to_string());
         self.0.lock().unwrap().push((report.aside.cloned(), said));
     }

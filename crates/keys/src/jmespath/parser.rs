@@ -35,7 +35,7 @@ struct Parser<'f> {
 type Parsed = Result<Node, Mistake>;
 
 /// What helps where a function is not known.
-const OWN: &str = "one of your own is added with `.functions(..)`";
+const OWN: &str = "one of your own is added with `.key_functions(..)`";
 const NO_VALUE: &str = "an expression reference (`&name`) is no value; \
                         `map`, `sort_by`, `max_by` and `min_by` take one";
 

@@ -86,7 +86,7 @@ impl KeySpec {
 
     /// Functions of your own, for the expression. Default: the standard ones.
     #[must_use]
-    pub fn functions(mut self, functions: Functions) -> Self {
+    pub fn key_functions(mut self, functions: Functions) -> Self {
         self.functions = Some(functions);
         self
     }

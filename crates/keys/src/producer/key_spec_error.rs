@@ -104,7 +104,7 @@ pub enum KeySpecError {
     },
     /// Expressions of another library cannot call functions of the user's own.
     #[error(
-        "operation `{operation}` has `.functions(..)` without effect: Powertools has functions of its own; \
+        "operation `{operation}` has `.key_functions(..)` without effect: Powertools has functions of its own; \
          remove yours, or `.powertools(..)`"
     )]
     PowertoolsFunctions {

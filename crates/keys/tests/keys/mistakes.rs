@@ -40,7 +40,7 @@ fn each_is_shown_with_its_place() {
         (
             r#""größe".nope(b)"#,
             12,
-            "there is no function `nope`; one of your own is added with `.functions(..)`",
+            "there is no function `nope`; one of your own is added with `.key_functions(..)`",
         ),
         ("[a, length(b, c)]", 10, "`length` takes 1 argument(s), not 2"),
         ("not_null()", 8, "`not_null` takes at least 1 argument(s), not 0"),

@@ -56,10 +56,7 @@ fn golden_keys_and_ids() {
             "ac2fb6768c8998bc8256b83f7f35800c433e61b51056d9916a779bb1e6fd840a",
         ),
         (
-            spec()
-                .powertools(PowertoolsKeys::powertools_python("fn.app.place"))
-                .producer()
-                .unwrap(),
+            spec().powertools(PowertoolsKeys::python("fn.app.place")).producer().unwrap(),
             "fn.app.place#644bdf82be57b1cee5b7150bfb36bf45",
             "c739b12efb59227fb03b7a3b9a133921b8d1ea11e5781538fab62d6eedfa7228",
         ),
@@ -98,7 +95,7 @@ fn refusals_name_the_operation_and_the_remedy() {
 /// Powertools leaves the tenant out, so that two tenants could share a key.
 #[test]
 fn a_tenant_and_a_dialect_are_refused_as_the_consumer_refuses_them() {
-    let python = PowertoolsKeys::powertools_python("fn.app.place");
+    let python = PowertoolsKeys::python("fn.app.place");
     let of = |powertools: PowertoolsKeys| {
         KeySpec::new("op", "tenant").powertools(powertools).producer().unwrap()
     };

@@ -221,7 +221,7 @@ pub enum ConfigError {
     },
     /// Custom functions that no expression calls.
     #[error(
-        "operation `{operation}` has `.functions(..)`, but no expression that could call them; \
+        "operation `{operation}` has `.key_functions(..)`, but no expression that could call them; \
          remove it, or call the functions in `.key(\"...\")` or `.fingerprint(\"...\")`"
     )]
     Functions {

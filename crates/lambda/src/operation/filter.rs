@@ -47,7 +47,7 @@ impl Kind {
             Self::Queue => "queue",
             Self::Topic => "topic",
             Self::Stream => "stream",
-            Self::Table => "table",
+            Self::Table => "source_table",
             Self::Bucket => "bucket",
             Self::Broker => "broker",
             Self::Cluster => "cluster",

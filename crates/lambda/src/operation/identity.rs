@@ -155,15 +155,15 @@ impl Operation {
     ///     [text] => text.as_str().map(|text| text.to_lowercase().into()).ok_or("it is not a text"),
     ///     _ => Err("it takes one text"),
     /// });
-    /// let invite = Operation::new("invite").key("lower(email)").functions(functions);
+    /// let invite = Operation::new("invite").key("lower(email)").key_functions(functions);
     /// let keys = invite.producer()?;
     /// assert_eq!(keys.key(r#"{ "email": "A@b.c" }"#)?, keys.key(r#"{ "email": "a@B.C" }"#)?);
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn functions(mut self, functions: Functions) -> Self {
-        self.keys = self.keys.functions(functions);
+    pub fn key_functions(mut self, functions: Functions) -> Self {
+        self.keys = self.keys.key_functions(functions);
         self.changed()
     }
 

@@ -50,7 +50,7 @@ const ROWS: [Row; 20] = [
     row("queue", |o| o.is_from("queue"), For::These(&["sqs", "pipe"])),
     row("topic", |o| o.is_from("topic"), For::These(&["sns", "kafka"])),
     row("stream", |o| o.is_from("stream"), For::These(&["kinesis", "pipe"])),
-    row("table", |o| o.is_from("table"), For::These(&["dynamodb", "pipe"])),
+    row("source_table", |o| o.is_from("source_table"), For::These(&["dynamodb", "pipe"])),
     row("bucket", |o| o.is_from("bucket"), For::These(&["s3"])),
     row("broker", |o| o.is_from("broker"), For::These(&["activemq", "rabbitmq", "kafka", "pipe"])),
     row("cluster", |o| o.is_from("cluster"), For::These(&["documentdb"])),

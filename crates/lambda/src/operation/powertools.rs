@@ -23,7 +23,7 @@ impl Operation {
     ///
     /// let place = Operation::new("place-order")
     ///     .key("order_id")
-    ///     .powertools(PowertoolsKeys::powertools_python("orders-fn.app.process"));
+    ///     .powertools(PowertoolsKeys::python("orders-fn.app.process"));
     /// # place.check().unwrap();
     /// # }
     /// ```

@@ -63,11 +63,11 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let index = Operation::new("index-orders").table("orders");
+    /// let index = Operation::new("index-orders").source_table("orders");
     /// assert_eq!(index.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn table(self, table: impl Into<String>) -> Self {
+    pub fn source_table(self, table: impl Into<String>) -> Self {
         self.only_from(Kind::Table, table.into())
     }
 

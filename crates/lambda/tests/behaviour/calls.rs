@@ -189,9 +189,9 @@ async fn run_knows_the_invocation_whose_context_it_is_given() {
     let context = world.context();
     let running = idempotency.run(&operation, &a, &context, told);
     let within = world.clock.drive(running).await.unwrap();
-    assert_eq!(within.value, r#"Some("request-1") true"#);
+    assert_eq!(within.result, r#"Some("request-1") true"#);
     let running = idempotency.run(&operation, &b, RunContext::without_deadline(), told);
-    assert_eq!(world.clock.drive(running).await.unwrap().value, "None false");
+    assert_eq!(world.clock.drive(running).await.unwrap().result, "None false");
 }
 
 #[tokio::test]

@@ -99,7 +99,7 @@ async fn a_bad_record_is_put_aside_and_the_shard_goes_on() {
 struct Outcomes(Arc<Mutex<Vec<String>>>);
 
 impl Observer for Outcomes {
-    fn settled(&self, report: &Report<'_>) {
+    fn reported(&self, report: &Report<'_>) {
         let why = match report.outcome {
             Outcome::Diverted(_) if report.unrecorded.is_some() => ", not recorded".to_owned(),
             Outcome::Diverted(why) => format!(": {why}"),

@@ -72,14 +72,14 @@ async fn a_pipe_is_chosen_by_the_kind_of_its_source() {
     let lists = [
         ("queue", json!([order("m-1", "a", "")])),
         ("stream", json!([flat(put(1, "k", "b", ""))])),
-        ("table", json!([change(1, "x", "c", "")])),
+        ("source_table", json!([change(1, "x", "c", "")])),
         ("broker", json!([from_broker(message(0, 1, "d", ""), "aws:kafka", cluster)])),
         ("broker", json!([active])),
     ];
     for (kind, named) in [
         ("queue", Operation::new("a").queue("orders")),
         ("stream", Operation::new("a").stream("orders")),
-        ("table", Operation::new("a").table("orders")),
+        ("source_table", Operation::new("a").source_table("orders")),
         ("broker", Operation::new("a").broker("orders")),
     ] {
         let named = named.key(lambda_idempotency::record("eventSource"));
@@ -137,7 +137,7 @@ async fn a_table_goes_by_its_own_arn_too() {
         ("arn:aws:dynamodb:eu-west-1:111122223333:table/order", false),
         ("arn:aws:dynamodb:us-east-1:111122223333:table/orders", false),
     ] {
-        let operation = Operation::new("a").table(arn);
+        let operation = Operation::new("a").source_table(arn);
         let image = |_: Value, _| async { Ok::<_, std::io::Error>(()) };
         let function = world.idempotency().dynamodb_stream(operation, image).unwrap();
         assert_eq!(
@@ -157,7 +157,7 @@ fn a_name_that_no_record_can_have_does_not_start() {
         (from().queue(""), "queue", "is empty"),
         (from().topic(" "), "topic", "is empty"),
         (from().stream("orders "), "stream", "characters"),
-        (from().table("table/orders"), "table", "characters"),
+        (from().source_table("table/orders"), "source_table", "characters"),
         (from().bucket("s3://uploads"), "bucket", "is a URL"),
         (from().broker("b-1.shop:9092"), "broker", "characters"),
         (from().schedule(""), "schedule", "is empty"),
@@ -222,7 +222,7 @@ fn a_name_and_its_arn_are_one_queue() {
 #[test]
 fn a_stream_behind_its_table_is_out_of_reach() {
     let world = World::new();
-    let named = |operation: &str, table: &str| Operation::new(operation).table(table);
+    let named = |operation: &str, table: &str| Operation::new(operation).source_table(table);
     let table = "arn:aws:dynamodb:eu-west-1:111122223333:table/orders";
     let stream = format!("{table}/stream/2026-01-01T00:00:00.000");
     let build = |one, two| {

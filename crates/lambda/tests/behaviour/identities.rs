@@ -69,7 +69,7 @@ async fn calls_within_an_invocation_are_its_tenants() {
             Ok::<_, Failure>(fresh)
         });
         let run = world.clock.drive(running).await.unwrap();
-        assert_eq!((run.value, run.replayed), (value, value <= seen), "{tenant:?}");
+        assert_eq!((run.result, run.replayed), (value, value <= seen), "{tenant:?}");
         seen = seen.max(value);
     }
     assert_eq!(seen, 5);

@@ -33,7 +33,7 @@ type Settled = (&'static str, Option<String>);
 struct Seen(Arc<Mutex<Vec<Settled>>>);
 
 impl Observer for Seen {
-    fn settled(&self, report: &Report<'_>) {
+    fn reported(&self, report: &Report<'_>) {
         let value = report.outcome.result().map(|json| json.to_string());
         self.0.lock().unwrap().push((report.outcome.label(), value));
     }
@@ -164,7 +164,7 @@ async fn a_result_that_cannot_be_serialized_leaves_the_work_done() {
     #[derive(Clone, Default)]
     struct Lost(Arc<Mutex<Vec<ResultKept>>>);
     impl Observer for Lost {
-        fn settled(&self, report: &Report<'_>) {
+        fn reported(&self, report: &Report<'_>) {
             let Outcome::Executed { kept, .. } = report.outcome else { panic!("{report:?}") };
             self.0.lock().unwrap().push(*kept);
         }
@@ -184,7 +184,7 @@ async fn a_result_that_cannot_be_serialized_leaves_the_work_done() {
 #[tokio::test]
 async fn a_dialect_keeps_results_as_its_library_does() {
     let (world, seen) = (World::new(), Seen::default());
-    let operation = || place().powertools(PowertoolsKeys::powertools_python("fn.handler"));
+    let operation = || place().powertools(PowertoolsKeys::python("fn.handler"));
     let event = batch([order("m-1", "a", "")]);
     for _ in 0..2 {
         let function = process(&world, &seen).sqs(operation(), keep_result(confirm)).unwrap();

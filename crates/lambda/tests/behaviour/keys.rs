@@ -54,7 +54,7 @@ async fn a_function_of_the_users_own_makes_keys() {
         _ => Err("it is no text"),
     });
     let operation =
-        Operation::new("invite").key("lower(id)").fingerprint("lower(do)").functions(lower);
+        Operation::new("invite").key("lower(id)").fingerprint("lower(do)").key_functions(lower);
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
     let event = batch([
         with_body("m-1", r#"{"id":"Ann@Example.com","do":"x"}"#),
@@ -161,19 +161,14 @@ fn mistakes_are_found_when_the_function_starts() {
         (
             by_id()
                 .key_format(KeyFormat::secret(secret).unwrap())
-                .powertools(PowertoolsKeys::powertools_python("p")),
+                .powertools(PowertoolsKeys::python("p")),
             "another library's",
         ),
         (
-            by_id()
-                .key_format(KeyFormat::Readable)
-                .powertools(PowertoolsKeys::powertools_python("p")),
+            by_id().key_format(KeyFormat::Readable).powertools(PowertoolsKeys::python("p")),
             "another library's",
         ),
-        (
-            by_id().optional(["id"]).powertools(PowertoolsKeys::powertools_python("p")),
-            "another library's",
-        ),
+        (by_id().optional(["id"]).powertools(PowertoolsKeys::python("p")), "another library's"),
     ] {
         let error: ConfigError = operation.check().unwrap_err();
         assert!(error.to_string().contains(said), "{error}");

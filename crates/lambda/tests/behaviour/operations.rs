@@ -101,20 +101,24 @@ fn nothing_is_retained_for_no_time() {
 #[test]
 fn functions_that_no_expression_can_call_are_refused() {
     let functions = || Functions::standard().with("lower", 1, |_| Err("none"));
-    let powertools = PowertoolsKeys::powertools_python("orders-fn.app.process");
-    let without_key = Operation::new("place").functions(functions()).check().unwrap_err();
+    let powertools = PowertoolsKeys::python("orders-fn.app.process");
+    let without_key = Operation::new("place").key_functions(functions()).check().unwrap_err();
     assert!(matches!(without_key, ConfigError::Functions { .. }), "{without_key}");
-    let foreign = Operation::new("place").key("id").powertools(powertools).functions(functions());
+    let foreign =
+        Operation::new("place").key("id").powertools(powertools).key_functions(functions());
     let foreign = foreign.check().unwrap_err();
     assert!(
         matches!(foreign, ConfigError::KeySpec(KeySpecError::PowertoolsFunctions { .. })),
         "{foreign}"
     );
     for error in [without_key, foreign] {
-        assert!(error.to_string().contains("`place`") && error.to_string().contains(".functions("));
+        assert!(
+            error.to_string().contains("`place`") && error.to_string().contains(".key_functions(")
+        );
     }
-    let by_key = Operation::new("place").key("lower(id)").functions(functions());
-    let by_fingerprint = Operation::new("place").fingerprint("lower(id)").functions(functions());
+    let by_key = Operation::new("place").key("lower(id)").key_functions(functions());
+    let by_fingerprint =
+        Operation::new("place").fingerprint("lower(id)").key_functions(functions());
     assert_eq!([by_key.check(), by_fingerprint.check()], [Ok(()), Ok(())]);
 }
 

@@ -88,7 +88,7 @@ async fn an_error_that_panics_harms_no_neighbour() {
 struct Loud;
 
 impl Observer for Loud {
-    fn settled(&self, report: &Report<'_>) {
+    fn reported(&self, report: &Report<'_>) {
         assert_ne!(&*report.record.id, "m-1", "rehearsed");
     }
 }

@@ -56,9 +56,9 @@ impl Recorded {
     fn powertools(&self) -> PowertoolsKeys {
         let prefix = self.config("key_prefix");
         if self.python {
-            PowertoolsKeys::powertools_python(prefix.unwrap_or("orders-fn.app.process"))
+            PowertoolsKeys::python(prefix.unwrap_or("orders-fn.app.process"))
         } else {
-            PowertoolsKeys::powertools_typescript(prefix.unwrap_or("orders-fn"))
+            PowertoolsKeys::typescript(prefix.unwrap_or("orders-fn"))
         }
     }
 
@@ -123,7 +123,7 @@ async fn records_are_those_that_powertools_writes() {
             assert_eq!(record.result.as_deref(), update[":response_data"]["S"].as_str(), "{name}");
         }
         let later = recorded.run(&world, json!("another")).await;
-        assert!(later.replayed && later.value == result, "{name}");
+        assert!(later.replayed && later.result == result, "{name}");
     }
     assert!(fingerprints >= 4);
 }
@@ -143,7 +143,7 @@ async fn what_powertools_has_done_is_not_done_again() {
         let write = Write { key, guard: Guard::Absent, record: Some(theirs) };
         world.store.write(&[write], Timestamp::from_secs(1_800_000_000)).await;
         let run = recorded.run(&world, json!("again")).await;
-        assert_eq!((run.value, run.replayed), (result, true), "{}", recorded.name());
+        assert_eq!((run.result, run.replayed), (result, true), "{}", recorded.name());
     }
 }
 
@@ -162,14 +162,14 @@ async fn refusal(operation: &Operation, payload: &str) -> Rejection {
 #[tokio::test]
 async fn what_could_be_another_record_is_refused_by_default() {
     let operation = |powertools| Operation::new("place").key("id").powertools(powertools);
-    let typescript = || operation(PowertoolsKeys::powertools_typescript("orders-fn"));
+    let typescript = || operation(PowertoolsKeys::typescript("orders-fn"));
     for (operation, payload, expected) in [
         (typescript(), r#"{"id":9007199254740993}"#, Collision::Number),
         (typescript(), r#"{"id":{"a":1,"__proto__":{"b":1}}}"#, Collision::Prototype),
         (typescript(), r#"{"id":0}"#, Collision::TakenForMissing),
         (typescript().key("[id]"), r#"{"id":0}"#, Collision::TakenForMissing),
         (
-            operation(PowertoolsKeys::powertools_python("p")),
+            operation(PowertoolsKeys::python("p")),
             r#"{"id":0.1000000000000000055}"#,
             Collision::Number,
         ),
@@ -192,7 +192,7 @@ async fn what_could_be_another_record_is_refused_by_default() {
 
 #[tokio::test]
 async fn a_tenant_is_in_no_key_of_powertools_and_so_refused() {
-    let powertools = PowertoolsKeys::powertools_python("p");
+    let powertools = PowertoolsKeys::python("p");
     for (powertools, served) in
         [(powertools.clone(), false), (powertools.accept_collisions(), true)]
     {
@@ -212,7 +212,7 @@ async fn records_of_a_queue_have_the_keys_of_an_idempotent_record_handler() {
     let world = World::new();
     let operation = Operation::new("place")
         .key(record("messageId"))
-        .powertools(PowertoolsKeys::powertools_python("orders-fn.app.process"));
+        .powertools(PowertoolsKeys::python("orders-fn.app.process"));
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
     let event = json!({ "Records": [{
         "messageId": "A-1", "receiptHandle": "r", "body": r#"{"id":"a"}"#, "attributes": {},
@@ -228,10 +228,10 @@ async fn records_of_a_queue_have_the_keys_of_an_idempotent_record_handler() {
 #[test]
 fn a_dialect_needs_a_key_and_an_expression_that_it_can_evaluate() {
     let operation = |key: &str| {
-        let powertools = PowertoolsKeys::powertools_python("p").hash_function(HashFunction::Sha256);
+        let powertools = PowertoolsKeys::python("p").hash_function(HashFunction::Sha256);
         Operation::new("place").key(key).powertools(powertools).check()
     };
-    let none = Operation::new("place").powertools(PowertoolsKeys::powertools_python("p")).check();
+    let none = Operation::new("place").powertools(PowertoolsKeys::python("p")).check();
     assert!(
         matches!(&none, Err(ConfigError::KeySpec(KeySpecError::PowertoolsWithoutKey { .. }))),
         "{none:?}"

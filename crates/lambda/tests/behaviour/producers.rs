@@ -65,9 +65,9 @@ fn spec() -> impl Strategy<Value = KeySpec> {
         .prop_map(|(name, key, form)| KeySpec::new(name, key).key_format(form));
     let optional = Just(KeySpec::new("place", "[id, a]").optional(["a"]));
     let powertools = [
-        PowertoolsKeys::powertools_python("fn.app.place"),
-        PowertoolsKeys::powertools_typescript("fn"),
-        PowertoolsKeys::powertools_python("fn.app.place").accept_collisions(),
+        PowertoolsKeys::python("fn.app.place"),
+        PowertoolsKeys::typescript("fn"),
+        PowertoolsKeys::python("fn.app.place").accept_collisions(),
     ];
     let powertools = (
         prop::sample::select(vec!["id", "[id, a]", "@"]),
@@ -165,8 +165,11 @@ fn an_operation_that_lacks_a_setting_of_the_recipe_disagrees() {
         (spec().optional(["a"]), Operation::new("place").key("[id, a]")),
         (with_default().key_format(KeyFormat::Readable), plain.clone()),
         (with_default().key_format(secret), plain.clone()),
-        (with_default().powertools(PowertoolsKeys::powertools_python("place")), plain.clone()),
-        (KeySpec::new("place", "same(id)").functions(own), Operation::new("place").key("same(id)")),
+        (with_default().powertools(PowertoolsKeys::python("place")), plain.clone()),
+        (
+            KeySpec::new("place", "same(id)").key_functions(own),
+            Operation::new("place").key("same(id)"),
+        ),
         (KeySpec::new("refund", "[id, b || `1`]"), plain.clone()),
         (KeySpec::new("place", "id"), plain.clone()),
     ] {
@@ -268,7 +271,7 @@ fn an_operation_that_producers_cannot_know_says_what_to_do() {
 /// Mistakes in a key specification are found at both ends.
 #[test]
 fn a_mistake_in_a_recipe_is_one_at_both_ends() {
-    let python = || PowertoolsKeys::powertools_python("fn.app.place");
+    let python = || PowertoolsKeys::python("fn.app.place");
     for spec in [
         KeySpec::new("a#b", "id"),
         KeySpec::new("place", "["),
@@ -286,7 +289,7 @@ fn a_mistake_in_a_recipe_is_one_at_both_ends() {
             _ => Err("one text is needed"),
         })
     };
-    let spec = KeySpec::new("invite", "lower(email)").functions(lower());
+    let spec = KeySpec::new("invite", "lower(email)").key_functions(lower());
     let key = spec.producer().unwrap().key(r#"{"email":"ANN"}"#).unwrap();
     let event = batch([with_body("m-1", r#"{"email":"ann"}"#)]).to_string();
     assert_eq!(consumed(&Operation::from(spec), "sqs", &event), Ok(key));

@@ -36,14 +36,14 @@ async fn later_calls_get_the_first_result() {
     let world = World::new();
     let payload = json!({ "id": "a" });
     let first = run(&world, &charge(), &payload, Ok(1)).await.unwrap();
-    assert_eq!((first.value, first.replayed, first.recorded), (1, false, true));
+    assert_eq!((first.result, first.replayed, first.recorded), (1, false, true));
     for _ in 0..2 {
         let later = run(&world, &charge(), &payload, Ok(2)).await.unwrap();
-        assert_eq!((later.value, later.replayed, later.recorded), (1, true, true));
+        assert_eq!((later.result, later.replayed, later.recorded), (1, true, true));
     }
     world.clock.advance(Duration::from_secs(24 * 3600 + 2));
     let expired = run(&world, &charge(), &payload, Ok(3)).await.unwrap();
-    assert_eq!((expired.value, expired.replayed), (3, false));
+    assert_eq!((expired.result, expired.replayed), (3, false));
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn without_an_expression_the_whole_payload_is_the_key() {
         (json!({ "a": 1, "b": [2, null] }), 3),
         (json!("text"), 4),
     ] {
-        assert_eq!(run(&world, &whole, &payload, Ok(value)).await.unwrap().value, value);
+        assert_eq!(run(&world, &whole, &payload, Ok(value)).await.unwrap().result, value);
     }
     let nothing = run(&world, &whole, &Value::Null, Ok(1)).await.unwrap_err();
     assert!(matches!(nothing, RunError::Rejected(Rejection::Key { .. })), "{nothing:?}");
@@ -70,7 +70,7 @@ async fn each_kind_of_error_is_told_apart() {
 
     let failed = run(&world, &operation, &payload("a", 1), Err("no".into())).await.unwrap_err();
     assert!(matches!(&failed, RunError::Failed(f) if !f.is_permanent()) && failed.is_transient());
-    assert_eq!(run(&world, &operation, &payload("a", 1), Ok(7)).await.unwrap().value, 7);
+    assert_eq!(run(&world, &operation, &payload("a", 1), Ok(7)).await.unwrap().result, 7);
     let mismatch = run(&world, &operation, &payload("a", 2), Ok(8)).await.unwrap_err();
     assert!(matches!(mismatch, RunError::Mismatch) && !mismatch.is_transient());
 
@@ -110,7 +110,7 @@ async fn a_panic_is_a_failure() {
         .run(&operation, &payload, RunContext::without_deadline(), |c| Box::pin(panics(c)))
         .await;
     assert!(matches!(error, Err(RunError::Failed(_))));
-    assert_eq!(run(&world, &charge(), &payload, Ok(2)).await.unwrap().value, 2);
+    assert_eq!(run(&world, &charge(), &payload, Ok(2)).await.unwrap().result, 2);
 }
 
 /// Claims the key and is killed.
@@ -142,7 +142,7 @@ async fn a_key_that_is_held_elsewhere_is_busy_until_its_lease_ends() {
             );
             Ok::<_, Failure>(5)
         });
-    assert_eq!(world.clock.drive(waiting).await.unwrap().value, 5);
+    assert_eq!(world.clock.drive(waiting).await.unwrap().result, 5);
     assert!(world.clock.now() > until);
 }
 
@@ -179,7 +179,7 @@ async fn a_completion_that_cannot_be_recorded_still_has_its_result() {
         async { Ok::<_, Failure>(1) }
     });
     let run = world.clock.drive(run).await.unwrap();
-    assert_eq!((run.value, run.replayed, run.recorded), (1, false, false));
+    assert_eq!((run.result, run.replayed, run.recorded), (1, false, false));
 }
 
 #[tokio::test]
@@ -188,7 +188,7 @@ async fn missing_keys_run_unprotected_where_that_is_wanted() {
     let operation = charge().on_missing_key(OnMissingKey::RunUnprotected);
     for value in [1, 2] {
         let run = run(&world, &operation, &json!({}), Ok(value)).await.unwrap();
-        assert_eq!((run.value, run.replayed, run.recorded), (value, false, false));
+        assert_eq!((run.result, run.replayed, run.recorded), (value, false, false));
     }
     assert!(world.store.inner().is_empty());
 }
@@ -210,14 +210,14 @@ async fn operations_inside_operations_complete_their_own_keys() {
                         nested.run(inner, payload, RunContext::without_deadline(), |_| async {
                             Ok::<_, Failure>(calls.fetch_add(1, Ordering::Relaxed))
                         });
-                    let mail = mail.await?.value;
+                    let mail = mail.await?.result;
                     if fails { Err(Failure::transient("after the mail")) } else { Ok(mail + 10) }
                 });
             run.await
         }
     };
     assert!(once(idempotency.clone(), true).await.is_err());
-    assert_eq!(once(idempotency.clone(), false).await.unwrap().value, 10);
+    assert_eq!(once(idempotency.clone(), false).await.unwrap().result, 10);
     assert!(once(idempotency, false).await.unwrap().replayed);
     assert_eq!(calls.load(Ordering::Relaxed), 1, "one mail");
     assert_eq!(world.store.inner().len(), 2);
@@ -239,7 +239,7 @@ async fn operations_of_different_names_do_not_wait_for_each_other() {
         })
     });
     let runs = world.clock.drive(futures_util::future::join_all(runs)).await;
-    let names: Vec<_> = runs.into_iter().map(|run| run.unwrap().value).collect();
+    let names: Vec<_> = runs.into_iter().map(|run| run.unwrap().result).collect();
     assert_eq!(names, ["charge", "mail", "log"]);
     assert_eq!(world.clock.now(), start.plus(Duration::from_secs(5)), "side by side");
 }

@@ -33,9 +33,9 @@ where
 {
     let world = World::new();
     let first = run(&world, value.clone()).await.unwrap();
-    assert_eq!((&first.value, first.replayed), (&value, false));
+    assert_eq!((&first.result, first.replayed), (&value, false));
     let second = run(&world, value.clone()).await.unwrap();
-    assert_eq!((&second.value, second.replayed), (&value, true));
+    assert_eq!((&second.result, second.replayed), (&value, true));
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ async fn a_result_of_another_type_is_lost_and_said_to_be() {
     let error = run(&world, 7).await.unwrap_err();
     assert!(matches!(error, RunError::ResultLost(_)) && !error.is_transient());
     assert!(error.to_string().contains("another type"), "{error}");
-    assert_eq!(run(&world, String::new()).await.unwrap().value, "text");
+    assert_eq!(run(&world, String::new()).await.unwrap().result, "text");
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_result_that_is_too_large_is_returned_now_and_lost_later() {
     let world = World::new();
     let large = "x".repeat(400 * 1024);
     let first = run(&world, large.clone()).await.unwrap();
-    assert_eq!((first.value.len(), first.recorded), (large.len(), true), "the work is done");
+    assert_eq!((first.result.len(), first.recorded), (large.len(), true), "the work is done");
     let error = run(&world, large).await.unwrap_err();
     assert!(matches!(error, RunError::ResultLost(_)) && !error.is_transient());
     assert!(error.to_string().contains("not kept"), "{error}");

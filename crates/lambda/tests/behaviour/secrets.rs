@@ -280,9 +280,7 @@ async fn policies_for_missing_keys() {
 async fn records_with_the_keys_of_another_library() {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
-    for powertools in
-        [PowertoolsKeys::powertools_python("p"), PowertoolsKeys::powertools_typescript("t")]
-    {
+    for powertools in [PowertoolsKeys::python("p"), PowertoolsKeys::typescript("t")] {
         let operation =
             Operation::new("a").key("[id, n]").fingerprint("note").powertools(powertools);
         let sqs = logging(&world).sqs(operation, handle).unwrap();

@@ -129,9 +129,7 @@ fn sources_whose_keys_never_agree_are_refused() {
         (
             refused(
                 place(),
-                Sources::new()
-                    .sqs(|p| p)
-                    .sns(|p| p.powertools(PowertoolsKeys::powertools_python("fn.app"))),
+                Sources::new().sqs(|p| p).sns(|p| p.powertools(PowertoolsKeys::python("fn.app"))),
             ),
             "powertools",
         ),

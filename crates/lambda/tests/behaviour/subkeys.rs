@@ -24,7 +24,7 @@ async fn ran(
     let mut context = Context::default();
     context.tenant_id = tenant.map(str::to_owned);
     let subkey = async |call: Call| Ok::<_, Failure>(call.subkey("charge"));
-    idempotency.run(&charge(name), payload, &context, subkey).await.unwrap().value
+    idempotency.run(&charge(name), payload, &context, subkey).await.unwrap().result
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn calls_without_a_key_have_a_subkey_for_each_payload_tenant_and_operation
         idempotency.run(&operation, &ann, RunContext::without_deadline(), async |call: Call| {
             Ok::<_, Failure>(call.subkey("charge"))
         });
-    assert_eq!(run.await.unwrap().value, first);
+    assert_eq!(run.await.unwrap().result, first);
 }
 
 /// What a function's records are told, one after the other.

@@ -28,7 +28,7 @@ fn place() -> Operation {
 
 #[test]
 fn a_key_or_fingerprint_that_differs_on_each_delivery_is_refused() {
-    let python = || PowertoolsKeys::powertools_python("place");
+    let python = || PowertoolsKeys::python("place");
     for (build, operation, what, member) in [
         (SQS, place().key(record("receiptHandle")), "key", "receiptHandle"),
         (SQS, place().key(record("@")), "key", "receiptHandle"),
@@ -95,7 +95,7 @@ fn a_key_that_may_differ_is_warned_of() {
 
 #[test]
 fn a_key_that_is_one_of_a_few_values_is_refused() {
-    let python = || PowertoolsKeys::powertools_python("place");
+    let python = || PowertoolsKeys::python("place");
     for (operation, by) in [
         (place().key("length(items)"), "`length`"),
         (place().key("type(@)"), "`type`"),

@@ -299,13 +299,13 @@ async fn a_call_inside_itself_fails_at_once() {
         let refused = charge(1).await.unwrap_err();
         assert!(matches!(&refused, RunError::Nested { operation } if &**operation == "process"));
         assert!(!refused.is_transient());
-        Ok::<_, Failure>(charge(2).await?.value)
+        Ok::<_, Failure>(charge(2).await?.result)
     };
     let run = idempotency
         .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), nested)
         .await
         .unwrap();
-    assert_eq!(run.value, 2, "another key is other work");
+    assert_eq!(run.result, 2, "another key is other work");
     assert_eq!(world.store.write_calls(), 4, "two keys, each claimed and completed");
     // Once the outer call has ended, it is a duplicate like any other.
     assert!(charge(1).await.unwrap().replayed);
@@ -323,7 +323,7 @@ async fn only_the_very_call_is_inside() {
                 Ok::<_, Failure>(1)
             })
             .await;
-        Ok::<_, Failure>(run?.value)
+        Ok::<_, Failure>(run?.result)
     };
     let idempotency = world.idempotency();
     idempotency.run(&process(), &payload, RunContext::without_deadline(), across).await.unwrap();
@@ -337,7 +337,7 @@ async fn only_the_very_call_is_inside() {
     let run = idempotency
         .run(&process(), &payload, RunContext::without_deadline(), async |_| Ok::<_, Failure>(1))
         .await;
-    assert_eq!(run.unwrap().value, 1);
+    assert_eq!(run.unwrap().result, 1);
 }
 
 #[tokio::test]

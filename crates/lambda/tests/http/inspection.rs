@@ -53,7 +53,7 @@ async fn the_key_and_the_fingerprint_are_those_that_are_claimed() {
     let body = r#"{"payment":{"id":"p-1"},"amount":5}"#;
     is_the_key_that_is_claimed(by_body, event("POST", None, body)).await;
     // Powertools' keys are of the body, too; callers then share them.
-    let shared = PowertoolsKeys::powertools_python("charges").accept_collisions();
+    let shared = PowertoolsKeys::python("charges").accept_collisions();
     let by_body = charges().key("payment.id").powertools(shared);
     is_the_key_that_is_claimed(by_body, event("POST", None, body)).await;
 }

@@ -74,7 +74,7 @@ fn a_setting_without_an_effect_is_refused() {
 #[test]
 fn an_expression_for_a_record_is_refused() {
     let idempotency = Idempotency::new(MemoryStore::new());
-    let powertools = PowertoolsKeys::powertools_python("charge");
+    let powertools = PowertoolsKeys::python("charge");
     for (operation, what) in [
         (charges().key(record("headers.\"x-order-id\"")), "key"),
         (charges().key("id").fingerprint(record("headers.tenant")), "fingerprint"),
@@ -130,9 +130,8 @@ fn settings_of_the_layer_that_have_no_effect_are_refused() {
     assert!(error.to_string().contains("`.header(..)`"), "{error}");
     let error = world.layer(&charges()).one_key_for_each_path().unwrap_err();
     assert!(error.to_string().contains("`.one_key_for_each_path(..)`"), "{error}");
-    let powertools = charges()
-        .key("id")
-        .powertools(PowertoolsKeys::powertools_python("charge").accept_collisions());
+    let powertools =
+        charges().key("id").powertools(PowertoolsKeys::python("charge").accept_collisions());
     let error = world.layer(&powertools).one_key_for_each_path().unwrap_err();
     assert!(error.to_string().contains("Powertools keys"), "{error}");
     let error = world.layer(&charges()).methods([]).unwrap_err();

@@ -4,11 +4,11 @@ use lambda_idempotency_keys::SelectionError;
 use lambda_idempotency_powertools::{Collision, PowertoolsKeys, PowertoolsLanguage};
 
 fn python() -> PowertoolsKeys {
-    PowertoolsKeys::powertools_python("p")
+    PowertoolsKeys::python("p")
 }
 
 fn typescript() -> PowertoolsKeys {
-    PowertoolsKeys::powertools_typescript("p")
+    PowertoolsKeys::typescript("p")
 }
 
 fn text(

@@ -8,7 +8,7 @@ use lambda_idempotency_powertools::PowertoolsKeys;
 
 #[test]
 fn mistakes_are_named_with_the_operation() {
-    let python = || PowertoolsKeys::powertools_python("app.place");
+    let python = || PowertoolsKeys::python("app.place");
     let secret = KeyFormat::Secret(Secret::new("a secret of mine").unwrap());
     for (spec, expected) in [
         (

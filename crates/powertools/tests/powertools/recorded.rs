@@ -111,10 +111,10 @@ fn check(language: &str, powertools: fn(String) -> PowertoolsKeys) {
 
 #[test]
 fn python() {
-    check("python", PowertoolsKeys::powertools_python);
+    check("python", PowertoolsKeys::python);
 }
 
 #[test]
 fn typescript() {
-    check("typescript", PowertoolsKeys::powertools_typescript);
+    check("typescript", PowertoolsKeys::typescript);
 }

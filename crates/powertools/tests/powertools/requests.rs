@@ -44,11 +44,9 @@ fn check(vectors: &[Value], powertools: impl Fn(Option<&str>) -> PowertoolsKeys)
 #[test]
 fn python() {
     let vectors = vectors(include_str!("vectors/requests-python.json"));
-    check(&vectors, |prefix| {
-        PowertoolsKeys::powertools_python(prefix.unwrap_or("orders-fn.app.process"))
-    });
+    check(&vectors, |prefix| PowertoolsKeys::python(prefix.unwrap_or("orders-fn.app.process")));
     for vector in &vectors {
-        let powertools = PowertoolsKeys::powertools_python("any");
+        let powertools = PowertoolsKeys::python("any");
         for call in vector["calls"].as_array().unwrap() {
             let values = &call["request"]["ExpressionAttributeValues"];
             if let Some(data) = values[":response_data"]["S"].as_str() {
@@ -62,5 +60,5 @@ fn python() {
 #[test]
 fn typescript() {
     let vectors = vectors(include_str!("vectors/requests-typescript.json"));
-    check(&vectors, |prefix| PowertoolsKeys::powertools_typescript(prefix.unwrap_or("orders-fn")));
+    check(&vectors, |prefix| PowertoolsKeys::typescript(prefix.unwrap_or("orders-fn")));
 }

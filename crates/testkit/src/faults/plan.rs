@@ -111,7 +111,7 @@ impl Plan {
             let answer = answered.next();
             merged.push(if member.lost || self.late {
                 let context = "injected by a test, no answer";
-                error(StoreError::new(StoreErrorKind::Unavailable, context).in_doubt(true))
+                error(StoreError::new(StoreErrorKind::Unavailable, context).with_doubt(true))
             } else {
                 let Some(answer) = answer else { break };
                 answer

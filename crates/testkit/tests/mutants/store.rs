@@ -173,7 +173,7 @@ impl Mutant {
                 self.records.lock().unwrap().remove(&name);
             }
             let in_doubt = self.bug == Bug::TooLargeIsInDoubt;
-            return Verdict::Unknown(StoreError::new(kind, "too large").in_doubt(in_doubt));
+            return Verdict::Unknown(StoreError::new(kind, "too large").with_doubt(in_doubt));
         }
         let found = self.records.lock().unwrap().get(&name).cloned();
         if self.bug == Bug::LooksThenWrites {
@@ -280,7 +280,7 @@ impl Store for Mutant {
             }
             let verdicts = self.apply_all(writes).await;
             if late && self.bug == Bug::LateWritesAreDenied {
-                let error = StoreError::new(StoreErrorKind::Unavailable, "late").in_doubt(false);
+                let error = StoreError::new(StoreErrorKind::Unavailable, "late").with_doubt(false);
                 return vec![Verdict::Unknown(error); writes.len()];
             }
             verdicts
