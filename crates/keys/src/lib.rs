@@ -16,7 +16,7 @@
 //! | [`Scope`], [`KeyFormat`], [`Secret`] | how a selection becomes a [`Key`]: hashed, readable, with a secret |
 //! | [`KeyPath`], [`payload`], [`record`] | where in a record the key is |
 //! | [`producer`] | the same key before the event is sent |
-//! | [`foreign`] | keys that another library makes, such as `lambda-idempotency-powertools` |
+//! | [`external`] | keys that another library makes, such as `lambda-idempotency-powertools` |
 //!
 //! ```
 //! use lambda_idempotency_keys::{Document, Expression, Scope};
@@ -41,7 +41,7 @@ mod document;
 mod document_error;
 mod expression;
 mod field_sets;
-pub mod foreign;
+pub mod external;
 mod functions;
 mod hash;
 // For `lambda-idempotency-powertools`, which evaluates with the same code. Its form may change in any

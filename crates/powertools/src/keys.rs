@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::Arc};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use lambda_idempotency_keys::{
     Collision, DocumentError, ExpressionError, Key, Selection, SelectionError,
-    foreign::{ForeignExpression, ForeignKeys, Made},
+    external::{ExternalExpression, ExternalKeys, Made},
     internal::{self, Collisions, Selected, VariantDocument},
 };
 
@@ -215,8 +215,8 @@ impl PowertoolsKeys {
     }
 }
 
-impl ForeignKeys for PowertoolsKeys {
-    fn key(&self, expression: &str) -> Result<Box<dyn ForeignExpression>, ExpressionError> {
+impl ExternalKeys for PowertoolsKeys {
+    fn key(&self, expression: &str) -> Result<Box<dyn ExternalExpression>, ExpressionError> {
         // Powertools without an expression takes the whole.
         let expression = match expression.trim() {
             "@" => None,
@@ -225,7 +225,7 @@ impl ForeignKeys for PowertoolsKeys {
         Ok(Box::new(Bound { powertools: self.clone(), expression }))
     }
 
-    fn fingerprint(&self, expression: &str) -> Result<Box<dyn ForeignExpression>, ExpressionError> {
+    fn fingerprint(&self, expression: &str) -> Result<Box<dyn ExternalExpression>, ExpressionError> {
         let expression = Some(self.compile(expression)?);
         Ok(Box::new(Bound { powertools: self.clone(), expression }))
     }
@@ -247,7 +247,7 @@ struct Bound {
     expression: Option<PowertoolsExpression>,
 }
 
-impl ForeignExpression for Bound {
+impl ExternalExpression for Bound {
     fn is_constant(&self) -> bool {
         self.expression.as_ref().is_some_and(PowertoolsExpression::is_constant)
     }

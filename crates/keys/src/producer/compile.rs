@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{ExpressionUse, KeySpec, KeySpecError};
 use crate::{
     Expression, ExpressionError, Functions, KeyFormat, KeyPath, View,
-    foreign::{ForeignExpression, ForeignKeys},
+    external::{ExternalExpression, ExternalKeys},
     is_operation_name,
 };
 
@@ -34,13 +34,13 @@ pub enum CompiledKeys {
         fingerprint: Option<CompiledPath<Expression>>,
     },
     /// Those of another library.
-    Foreign {
+    External {
         /// The library.
-        library: Arc<dyn ForeignKeys>,
+        library: Arc<dyn ExternalKeys>,
         /// What selects the key.
-        key: CompiledPath<Box<dyn ForeignExpression>>,
+        key: CompiledPath<Box<dyn ExternalExpression>>,
         /// What else must agree.
-        fingerprint: Option<CompiledPath<Box<dyn ForeignExpression>>>,
+        fingerprint: Option<CompiledPath<Box<dyn ExternalExpression>>>,
     },
 }
 
@@ -67,7 +67,7 @@ impl KeySpec {
             return Err(KeySpecError::Name { name: operation() });
         }
         let keys = match &self.powertools {
-            Some(library) => self.foreign_keys(library, fingerprint)?,
+            Some(library) => self.external_keys(library, fingerprint)?,
             None => self.own_keys(fingerprint)?,
         };
         Ok(Compiled { operation: operation(), key_format: self.key_format.clone(), keys })
@@ -106,9 +106,9 @@ impl KeySpec {
         Ok(CompiledKeys::Own { key, fingerprint: fingerprint.transpose()? })
     }
 
-    fn foreign_keys(
+    fn external_keys(
         &self,
-        library: &Arc<dyn ForeignKeys>,
+        library: &Arc<dyn ExternalKeys>,
         fingerprint: Option<&KeyPath>,
     ) -> Result<CompiledKeys, KeySpecError> {
         let operation = || Arc::clone(&self.operation);
@@ -133,7 +133,7 @@ impl KeySpec {
         if !self.optional.is_empty() || !matches!(self.key_format, KeyFormat::Hashed) {
             return Err(KeySpecError::PowertoolsFormat { operation: operation() });
         }
-        Ok(CompiledKeys::Foreign { library: Arc::clone(library), key, fingerprint })
+        Ok(CompiledKeys::External { library: Arc::clone(library), key, fingerprint })
     }
 
     fn compiled<E>(

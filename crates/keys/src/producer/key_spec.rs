@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{KeySpecError, Producer};
-use crate::{Functions, KeyFormat, KeyPath, Secret, foreign::ForeignKeys};
+use crate::{Functions, KeyFormat, KeyPath, Secret, external::ExternalKeys};
 
 /// How the keys of an operation are made: its name, where the key is in the payload, and the form.
 ///
@@ -34,7 +34,7 @@ pub struct KeySpec {
     pub(super) key_format: KeyFormat,
     /// `None` is the standard ones.
     pub(super) functions: Option<Functions>,
-    pub(super) powertools: Option<Arc<dyn ForeignKeys>>,
+    pub(super) powertools: Option<Arc<dyn ExternalKeys>>,
 }
 
 impl KeySpec {
@@ -94,7 +94,7 @@ impl KeySpec {
     /// Makes the keys of another library, whose prefix then takes the place of the operation's name:
     /// those of Powertools for AWS Lambda are in `lambda-idempotency-powertools`.
     #[must_use]
-    pub fn powertools(mut self, powertools: impl ForeignKeys + 'static) -> Self {
+    pub fn powertools(mut self, powertools: impl ExternalKeys + 'static) -> Self {
         self.powertools = Some(Arc::new(powertools));
         self
     }
@@ -134,7 +134,7 @@ impl KeySpec {
 
     /// The library whose keys they are, if they are not ours.
     #[must_use]
-    pub fn foreign(&self) -> Option<&dyn ForeignKeys> {
+    pub fn external(&self) -> Option<&dyn ExternalKeys> {
         self.powertools.as_deref()
     }
 

@@ -58,7 +58,7 @@ use serde::Serialize;
 
 use crate::{
     Document, DocumentError, Expression, FieldSet, Scope, SelectionError, View,
-    foreign::ForeignExpression,
+    external::ExternalExpression,
 };
 
 /// Computes the keys of payloads, as the consumer of the same [`KeySpec`] does. Cheap to clone.
@@ -84,7 +84,7 @@ enum Keys {
     /// Those of another library.
     Powertools {
         text: Arc<str>,
-        expression: Box<dyn ForeignExpression>,
+        expression: Box<dyn ExternalExpression>,
     },
 }
 
@@ -150,7 +150,7 @@ impl Producer {
                 let reads = FieldSet::of([&expression]);
                 (view, Keys::Own { expression, reads, format: key_format })
             }
-            CompiledKeys::Foreign { key: CompiledPath { view, text, expression }, .. } => {
+            CompiledKeys::External { key: CompiledPath { view, text, expression }, .. } => {
                 (view, Keys::Powertools { text, expression })
             }
         };

@@ -36,7 +36,7 @@ impl Operation {
         let (mine, theirs) = (self.prepared()?, other.prepared()?);
         // The paths of optional parts may differ, because the expressions may.
         let optional = |one: &Self| one.keys.optional_parts().iter().collect::<BTreeSet<_>>().len();
-        let powertools = |one: &Self| one.keys.foreign().map(|keys| keys.settings());
+        let powertools = |one: &Self| one.keys.external().map(|keys| keys.settings());
         let shape = |one: &Prepared| one.key.as_ref().map(|path| path.expression.shape());
         Ok(if powertools(self) != powertools(other) {
             Some("powertools")

@@ -6,7 +6,7 @@ use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_engine::batch::{Job, Returned};
 use lambda_idempotency_keys::{
     Key, KeyPath, Selection, SelectionError, View,
-    foreign::{ForeignExpression, ForeignKeys},
+    external::{ExternalExpression, ExternalKeys},
     producer::{CompiledPath, ExpressionUse},
 };
 
@@ -15,13 +15,13 @@ use crate::rejection::Rejection;
 /// Powertools keys with their expressions compiled.
 #[derive(Debug)]
 pub(crate) struct CompiledPowertools {
-    pub(super) powertools: Arc<dyn ForeignKeys>,
+    pub(super) powertools: Arc<dyn ExternalKeys>,
     pub(super) key: Place,
     pub(super) fingerprint: Option<Place>,
 }
 
 /// A compiled expression and what it is applied to.
-pub(super) type Place = CompiledPath<Box<dyn ForeignExpression>>;
+pub(super) type Place = CompiledPath<Box<dyn ExternalExpression>>;
 
 /// The text it is applied to: the payload, or the record around it.
 const fn seen<'t>(place: &Place, (payload, record): (&'t str, &'t str)) -> &'t str {
@@ -35,7 +35,7 @@ impl CompiledPowertools {
     /// The expressions of the key and the fingerprint, with what each is applied to.
     pub(super) fn places(
         &self,
-    ) -> impl Iterator<Item = (ExpressionUse, View, &str, &dyn ForeignExpression)> {
+    ) -> impl Iterator<Item = (ExpressionUse, View, &str, &dyn ExternalExpression)> {
         let places = [
             (ExpressionUse::Key, Some(&self.key)),
             (ExpressionUse::Fingerprint, self.fingerprint.as_ref()),

@@ -1,6 +1,6 @@
 //! Operations with Powertools keys.
 
-use lambda_idempotency_keys::foreign::ForeignKeys;
+use lambda_idempotency_keys::external::ExternalKeys;
 
 use super::Operation;
 
@@ -28,7 +28,7 @@ impl Operation {
     /// # }
     /// ```
     #[must_use]
-    pub fn powertools(mut self, powertools: impl ForeignKeys + 'static) -> Self {
+    pub fn powertools(mut self, powertools: impl ExternalKeys + 'static) -> Self {
         self.keys = self.keys.powertools(powertools);
         self.changed()
     }

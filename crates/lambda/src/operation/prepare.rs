@@ -43,7 +43,7 @@ impl Operation {
         let Compiled { operation, key_format, keys, .. } = self.compiled()?;
         let (key, fingerprint, powertools) = match keys {
             CompiledKeys::Own { key, fingerprint } => (key, fingerprint, None),
-            CompiledKeys::Foreign { library, key, fingerprint } => {
+            CompiledKeys::External { library, key, fingerprint } => {
                 (None, None, Some(CompiledPowertools { powertools: library, key, fingerprint }))
             }
         };
@@ -75,7 +75,7 @@ impl Operation {
     fn compiled(&self) -> Result<Compiled, ConfigError> {
         let spec = self.spec()?;
         let has_expression = spec.key_path().is_some() || self.fingerprint.is_some();
-        if spec.has_functions() && spec.foreign().is_none() && !has_expression {
+        if spec.has_functions() && spec.external().is_none() && !has_expression {
             return Err(ConfigError::Functions { operation: self.shared_name() });
         }
         Ok(spec.compile(self.fingerprint.as_ref())?)

@@ -104,14 +104,14 @@ fn functions_that_no_expression_can_call_are_refused() {
     let powertools = PowertoolsKeys::python("orders-fn.app.process");
     let without_key = Operation::new("place").key_functions(functions()).check().unwrap_err();
     assert!(matches!(without_key, ConfigError::Functions { .. }), "{without_key}");
-    let foreign =
+    let external =
         Operation::new("place").key("id").powertools(powertools).key_functions(functions());
-    let foreign = foreign.check().unwrap_err();
+    let external = external.check().unwrap_err();
     assert!(
-        matches!(foreign, ConfigError::KeySpec(KeySpecError::PowertoolsFunctions { .. })),
-        "{foreign}"
+        matches!(external, ConfigError::KeySpec(KeySpecError::PowertoolsFunctions { .. })),
+        "{external}"
     );
-    for error in [without_key, foreign] {
+    for error in [without_key, external] {
         assert!(
             error.to_string().contains("`place`") && error.to_string().contains(".key_functions(")
         );

@@ -8,18 +8,18 @@ use std::fmt;
 use crate::{DocumentError, ExpressionError, Key, Selection, SelectionError};
 
 /// How another library makes its keys.
-pub trait ForeignKeys: fmt::Debug + Send + Sync {
+pub trait ExternalKeys: fmt::Debug + Send + Sync {
     /// Compiles what selects the key; `@` takes the whole document.
     ///
     /// # Errors
     /// The first thing that is wrong, with its offset.
-    fn key(&self, expression: &str) -> Result<Box<dyn ForeignExpression>, ExpressionError>;
+    fn key(&self, expression: &str) -> Result<Box<dyn ExternalExpression>, ExpressionError>;
 
     /// Compiles what selects the fingerprint.
     ///
     /// # Errors
     /// As [`key`](Self::key).
-    fn fingerprint(&self, expression: &str) -> Result<Box<dyn ForeignExpression>, ExpressionError>;
+    fn fingerprint(&self, expression: &str) -> Result<Box<dyn ExternalExpression>, ExpressionError>;
 
     /// A handler's result, as JSON text, in the form in which the library keeps it. `None` if the
     /// library cannot read it.
@@ -34,7 +34,7 @@ pub trait ForeignKeys: fmt::Debug + Send + Sync {
 pub type Made<T> = Result<Result<T, SelectionError>, DocumentError>;
 
 /// A compiled expression of another library.
-pub trait ForeignExpression: fmt::Debug + Send + Sync {
+pub trait ExternalExpression: fmt::Debug + Send + Sync {
     /// Whether it selects the same from every record.
     fn is_constant(&self) -> bool;
 
