@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn mine_needs_a_record_in_progress() {
+    fn owned_by_needs_a_record_in_progress() {
         let mut record = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(9));
         record.owner = Some(Owner::from_bits(7));
         let guard = Guard::OwnedBy(Owner::from_bits(7));

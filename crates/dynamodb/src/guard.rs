@@ -124,7 +124,7 @@ mod unit {
     }
 
     #[test]
-    fn mine_asks_for_the_token_and_for_a_record_in_progress() {
+    fn owned_by_asks_for_the_token_and_for_a_record_in_progress() {
         let (condition, predicate, parameters) = both(&Guard::OwnedBy(Owner::from_bits(7)));
         assert_eq!(condition.expression, "#status = :status AND #owner = :owner");
         let values = [(":status".to_owned(), s("INPROGRESS")), (":owner".to_owned(), s(ME))];
@@ -134,7 +134,7 @@ mod unit {
     }
 
     #[test]
-    fn seen_names_what_was_there_and_what_was_not() {
+    fn unchanged_names_what_was_there_and_what_was_not() {
         let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
         record.lease_until = Some(Timestamp::from_millis(1234));
         let (condition, predicate, parameters) =

@@ -73,7 +73,7 @@ async fn a_takeover_is_a_put_that_names_everything_seen() {
 }
 
 #[tokio::test]
-async fn a_put_back_is_a_delete_under_the_token() {
+async fn an_undo_is_a_delete_under_the_token() {
     let fixture = Fixture::start().await;
     let (operation, body) = sent(&fixture, write(0, Guard::OwnedBy(owner(1)), None)).await;
     assert_eq!(operation, "DeleteItem");

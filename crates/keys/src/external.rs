@@ -19,7 +19,8 @@ pub trait ExternalKeys: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`key`](Self::key).
-    fn fingerprint(&self, expression: &str) -> Result<Box<dyn ExternalExpression>, ExpressionError>;
+    fn fingerprint(&self, expression: &str)
+    -> Result<Box<dyn ExternalExpression>, ExpressionError>;
 
     /// A handler's result, as JSON text, in the form in which the library keeps it. `None` if the
     /// library cannot read it.

@@ -40,8 +40,8 @@ mod digest;
 mod document;
 mod document_error;
 mod expression;
-mod field_sets;
 pub mod external;
+mod field_sets;
 mod functions;
 mod hash;
 // For `lambda-idempotency-powertools`, which evaluates with the same code. Its form may change in any

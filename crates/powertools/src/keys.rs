@@ -225,7 +225,10 @@ impl ExternalKeys for PowertoolsKeys {
         Ok(Box::new(Bound { powertools: self.clone(), expression }))
     }
 
-    fn fingerprint(&self, expression: &str) -> Result<Box<dyn ExternalExpression>, ExpressionError> {
+    fn fingerprint(
+        &self,
+        expression: &str,
+    ) -> Result<Box<dyn ExternalExpression>, ExpressionError> {
         let expression = Some(self.compile(expression)?);
         Ok(Box::new(Bound { powertools: self.clone(), expression }))
     }

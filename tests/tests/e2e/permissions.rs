@@ -32,7 +32,7 @@ async fn orders_that_succeed(world: &World) {
     }
 }
 
-/// All that the library does with its table: claims, replays, takeovers, releases, what is put back,
+/// All that the library does with its table: claims, replays, takeovers, releases, undone claims,
 /// completions; of one record and of several.
 async fn everything(world: &World) {
     orders_that_succeed(world).await;

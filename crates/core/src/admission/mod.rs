@@ -9,9 +9,9 @@
 //! ```text
 //!             claim                    complete
 //!  (nothing) ───────► INPROGRESS(owner) ───────► COMPLETED ──► expires
-//!      ▲   put back    │  ▲    │  │              ▲
+//!      ▲     undo      │  ▲    │  │              ▲
 //!      └───────────────┘  │    │  └─ fail ─────► FAILED ─────► expires
-//!                takeover │    │ release, put back
+//!                takeover │    │ release, undo
 //!                         └── lapsed
 //! ```
 //!

@@ -157,7 +157,7 @@ async fn putting_back_what_is_in_doubt_has_time_of_its_own() {
     let asked = store.1.lock().unwrap();
     let [.., (_, claiming), (undo, last)] = &asked[..] else { panic!("{asked:?}") };
     assert!(matches!(undo.guard, Guard::OwnedBy(_)) && undo.record.is_none());
-    assert!(last > claiming, "the first call_deadline is past when there is something to put back");
+    assert!(last > claiming, "the first call_deadline is past when there is something to undo");
 }
 
 #[tokio::test]

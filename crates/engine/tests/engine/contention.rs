@@ -71,7 +71,7 @@ async fn of_many_claimants_over_a_bad_network_one_runs() {
     world.policy.on_conflict = OnConflict::Wait { up_to: 60 * SECOND };
     world.store.inject(Fault::lose_answer().one_in(3, 7));
     let said = at_once(&world).await;
-    // A claim whose answer is lost is put back, and that delivery goes back to its source.
+    // A claim whose answer is lost is undone, and that delivery goes back to its source.
     let known = ["executed", "replayed", "unavailable"];
     assert!(said.iter().all(|said| known.contains(said)), "{said:?}");
     world.ledger.assert_once("a");

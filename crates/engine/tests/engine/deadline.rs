@@ -45,7 +45,7 @@ async fn what_cannot_be_expected_to_finish_is_not_started() {
     let labels = ["a", "b", "c", "d", "e"];
     let outcomes = world.deliver(labels.map(|label| slow(label, 9 * SECOND)).into()).await;
     assert_eq!(outcomes, ["executed", "executed", "executed", "returned", "returned"]);
-    assert_eq!(world.stored("d").await, None, "put back");
+    assert_eq!(world.stored("d").await, None, "undone");
     assert_eq!(world.deliver(vec![slow("d", SECOND), ok("e")]).await, ["executed"; 2]);
 }
 

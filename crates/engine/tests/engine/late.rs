@@ -37,7 +37,7 @@ async fn a_handler_does_not_begin_after_its_lease() {
     let outcomes = world.deliver(vec![busy("a", 15 * SECOND), ok("b")]).await;
     assert_eq!(outcomes, ["executed", "returned"]);
     world.ledger.assert_never("b");
-    assert_eq!(world.stored("b").await, None, "put back: it was never started");
+    assert_eq!(world.stored("b").await, None, "undone: it was never started");
     assert_eq!(world.deliver(vec![ok("b")]).await, ["executed"]);
 }
 
@@ -108,5 +108,5 @@ async fn a_claim_that_waits_and_cannot_be_renewed_goes_back_when_its_lease_ends(
     let outcomes = world.deliver(vec![slow("a", 20 * SECOND), ok("b")]).await;
     assert_eq!(outcomes, ["executed", "returned"]);
     world.ledger.assert_never("b");
-    assert_eq!(world.stored("b").await, None, "put back");
+    assert_eq!(world.stored("b").await, None, "undone");
 }

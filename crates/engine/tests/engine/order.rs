@@ -99,7 +99,7 @@ async fn a_batch_that_stops_at_its_first_failure_starts_nothing_after_it() {
     assert_eq!(outcomes, ["failed", "executed", "returned", "returned", "returned"]);
     for label in ["c", "d", "e"] {
         world.ledger.assert_never(label);
-        assert_eq!(world.stored(label).await, None, "{label}: its claim is put back");
+        assert_eq!(world.stored(label).await, None, "{label}: its claim is undone");
     }
 }
 

@@ -116,9 +116,9 @@ fn a_failure_that_deletes_the_record() {
 }
 
 #[test]
-fn a_put_back_that_deletes_what_was_known() {
+fn an_undo_that_deletes_what_was_known() {
     let setup = || Setup { undo: true, ..faults(0, 0, 1) };
-    catch::<settlements::PutsBackNothing>(setup, &[HISTORY_KEPT]);
+    catch::<settlements::UndoForgets>(setup, &[HISTORY_KEPT]);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn failures_and_crashes() {
 }
 
 #[test]
-fn put_backs() {
+fn undos() {
     let setup = Setup {
         end: 4,
         faults: faults(1, 1, 0),

@@ -18,7 +18,7 @@
 //! * A **source** delivers each key several times, and again whatever comes back; an ordered one
 //!   from its checkpoint, also while an earlier delivery is still being worked on.
 //! * **Workers** take a delivery, claim, run a handler that returns Ok or Err, renew, complete,
-//!   fail permanently, release, put back, wait for a busy key, are stopped by a deadline. They crash between
+//!   fail permanently, release, undo, wait for a busy key, are stopped by a deadline. They crash between
 //!   any two steps and forget everything.
 //! * A **network** loses requests and answers, and delivers writes late, twice, or after their
 //!   sender has died. All of this is one fault: a write gets no answer, and a copy of it stays on

@@ -14,7 +14,7 @@ use crate::{
 pub(crate) enum Resolve {
     /// It sends the same write again.
     Retry,
-    /// It stops waiting: a claim in doubt is put back by its token, a completion counts as lost.
+    /// It stops waiting: a claim in doubt is undone by its token, a completion counts as lost.
     GiveUp,
     /// Having given up on a completion, it releases the key after all.
     Regret,

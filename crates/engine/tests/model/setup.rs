@@ -49,7 +49,7 @@ pub(crate) struct Setup {
     pub(crate) faults: Faults,
     /// Handlers may fail permanently.
     pub(crate) fails_permanently: bool,
-    /// Workers may put back what they claimed.
+    /// Workers may undo what they claimed.
     pub(crate) undo: bool,
     /// Workers may release a key after a completion got no answer.
     pub(crate) regret: bool,

@@ -89,7 +89,7 @@ pub(crate) enum Job {
     Claiming,
     /// The key is busy: waits for the end of the lease, or a result.
     Waiting,
-    /// The claim was granted, the handler is not started. Only where workers put back.
+    /// The claim was granted, the handler is not started. Only where workers undo.
     Granted,
     /// The claim was granted: the handler runs, or is about to.
     Running,

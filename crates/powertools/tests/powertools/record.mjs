@@ -12,7 +12,7 @@ const { PowertoolsFunctions } = require('@aws-lambda-powertools/jmespath/functio
 const index = require.resolve('@aws-lambda-powertools/idempotency');
 const { IdempotencyHandler } = require(join(dirname(index), 'IdempotencyHandler.js'));
 
-const vectors = process.env.DIALECT_VECTORS ?? join(dirname(fileURLToPath(import.meta.url)), 'vectors');
+const vectors = process.env.POWERTOOLS_VECTORS ?? join(dirname(fileURLToPath(import.meta.url)), 'vectors');
 const { document, cases } = JSON.parse(readFileSync(join(vectors, 'python.json'), 'utf8'));
 console.warn = () => {};
 

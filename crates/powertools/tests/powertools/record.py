@@ -13,7 +13,7 @@ runs without a record, `error` that the library fails.
 
 As many more as you like, which the tests then read instead:
 
-    export DIALECT_VECTORS=/tmp/vectors && mkdir -p $DIALECT_VECTORS
+    export POWERTOOLS_VECTORS=/tmp/vectors && mkdir -p $POWERTOOLS_VECTORS
     CASES=20000 venv/bin/python record.py SEED && node record.mjs
     cargo test -p lambda-idempotency-powertools --test powertools recorded
 """
@@ -34,7 +34,7 @@ sys.dont_write_bytecode = True
 from expressions import random_expression  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-VECTORS = os.environ.get("DIALECT_VECTORS", os.path.join(HERE, "vectors"))
+VECTORS = os.environ.get("POWERTOOLS_VECTORS", os.path.join(HERE, "vectors"))
 CASES = int(os.environ.get("CASES", "350"))
 
 NUMBERS = """0 -0 0.0 -0.0 1 -1 1.0 1.50 42 1e0 1E5 1e+5 12e-1 1e15 1e16 1.5e16 1e17 1e20 1e21 1e22 1.25e21 1e100

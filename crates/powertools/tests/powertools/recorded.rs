@@ -6,10 +6,10 @@ use lambda_idempotency_powertools::{
 };
 use serde_json::Value;
 
-/// Those in the repository, or those in the directory `DIALECT_VECTORS`.
+/// Those in the repository, or those in the directory `POWERTOOLS_VECTORS`.
 fn vectors(language: &str) -> (String, Vec<Value>) {
     let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/powertools/vectors");
-    let directory = std::env::var("DIALECT_VECTORS").unwrap_or_else(|_| ours.to_owned());
+    let directory = std::env::var("POWERTOOLS_VECTORS").unwrap_or_else(|_| ours.to_owned());
     let text = std::fs::read_to_string(format!("{directory}/{language}.json")).unwrap();
     let mut vectors: Value = serde_json::from_str(&text).unwrap();
     let Value::Array(cases) = vectors["cases"].take() else { panic!("cases") };

@@ -47,7 +47,7 @@ pub async fn retried_completion_is_done(store: &dyn Store) {
 }
 
 /// A permanent failure that is sent again is recognised as done.
-pub async fn retried_remembering_is_done(store: &dyn Store) {
+pub async fn retried_permanent_failure_is_done(store: &dyn Store) {
     let permanent =
         Settlement::FailPermanently { result: Some("{}".into()), error_type: "Declined".into() };
     retried_settlement_is_done(store, permanent).await;
@@ -123,7 +123,7 @@ async fn retried_settlement_is_done(store: &dyn Store, settlement: Settlement) {
 }
 
 /// A put-back of a key with a history is recognised by its last owner; the failures stay counted.
-pub async fn retried_put_back_keeps_the_history(store: &dyn Store) {
+pub async fn retried_undo_keeps_the_history(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let now = now();
     let first = hold(&slot, &claim(token(), now), now).await;
@@ -136,7 +136,7 @@ pub async fn retried_put_back_keeps_the_history(store: &dyn Store) {
     );
     for _ in 0..2 {
         let settled = settle(&slot, &second, &Settlement::Undo, now).await;
-        assert_eq!(settled, Settled::Done, "put back, and put back again");
+        assert_eq!(settled, Settled::Done, "undone, and undone again");
     }
     let third = hold(&slot, &claim(token(), now), now).await;
     assert_eq!(
@@ -151,7 +151,7 @@ pub async fn retried_delete_is_written(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
     let (guard, record) = held.write(&Settlement::Undo, now());
-    assert_eq!(record, None, "a first claim that is put back leaves nothing");
+    assert_eq!(record, None, "a first claim that is undone leaves nothing");
     for _ in 0..2 {
         written(slot.write(guard.clone(), None).await, "what is gone is deleted");
         slot.holds(None, "nothing is left").await;

@@ -37,7 +37,7 @@ async fn names(
 }
 
 /// `RecordVersion` with another status is refused: the record was settled meanwhile.
-pub async fn seen_names_the_status(store: &dyn Store) {
+pub async fn unchanged_names_the_status(store: &dyn Store) {
     const ALL: [Status; 3] = [Status::InProgress, Status::Completed, Status::PermanentlyFailed];
     for status in ALL {
         let mut record = full();
@@ -49,7 +49,7 @@ pub async fn seen_names_the_status(store: &dyn Store) {
 }
 
 /// `RecordVersion` with another owner is refused: someone else took over with the same lease.
-pub async fn seen_names_the_owner(store: &dyn Store) {
+pub async fn unchanged_names_the_owner(store: &dyn Store) {
     let record = full();
     names(
         store,
@@ -61,7 +61,7 @@ pub async fn seen_names_the_owner(store: &dyn Store) {
 }
 
 /// An owner where there is none, and none where there is one, are refused.
-pub async fn seen_tells_an_owner_from_none(store: &dyn Store) {
+pub async fn unchanged_tells_an_owner_from_none(store: &dyn Store) {
     let mut record = full();
     names(store, &record, "owner", [RecordVersion { owner: None, ..RecordVersion::of(&record) }])
         .await;
@@ -77,14 +77,14 @@ pub async fn seen_tells_an_owner_from_none(store: &dyn Store) {
 
 /// `RecordVersion` with another last owner is refused: it is all that tells two releases within one second
 /// apart.
-pub async fn seen_names_the_last_owner(store: &dyn Store) {
+pub async fn unchanged_names_the_last_owner(store: &dyn Store) {
     let record = full();
     let other = RecordVersion { last_owner: Some(token()), ..RecordVersion::of(&record) };
     names(store, &record, "last_owner", [other]).await;
 }
 
 /// A last owner where there is none, and none where there is one, are refused.
-pub async fn seen_tells_a_last_owner_from_none(store: &dyn Store) {
+pub async fn unchanged_tells_a_last_owner_from_none(store: &dyn Store) {
     let mut record = full();
     names(
         store,
@@ -99,7 +99,7 @@ pub async fn seen_tells_a_last_owner_from_none(store: &dyn Store) {
 }
 
 /// `RecordVersion` with another lease is refused, by one millisecond: the owner has renewed.
-pub async fn seen_names_the_lease_to_the_millisecond(store: &dyn Store) {
+pub async fn unchanged_names_the_lease_to_the_millisecond(store: &dyn Store) {
     let record = full();
     let lease = record.lease_until.expect("`full` sets it");
     let millisecond = Duration::from_millis(1);
@@ -109,7 +109,7 @@ pub async fn seen_names_the_lease_to_the_millisecond(store: &dyn Store) {
 }
 
 /// A lease where there is none, and none where there is one, are refused.
-pub async fn seen_tells_a_lease_from_none(store: &dyn Store) {
+pub async fn unchanged_tells_a_lease_from_none(store: &dyn Store) {
     let mut record = full();
     names(
         store,
@@ -129,7 +129,7 @@ pub async fn seen_tells_a_lease_from_none(store: &dyn Store) {
 }
 
 /// `RecordVersion` with another expiry is refused, by one second.
-pub async fn seen_names_the_expiry(store: &dyn Store) {
+pub async fn unchanged_names_the_expiry(store: &dyn Store) {
     let record = full();
     let others = [record.expires_at.plus(secs(1)), record.expires_at.minus(secs(1))]
         .map(|expires_at| RecordVersion { expires_at, ..RecordVersion::of(&record) });
@@ -138,7 +138,7 @@ pub async fn seen_names_the_expiry(store: &dyn Store) {
 
 /// Where every optional field is absent, `RecordVersion` compares absent with absent, and holds (in SQL,
 /// `NULL = NULL` would not).
-pub async fn seen_holds_with_every_optional_field_absent(store: &dyn Store) {
+pub async fn unchanged_holds_with_every_optional_field_absent(store: &dyn Store) {
     let bare = IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600)));
     let slot = Slot::with(store, &bare).await;
     let why = "`RecordVersion` compares absent fields as absent";
@@ -147,7 +147,7 @@ pub async fn seen_holds_with_every_optional_field_absent(store: &dyn Store) {
 }
 
 /// A takeover is decided once: the guard that was right misses what it has written.
-pub async fn seen_misses_its_own_successor(store: &dyn Store) {
+pub async fn unchanged_misses_its_own_successor(store: &dyn Store) {
     let old = full();
     let slot = Slot::with(store, &old).await;
     let seen = Guard::Unchanged(RecordVersion::of(&old));
@@ -175,7 +175,7 @@ pub async fn two_releases_within_a_second_are_told_apart(store: &dyn Store) {
 }
 
 /// `RecordVersion` on nothing is refused and finds nothing: the record was deleted or swept meanwhile.
-pub async fn seen_on_nothing_finds_nothing(store: &dyn Store) {
+pub async fn unchanged_on_nothing_finds_nothing(store: &dyn Store) {
     let slot = Slot::fresh(store);
     for seen in [full(), released(token()), IdempotencyRecord::new(Status::InProgress, now())] {
         let why = "`RecordVersion` needs a record; a store must not create one";
@@ -190,7 +190,7 @@ pub async fn seen_on_nothing_finds_nothing(store: &dyn Store) {
 }
 
 /// `OwnedBy` on nothing is refused and finds nothing.
-pub async fn mine_on_nothing_finds_nothing(store: &dyn Store) {
+pub async fn owned_by_on_nothing_finds_nothing(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let me = token();
     let why = "`OwnedBy` needs a record; a store must not create one";
@@ -198,7 +198,7 @@ pub async fn mine_on_nothing_finds_nothing(store: &dyn Store) {
 }
 
 /// `OwnedBy` holds only while the record is in progress, whosever token it carries.
-pub async fn mine_needs_a_record_in_progress(store: &dyn Store) {
+pub async fn owned_by_needs_a_record_in_progress(store: &dyn Store) {
     for status in [Status::Completed, Status::PermanentlyFailed] {
         let me = token();
         let mut record = in_progress(me);
@@ -210,7 +210,7 @@ pub async fn mine_needs_a_record_in_progress(store: &dyn Store) {
 }
 
 /// `OwnedBy` with another token is refused, even if only one bit differs.
-pub async fn mine_needs_the_very_token(store: &dyn Store) {
+pub async fn owned_by_needs_the_very_token(store: &dyn Store) {
     let owner = Owner::from_bits(0x00ff_0000_0000_0000_0000_0000_0000_0001);
     let record = in_progress(owner);
     let slot = Slot::with(store, &record).await;
@@ -222,7 +222,7 @@ pub async fn mine_needs_the_very_token(store: &dyn Store) {
 }
 
 /// `OwnedBy` misses a record without an owner, and does not take a last owner for one.
-pub async fn mine_misses_a_released_record(store: &dyn Store) {
+pub async fn owned_by_misses_a_released_record(store: &dyn Store) {
     let me = token();
     let record = released(me);
     let slot = Slot::with(store, &record).await;
@@ -231,7 +231,7 @@ pub async fn mine_misses_a_released_record(store: &dyn Store) {
 }
 
 /// `OwnedBy` looks at neither lease nor expiry: who was late, but not replaced, may settle.
-pub async fn mine_holds_after_the_lease(store: &dyn Store) {
+pub async fn owned_by_holds_after_the_lease(store: &dyn Store) {
     let me = token();
     let mut record = in_progress(me);
     record.lease_until = Some(Timestamp::from_millis(1));
@@ -241,7 +241,7 @@ pub async fn mine_holds_after_the_lease(store: &dyn Store) {
 }
 
 /// `OwnedBy` deletes.
-pub async fn delete_under_mine(store: &dyn Store) {
+pub async fn delete_under_owned_by(store: &dyn Store) {
     let me = token();
     let record = in_progress(me);
     let slot = Slot::with(store, &record).await;
@@ -251,7 +251,7 @@ pub async fn delete_under_mine(store: &dyn Store) {
 }
 
 /// `RecordVersion` deletes what was read, and not what is there instead.
-pub async fn delete_under_seen(store: &dyn Store) {
+pub async fn delete_under_unchanged(store: &dyn Store) {
     let record = full();
     let slot = Slot::with(store, &record).await;
     let stale = RecordVersion { last_owner: None, ..RecordVersion::of(&record) };

@@ -56,7 +56,7 @@ pub async fn late_failure_cannot_release_the_successor(store: &dyn Store) {
 }
 
 /// A delete that comes too late does not remove the successor's record.
-pub async fn late_put_back_cannot_delete_the_successor(store: &dyn Store) {
+pub async fn late_undo_cannot_delete_the_successor(store: &dyn Store) {
     let (slot, first, second) = overtaken(store).await;
     settle(&slot, &first, &Settlement::Undo, now()).await;
     slot.holds(Some(&second.record), "the successor's record is untouched").await;

@@ -84,7 +84,7 @@ macro_rules! __scenarios {
                 each_owner_has_a_higher_fence
                 late_completion_cannot_overwrite_the_successor
                 late_failure_cannot_release_the_successor
-                late_put_back_cannot_delete_the_successor
+                late_undo_cannot_delete_the_successor
                 late_renewal_cannot_take_the_key_back
                 late_failure_is_answered_with_the_successors_completion
                 stale_takeover_cannot_reopen_a_completed_key
@@ -100,12 +100,12 @@ macro_rules! __scenarios {
                 retried_claim_meets_its_own_token
                 retried_takeover_meets_its_own_token
                 retried_completion_is_done
-                retried_remembering_is_done
+                retried_permanent_failure_is_done
                 retried_release_is_done
                 retried_renewal_is_done
                 longer_renewal_after_a_lost_one_is_written
                 past_the_deadline_it_tells_the_truth
-                retried_put_back_keeps_the_history
+                retried_undo_keeps_the_history
                 retried_delete_is_written
                 duplicate_of_a_claim_cannot_reopen_a_completed_key
                 duplicate_of_a_release_cannot_free_the_next_owner
@@ -115,25 +115,25 @@ macro_rules! __scenarios {
                 claim_in_doubt_is_found_out_by_reading
             }
             boundaries {
-                seen_names_the_status
-                seen_names_the_owner
-                seen_tells_an_owner_from_none
-                seen_names_the_last_owner
-                seen_tells_a_last_owner_from_none
-                seen_names_the_lease_to_the_millisecond
-                seen_tells_a_lease_from_none
-                seen_names_the_expiry
-                seen_holds_with_every_optional_field_absent
-                seen_misses_its_own_successor
+                unchanged_names_the_status
+                unchanged_names_the_owner
+                unchanged_tells_an_owner_from_none
+                unchanged_names_the_last_owner
+                unchanged_tells_a_last_owner_from_none
+                unchanged_names_the_lease_to_the_millisecond
+                unchanged_tells_a_lease_from_none
+                unchanged_names_the_expiry
+                unchanged_holds_with_every_optional_field_absent
+                unchanged_misses_its_own_successor
                 two_releases_within_a_second_are_told_apart
-                seen_on_nothing_finds_nothing
-                mine_on_nothing_finds_nothing
-                mine_needs_a_record_in_progress
-                mine_needs_the_very_token
-                mine_misses_a_released_record
-                mine_holds_after_the_lease
-                delete_under_mine
-                delete_under_seen
+                unchanged_on_nothing_finds_nothing
+                owned_by_on_nothing_finds_nothing
+                owned_by_needs_a_record_in_progress
+                owned_by_needs_the_very_token
+                owned_by_misses_a_released_record
+                owned_by_holds_after_the_lease
+                delete_under_owned_by
+                delete_under_unchanged
                 delete_under_absent_deletes_nothing
                 delete_of_what_is_gone_is_written
             }

@@ -36,33 +36,33 @@ mutants! {
     AbsentIgnoresSettled: absent_finds_a_record_of_any_status a_key_lives_through_the_protocol;
     DeletedForGood: deleted_key_is_absent_again
         completion_that_finds_nothing_is_written_under_absent;
-    MineIgnoresOwner: late_completion_cannot_overwrite_the_successor
-        late_failure_cannot_release_the_successor late_put_back_cannot_delete_the_successor
-        rejected_duplicate_does_not_remove_the_owners_lock mine_needs_the_very_token
+    OwnedByIgnoresOwner: late_completion_cannot_overwrite_the_successor
+        late_failure_cannot_release_the_successor late_undo_cannot_delete_the_successor
+        rejected_duplicate_does_not_remove_the_owners_lock owned_by_needs_the_very_token
         duplicate_of_a_release_cannot_free_the_next_owner token_of_one_key_opens_no_other;
-    MineIgnoresStatus: completed_is_final_for_its_own_owner mine_needs_a_record_in_progress
+    OwnedByIgnoresStatus: completed_is_final_for_its_own_owner owned_by_needs_a_record_in_progress
         permanent_failure_is_final_for_its_own_owner batch_of_settlements;
-    MineComparesTheEnd: mine_needs_the_very_token;
-    MineTakesLastOwner: mine_misses_a_released_record retried_release_is_done;
-    MineChecksTheLease: mine_holds_after_the_lease;
-    MineCreates: mine_on_nothing_finds_nothing mixed_guards_have_their_own_verdicts;
-    SeenCreates: seen_on_nothing_finds_nothing what_is_gone_at_its_takeover_is_claimed_anew;
-    SeenIgnoresStatus: seen_names_the_status;
-    SeenIgnoresAll: stale_takeover_cannot_reopen_a_completed_key seen_misses_its_own_successor
+    OwnedByComparesTheEnd: owned_by_needs_the_very_token;
+    OwnedByTakesLastOwner: owned_by_misses_a_released_record retried_release_is_done;
+    OwnedByChecksTheLease: owned_by_holds_after_the_lease;
+    OwnedByCreates: owned_by_on_nothing_finds_nothing mixed_guards_have_their_own_verdicts;
+    UnchangedCreates: unchanged_on_nothing_finds_nothing what_is_gone_at_its_takeover_is_claimed_anew;
+    UnchangedIgnoresStatus: unchanged_names_the_status;
+    UnchangedIgnoresAll: stale_takeover_cannot_reopen_a_completed_key unchanged_misses_its_own_successor
         renewing_against_takeovers_has_one_winner longer_renewal_after_a_lost_one_is_written;
-    SeenIgnoresOwner: seen_names_the_owner seen_tells_an_owner_from_none;
-    SeenIgnoresLastOwner: seen_names_the_last_owner seen_tells_a_last_owner_from_none
-        two_releases_within_a_second_are_told_apart delete_under_seen;
-    SeenIgnoresLease: seen_names_the_lease_to_the_millisecond seen_tells_a_lease_from_none
+    UnchangedIgnoresOwner: unchanged_names_the_owner unchanged_tells_an_owner_from_none;
+    UnchangedIgnoresLastOwner: unchanged_names_the_last_owner unchanged_tells_a_last_owner_from_none
+        two_releases_within_a_second_are_told_apart delete_under_unchanged;
+    UnchangedIgnoresLease: unchanged_names_the_lease_to_the_millisecond unchanged_tells_a_lease_from_none
         renewal_is_guarded_by_its_lease;
-    SeenIgnoresExpiry: seen_names_the_expiry;
-    SeenTakesNoneForAny: seen_tells_an_owner_from_none seen_tells_a_last_owner_from_none
-        seen_tells_a_lease_from_none;
-    SeenNeverMatchesNone: seen_holds_with_every_optional_field_absent
-        seen_tells_an_owner_from_none seen_tells_a_lease_from_none
+    UnchangedIgnoresExpiry: unchanged_names_the_expiry;
+    UnchangedTakesNoneForAny: unchanged_tells_an_owner_from_none unchanged_tells_a_last_owner_from_none
+        unchanged_tells_a_lease_from_none;
+    UnchangedNeverMatchesNone: unchanged_holds_with_every_optional_field_absent
+        unchanged_tells_an_owner_from_none unchanged_tells_a_lease_from_none
         record_without_a_lease_is_locked_until_it_expires claims_and_takeovers_in_one_batch;
-    NeverDeletes: delete_under_mine delete_under_seen deleted_key_is_absent_again;
-    DeletesWhateverIsThere: delete_under_mine late_put_back_cannot_delete_the_successor
+    NeverDeletes: delete_under_owned_by delete_under_unchanged deleted_key_is_absent_again;
+    DeletesWhateverIsThere: delete_under_owned_by late_undo_cannot_delete_the_successor
         rejected_duplicate_does_not_remove_the_owners_lock;
     DeleteOfGoneIsFound: delete_of_what_is_gone_is_written retried_delete_is_written;
     Merges: takeover_replaces_every_field settling_replaces_every_field;
@@ -71,8 +71,8 @@ mutants! {
         owners_of_every_shape two_keys_at_once_are_settled_apart successor_settles_undisturbed
         claim_in_doubt_is_found_out_by_reading;
     ForgetsLastOwner: every_field_present each_optional_field_by_itself
-        retried_put_back_keeps_the_history;
-    ForgetsFailedAttempts: counters retried_put_back_keeps_the_history;
+        retried_undo_keeps_the_history;
+    ForgetsFailedAttempts: counters retried_undo_keeps_the_history;
     ForgetsFence: counters each_owner_has_a_higher_fence;
     FenceIn32Bits: counters every_field_present each_owner_has_a_higher_fence;
     KeepsOldFence: each_owner_has_a_higher_fence takeover_replaces_every_field;
@@ -86,7 +86,7 @@ mutants! {
     ForgetsOutcome: each_optional_field_by_itself outcomes_byte_for_byte large_outcome
         expired_record_is_found_under_absent a_key_lives_through_the_protocol
         late_failure_is_answered_with_the_successors_completion;
-    ForgetsError: each_optional_field_by_itself unicode_text retried_remembering_is_done;
+    ForgetsError: each_optional_field_by_itself unicode_text retried_permanent_failure_is_done;
     ForgetsApplication: each_optional_field_by_itself
         another_application_is_refused_and_changes_nothing;
     CountsInAByte: counters;
@@ -117,14 +117,14 @@ mutants! {
         retried_completion_is_done retried_renewal_is_done batch_of_settlements;
     AppliesWhatItRefuses: second_absent_write_finds_the_first renewal_is_guarded_by_its_lease
         late_completion_cannot_overwrite_the_successor late_renewal_cannot_take_the_key_back
-        seen_misses_its_own_successor duplicate_of_a_takeover_cannot_reopen_the_key;
+        unchanged_misses_its_own_successor duplicate_of_a_takeover_cannot_reopen_the_key;
     RefusalShowsNothing: second_absent_write_finds_the_first
         sixteen_claimants_have_one_winner batch_of_settlements;
     RefusalShowsTheNew: second_absent_write_finds_the_first sixteen_claimants_have_one_winner
-        seen_on_nothing_finds_nothing;
-    RefusalIsWritten: mine_on_nothing_finds_nothing late_renewal_cannot_take_the_key_back
-        seen_names_the_status;
-    RefusalIsAnError: second_absent_write_finds_the_first seen_names_the_owner;
+        unchanged_on_nothing_finds_nothing;
+    RefusalIsWritten: owned_by_on_nothing_finds_nothing late_renewal_cannot_take_the_key_back
+        unchanged_names_the_status;
+    RefusalIsAnError: second_absent_write_finds_the_first unchanged_names_the_owner;
     OneRefusesAll: mixed_guards_have_their_own_verdicts one_bad_member_harms_only_itself
         batch_of_60_is_written batch_of_130_is_written overlapping_batches_have_one_winner_a_key;
     WritesTheFirst25: batch_of_60_is_written batch_of_130_is_written batch_of_settlements

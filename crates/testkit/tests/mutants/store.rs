@@ -56,21 +56,23 @@ impl Mutant {
             (Bug::DeletedForGood, Guard::Absent, None) => {
                 !self.deleted.lock().unwrap().contains(name)
             }
-            (Bug::MineIgnoresOwner, Guard::OwnedBy(_), Some(r)) => r.status == Status::InProgress,
-            (Bug::MineIgnoresStatus, Guard::OwnedBy(mine), Some(r)) => r.owner == Some(*mine),
-            (Bug::MineComparesTheEnd, Guard::OwnedBy(mine), Some(r)) => {
+            (Bug::OwnedByIgnoresOwner, Guard::OwnedBy(_), Some(r)) => {
+                r.status == Status::InProgress
+            }
+            (Bug::OwnedByIgnoresStatus, Guard::OwnedBy(mine), Some(r)) => r.owner == Some(*mine),
+            (Bug::OwnedByComparesTheEnd, Guard::OwnedBy(mine), Some(r)) => {
                 let end = |text: String| text.chars().skip(16).collect::<String>();
                 r.status == Status::InProgress
                     && r.owner.is_some_and(|o| end(o.to_string()) == end(mine.to_string()))
             }
-            (Bug::MineTakesLastOwner, Guard::OwnedBy(mine), Some(r)) => {
+            (Bug::OwnedByTakesLastOwner, Guard::OwnedBy(mine), Some(r)) => {
                 r.status == Status::InProgress && (r.owner.or(r.last_owner)) == Some(*mine)
             }
-            (Bug::MineChecksTheLease, Guard::OwnedBy(_), Some(r)) => {
+            (Bug::OwnedByChecksTheLease, Guard::OwnedBy(_), Some(r)) => {
                 guard.holds(found) && r.lease_until.is_none_or(|lease| lease >= now)
             }
-            (Bug::MineCreates, Guard::OwnedBy(_), None)
-            | (Bug::SeenCreates, Guard::Unchanged(_), None) => true,
+            (Bug::OwnedByCreates, Guard::OwnedBy(_), None)
+            | (Bug::UnchangedCreates, Guard::Unchanged(_), None) => true,
             (_, Guard::Unchanged(seen), Some(r)) => self.seen(seen, &RecordVersion::of(r)),
             _ => guard.holds(found),
         }
@@ -79,22 +81,22 @@ impl Mutant {
     fn seen(&self, seen: &RecordVersion, there: &RecordVersion) -> bool {
         let mut there = there.clone();
         match self.bug {
-            Bug::SeenIgnoresStatus => there.status = seen.status,
-            Bug::SeenIgnoresOwner => there.owner = seen.owner,
-            Bug::SeenIgnoresLastOwner => there.last_owner = seen.last_owner,
-            Bug::SeenIgnoresLease => there.lease_until = seen.lease_until,
-            Bug::SeenIgnoresExpiry => there.expires_at = seen.expires_at,
-            Bug::SeenIgnoresAll => there = seen.clone(),
+            Bug::UnchangedIgnoresStatus => there.status = seen.status,
+            Bug::UnchangedIgnoresOwner => there.owner = seen.owner,
+            Bug::UnchangedIgnoresLastOwner => there.last_owner = seen.last_owner,
+            Bug::UnchangedIgnoresLease => there.lease_until = seen.lease_until,
+            Bug::UnchangedIgnoresExpiry => there.expires_at = seen.expires_at,
+            Bug::UnchangedIgnoresAll => there = seen.clone(),
             // As in `owner = $1 OR $1 IS NULL`.
-            Bug::SeenTakesNoneForAny => {
+            Bug::UnchangedTakesNoneForAny => {
                 there.owner = seen.owner.and(there.owner);
                 there.last_owner = seen.last_owner.and(there.last_owner);
                 there.lease_until = seen.lease_until.and(there.lease_until);
             }
             // As `NULL = NULL` in SQL.
-            Bug::SeenNeverMatchesNone if there.owner.is_none() => return false,
-            Bug::SeenNeverMatchesNone if there.last_owner.is_none() => return false,
-            Bug::SeenNeverMatchesNone if there.lease_until.is_none() => return false,
+            Bug::UnchangedNeverMatchesNone if there.owner.is_none() => return false,
+            Bug::UnchangedNeverMatchesNone if there.last_owner.is_none() => return false,
+            Bug::UnchangedNeverMatchesNone if there.lease_until.is_none() => return false,
             _ => {}
         }
         *seen == there

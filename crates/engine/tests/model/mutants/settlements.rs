@@ -23,10 +23,10 @@ impl Protocol for DeletesOnFailure {
     }
 }
 
-/// Deletes the record when it is put back, whatever was known before.
-pub(crate) struct PutsBackNothing;
+/// Deletes the record when its claim is undone, whatever was known before.
+pub(crate) struct UndoForgets;
 
-impl Protocol for PutsBackNothing {
+impl Protocol for UndoForgets {
     fn write(
         held: &Held,
         settlement: &Settlement,
