@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation};
-//! # #[derive(serde::Deserialize)] struct Order { order_id: String }
+//! # #[derive(serde::Deserialize)] #[serde(rename_all = "camelCase")] struct Order { order_id: String }
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), lambda_runtime::Error> {
@@ -47,8 +47,10 @@
 //!
 //! A record is processed once, unless a worker dies or is stopped between an effect and its
 //! completion. Then the effect may happen again, and [`Call::lost_attempts`] tells the next call
-//! so. A duplicate that comes after the retention (24 hours by default) is processed again. No
-//! record is acknowledged before its work is done, unless you chose to skip or divert it.
+//! so. A duplicate that comes after the retention (24 hours by default) is processed again. A
+//! delivery is acknowledged only if its key is completed, or its handler succeeded and that could
+//! not be recorded (an error in the log says so), or your sink has it, or a policy that you named
+//! says so.
 //!
 //! # What is logged
 //!
