@@ -1,4 +1,4 @@
-//! What the orders function needs: memory, time and requests for batches of 10.
+//! Measures the orders function: memory, time and requests for batches of 10.
 //!
 //! ```console
 //! $ cargo run --release -p lambda-idempotency-tests --example footprint
@@ -65,7 +65,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A figure of something that went wrong is of no use.
+/// Fails if a delivery failed, because its figures would be useless.
 fn check(invocation: Invocation, name: &str) -> Result<Invocation, Box<dyn Error>> {
     let expected = if name == "duplicates" { "replayed" } else { "executed" };
     let told = invocation.records.iter();
@@ -82,7 +82,7 @@ fn median(durations: impl Iterator<Item = Duration>) -> Duration {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
-/// The most memory that the process has had, in KiB.
+/// The peak memory of the process, in KiB.
 fn peak(pid: u32) -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -51,13 +51,13 @@ pub fn message_of_text(id: &str, body: &str) -> Value {
     })
 }
 
-/// What the queue's poller hands over.
+/// The event that the queue's poller sends.
 #[must_use]
 pub fn batch(records: impl IntoIterator<Item = Value>) -> Value {
     json!({ "Records": records.into_iter().collect::<Vec<_>>() })
 }
 
-/// A batch with one message an order: message `m-x` for order `x`.
+/// A batch with one message for each order: message `m-x` for order `x`.
 #[must_use]
 pub fn batch_of(orders: impl IntoIterator<Item = Value>) -> Value {
     batch(orders.into_iter().map(|order| {
@@ -114,7 +114,7 @@ pub fn message_in_group(id: &str, group: &str, order: &Value) -> Value {
     message
 }
 
-/// What the event source mapping of a Kinesis stream hands over: of each record its shard, sequence
+/// The event that the event source mapping of a Kinesis stream sends: for each record its shard, sequence
 /// number, partition key and order.
 #[must_use]
 pub fn kinesis<'r>(records: impl IntoIterator<Item = (u8, u32, &'r str, Value)>) -> Value {
@@ -134,7 +134,7 @@ pub fn kinesis<'r>(records: impl IntoIterator<Item = (u8, u32, &'r str, Value)>)
     }))
 }
 
-/// What the event source mapping of a table's stream hands over: orders that were inserted.
+/// The event that the event source mapping of a table's stream sends: orders that were inserted.
 #[must_use]
 pub fn inserted<'r>(orders: impl IntoIterator<Item = &'r str>) -> Value {
     batch(orders.into_iter().enumerate().map(|(at, order)| {
@@ -157,7 +157,7 @@ pub fn inserted<'r>(orders: impl IntoIterator<Item = &'r str>) -> Value {
     }))
 }
 
-/// What the event source mapping of a Kafka topic hands over: of each partition its orders, from
+/// The event that the event source mapping of a Kafka topic sends: the orders of each partition, from
 /// offset 0.
 #[must_use]
 pub fn kafka<'r>(partitions: impl IntoIterator<Item = (&'r str, Vec<Value>)>) -> Value {
@@ -199,7 +199,7 @@ pub fn stored(key: &str) -> Value {
     })])
 }
 
-/// What the event source mapping of a DocumentDB change stream hands over: new documents.
+/// The event that the event source mapping of a DocumentDB change stream sends: new documents.
 #[must_use]
 pub fn document_db<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Value {
     let changes = orders.into_iter().map(|(token, order)| {
@@ -219,7 +219,7 @@ pub fn document_db<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Va
     })
 }
 
-/// What the event source mapping of an ActiveMQ broker hands over.
+/// The event that the event source mapping of an ActiveMQ broker sends.
 #[must_use]
 pub fn active_mq<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Value {
     let messages = orders.into_iter().map(|(id, order)| {
@@ -236,7 +236,7 @@ pub fn active_mq<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Valu
     })
 }
 
-/// What the event source mapping of a RabbitMQ broker hands over.
+/// The event that the event source mapping of a RabbitMQ broker sends.
 #[must_use]
 pub fn rabbit_mq<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Value {
     let messages = orders.into_iter().map(|(id, order)| {
@@ -252,8 +252,8 @@ pub fn rabbit_mq<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Valu
     })
 }
 
-/// What a pipe makes of a batch of messages or records: a bare list, in which what is in `kinesis`
-/// stands beside the rest.
+/// A batch of messages or records as a pipe sends it: a bare list, with the members of `kinesis`
+/// at the top level of each record.
 #[must_use]
 pub fn in_a_pipe(mut batch: Value) -> Value {
     let mut records = batch["Records"].take();
@@ -267,7 +267,7 @@ pub fn in_a_pipe(mut batch: Value) -> Value {
     records
 }
 
-/// What a pipe makes of a batch of a broker: a bare list, in which each message names the broker.
+/// A broker's batch as a pipe sends it: a bare list, in which each message names the broker.
 #[must_use]
 pub fn from_broker_in_a_pipe(mut batch: Value) -> Value {
     let mut messages = batch["messages"].take();
@@ -278,7 +278,7 @@ pub fn from_broker_in_a_pipe(mut batch: Value) -> Value {
     messages
 }
 
-/// What a schedule invokes with: an order, and the occasion.
+/// The event of a schedule: an order, and the scheduled time.
 #[must_use]
 pub fn scheduled(time: &str, order: &Value) -> Value {
     let mut input = order.clone();
@@ -288,7 +288,7 @@ pub fn scheduled(time: &str, order: &Value) -> Value {
     input
 }
 
-/// A request to an HTTP API, with a credential that nobody checks, and an idempotency key.
+/// A request to an HTTP API, with a credential that is not checked, and an idempotency key.
 #[must_use]
 pub fn request(key: Option<&str>, body: &Value) -> Value {
     let mut request = json!({

@@ -1,5 +1,5 @@
-//! What the end-to-end tests and the examples share: events in the shape in which AWS delivers them,
-//! and the surroundings of a function that places orders.
+//! Shared by the end-to-end tests and the examples: events in the shape that AWS delivers,
+//! and the environment of a function that places orders.
 
 pub mod events;
 
@@ -12,7 +12,7 @@ pub const CLAIMS: &str = "idempotency";
 /// The table of orders.
 pub const ORDERS: &str = "orders";
 
-/// Longer than anything takes, however busy the machine: nothing should wait for it to pass.
+/// A timeout that is long enough on a busy machine. No test should wait until it passes.
 pub const LONG: Duration = Duration::from_secs(60);
 
 /// The tables of [`function`].
@@ -21,7 +21,7 @@ pub fn tables() -> [Table; 2] {
     [Table::new(CLAIMS, "id").ttl("expiration"), Table::new(ORDERS, "orderId")]
 }
 
-/// The settings of a function that places orders, with time enough.
+/// The settings of a function that places orders, with a long timeout.
 #[must_use]
 pub fn function(binary: impl AsRef<Path>) -> FunctionConfig {
     FunctionConfig::new(binary)

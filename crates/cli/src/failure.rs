@@ -1,4 +1,4 @@
-//! Why a command could not do its work, and what to do about it.
+//! Why a command failed, and what the user can do about it.
 
 use std::error::Error;
 
@@ -16,7 +16,7 @@ impl Failure {
         self
     }
 
-    /// Prints the error, its causes as far as it does not tell them itself, and the remedy.
+    /// Prints the error, those causes that its own text does not contain, and the remedy.
     pub(crate) fn tell(&self) {
         let told = self.error.to_string();
         eprintln!("error: {told}");

@@ -1,7 +1,7 @@
-//! `lambda-idempotency`: look at the keys of events, run a function locally, let everything go wrong.
+//! `lambda-idempotency`: shows the keys of events, runs a function locally, and tests it under faults.
 //!
-//! One file or folder a subcommand: its arguments, what it does, how it shows the result. Without the
-//! feature `local` there is `keys` alone.
+//! Each subcommand has one file or folder: its arguments, its work, and how it shows the result. Without the
+//! feature `local` there is only `keys`.
 
 #[cfg(feature = "local")]
 mod arguments;

@@ -1,4 +1,4 @@
-//! Commands that wait for something, until they are done or the user ends them.
+//! Runs asynchronous commands until they end or the user stops them.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ pub(crate) fn run(
     command: impl Future<Output = Result<ExitCode, Failure>>,
 ) -> Result<ExitCode, Failure> {
     tokio::runtime::Runtime::new()?.block_on(async {
-        // What is dropped here takes its child processes with it.
+        // Dropping the command's future kills its child processes.
         tokio::select! {
             done = command => done,
             () = interrupted() => Ok(ExitCode::from(130)),
@@ -17,7 +17,7 @@ pub(crate) fn run(
     })
 }
 
-/// Ends when the user or the system asks this process to.
+/// Completes when this process gets a signal to end.
 async fn interrupted() {
     #[cfg(unix)]
     {

@@ -205,12 +205,12 @@ fn without_an_expression_it_says_what_the_default_misses() {
         "Without a key expression, sns is known by",
         "a publisher that publishes twice",
         "7 records: 6 keys, 1 duplicate",
-        "none was given",
+        "None was given",
     ] {
         assert!(told.out.contains(said), "{said}: {}", told.out);
     }
     let named = keys(["events/sns.json", "--key", "orderId", "--operation", "place"]);
-    assert!(!named.out.contains("Without a key") && !named.out.contains("none was given"));
+    assert!(!named.out.contains("Without a key") && !named.out.contains("None was given"));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn records_of_one_key_are_found_within_an_event_and_against_another() {
     assert_eq!(report["shared_keys"][0]["mismatched"], json!([5]));
     assert_eq!(report["summary"]["mismatches"], 1);
     let text = keys_of("mismatch-text", &[first, second], &compared[..7]).out;
-    assert!(text.contains("#5") && text.contains("a mismatch, and refused"), "{text}");
+    assert!(text.contains("#5") && text.contains("refused as a mismatch"), "{text}");
 }
 
 #[test]
@@ -474,7 +474,7 @@ fn what_an_event_holds_moves_no_cursor() {
 #[test]
 fn its_help_says_that_it_shows_payloads() {
     let told = keys(["--help"]);
-    assert!(told.out.contains("IT SHOWS PAYLOADS AND RAW KEYS"), "{}", told.out);
+    assert!(told.out.contains("IT PRINTS PAYLOADS AND RAW KEYS"), "{}", told.out);
     assert!(told.out.contains("Exit code:"), "{}", told.out);
     let words: Vec<_> = told.out.split([' ', ',', '.', '\n']).collect();
     for source in lambda_idempotency::inspect::sources().chain(["http"]) {

@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use crate::Error;
 
-/// A binary to build with `cargo build`, which takes no time if it is up to date.
+/// A binary to build with `cargo build`, which returns at once if the binary is up to date.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), lambda_idempotency_local::Error> {
@@ -19,7 +19,7 @@ use crate::Error;
 #[derive(Clone, Debug)]
 pub struct Build {
     package: String,
-    /// Which of its binaries or examples: cargo's arguments.
+    /// Cargo's arguments that select a binary or example.
     target: Vec<String>,
     release: bool,
     quiet: bool,
@@ -59,7 +59,7 @@ impl Build {
         self
     }
 
-    /// Whether to keep cargo's progress to oneself; its errors are told in any case. True unless told otherwise.
+    /// Whether to hide cargo's progress; its errors are reported in any case. Default: true.
     #[must_use]
     pub fn quiet(mut self, quiet: bool) -> Self {
         self.quiet = quiet;
@@ -73,11 +73,11 @@ impl Build {
         self
     }
 
-    /// Builds, and gives the path of the binary.
+    /// Builds the binary and returns its path.
     ///
     /// # Errors
-    /// [`Error::Build`]: cargo cannot be started, the build fails, or it makes no binary or several; it tells cargo's own
-    /// messages, or that they were shown.
+    /// [`Error::Build`]: cargo cannot be started, the build fails, or it builds no binary or several. The error holds
+    /// cargo's messages, or says that they were shown.
     pub async fn run(&self) -> Result<PathBuf, Error> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -113,8 +113,8 @@ impl Build {
         let mut binaries = executables(&String::from_utf8_lossy(&output.stdout));
         match (binaries.pop(), binaries.is_empty()) {
             (Some(binary), true) => Ok(binary),
-            (None, _) => Err(self.failed("builds no binary")),
-            (Some(_), false) => Err(self.failed("builds several binaries: say which")),
+            (None, _) => Err(self.failed("builds no binary: name a package with a binary")),
+            (Some(_), false) => Err(self.failed("builds several binaries: name one of them")),
         }
     }
 
@@ -123,7 +123,7 @@ impl Build {
     }
 }
 
-/// The executables in cargo's messages. Without `-p` for its dependencies, cargo tells of those asked for only.
+/// The executables in cargo's messages. Cargo only lists those of the requested package.
 fn executables(messages: &str) -> Vec<PathBuf> {
     messages
         .lines()

@@ -1,7 +1,7 @@
-//! What can go wrong on this side of the function.
+//! Errors of the local environment.
 //!
-//! A function that fails is not an error here: that is an [`InvocationResult`](crate::InvocationResult). An [`Error`]
-//! means that the experiment itself could not be run.
+//! A function that fails is not an error here but an [`InvocationResult`](crate::InvocationResult). An [`Error`]
+//! means that the function could not be invoked.
 
 use std::io;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ pub enum Error {
     Build {
         /// What happened and what to do.
         what: String,
-        /// What the operating system said, where it did.
+        /// The error of the operating system, if there is one.
         source: Option<io::Error>,
     },
     /// The `Local` is being shut down.
@@ -74,7 +74,7 @@ fn ended(result: &InvocationResult) -> String {
     }
 }
 
-/// An event that is not JSON, with the place where it stops being it.
+/// An event that is not JSON, with the place of the mistake.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}:{line}:{column}: not valid JSON: {reason}")]
 pub struct InvalidEvent {

@@ -1,8 +1,8 @@
-//! The smallest HTTP server that will do, on a loopback port of the system's choosing.
+//! A minimal HTTP server on a loopback port that the system chooses.
 //!
-//! Written on `hyper` rather than on a framework for two reasons: a handler must be able to hang up without answering
-//! (a lost response is the most interesting fault), and every connection must end when the [`Server`] is dropped, which
-//! frameworks that spawn a task per connection cannot promise.
+//! It uses `hyper` and not a framework for two reasons: a handler must be able to close the connection without an
+//! answer (a lost response is the most important fault), and every connection must end when the [`Server`] is
+//! dropped, which frameworks that spawn a task for each connection cannot guarantee.
 
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,10 +18,10 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::Error;
 
-/// An answer whose body is already there.
+/// An answer whose body is complete.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// The handler's way of closing the connection without a word.
+/// A handler returns this to close the connection without an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was dropped on purpose")]
 pub(crate) struct HangUp;
@@ -34,7 +34,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves `handler` on a free loopback port. It is dropped when its client goes away.
+    /// Serves `handler` on a free loopback port. A call of it is dropped when its client disconnects.
     pub(crate) async fn start<H, F>(handler: H) -> Result<Self, Error>
     where
         H: Fn(Request<Bytes>) -> F + Clone + Send + Sync + 'static,
@@ -80,7 +80,7 @@ where
             handler(Request::from_parts(head, body)).await
         }
     });
-    // An error here is a client that left or a handler that hung up: both are everyday life.
+    // An error here means that a client disconnected or a handler hung up. Both are expected.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     reply
 }
 
-/// A background task that ends with its owner.
+/// A background task that is aborted when its owner is dropped.
 #[derive(Debug)]
 pub(crate) struct Task(pub(crate) JoinHandle<()>);
 

@@ -1,14 +1,14 @@
 //! Runs a real, separately compiled Lambda function on this machine: no AWS account, no Docker.
 //!
-//! A [`Local`] is a small, honest imitation of the three services around a function:
+//! A [`Local`] imitates the three services around a function:
 //!
 //! - **Lambda**: the [Runtime API] on a loopback port, and the function's binary as a child process that talks to it.
 //!   A process that misses its deadline is killed with `SIGKILL`, a crashed one is replaced, and there may be several
 //!   at once ([`LocalBuilder::sandboxes`]), so that two deliveries can race.
 //! - **The source**: an SQS queue, a stream, a topic's partitions, SNS, EventBridge, a pipe, a client of HTTP, ...,
-//!   redelivering as each does, up to the dead-letter queue ([`Local::deliver`]).
-//! - **DynamoDB**: embedded, in memory, behind a thin proxy that counts requests and capacity units ([`Usage`]) and
-//!   misbehaves on demand ([`Fault`]).
+//!   which redelivers as in AWS, up to the dead-letter queue ([`Local::deliver`]).
+//! - **DynamoDB**: embedded, in memory, behind a proxy that counts requests and capacity units ([`Usage`]) and
+//!   injects faults ([`Fault`]).
 //!
 //! ```no_run
 //! use lambda_idempotency_local::{FunctionConfig, Local, Table};
@@ -25,12 +25,12 @@
 //! # }
 //! ```
 //!
-//! Time is the real clock, because a real process lives in it; every delay can be shortened ([`SqsConfig`],
-//! [`AsyncConfig`], [`FunctionConfig::timeout`]). Nothing that a `Local` starts outlives it: dropping it kills the
-//! function's processes and aborts its tasks.
+//! Time is the real clock, because the function is a real process. Every delay can be shortened ([`SqsConfig`],
+//! [`AsyncConfig`], [`FunctionConfig::timeout`]). Dropping a `Local` kills the function's processes and aborts all
+//! tasks that it started.
 //!
 //! [Runtime API]: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
-// This crate imitates the outside world: it reads the real clock and runs servers, each aborted when dropped.
+// This crate imitates AWS services, so it reads the real clock and runs servers, each aborted when dropped.
 #![allow(clippy::disallowed_methods)]
 
 mod cargo;

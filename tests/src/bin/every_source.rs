@@ -15,7 +15,7 @@ struct Change {
     new_image: Order,
 }
 
-/// A change of a document, as far as it is of interest.
+/// A change of a document, with the members that this function needs.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Inserted {
@@ -84,7 +84,7 @@ async fn main() -> Result<(), Error> {
         .rabbit_mq(by_order("routed"), place.clone())
         .event_bridge(by_order("announced"), place.clone())
         .pipe(by_order("piped"), place.clone())
-        // These two by their own identities: the occasion, and the request.
+        // These two have their default identities: the scheduled time and the request id.
         .scheduler(shop.operation(Operation::new("scheduled")), place.clone())
         .invoke(shop.operation(Operation::new("invoked")), place)
         .build()?;

@@ -1,4 +1,4 @@
-//! A function whose handler awaits nothing, so that every request it makes is the library's own.
+//! A function whose handler makes no requests, so that all requests are the library's.
 
 use std::io;
 
@@ -15,7 +15,7 @@ async fn main() -> Result<(), lambda_runtime::Error> {
 
 #[derive(Deserialize)]
 struct Task {
-    /// What the handler's error says.
+    /// The message of the handler's error.
     error: Option<String>,
 }
 

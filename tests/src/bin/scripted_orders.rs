@@ -1,5 +1,5 @@
-//! The orders function with orders that say what goes wrong: the same sources, variables, tables and
-//! keys. For the chaos rig, and for tests that need a handler to fail, panic, die or take its time.
+//! The orders function with orders that ask for faults: the same sources, variables, tables and
+//! keys. For the chaos rig, and for tests that need a handler to fail, panic, die or run slowly.
 
 mod scripted;
 

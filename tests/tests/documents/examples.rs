@@ -115,7 +115,7 @@ fn an_example_with_a_mistake_is_found_out() {
     assert_eq!(listed("| [`a`](a.rs) | one |\n| [`b`](c.rs) | two |\n"), ["a".to_owned()].into());
 }
 
-/// The command builds it by name, when it is run and not before.
+/// The command builds the function by name only when it runs, so this test checks that the name exists.
 #[test]
 fn the_function_that_chaos_builds_is_there() {
     let command = read("crates/cli/src/chaos/mod.rs");

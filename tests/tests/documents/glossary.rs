@@ -1,4 +1,4 @@
-//! The glossary is held to: words that it bans occur in no source of a crate and on no page.
+//! Words that the glossary bans occur in no source of a crate and on no page.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ use std::{
 
 use super::{read, root};
 
-/// Where a banned word may stand all the same, and why.
+/// Where a banned word is allowed, and why.
 const ALLOWED: [(&str, &str, &str); 1] = [(
     "vanished",
     "crates/dynamodb/src/attributes.rs",

@@ -147,7 +147,7 @@ fn no_two_modules_import_each_other() {
             );
         }
         arrows += left.values().map(BTreeSet::len).sum::<usize>();
-        // Takes away what needs nothing that is left, until nothing changes: circles stay.
+        // Removes modules that import none of the remaining ones, until nothing changes: only circles remain.
         loop {
             let open: BTreeSet<Module> = left.keys().map(|module| (*module).clone()).collect();
             left.retain(|_, needed| needed.iter().any(|module| open.contains(module)));

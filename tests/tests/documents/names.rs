@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::root;
 
-/// What the first part of a name stands for: a folder of files, or one file.
+/// The folder or file that the first part of a name means.
 const PLACES: [(&str, &str); 10] = [
     ("conformance", "crates/testkit/src/conformance"),
     ("engine", "crates/engine/tests/engine"),
@@ -48,7 +48,7 @@ fn has(source: &str, function: &str, is_scenario: bool) -> bool {
     false
 }
 
-/// The names of tests in a text, between backticks; types are none.
+/// The names of tests in a text, between backticks; names of types are skipped.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |name: &&str| name.contains("::") && name.starts_with(char::is_lowercase);
     text.split('`').skip(1).step_by(2).filter(is_name)

@@ -47,7 +47,7 @@ fn every_outcome_is_explained() {
     assert!(labels.len() > 15, "{labels:?}: are these the outcomes?");
     let known: Vec<_> = labels.values().collect();
     let unknown: Vec<_> = explained.keys().filter(|label| !known.contains(label)).collect();
-    assert!(unknown.is_empty(), "{PAGE} explains what is no outcome: {unknown:?}");
+    assert!(unknown.is_empty(), "{PAGE} explains outcomes that do not exist: {unknown:?}");
     for (variant, label) in labels {
         let says = *explained.get(label).unwrap_or(&"");
         let always =

@@ -1,8 +1,8 @@
-//! Every source has a page, and every page says what the others say of theirs: the payload's identity,
-//! its order, how failure is told, what to set in the template, and an example that runs.
+//! Every source has a page, and every page has the same sections: the payload's identity,
+//! its order, how failures are reported, what to set in the template, and an example that runs.
 //!
-//! The examples themselves are documentation tests of `lambda-idempotency`. That the template of the
-//! example function has what the pages ask for is checked in `template`.
+//! The examples themselves are documentation tests of `lambda-idempotency`. `template` checks that the template of
+//! the example function has the settings that the pages require.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{read, root};
 
-/// The pages, and what has to be set in their templates: without it records are lost, or block others.
+/// The pages, and the settings that their templates need; without these, records are lost or block others.
 const PAGES: [(&str, &[&str]); 15] = [
     ("active_mq", &["SourceAccessConfigurations"]),
     ("document_db", &["SourceAccessConfigurations", "FullDocument"]),
@@ -104,10 +104,10 @@ fn problems(text: &str, settings: &[&str]) -> Vec<String> {
     }
     let mut set = BTreeSet::new();
     for block in blocks(text, "yaml") {
-        // Tags such as `!GetAtt` are of no interest here.
+        // Tags such as `!GetAtt` do not matter here.
         match serde_yaml_ng::from_str::<serde_yaml_ng::Value>(block) {
             Ok(yaml) => names(&untagged(yaml), &mut set),
-            Err(error) => problems.push(format!("its template is no YAML: {error}")),
+            Err(error) => problems.push(format!("its template is not YAML: {error}")),
         }
     }
     let missing = settings.iter().filter(|setting| !set.contains(**setting));
@@ -154,7 +154,7 @@ fn no_page_is_forgotten() {
     assert_eq!(known, listed);
 }
 
-/// What a page tells the reader to run is there.
+/// The examples that a page tells the reader to run exist.
 #[test]
 fn every_example_that_a_page_names_exists() {
     let example = root().join("crates/lambda/examples/sources.rs");
@@ -202,7 +202,7 @@ fn what_is_missing_on_a_page_is_noticed() {
         ("**Example.**", "no section Example"),
         ("```rust", "no example in Rust"),
         ("BisectBatchOnFunctionError", "does not set BisectBatchOnFunctionError"),
-        ("      Stream:", "no YAML"),
+        ("      Stream:", "not YAML"),
     ] {
         let broken = match part {
             "      Stream:" => whole.replace(part, "   Stream"),

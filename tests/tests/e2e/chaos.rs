@@ -1,5 +1,5 @@
-//! The chaos rig, in short: everything goes wrong at once, and the books are audited. And the audit
-//! itself is put to the test, with functions that are broken.
+//! A short run of the chaos rig with all faults, and its audit. Broken functions test the audit
+//! itself.
 //!
 //! `docs/chaos.md` has a long run.
 
@@ -27,7 +27,7 @@ async fn whatever_goes_wrong_nothing_is_lost_stuck_or_doubled_without_a_cause() 
     assert!(report.violations.is_empty(), "{report}");
     assert_eq!(report.acknowledged + report.dead_lettered, report.messages + report.probes);
     assert!(report.dead_lettered > 0, "{report}");
-    // It was not an easy one.
+    // Every kind of fault and outcome occurred.
     let injected: BTreeSet<_> = report.injected.keys().copied().collect();
     use FaultKind::{Drop, Error, Kill, Outage, Slow, Stop, Throttle, Timeout};
     for kind in [Kill, Stop, Timeout, Throttle, Error, Drop, Slow, Outage] {
@@ -53,7 +53,7 @@ async fn a_function_without_protection_is_found_out() {
     assert!(doubled > 0 && doubled == report.effects - report.keys as u64, "{report}");
 }
 
-/// A key that does not cover what the producer sends twice.
+/// A key that differs between two messages of the same order.
 #[tokio::test]
 async fn a_key_that_misses_duplicates_is_found_out() {
     let report = broken("ORDERS_SQS_KEY", "record:messageId").await;

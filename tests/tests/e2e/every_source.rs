@@ -1,8 +1,8 @@
-//! Every source but the three of the orders function: what became of each record in the end, and in
-//! which order, by a ledger of effects that outlives the processes.
+//! Every source except the three of the orders function: the final outcome of each record, and the sequence of
+//! effects, by an effect ledger that outlives the processes.
 //!
-//! Here those that keep an order; those that come through pipes, come again as a whole, or are
-//! clients of HTTP have files of their own.
+//! This file has the sources that keep an order. Pipes, sources that deliver a batch again as a whole, and
+//! HTTP clients have separate files.
 
 mod http;
 mod pipes;
@@ -176,7 +176,7 @@ async fn changes_of_a_table_are_taken_once() {
     assert_eq!(placed, ["o-1", "o-2"]);
 }
 
-/// There the broker acknowledges each record that the answer does not name.
+/// In queue mode the broker acknowledges each record that the answer does not name.
 #[tokio::test]
 async fn in_queue_mode_what_was_not_started_is_not_lost() {
     let effects = Effects::new();

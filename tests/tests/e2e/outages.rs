@@ -1,4 +1,4 @@
-//! DynamoDB is out of reach, or answers one thing and does another.
+//! DynamoDB is unavailable, or its answers are lost or differ from what it did.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ async fn without_a_store_a_notification_and_an_event_fail_and_are_retried() {
     }
 }
 
-/// One claim of two never succeeds: that record goes back, the other one is processed.
+/// One claim of two never succeeds: its record is returned, and the other one is processed.
 #[tokio::test]
 async fn a_record_whose_claim_fails_goes_back_alone() {
     let world = World::of(orders().timeout(TIMEOUT)).await;
@@ -73,7 +73,7 @@ async fn a_record_whose_claim_fails_goes_back_alone() {
     world.assert_placed_once(["o-1", "o-2"]);
 }
 
-/// The claim is applied and its answer lost: it meets its own token, and has won.
+/// The claim is applied and its answer lost: the retry finds its own token, so the claim has won.
 #[tokio::test]
 async fn a_claim_whose_answer_is_lost_is_known_again() {
     for fault in [Fault::internal_error(Apply::After), Fault::hang_up(Apply::After)] {
@@ -123,8 +123,8 @@ async fn members_that_are_throttled_are_sent_again() {
     world.assert_placed_once(names.iter().map(String::as_str));
 }
 
-/// The order is placed and the store stays down beyond the deadline. To return the record would
-/// place the order again for sure; it is acknowledged, loudly, and only a later duplicate is at risk.
+/// The order is placed and the store stays down beyond the deadline. Returning the record would certainly
+/// place the order again, so it is acknowledged with an error in the log; only a later duplicate is at risk.
 #[tokio::test]
 async fn a_completion_that_cannot_be_recorded_in_time_is_acknowledged_and_told() {
     let queue = SqsConfig { visibility: Some(Duration::from_secs(10)), ..quick_queue() };

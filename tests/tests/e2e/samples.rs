@@ -1,4 +1,4 @@
-//! Every file in `events/` does what `events/README.md` says of it.
+//! Every file in `events/` behaves as `events/README.md` says.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use lambda_idempotency_local::{Disposition, InvocationResult, Source};
 
 use crate::support::{World, returned};
 
-/// What becomes of a sample.
+/// The expected result of a sample.
 struct Sample {
     file: &'static str,
-    /// What its first invocation answers.
+    /// The answer of its first invocation.
     first: First,
     placed: &'static [&'static str],
-    /// What ends in a dead-letter queue.
+    /// How many records end in a dead-letter queue.
     dead: usize,
 }
 
 enum First {
-    /// These message ids, or what they begin with, go back to the queue.
+    /// The messages with these ids, or with ids that begin so, are returned to the queue.
     Returns(&'static [&'static str]),
-    /// Nothing to say.
+    /// The answer is `null`.
     Null,
     Fails,
 }
@@ -71,7 +71,7 @@ const SAMPLES: &[Sample] = &[
         placed: &["o-1251"],
         dead: 2,
     },
-    // The whole batch returns each time, until both its messages are kept for somebody to look at.
+    // The whole batch is returned each time, until both its messages are dead-lettered.
     Sample { file: "sqs-no-message-id.json", first: Fails, placed: &["o-1351"], dead: 2 },
     Sample { file: "sqs.json", first: Returns(&[]), placed: &["o-1001"], dead: 0 },
     Sample { file: "unknown.json", first: Fails, placed: &[], dead: 0 },
@@ -81,7 +81,7 @@ fn events() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../events")
 }
 
-/// One Lambda for all: what one event does must not harm the next.
+/// One function gets all events: no event may affect the next.
 #[tokio::test]
 async fn every_sample_event_does_what_its_readme_says() {
     let world = World::new().await;

@@ -1,8 +1,8 @@
-//! Nothing of a payload, a key or a handler's error in what the library writes, at any level.
+//! The library logs no part of a payload, a key or a handler's error, at any level.
 //!
-//! The level is the most talkative one for this project's crates. The AWS SDK and the Lambda runtime
-//! are left out: at `debug` and `trace` they write requests and payloads, which is why the template
-//! allows them neither.
+//! The tests use the most detailed level for this project's crates. The AWS SDK and the Lambda runtime
+//! are left out: at `debug` and `trace` they log requests and payloads, so the template does not allow
+//! these levels for them.
 
 use lambda_idempotency_local::{Apply, Fault, FunctionConfig};
 use lambda_idempotency_tests::{
@@ -23,7 +23,7 @@ fn talkative(function: FunctionConfig) -> FunctionConfig {
         .env("RUST_BACKTRACE", "0")
 }
 
-/// Fails if a line shows the secret, or if not even this many tell of records.
+/// Fails if a line shows the secret, or if fewer than this many lines are about records.
 #[track_caller]
 fn assert_silent(world: &World, records: usize) {
     let lines = world.lines();
@@ -38,7 +38,7 @@ fn secret(name: &str) -> String {
     format!("{SECRET}-{name}")
 }
 
-/// Orders that go well, go wrong and cannot be read; each with a secret wherever there is room.
+/// Orders that succeed, fail and cannot be read; each has a secret in every member.
 fn events() -> Vec<Value> {
     let other = json!({ "customer": SECRET, "sku": SECRET });
     let with = |name: &str, members: Value| {
@@ -60,7 +60,7 @@ fn events() -> Vec<Value> {
     let mut nameless = message("9", &with("h", json!({})));
     nameless["messageId"] = Value::Null;
     vec![
-        // Message ids are told; those of `good` are made of order ids.
+        // Message ids are logged; those of `good` are made of order ids.
         renumbered(good),
         bad,
         batch([nameless]),
@@ -107,7 +107,7 @@ async fn no_error_shows_what_is_in_an_event() {
     }
 }
 
-/// The library tells the type of a handler's error; what it says may quote the payload.
+/// The library logs only the type of a handler's error, because its message may quote the payload.
 #[tokio::test]
 async fn no_line_shows_what_a_handlers_error_says() {
     let world = World::of(talkative(idle())).await;
@@ -118,7 +118,7 @@ async fn no_line_shows_what_a_handlers_error_says() {
     assert!(told.contains("std::io::error::Error"), "{told}");
 }
 
-/// Where the environment asks for it by name, as local runs do.
+/// The environment turns messages on, as local runs do.
 #[tokio::test]
 async fn a_line_shows_what_a_handlers_error_says_where_that_is_asked_for() {
     let world = World::of(idle().env("IDEMPOTENCY_LOG_ERROR_MESSAGES", "1")).await;
@@ -128,7 +128,7 @@ async fn a_line_shows_what_a_handlers_error_says_where_that_is_asked_for() {
     assert_eq!(told.error_message, Some(format!("declined: {SECRET}")));
 }
 
-/// Errors of the store, which the library does write, hold none of what was to be stored.
+/// The library logs errors of the store; they contain nothing of what was to be stored.
 #[tokio::test]
 async fn no_line_shows_what_a_failing_store_was_sent() {
     let faults = [

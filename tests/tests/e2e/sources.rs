@@ -1,4 +1,4 @@
-//! One operation for several sources: an order is placed once, whichever way it comes, and an event of
+//! One operation for several sources: an order is placed once, whichever source delivers it, and an event of
 //! another source is refused with a reason.
 
 use lambda_idempotency_local::InvocationResult;
@@ -90,11 +90,11 @@ async fn an_event_of_another_source_is_refused_by_name() {
         assert!(text.contains(found) && text.contains(".otherwise("), "{text}");
         assert_eq!(invocation.dynamodb.requests(), 0, "nothing is claimed");
     }
-    // And the process lives on.
+    // The process still handles events.
     assert_eq!(outcomes(&world.send(&batch_of([order("o-1")])).await), ["executed"]);
 }
 
-/// SQS never sends one, but people test their functions with it.
+/// SQS never sends an empty batch, but users test their functions with one.
 #[tokio::test]
 async fn a_batch_of_nothing_is_done_at_once() {
     let world = World::new().await;

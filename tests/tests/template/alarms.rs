@@ -7,7 +7,7 @@ use crate::{
     document::{at, entries, get_att},
 };
 
-/// Somebody hears of every kept failure, every failed and every throttled invocation.
+/// There is an alarm for every dead letter, every failed and every throttled invocation.
 pub(crate) fn alarms(template: &Value) -> Problems {
     let waiting = "ApproximateNumberOfMessagesVisible";
     let function = json!({"Ref": "OrdersFunction"});

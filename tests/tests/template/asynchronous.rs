@@ -1,4 +1,4 @@
-//! SNS, EventBridge and Lambda's own queue: how long they try, and where they leave what they give up.
+//! SNS, EventBridge and Lambda's asynchronous queue: how long they retry, and where failed events are kept.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     document::{at, items},
 };
 
-/// SNS and EventBridge retry, and keep what they could not deliver; so does Lambda's own queue.
+/// SNS, EventBridge and Lambda's asynchronous queue retry, and keep the events that they could not deliver.
 pub(crate) fn events(template: &Value) -> Problems {
     let events = format!("{FUNCTION}/Events");
     let undelivered = json!({"Fn::GetAtt": "UndeliveredQueue.Arn"});

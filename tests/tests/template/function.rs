@@ -1,4 +1,4 @@
-//! The function: how it is built and run, and what it is told.
+//! The function: how it is built and run, and its environment variables.
 
 use serde_json::{Value, json};
 
@@ -22,14 +22,14 @@ pub(crate) fn settings(template: &Value) -> Problems {
     .concat()
 }
 
-/// `cargo lambda`, which builds it, aborts on a panic unless the workspace says otherwise.
+/// `cargo lambda` builds it with abort on panic unless the workspace sets `panic`.
 pub(crate) fn unwinds(manifest: &str) -> bool {
     let (_, profile) = manifest.split_once("\n[profile.release]\n").unwrap_or_default();
     let settings = profile.lines().take_while(|line| !line.starts_with('['));
     settings.into_iter().any(|line| line == "panic = \"unwind\"")
 }
 
-/// It is told its tables and its key paths, under the names that it reads, and nothing unknown.
+/// It gets its tables and key paths in the variables that it reads, and no unknown variables.
 pub(crate) fn environment(template: &Value) -> Problems {
     let names = [
         ("IDEMPOTENCY_TABLE", "IdempotencyTable"),

@@ -1,11 +1,11 @@
-//! What the linters do not see in `template.yaml`.
+//! Checks of `template.yaml` that the linters do not make.
 //!
 //! `sam validate --lint` and `cfn-lint` accept a misspelt `ReportBatchItemFailures`, a visibility
 //! timeout shorter than the function's, a TTL on an attribute that nobody writes. Each of those
 //! deploys cleanly and then loses or doubles messages, so each has a check here.
 //!
-//! A check is a function from the parsed template to the problems it found; a last test breaks the
-//! template in every way that a check is meant to notice, and asks whether it does.
+//! A check is a function from the parsed template to the problems it found. A last test breaks the
+//! template in every way that a check must notice, and tests that it does.
 //!
 //! | file | holds |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | `function`, `role`, `queue`, `asynchronous`, `stream`, `tables`, `alarms` | the checks, by what they look at |
 //! | `document` | the template as JSON |
 
-// A test may panic; Clippy knows that of functions marked `#[test]` only. And what is indexed here
-// is JSON, where a missing member is null.
+// A test may panic, but Clippy only allows it in functions marked `#[test]`. Indexing is safe here, because the
+// values are JSON, where a missing member is null.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod alarms;

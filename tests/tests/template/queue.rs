@@ -1,4 +1,4 @@
-//! The queue: its poller, its times, and what becomes of messages that fail.
+//! The queue: its poller, its timeouts, and its dead-letter queue.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     document::{at, entries, items},
 };
 
-/// The queue's poller understands partial failures, and is bounded.
+/// The queue's poller reads partial failures, and its concurrency is limited.
 pub(crate) fn events(template: &Value) -> Problems {
     let mut problems = Problems::new();
     let mut queues = 0;
@@ -41,7 +41,7 @@ pub(crate) fn events(template: &Value) -> Problems {
     problems
 }
 
-/// Whatever timeout is chosen, a message stays invisible for six times as long, and the window.
+/// For every timeout that can be chosen, a message stays invisible for six times as long plus the batching window.
 pub(crate) fn visibility(template: &Value) -> Problems {
     let parameter = "/Parameters/FunctionTimeout";
     let mut problems =
@@ -90,7 +90,7 @@ fn visibility_for(template: &Value, timeout: u64) -> Option<u64> {
     at(template, &pointer).as_u64()
 }
 
-/// What fails is tried often enough, and then kept, in a queue of its own and for long.
+/// A failed message is retried often enough, and then kept for long in a separate queue.
 pub(crate) fn dead_letters(template: &Value) -> Problems {
     let mut problems = expect(
         template,

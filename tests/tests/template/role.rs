@@ -1,4 +1,4 @@
-//! What the function may do.
+//! The function's role.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::{
     document::{at, get_att, items, keys},
 };
 
-/// The role may do exactly what the function does, each action on one resource.
+/// The role allows exactly the function's actions, each on one resource.
 pub(crate) fn permissions(template: &Value) -> Problems {
     let expected: [(&str, &[&str]); 5] = [
         (

@@ -1,4 +1,4 @@
-//! The stream, if there is one: what fails in it is retried and given up, within bounds.
+//! The optional stream: failed records are retried within limits and then given up.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::document::{at, get_att, keys};
 pub(crate) const MAPPING: &str = "/Resources/OrderStreamMapping";
 pub(crate) const POLICY: &str = "/Resources/OrderStreamPolicy";
 
-/// The checkpoint is understood, a batch is taken apart, and no record is in the way for ever.
+/// The mapping reads checkpoints, splits failed batches, and gives a record up after a limit.
 pub(crate) fn mapping(template: &Value) -> Problems {
     let properties = format!("{MAPPING}/Properties");
     let expected =
@@ -40,7 +40,7 @@ pub(crate) fn mapping(template: &Value) -> Problems {
     problems
 }
 
-/// The function may read that stream, and no other.
+/// The function may read only that stream.
 pub(crate) fn permissions(template: &Value) -> Problems {
     let actions = [
         "kinesis:DescribeStream",
@@ -59,7 +59,7 @@ pub(crate) fn permissions(template: &Value) -> Problems {
         expect(template, &format!("{properties}/PolicyDocument/Statement"), json!([statement])),
     ]
     .concat();
-    // No other resource grants the role anything: the rest is in its own policies.
+    // No other resource grants the role permissions: all others are in its own policies.
     for name in keys(at(template, "/Resources")) {
         let kind = at(template, &format!("/Resources/{name}/Type"));
         let grants = ["AWS::IAM::RolePolicy", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"];

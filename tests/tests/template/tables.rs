@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::checks::{Problems, expect};
 
-/// Key, TTL, billing, encryption, and what becomes of the data.
+/// Key, TTL, billing, encryption, and what happens to the data when a table is deleted or replaced.
 pub(crate) fn tables(template: &Value) -> Problems {
     let mut problems = Problems::new();
     for (table, key, deletion) in

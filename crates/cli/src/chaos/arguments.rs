@@ -1,4 +1,4 @@
-//! What `chaos` can be told.
+//! The arguments of `chaos`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use lambda_idempotency_chaos::{FaultKind, Settings};
 /// Run a real function under every fault, and audit what it did
 ///
 /// Builds the orders function whose orders say what goes wrong, starts several processes of it with a Lambda Runtime
-/// API and an embedded DynamoDB, and delivers batches in which the same orders come again and again, while processes are killed and stopped, handlers fail,
-/// the store misbehaves and clocks differ, as the seed says. Then it compares what the processes did (each effect is a
-/// line in a file), what the store remembers and what the queue was told.
+/// API and an embedded DynamoDB, and delivers batches in which orders repeat. Meanwhile processes are killed and
+/// stopped, handlers fail, the store fails and clocks differ, as the seed decides. Then it compares what the processes
+/// did (each effect is a line in a file), the store's records and the answers to the queue.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -19,11 +19,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     deliveries: usize,
 
-    /// Everything that is left to chance in the schedule follows from this number
+    /// The seed of all random choices in the schedule
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Run again, with the next seed, until so many minutes have passed
+    /// Run again, with the next seed, until this many minutes have passed
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) minutes: u64,
 
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_two)]
     processes: usize,
 
-    /// What goes wrong [default: everything]
+    /// The kinds of faults to inject [default: all]
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = clap::value_parser!(FaultKind))]
     faults: Option<Vec<FaultKind>>,
 
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) package: Option<String>,
 
-    /// The function, built already; nothing is built then
+    /// The path of the built function; nothing is built then
     #[arg(long, value_name = "PATH", conflicts_with = "package")]
     pub(crate) binary: Option<PathBuf>,
 
@@ -47,11 +47,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME=VALUE", value_parser = crate::arguments::variable)]
     env: Vec<(String, String)>,
 
-    /// Call it stuck if nothing moves for so long
+    /// Report the remaining messages as stuck if none is settled for this long
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = crate::arguments::duration)]
     patience: Duration,
 
-    /// Print one JSON document a run instead of text
+    /// Print one JSON document for each run instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -67,7 +67,7 @@ Examples:
   For an hour, with a new seed for each run
     lambda-idempotency chaos --minutes 60
 
-  See it find something: the same function without its protection, or with a key that misses duplicates
+  Show that it finds mistakes: the same function without protection, or with a key that misses duplicates
     lambda-idempotency chaos --env SCRIPTED_UNPROTECTED=1
     lambda-idempotency chaos --env ORDERS_SQS_KEY=record:messageId
 
@@ -75,9 +75,9 @@ Kinds of faults:
   kill, stop, timeout, fail, panic, dead-letter, throttle, error, drop, slow, outage, skew
 
 Exit code:
-  0  every effect beyond the first has a cause that the documentation admits; nothing is lost or stuck
+  0  every effect beyond the first has a cause that the documentation states; nothing is lost or stuck
   1  a violation
-  2  it could not be tried";
+  2  the run could not be carried out";
 
 impl Arguments {
     pub(crate) fn settings(&self, binary: PathBuf) -> Settings {
@@ -95,6 +95,6 @@ impl Arguments {
 }
 
 fn at_least_two(text: &str) -> Result<usize, String> {
-    let wanted = "must be a number from 2: one process alone has nobody to compete with";
+    let wanted = "must be a number of at least 2: with one process there are no races";
     text.parse().ok().filter(|count| *count > 1).ok_or_else(|| wanted.to_owned())
 }

@@ -1,4 +1,4 @@
-//! `lambda-idempotency chaos`: everything goes wrong, and the books are audited.
+//! `lambda-idempotency chaos`: runs a function under faults, and audits what it did.
 
 mod arguments;
 
@@ -27,7 +27,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         } else {
             format!("{report}\n")
         };
-        // Nobody may be listening any more (`| head`).
+        // An error is ignored, because the reader may have closed the pipe (`| head`).
         let _ = writeln!(std::io::stdout(), "{text}");
         if Instant::now() >= until {
             return Ok(if violated { ExitCode::FAILURE } else { ExitCode::SUCCESS });
@@ -36,7 +36,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Runs once, behind a progress bar.
+/// Runs once, with a progress bar.
 async fn watch(settings: &Settings, hidden: bool) -> Result<Report, Failure> {
     let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(settings.deliveries as u64), target);
@@ -51,11 +51,11 @@ async fn watch(settings: &Settings, hidden: bool) -> Result<Report, Failure> {
     Ok(report?)
 }
 
-/// Where the scripted orders function is.
+/// The package and the binary of the scripted orders function.
 const TESTS: &str = "lambda-idempotency-tests";
 const SCRIPTED: &str = "scripted_orders";
 
-/// The function's binary: the one given, the package's or the scripted orders function, built now.
+/// The path of the function's binary: the one given, or the package's or the scripted orders function after building it.
 async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     if let Some(binary) = &arguments.binary {
         return Ok(binary.clone());
@@ -67,7 +67,7 @@ async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     build.release(!cfg!(debug_assertions)).quiet(false).run().await.map_err(|error| {
         Failure::from(error).remedy(
             "Run this in a clone of the repository, which has the scripted orders function,\n  \
-             or give its binary, built already, with `--binary PATH`.",
+             or give a built binary with `--binary PATH`.",
         )
     })
 }

@@ -1,4 +1,4 @@
-//! What `invoke` can be told.
+//! The arguments of `invoke`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use crate::arguments::{duration, variable};
 /// Builds the function, starts it with a Lambda Runtime API and an embedded DynamoDB, and delivers each event file as AWS
 /// would: SQS records through a queue that redelivers what fails, streams and Kafka topics again from their checkpoints,
 /// events of SNS, EventBridge, Scheduler, S3 and message brokers with retries, HTTP requests from a client that tries
-/// again, anything else once. Then it shows what became of each delivery of each record, which it reads from the log that
-/// the function writes.
+/// again, any other event once. Then it shows the outcome of each delivery of each record, which it reads from the
+/// function's log.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Event files, in the shape in which a function gets them
+    /// Event files, in the shape that the function gets
     #[arg(required = true, value_name = "EVENT.json")]
     pub(crate) events: Vec<PathBuf>,
 
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "orders")]
     pub(crate) package: String,
 
-    /// Which of the package's binaries, where it has several
+    /// Which of the package's binaries, if it has several
     #[arg(long, value_name = "NAME", conflicts_with = "example")]
     pub(crate) bin: Option<String>,
 
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) example: Option<String>,
 
-    /// A function that is built already; nothing is built then
+    /// The path of a built function; nothing is built then
     #[arg(long, value_name = "PATH", conflicts_with_all = ["package", "bin", "example", "release"])]
     pub(crate) binary: Option<PathBuf>,
 
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) release: bool,
 
-    /// Deliver all files this often: duplicates across invocations
+    /// Deliver all files this often, which makes duplicates across invocations
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
 
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_receive_count: u32,
 
-    /// How many SQS messages an invocation gets at most
+    /// The most SQS messages in one invocation
     #[arg(long, value_name = "N", default_value = "10", value_parser = at_least_one)]
     pub(crate) batch_size: usize,
 
@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
-    /// Show what the function writes; what a crashed process wrote is shown in any case
+    /// Show the function's output; the output of a crashed process is always shown
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
@@ -138,7 +138,7 @@ fn table(text: &str) -> Result<Table, String> {
     match text.split(':').collect::<Vec<_>>().as_slice() {
         parts if parts.contains(&"") => Err("must be NAME:KEY or NAME:KEY:TTL".to_owned()),
         [name, _] | [name, _, _] if name.len() < 3 => {
-            Err("DynamoDB wants three letters at least".to_owned())
+            Err("DynamoDB requires at least three characters in a table name".to_owned())
         }
         [name, key] => Ok(Table::new(*name, *key)),
         [name, key, ttl] => Ok(Table::new(*name, *key).ttl(*ttl)),

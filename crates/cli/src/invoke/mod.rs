@@ -33,7 +33,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Err(error) = local.warm().await {
         output.last_words();
         return Err(Failure::from(error).remedy(
-            "What it wrote stands above. Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?",
+            "The function's output is above. Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?",
         ));
     }
     let deliveries = async {
@@ -72,18 +72,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Said of a function that tells nothing of its records.
+/// Shown if the function logged nothing of its records.
 const SILENT: &str = "
-note: the function wrote no line about any record, so that nobody can tell which of them ran. Has it a
-      subscriber? `lambda_runtime::tracing::init_default_subscriber();` at the beginning of `main` is one.
-      An observer of its own takes the lines' place, and what no operation is for has none.";
+note: the function logged no line about any record, so this report cannot say which records ran. It needs a
+      subscriber: add `lambda_runtime::tracing::init_default_subscriber();` at the beginning of `main`.
+      A function with its own observer does not log these lines, nor are there lines for events without an operation.";
 
-/// Prints to stdout, where nobody may be listening any more (`| head`).
+/// Prints to stdout. An error is ignored, because the reader may have closed the pipe (`| head`).
 fn print(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// Reads all events before anything is started, so that a typing error costs no time.
+/// Reads all events before anything is started, so that a wrong file name is reported at once.
 async fn read(paths: &[PathBuf]) -> Result<Vec<Event>, Failure> {
     let mut events = Vec::new();
     for path in paths {
@@ -102,7 +102,7 @@ fn records(events: &[Event]) -> u64 {
     events.iter().map(|event| event.records() as u64).sum()
 }
 
-/// The function's binary: the one given, or the package's, built now.
+/// The path of the function's binary: the one given, or the package's after building it.
 async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     if let Some(binary) = &arguments.binary {
         return Ok(binary.clone());
@@ -116,8 +116,8 @@ async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     let build = build.release(arguments.release).quiet(arguments.quiet);
     build.run().await.map_err(|error| {
         Failure::from(error).remedy(
-            "Run this in a cargo workspace that has the function, name its package with `--package NAME`\n  \
-             (one of several binaries with `--bin NAME`), or give one that is built already with `--binary PATH`.",
+            "Run this in the cargo workspace of the function and name its package with `--package NAME`\n  \
+             (and one of several binaries with `--bin NAME`), or give a built binary with `--binary PATH`.",
         )
     })
 }
@@ -132,7 +132,7 @@ async fn start(
         .timeout(arguments.timeout)
         .env("IDEMPOTENCY_TABLE", "idempotency")
         .env("ORDERS_TABLE", "orders")
-        // On this machine, whoever sees the output has the events.
+        // The user has the events on this machine, so error messages may show parts of them.
         .env("IDEMPOTENCY_LOG_ERROR_MESSAGES", "1");
     for (name, value) in &arguments.env {
         function = function.env(name, value);

@@ -1,4 +1,4 @@
-//! What the function writes: shown with `-v`, kept for a moment without, in case the process crashes.
+//! The function's output: shown with `-v`; otherwise the last lines are kept, to show them after a crash.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal as _;
@@ -8,7 +8,7 @@ use lambda_idempotency_local::{Invocation, InvocationResult, OutputLine};
 
 use super::progress::Progress;
 
-/// How many lines to keep for the case of a crash.
+/// How many lines to keep for a crash.
 const KEPT: usize = 50;
 
 pub(crate) struct Output {
@@ -24,7 +24,7 @@ impl Output {
         Self { verbose, dim, kept: Mutex::default(), progress }
     }
 
-    /// A line of some process.
+    /// Handles a line that a process wrote.
     pub(crate) fn take(&self, line: OutputLine) {
         if self.verbose {
             return self.show(&line);
@@ -36,7 +36,7 @@ impl Output {
         kept.push_back(line);
     }
 
-    /// An invocation is over: if its process crashed, its last words are shown.
+    /// Called when an invocation has ended: if its process crashed, shows its last lines.
     pub(crate) fn ended(&self, invocation: &Invocation) {
         let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         let (own, others) =
@@ -47,7 +47,7 @@ impl Output {
         }
     }
 
-    /// The function is over: what it wrote last is shown.
+    /// Shows the last lines of a function that did not start.
     pub(crate) fn last_words(&self) {
         let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         kept.iter().for_each(|line| self.show(line));

@@ -1,4 +1,4 @@
-//! A progress bar, for those who wait.
+//! A progress bar for long deliveries.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lambda_idempotency_local::{Disposition, InvocationReport};
 
-/// From so many records on, the bar is there from the start.
+/// With at least this many records, the bar is shown from the start.
 const MANY: u64 = 50;
-/// And with fewer, from so long on.
+/// With fewer records, the bar is shown after this time.
 const LONG: Duration = Duration::from_secs(2);
 
-/// Counts the records that need no more attention.
+/// Counts the records that will not be delivered again.
 pub(crate) struct Progress {
     bar: ProgressBar,
     total: u64,
@@ -28,7 +28,7 @@ impl Progress {
         Self { bar, total }
     }
 
-    /// Shows the bar while `work` is being done, if that takes long. Nothing is shown where stderr is not a terminal.
+    /// Shows the bar during `work`, if that takes long. Shows nothing if stderr is not a terminal.
     pub(crate) async fn during<T>(&self, work: impl Future<Output = T>, hidden: bool) -> T {
         let show = async {
             if hidden {
@@ -50,7 +50,7 @@ impl Progress {
         result
     }
 
-    /// Takes note of an invocation that is over.
+    /// Counts an invocation that has ended.
     pub(crate) fn advance(&self, invocation: &InvocationReport) {
         let returned = invocation
             .records
@@ -60,7 +60,7 @@ impl Progress {
         self.bar.inc((invocation.records.len() - returned) as u64);
         self.bar.set_message(match returned {
             0 => String::new(),
-            count => format!("{count} went back, waiting for their next delivery"),
+            count => format!("{count} returned, waiting for their next delivery"),
         });
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn invocations(report: &DeliveryReport) -> Table {
     for (number, invocation) in report.invocations.iter().enumerate() {
         let invocation = &invocation.invocation;
         let result = match &invocation.result {
-            // The message is among the problems, where there is room for it.
+            // The message is shown with the problems, below the table.
             InvocationResult::FunctionError { kind, .. } => Cell::new(format!("error {kind}")),
             result => Cell::new(result),
         };
@@ -62,8 +62,8 @@ pub(crate) fn invocations(report: &DeliveryReport) -> Table {
     table
 }
 
-/// Why records went back or invocations failed, each reason once; of a reason that counts the failures of a key,
-/// what it said last.
+/// Why records were returned or invocations failed, each reason once. Reasons that differ only in the count of a
+/// key's failures are one, with the last text.
 pub(crate) fn problems(report: &DeliveryReport) -> String {
     let mut problems: Vec<(String, usize)> = Vec::new();
     let mut note = |problem: String| match problems
@@ -84,7 +84,7 @@ pub(crate) fn problems(report: &DeliveryReport) -> String {
         });
         let told: Vec<String> = told.collect();
         match &invocation.invocation.result {
-            // An error that only sums up what the records say is not worth repeating.
+            // An error that only sums up the problems of its records is not repeated.
             InvocationResult::FunctionError { kind, message } if told.is_empty() => {
                 note(format!("{kind}: {message}"));
             }
@@ -99,20 +99,20 @@ pub(crate) fn problems(report: &DeliveryReport) -> String {
     text
 }
 
-/// Stands between a problem and what the handler's error said.
+/// Separates a problem from the message of the handler's error.
 const SAYS: &str = "\n    ";
 
-/// A problem without the count of its key's failures, and what the handler's error said.
+/// A problem without the count of its key's failures, and the message of the handler's error.
 fn uncounted(problem: &str) -> (&str, &str) {
     let (problem, message) = problem.split_once(SAYS).unwrap_or((problem, ""));
     (problem.split_once(" (failure ").map_or(problem, |(problem, _)| problem), message)
 }
 
-/// What it comes to, in a few lines.
+/// The summary, in a few lines.
 pub(crate) fn summary(report: &DeliveryReport, tables: &[Rows]) -> String {
     let totals = Totals::of(report);
     let mut text = format!(
-        "{}: {} executed, {} answered without running, {} back to the source, {} dead-lettered",
+        "{}: {} executed, {} answered without running, {} returned to the source, {} dead-lettered",
         plural(totals.deliveries, "delivery", "deliveries"),
         totals.executed,
         totals.answered,
@@ -131,7 +131,7 @@ pub(crate) fn summary(report: &DeliveryReport, tables: &[Rows]) -> String {
     text
 }
 
-/// How many rows a table has, and which, where that is short enough to read.
+/// How many rows a table has, and their keys if these are short enough.
 fn contents(Rows { table, items }: &Rows) -> String {
     let mut text = format!("table {}: {}", table.name(), plural(items.len(), "row", "rows"));
     let value = |item: &Value, name: &str, kind: &str| {
@@ -141,7 +141,7 @@ fn contents(Rows { table, items }: &Rows) -> String {
         .iter()
         .filter_map(|item| {
             let key = value(item, table.key(), "S")?;
-            // The example function counts here how often it placed an order: anything but 1 is a scandal.
+            // The example function counts here how often it placed an order: any number but 1 is a mistake.
             match value(item, "placed", "N").filter(|placed| placed != "1") {
                 Some(placed) => Some(format!("{key} PLACED {placed} TIMES")),
                 None => Some(key),
@@ -149,14 +149,14 @@ fn contents(Rows { table, items }: &Rows) -> String {
         })
         .collect();
     names.sort_unstable();
-    // Hashes, as in the idempotency table, would tell nobody anything.
+    // Hashes, as in the idempotency table, do not help the reader.
     if !names.is_empty() && names.len() <= 20 && names.iter().all(|name| name.len() <= 40) {
         let _ = write!(text, " ({})", names.join(", "));
     }
     text
 }
 
-/// Whether the function answered, and said nothing of any record.
+/// Whether the function answered, but logged nothing of any record.
 pub(crate) fn is_silent(report: &DeliveryReport) -> bool {
     report.records().all(|record| record.told.is_none())
         && report.records().any(|record| record.outcome == Outcome::Acknowledged)
@@ -166,7 +166,7 @@ fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
     table.load_style(style);
-    // Narrower than that, or unknown, wrapping would do more harm than good.
+    // In a narrower terminal, or one of unknown width, wrapped cells are hard to read.
     if table.width().is_some_and(|width| width >= 70) {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
@@ -174,12 +174,12 @@ fn table(header: &[&str]) -> Table {
     table
 }
 
-/// Whether a terminal leaves too little room for whole ids.
+/// Whether the terminal is too narrow for whole ids.
 fn is_narrow(table: &Table) -> bool {
     table.width().is_some_and(|width| width < 120)
 }
 
-/// The id of a record, or its beginning where there is no room.
+/// The id of a record, or its beginning in a narrow terminal.
 fn name(id: &str, narrow: bool) -> String {
     match id.get(..8) {
         Some(head) if narrow && id.len() > 20 => format!("{head}…"),
@@ -195,7 +195,7 @@ fn plural(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Enough of a hash to tell two apart.
+/// The part of a hash that is enough to distinguish two.
 fn short(hash: &str) -> &str {
     hash.get(..8).unwrap_or(hash)
 }
@@ -215,11 +215,11 @@ fn colour(outcome: &Outcome) -> Color {
     }
 }
 
-/// What happens next to a record.
+/// What the source does with the record after this delivery.
 fn then(record: &RecordReport) -> Cell {
     match record.disposition {
         Disposition::Done => Cell::new(""),
-        Disposition::Returned => Cell::new("went back").fg(Color::Yellow),
+        Disposition::Returned => Cell::new("returned").fg(Color::Yellow),
         Disposition::DeadLettered => Cell::new("dead-lettered").fg(Color::Red),
         Disposition::Lost => Cell::new("lost").fg(Color::Red),
     }

@@ -1,11 +1,11 @@
-//! What a run comes to: how many records ended how, and what is in the tables.
+//! The totals of a run: records by outcome, and the contents of the tables.
 
 use std::collections::BTreeMap;
 
 use lambda_idempotency_local::{DeliveryReport, Disposition, Outcome, Table};
 use serde_json::Value;
 
-/// What is in a table in the end.
+/// The rows of a table at the end.
 pub(crate) struct Rows {
     pub(crate) table: Table,
     pub(crate) items: Vec<Value>,
@@ -19,7 +19,7 @@ pub(crate) struct Totals {
     pub(crate) returned: usize,
     pub(crate) dead_lettered: usize,
     pub(crate) lost: usize,
-    /// Those that are done otherwise, by the word for it: `diverted`, `skipped`, ...
+    /// Records that are done with another outcome, by outcome: `diverted`, `skipped`, ...
     pub(crate) other: BTreeMap<String, usize>,
 }
 

@@ -1,4 +1,4 @@
-//! What `keys` can be told.
+//! The arguments of `keys`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,22 +11,22 @@ use super::scoped::{Scoped, scoped};
 
 /// Show which key each record of an event gets: a dry run, nothing is claimed and nothing is called
 ///
-/// Takes each event apart with the code that runs in the function, and shows of each record its identity, what the key
-/// expression sees and selects, the canonical bytes of that, the key as it stands in the store, and which records would be
-/// taken for duplicates of each other.
+/// Reads each event with the code that runs in the function, and shows for each record its identity, the input and the
+/// result of the key expression, their canonical bytes, the key as the store has it, and which records are duplicates of
+/// each other.
 ///
-/// IT SHOWS PAYLOADS AND RAW KEYS. Use it at your desk, and keep its output out of production's logs.
+/// IT PRINTS PAYLOADS AND RAW KEYS. Do not run it where output is logged.
 ///
-/// OPERATION, EXPRESSION and the like may be for one source alone: `--key sns=order.id`. The sources are sqs, sns, s3,
+/// OPERATION, EXPRESSION and the like may be for one source only: `--key sns=order.id`. The sources are sqs, sns, s3,
 /// kinesis, dynamodb, documentdb, kafka, activemq, rabbitmq, eventbridge, pipe, scheduler, invoke and http.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Event files, in the shape in which a function gets them; `-` is standard input
+    /// Event files, in the shape that the function gets; `-` is standard input
     #[arg(required = true, value_name = "EVENT.json")]
     pub(crate) events: Vec<PathBuf>,
 
-    /// Other events, to find duplicates of the first ones in; may be repeated
+    /// Other events in which to look for duplicates of the first ones; may be repeated
     #[arg(long, value_name = "OTHER.json")]
     pub(crate) against: Vec<PathBuf>,
 
@@ -34,15 +34,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "[SOURCE=]NAME", value_parser = scoped::<String>)]
     pub(crate) operation: Vec<Scoped<String>>,
 
-    /// Where the key is: JMESPath on the payload; after `record:`, on the raw record [default: the record's identity]
+    /// The key expression: JMESPath on the payload or, after `record:`, on the raw record [default: the record's identity]
     #[arg(long, value_name = "[SOURCE=]EXPRESSION", value_parser = scoped::<String>)]
     pub(crate) key: Vec<Scoped<String>>,
 
-    /// The variable that holds the key expression, as for `Operation::key_from_env`; `--key` is what counts if it is not set
+    /// The variable that holds the key expression, as for `Operation::key_from_env`; if it is not set, `--key` is used
     #[arg(long, value_name = "[SOURCE=]VARIABLE", value_parser = scoped::<String>)]
     pub(crate) key_from_env: Vec<Scoped<String>>,
 
-    /// What else has to agree between two deliveries of a key
+    /// The fingerprint expression: what else must agree between two deliveries of a key
     #[arg(long, value_name = "[SOURCE=]EXPRESSION", value_parser = scoped::<String>)]
     pub(crate) fingerprint: Vec<Scoped<String>>,
 
@@ -50,19 +50,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "[SOURCE=]PART", value_parser = scoped::<String>)]
     pub(crate) optional: Vec<Scoped<String>>,
 
-    /// What the payload is inside of, from the outside to the inside; may be repeated: sns, eventbridge, s3
+    /// The envelopes around the payload, the outermost first; may be repeated: sns, eventbridge, s3
     #[arg(long, value_name = "[SOURCE=]ENVELOPE", value_parser = scoped::<Wrapping>)]
     pub(crate) envelope: Vec<Scoped<Wrapping>>,
 
-    /// The whole record takes the payload's place, as with `Operation::whole_record`
+    /// Use the whole record as the payload, as with `Operation::whole_record`
     #[arg(long)]
     pub(crate) whole_record: bool,
 
-    /// What becomes of records without a key
+    /// What to do with records without a key
     #[arg(long, value_name = "POLICY", value_enum, default_value = "fail")]
     pub(crate) missing_key: Missing,
 
-    /// Keys that can be read, where their parts are short and safe
+    /// Readable keys, if their parts are short and safe
     #[arg(long)]
     pub(crate) readable: bool,
 
@@ -82,11 +82,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "md5", requires = "powertools")]
     pub(crate) hash_function: HashFunction,
 
-    /// Take also what could give distinct records one key, as Powertools does
+    /// Accept expressions that can give distinct records one key, as Powertools does
     #[arg(long, requires = "powertools")]
     pub(crate) accept_collisions: bool,
 
-    /// The header that HTTP requests have their key in
+    /// The header of HTTP requests that holds the key
     #[arg(long, value_name = "NAME", default_value = "idempotency-key")]
     pub(crate) header: HeaderName,
 
@@ -94,15 +94,15 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) all_callers_are_one: bool,
 
-    /// Each path of HTTP requests has keys of its own, as with `HttpLayer::one_key_for_each_path`
+    /// Each path of HTTP requests has separate keys, as with `HttpLayer::one_key_for_each_path`
     #[arg(long, conflicts_with = "powertools")]
     pub(crate) one_key_for_each_path: bool,
 
-    /// The invocation's request id, which no event holds: the identity of a direct invocation
+    /// The invocation's request id, which is not in the event: the identity of a direct invocation
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     pub(crate) request_id: String,
 
-    /// The tenant of the invocation, where the function isolates tenants
+    /// The tenant of the invocation, if the function isolates tenants
     #[arg(long, value_name = "ID")]
     pub(crate) tenant: Option<String>,
 
@@ -147,12 +147,12 @@ Exit code:
   1  some record has none: it is bad, or nothing in it is its key
   2  it could not be tried: bad arguments, a bad expression, bad JSON";
 
-/// What a payload is inside of.
+/// An envelope around a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wrapping(pub(crate) Envelope);
 
 impl Wrapping {
-    /// What the arguments call it.
+    /// Its name in the arguments.
     pub(crate) const fn name(self) -> &'static str {
         match self.0 {
             Envelope::Sns => "sns",
@@ -179,7 +179,7 @@ impl FromStr for Wrapping {
 /// What becomes of records without a key.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Missing {
-    /// They go back to their source
+    /// They are returned to their source
     Fail,
     /// They are handled each time
     RunUnprotected,

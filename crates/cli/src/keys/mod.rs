@@ -1,4 +1,4 @@
-//! `lambda-idempotency keys`: which key each record of an event gets, without doing anything.
+//! `lambda-idempotency keys`: shows which key each record of an event gets, without a claim or a call.
 
 mod arguments;
 mod json;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     } else {
         text::page(&report, arguments)
     };
-    // Nobody may be listening any more (`| head`).
+    // An error is ignored, because the reader may have closed the pipe (`| head`).
     let _ = writeln!(std::io::stdout(), "{shown}");
     let is_complete = report.totals().without_key == 0;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -104,7 +104,7 @@ impl<'a> Inspection<'a> {
     /// The HTTP request that an event holds, if it does.
     fn request(&self, event: &str, operation: &Operation) -> Result<Option<Record>, InspectError> {
         let layer = Idempotency::new(MemoryStore::new()).http(operation)?;
-        // An operation that takes its key from the body looks at no header.
+        // An operation that takes its key from the body ignores the header.
         let layer = layer.clone().header(self.arguments.header.clone()).unwrap_or(layer);
         let shared = self.arguments.all_callers_are_one;
         let layer = if shared { layer.all_callers_are_one() } else { layer };
@@ -112,7 +112,7 @@ impl<'a> Inspection<'a> {
         // Nor does one whose keys are in the header have others for another path.
         let each = by_path.then(|| layer.clone().one_key_for_each_path().ok()).flatten();
         let layer = each.unwrap_or(layer);
-        // Where `lambda_http` panics, that is told as what it is, and not in its words.
+        // `lambda_http` panics at some events; the user gets an error message instead of the panic.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| ()));
         let found = layer.inspect(event, &self.context);
@@ -120,7 +120,7 @@ impl<'a> Inspection<'a> {
         found
     }
 
-    /// The records whose key is another when their queue delivers them again.
+    /// The records whose key changes when their queue delivers them again.
     fn changing(&mut self, event: &str, file: &File) -> Result<Vec<usize>, Failure> {
         let Some((before, after)) = redelivery::of_messages(event) else { return Ok(Vec::new()) };
         let (Ok(before), Ok(after)) = (self.records(&before)?, self.records(&after)?) else {
@@ -147,7 +147,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A warning of keys that are all that there is.
+/// A warning about keys that are the whole payload or record.
 fn whole(files: &[File]) -> Option<String> {
     let records = files.iter().flat_map(|file| &file.records);
     let mut paths = records.filter_map(|record| record.record.key.as_ref()?.path.as_ref());
@@ -162,7 +162,7 @@ fn whole(files: &[File]) -> Option<String> {
     ))
 }
 
-/// A warning of keys that no redelivery has again.
+/// A warning about keys that change with each delivery.
 fn when_received_again(records: &[usize]) -> Option<String> {
     let (first, more) = (records.first()?, records.len() - 1);
     let who = if more == 0 { format!("#{first}") } else { format!("#{first} and {more} more") };

@@ -1,4 +1,4 @@
-//! The operations that the arguments describe, as a function would declare them: one a source.
+//! The operations that the arguments describe, as a function would declare them: one for each source.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::arguments::{Arguments, Missing, Wrapping};
 use super::scoped::{self, Scoped};
 use crate::failure::Failure;
 
-/// What an operation is called if nobody says so.
+/// The operation's name without `--operation`.
 pub(crate) const UNNAMED: &str = "operation";
 
 /// Stands for the sources that have no settings of their own.
@@ -23,7 +23,7 @@ pub(crate) struct Operations<'a> {
 }
 
 impl<'a> Operations<'a> {
-    /// Reads what is in the environment, and checks what the arguments say of any source.
+    /// Reads the environment variables, and checks the arguments of every source.
     pub(crate) fn new(arguments: &'a Arguments) -> Result<Self, Failure> {
         let format = match &arguments.secret_from_env {
             None if arguments.readable => KeyFormat::Readable,
@@ -40,7 +40,7 @@ impl<'a> Operations<'a> {
             }
         };
         let mut operations = Self { arguments, format, made: BTreeMap::new() };
-        // A mistake is one even where no event needs what it is in.
+        // Reports a mistake in an argument even if no event uses it.
         for source in named(arguments) {
             operations.of(source)?;
         }
@@ -62,7 +62,7 @@ impl<'a> Operations<'a> {
         Ok(operation)
     }
 
-    /// The operations that were asked for, and the warnings of their expressions, each once.
+    /// The warnings of all expressions, each once.
     pub(crate) fn warnings(&self) -> Result<Vec<String>, Failure> {
         let mut warnings = Vec::new();
         for operation in self.made.values() {

@@ -1,11 +1,11 @@
-//! What a source changes about a record when it delivers it again.
+//! What a source changes in a record when it delivers it again.
 
 use serde_json::Value;
 
-/// The event, and the same as SQS delivers it again: with another receipt handle, received once more.
+/// The event, and the event as SQS delivers it again: with another receipt handle and a higher receive count.
 /// `None` if the event has no messages of SQS.
 ///
-/// A key must not depend on what changes. Both are written anew, so that nothing else differs.
+/// A key must not depend on what changes. Both texts are written again, so that nothing else differs.
 pub(crate) fn of_messages(event: &str) -> Option<(String, String)> {
     let before: Value = serde_json::from_str(event).ok()?;
     let mut after = before.clone();

@@ -1,14 +1,14 @@
-//! What is found out about the events: records, their keys, and which of them are the same.
+//! The report about events: records, their keys, and which records have the same key.
 
 use std::path::PathBuf;
 
 use lambda_idempotency::inspect::Record;
 use serde_json::Value;
 
-/// The whole of it.
+/// The whole report.
 pub(crate) struct Report {
     pub(crate) files: Vec<File>,
-    /// Keys that several records have.
+    /// Keys that several records share.
     pub(crate) shared: Vec<Shared>,
     pub(crate) warnings: Vec<String>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct Report {
 /// An event and its records.
 pub(crate) struct File {
     pub(crate) path: PathBuf,
-    /// Whether it is only there to find duplicates in.
+    /// Whether it was given with `--against`, only to look for duplicates.
     pub(crate) is_other: bool,
     pub(crate) records: Vec<Numbered>,
 }
@@ -27,15 +27,15 @@ pub(crate) struct Numbered {
     pub(crate) record: Record,
 }
 
-/// A key that several records have: whichever comes first is handled.
+/// A key that several records share: the first of them is handled.
 pub(crate) struct Shared {
-    /// As it stands in the store.
+    /// The key as the store has it.
     pub(crate) key: String,
-    /// The records that are taken for duplicates of the first of them.
+    /// The first record, and the records that are its duplicates.
     pub(crate) records: Vec<usize>,
-    /// Those that have the key and another fingerprint than the first: they are refused.
+    /// The records with this key but another fingerprint than the first: they are refused.
     pub(crate) mismatched: Vec<usize>,
-    /// Whether the payloads of the duplicates differ, which no fingerprint tells.
+    /// Whether the payloads of the duplicates differ and there is no fingerprint.
     pub(crate) payloads_differ: bool,
 }
 
@@ -67,7 +67,7 @@ impl Report {
         Totals { records, keys, duplicates, mismatches, without_key: records - keyed }
     }
 
-    /// What the default keys of the sources are good for, where records have one: source, what it is
+    /// The default keys of the sources whose records have one: source, what the key is
     /// made of, what it recognises, what it misses.
     pub(crate) fn defaults(&self) -> Vec<[&'static str; 4]> {
         let mut defaults = Vec::new();
@@ -83,12 +83,12 @@ impl Report {
 }
 
 impl Numbered {
-    /// The key as it stands in the store.
+    /// The key as the store has it.
     pub(crate) fn key(&self) -> Option<&str> {
         Some(self.record.key.as_ref()?.key.as_ref().ok()?.as_str())
     }
 
-    /// Why it has none.
+    /// Why it has no key.
     pub(crate) fn problem(&self) -> Option<String> {
         Some(self.record.key.as_ref()?.key.as_ref().err()?.to_string())
     }

@@ -1,17 +1,17 @@
-//! Settings that may be for one source alone: `orderId`, `sns=order.id`.
+//! Settings that may be for one source only: `orderId`, `sns=order.id`.
 
 use std::fmt;
 
 use lambda_idempotency::inspect;
 
-/// A value, and the source that it is for; `None` is all that have none of their own.
+/// A value and its source; `None` means all sources without a value of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scoped<T> {
     pub(crate) source: Option<&'static str>,
     pub(crate) value: T,
 }
 
-/// The name of HTTP requests, beside those of the sources.
+/// The name for HTTP requests, in addition to the names of the sources.
 pub(crate) const HTTP: &str = "http";
 
 /// Reads `VALUE` or `SOURCE=VALUE`. A name before a single `=` is a source: no JMESPath expression

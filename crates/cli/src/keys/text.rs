@@ -1,4 +1,4 @@
-//! The report, for people: 100 columns, or what the terminal has.
+//! The report for people: as wide as the terminal, or 100 columns.
 
 use std::fmt::Write as _;
 
@@ -11,13 +11,13 @@ use super::arguments::Arguments;
 use super::operations::UNNAMED;
 use super::report::{File, Numbered, Report, Shared};
 
-/// Where there is no terminal, or a very narrow one.
+/// The width without a terminal, and the least width in a narrow one.
 const WIDTH: u16 = 100;
 const NARROWEST: u16 = 60;
-/// How much is shown of a text that nobody asked to see in full, in characters.
+/// How many characters of a text are shown without `--full`.
 const SHOWN: usize = 240;
 
-/// All of it.
+/// The whole report.
 pub(crate) fn page(report: &Report, arguments: &Arguments) -> String {
     let mut page = String::new();
     if !arguments.quiet {
@@ -52,8 +52,8 @@ pub(crate) fn page(report: &Report, arguments: &Arguments) -> String {
     {
         let mut rows = Rows::new();
         let note = format!(
-            "The operation's name is in every key, and none was given: these are the keys of \
-             `{UNNAMED}`. Name it with --operation."
+            "Every key contains the operation's name. None was given, so these are the keys of \
+             `{UNNAMED}`. Name the operation with --operation."
         );
         rows.add("note", &note);
         block(&mut page, &rows.finish());
@@ -62,7 +62,7 @@ pub(crate) fn page(report: &Report, arguments: &Arguments) -> String {
     page.trim_end().to_owned()
 }
 
-const MISMATCH: &str = "the same key with another fingerprint: a mismatch, and refused";
+const MISMATCH: &str = "the same key with another fingerprint: refused as a mismatch";
 
 fn block(page: &mut String, text: &str) {
     page.push_str(text.trim_end());
@@ -114,7 +114,7 @@ fn record(numbered: &Numbered, arguments: &Arguments) -> String {
         Err(problem) => rows.coloured("no key", &problem.to_string(), Color::Red),
     };
     if record.source == "invoke" && numbered.key().is_none() && key.path.is_none() {
-        rows.add("", "An event holds no request id: give the invocation's with --request-id.");
+        rows.add("", "The event does not contain the request id: give it with --request-id.");
     }
     if let Some(fingerprint) = &key.fingerprint {
         rows.add("fingerprint", fingerprint.as_str());
@@ -122,7 +122,7 @@ fn record(numbered: &Numbered, arguments: &Arguments) -> String {
     rows.finish()
 }
 
-/// What the key is looked for in, in a word.
+/// Where the key comes from, in a word.
 pub(crate) fn view(record: &Record) -> &'static str {
     match record.key.as_ref().and_then(|key| key.path.as_ref()).map(|path| path.view) {
         None => "identity",
@@ -149,7 +149,7 @@ fn describe_view(record: &Record, key: &RecordKey, arguments: &Arguments) -> Str
     }
 }
 
-/// The text that the expression is applied to.
+/// The text to which the expression is applied.
 fn seen(record: &Record) -> &str {
     match (view(record), &record.payload) {
         ("record", _) | (_, Err(_)) => &record.raw,
@@ -157,7 +157,7 @@ fn seen(record: &Record) -> &str {
     }
 }
 
-/// Without the layout of a text that is written over several lines.
+/// A text of several lines on one line.
 fn in_a_line(text: &str) -> String {
     if text.contains('\n') {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -208,7 +208,7 @@ fn plural(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// What comes from an event must not move a terminal's cursor.
+/// Removes control characters, because a text of an event must not move the terminal's cursor.
 fn printable(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' => c,
@@ -268,7 +268,7 @@ impl Rows {
         }
         let mut text = String::new();
         if !self.title.is_empty() {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{}", self.title);
         }
         text.push_str(&self.table.trim_fmt());

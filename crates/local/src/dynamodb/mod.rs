@@ -1,11 +1,11 @@
 //! DynamoDB, embedded: one in-memory database, any number of proxies.
 //!
-//! The database is [dynoxide](https://docs.rs/dynoxide-rs), behind its own HTTP server. Each [`Proxy`] is a proxy before
-//! it, which counts, and misbehaves when told to. Every process of the function has a proxy of its own, so that what an
-//! invocation used is known exactly, even when several run at once.
+//! The database is [dynoxide](https://docs.rs/dynoxide-rs), behind its own HTTP server. A [`Proxy`] in front of it
+//! counts requests and injects faults. Every process of the function has its own proxy, so that the usage of each
+//! invocation is known exactly, even when several run at once.
 //!
-//! dynoxide works on the thread that polls it, behind one lock. In memory an operation takes well under a millisecond, so
-//! it may share the caller's runtime; a benchmark should give it one of its own.
+//! dynoxide runs on the thread that polls it, behind one lock. In memory an operation takes well under a millisecond, so
+//! it can share the caller's runtime; a benchmark should give it a separate runtime.
 
 mod fault;
 mod proxy;
@@ -60,7 +60,7 @@ impl DynamoDb {
         let listener = listen().await?;
         let upstream = Upstream::new(listener.local_addr().map_err(Error::Listen)?);
         let serving = database.clone();
-        // The task ends when it is aborted, and its connections with the fronts that hold them.
+        // The task ends when it is aborted; its connections end with the proxies that hold them.
         let server = Task(tokio::spawn(async move {
             let _ =
                 dynoxide::server::serve_with_shutdown(listener, serving, std::future::pending())
@@ -94,7 +94,7 @@ impl DynamoDb {
     /// Creates a table, billed on demand, with its time to live if it has one.
     ///
     /// # Errors
-    /// [`Error::Database`]: there is one already, or its name or key cannot be used.
+    /// [`Error::Database`]: the table exists already, or its name or key is invalid.
     pub fn create_table(&self, table: &Table) -> Result<(), Error> {
         let what = || format!("creating the table {}", table.name);
         let database = &self.inner.database;
@@ -143,10 +143,10 @@ impl DynamoDb {
             .and_then(|mut found| found.get_mut("Item").map(Value::take)))
     }
 
-    /// Writes an item, in DynamoDB's JSON, past the fronts: it is not counted and meets no fault.
+    /// Writes an item, in DynamoDB's JSON, without a proxy: it is not counted and gets no fault.
     ///
     /// # Errors
-    /// [`Error::Database`]: there is no such table, or the item has no key of it.
+    /// [`Error::Database`]: there is no such table, or the item lacks the table's key.
     pub fn put_item(&self, table: &str, item: &Value) -> Result<(), Error> {
         let what = || format!("writing an item of the table {table}");
         let put = request(json!({ "TableName": table, "Item": item }), what)?;
@@ -154,7 +154,7 @@ impl DynamoDb {
         Ok(())
     }
 
-    /// Deletes an item, past the fronts.
+    /// Deletes an item without a proxy.
     ///
     /// # Errors
     /// [`Error::Database`]: there is no such table, or the key is not one of it.
@@ -165,7 +165,7 @@ impl DynamoDb {
         Ok(())
     }
 
-    /// Deletes what the time to live says is over, as DynamoDB does within a few days; says how many items.
+    /// Deletes the items whose time to live has passed, as DynamoDB does within a few days. Returns how many.
     ///
     /// # Errors
     /// [`Error::Database`] if it refuses.
@@ -173,12 +173,12 @@ impl DynamoDb {
         self.inner.database.sweep_ttl().map_err(refused("sweeping expired items"))
     }
 
-    /// What all fronts together were asked for, since the start.
+    /// The requests of all proxies together, since the start.
     pub fn usage(&self) -> Usage {
         self.inner.total.snapshot()
     }
 
-    /// The faults that the fronts inject. They share one list.
+    /// The faults that the proxies inject. They share one list.
     pub fn faults(&self) -> &Faults {
         &self.inner.faults
     }

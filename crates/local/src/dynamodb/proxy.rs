@@ -1,4 +1,4 @@
-//! A proxy of the database that counts, and misbehaves when told to.
+//! A proxy in front of the database that counts requests and injects faults.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -53,14 +53,14 @@ impl Proxy {
         format!("http://{}", self.server.address())
     }
 
-    /// What came through this door.
+    /// The requests that this proxy got.
     pub fn usage(&self) -> Usage {
         self.own.snapshot()
     }
 }
 
-/// Requests that have arrived. They are carried out even if the process that sent one is killed
-/// meanwhile, and its proxy is gone: they end with the database only.
+/// Requests that have arrived. They are carried out even if the process that sent them is killed
+/// meanwhile and its proxy is dropped: only the end of the database ends them.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals(Mutex<JoinSet<()>>);
 
@@ -90,7 +90,7 @@ impl Upstream {
     pub(crate) fn new(address: SocketAddr) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        // Without idle connections nothing of the pool outlives its last request for long.
+        // Without idle connections, the pool holds no connection after its last request.
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(5))
             .build(connector);
@@ -191,7 +191,7 @@ impl Forwarding {
     }
 }
 
-/// A request that is understood, before it is carried out.
+/// A parsed request, before it is carried out.
 struct Call<'a> {
     proxy: &'a Forwarding,
     head: hyper::http::request::Parts,
@@ -200,7 +200,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Has the database carry it out, and counts what that took.
+    /// Lets the database carry it out, and counts the capacity used.
     async fn apply(mut self) -> Result<Response<Bytes>, HangUp> {
         let read = request::is_read(&self.operation, &self.json);
         if let (true, Value::Object(fields)) =

@@ -1,4 +1,4 @@
-//! A table's definition, as short as it can be.
+//! The definition of a table.
 
 use serde_json::{Value, json};
 

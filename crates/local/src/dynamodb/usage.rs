@@ -1,11 +1,11 @@
-//! What was asked of DynamoDB, and what AWS would have counted for it.
+//! Counts requests to DynamoDB, and the capacity units that AWS would have counted.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
-/// A count of requests and capacity units, since some beginning.
+/// A count of requests and capacity units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Usage {
     /// Requests by operation, those that a [`Fault`](crate::Fault) answered included.
@@ -34,7 +34,7 @@ impl Usage {
         self.operations.get(operation).copied().unwrap_or_default()
     }
 
-    /// What came since `earlier`, which must be an earlier snapshot of the same count.
+    /// The difference to `earlier`, which must be an earlier snapshot of the same count.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let difference = |later: &BTreeMap<String, u64>, earlier: &BTreeMap<String, u64>| {

@@ -1,4 +1,4 @@
-//! How the function is configured: what the console would call its settings.
+//! The configuration of the function.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct FunctionConfig {
 }
 
 impl FunctionConfig {
-    /// A function whose compiled binary is at `binary`. Its name is the file's.
+    /// A function whose compiled binary is at `binary`. Its name is the name of the file.
     pub fn new(binary: impl AsRef<Path>) -> Self {
         let binary = binary.as_ref().to_path_buf();
         let name = binary
@@ -53,45 +53,46 @@ impl FunctionConfig {
         self
     }
 
-    /// How long an invocation may take; 3 s unless told, as in AWS.
+    /// How long an invocation may take. Default: 3 s, as in AWS.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// How long after its deadline a process is killed; 50 ms unless told. Lambda is not exact about it either.
+    /// How long after its deadline a process is killed. Default: 50 ms; Lambda also kills a little late.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// How long the function may take before it asks for its first event; 10 s unless told.
+    /// How long the function may take before it asks for its first event. Default: 10 s.
     #[must_use]
     pub fn init_timeout(mut self, timeout: Duration) -> Self {
         self.init_timeout = timeout;
         self
     }
 
-    /// `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. It is told to the function, not enforced.
+    /// `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. The function sees it, but it is not enforced.
     #[must_use]
     pub fn memory_mb(mut self, memory: u32) -> Self {
         self.memory_mb = memory;
         self
     }
 
-    /// An environment variable of the function. These win over the ones that Lambda would set.
+    /// An environment variable of the function. It replaces one that Lambda would set.
     ///
-    /// The function sees nothing else of the caller's environment but `PATH`, so that no AWS account is used by accident.
+    /// Of the caller's environment, the function sees only what the system needs, such as `PATH`, so that it does not use
+    /// an AWS account by accident.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), value.into());
         self
     }
 
-    /// An environment variable in which the processes differ: the first one started gets the first value, and so on,
-    /// around and around.
+    /// An environment variable in which the processes differ: the first process gets the first value, the second
+    /// the second, and after the last value the first again.
     #[must_use]
     pub fn env_each<V: Into<String>>(
         mut self,
@@ -111,8 +112,8 @@ impl FunctionConfig {
         self
     }
 
-    /// How many invocations one process takes at a time, as on Lambda Managed Instances; one unless told. The function has to
-    /// be run by `lambda_runtime::run_concurrent`. For [`Local::invoke_at_once`](crate::Local::invoke_at_once).
+    /// How many invocations one process takes at a time, as on Lambda Managed Instances. Default: one. The function has
+    /// to use `lambda_runtime::run_concurrent`. For [`Local::invoke_at_once`](crate::Local::invoke_at_once).
     #[must_use]
     pub fn concurrency(self, concurrency: usize) -> Self {
         self.env("AWS_LAMBDA_MAX_CONCURRENCY", concurrency.to_string())
@@ -122,7 +123,7 @@ impl FunctionConfig {
         format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{}", self.name)
     }
 
-    /// What Lambda would put into the environment of the `nth` process, from 0, then what the user asked for.
+    /// The environment of the `nth` process, from 0: Lambda's variables, then the user's.
     pub(crate) fn environment(
         &self,
         runtime_api: &str,
@@ -150,7 +151,7 @@ impl FunctionConfig {
             ("_HANDLER", "bootstrap"),
         ];
         let lambda = lambda.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-        // What the operating system needs; the coverage and backtrace settings are for those who debug the function.
+        // The variables that the operating system needs, and those for coverage and backtraces of the function.
         let system = [
             "PATH",
             "TMPDIR",

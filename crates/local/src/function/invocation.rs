@@ -1,4 +1,4 @@
-//! What an invocation came to.
+//! The result of an invocation.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ pub struct Invocation {
     pub pid: u32,
     /// How it ended.
     pub result: InvocationResult,
-    /// From handing over the event to the end; starting a process is not counted.
+    /// From giving the event to the process to the end, without the start of the process.
     pub duration: Duration,
-    /// What the function told of each record, in the order told.
+    /// What the function logged of each record, in that order.
     pub records: Vec<RecordLine>,
-    /// What the function asked of DynamoDB meanwhile.
+    /// The function's DynamoDB requests during the invocation.
     pub dynamodb: Usage,
 }
 
@@ -37,9 +37,9 @@ impl Invocation {
 /// Invocations that one process had at the same time.
 #[derive(Clone, Debug)]
 pub struct AtOnce {
-    /// Each of them, in the order given. Their `dynamodb` is empty: it cannot be told whose a request was.
+    /// Each of them, in the order given. Their `dynamodb` is empty, because a request does not say to which it belongs.
     pub invocations: Vec<Invocation>,
-    /// What all of them asked of DynamoDB.
+    /// The DynamoDB requests of all of them.
     pub dynamodb: Usage,
 }
 

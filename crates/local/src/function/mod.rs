@@ -1,4 +1,4 @@
-//! The function: its configuration, its processes and what an invocation of it comes to.
+//! The function: its configuration, its processes and the results of its invocations.
 
 mod config;
 mod invocation;

@@ -8,13 +8,13 @@ use tokio::sync::{mpsc, oneshot};
 use super::RecordLine;
 use crate::http::Task;
 
-/// A line that the function wrote and that tells of no record.
+/// A line that the function wrote and that is not about a record.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OutputLine {
     /// The process that wrote it.
     pub pid: u32,
-    /// Where it wrote it.
+    /// The stream to which the process wrote it.
     pub stream: Stream,
     /// The line, without its end.
     pub text: String,
@@ -53,7 +53,7 @@ impl Reader {
         let task = Task(tokio::spawn(async move {
             let mut lines = BufReader::new(pipe).split(b'\n');
             loop {
-                // Biased: whoever asks is answered once there is nothing more to read just now.
+                // Biased: a question is answered only when there is nothing left to read at the moment.
                 tokio::select! {
                     biased;
                     line = lines.next_segment() => match line {
@@ -64,7 +64,7 @@ impl Reader {
                                 None => on_output(OutputLine { pid, stream, text }),
                             }
                         }
-                        // The end: `asked` is dropped with the task, which answers everybody.
+                        // The stream has ended: dropping `asked` with the task answers all open questions.
                         Ok(None) | Err(_) => return,
                     },
                     Some(answer) = asked.recv() => { let _ = answer.send(()); }
@@ -76,7 +76,7 @@ impl Reader {
 
     /// Waits until everything that the process has written so far has been read.
     ///
-    /// The process writes its lines before it posts its answer, so after an answer they are in the pipe already, and the
+    /// The process writes its lines before it posts its answer. So after an answer the lines are in the pipe, and the
     /// event loop, which has seen the answer, has seen them too.
     pub(crate) async fn drain(&self) {
         let (answer, answered) = oneshot::channel();

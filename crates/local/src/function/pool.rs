@@ -1,4 +1,4 @@
-//! The sandboxes: at most so many processes at a time, each with one event at a time.
+//! The sandboxes: a limited number of processes, each with one event at a time.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -24,7 +24,7 @@ pub(crate) struct Pool {
     concurrency: usize,
     /// How many processes were started.
     started: AtomicUsize,
-    /// Processes that wait for work; the one used last comes first.
+    /// Processes that wait for an event; the one used last is used first.
     idle: Mutex<Vec<Process>>,
     /// Processes that missed their deadline and were left running.
     stray: Mutex<Vec<Process>>,
@@ -141,7 +141,7 @@ impl Pool {
         }
         let all = process.invoke_at_once(&self.config, events, &kill).await?;
         drop(others);
-        // If the process ended or was late, whoever had not been answered is told so.
+        // If the process ended or was late, that decides whether it is used again.
         let ends = all.invocations.iter().map(|invocation| &invocation.result);
         let end = ends.max_by_key(|result| match result {
             InvocationResult::Exited { .. } => 2,
@@ -154,7 +154,7 @@ impl Pool {
         Ok(all)
     }
 
-    /// Keeps a process for the next invocation, unless this one was its last.
+    /// Keeps a process for the next invocation, unless it ended or missed its deadline.
     fn put_away(&self, process: Process, result: &InvocationResult) {
         match result {
             InvocationResult::TimedOut if self.config.outlives_timeout => {
@@ -167,7 +167,7 @@ impl Pool {
         }
     }
 
-    /// A process that waits for work, or a fresh one; and whether it is ready, or why not.
+    /// An idle process, or a new one; and whether it is ready, or why not.
     async fn process(
         &self,
         registered: &Registered<'_>,
@@ -175,7 +175,7 @@ impl Pool {
     ) -> Result<(Process, Result<(), InvocationResult>), Error> {
         while let Some(mut process) = { lock(&self.idle).pop() } {
             registered.set(process.pid(), kill);
-            // One that died since its last answer harms nobody: there is another where it came from.
+            // A process that died since its last answer is dropped; the loop takes another one.
             if process.is_alive() && process.ready(&self.config, kill).await?.is_ok() {
                 return Ok((process, Ok(())));
             }
@@ -206,7 +206,7 @@ impl Pool {
 
     /// Sends a signal to a process that has an invocation, or missed its deadline and was left running.
     pub(crate) fn signal(&self, pid: u32, signal: Signal) -> bool {
-        // Both lists hold processes that nobody has waited for: their ids cannot be others' yet.
+        // Both lists hold processes that were not yet waited for, so the system has not reused their ids.
         let busy = lock(&self.busy).values().any(|busy| busy.pid == pid);
         (busy || self.is_stray(pid)) && signal::send(pid, signal)
     }
@@ -216,7 +216,7 @@ impl Pool {
         lock(&self.stray).iter().any(|process| process.pid() == pid)
     }
 
-    /// Kills every process and waits until it is gone; takes no more work.
+    /// Kills every process, waits until it has ended, and accepts no further invocations.
     pub(crate) async fn close(&self) {
         self.slots.close();
         let idle = std::mem::take(&mut *lock(&self.idle));
@@ -227,7 +227,7 @@ impl Pool {
     }
 }
 
-/// Keeps an invocation on the list until it ends, however it ends.
+/// Lists an invocation as in flight until it is dropped.
 struct Registered<'a> {
     pool: &'a Pool,
     request_id: &'a str,
@@ -250,7 +250,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A new id in the shape of a UUID. Unique is enough here: the seed is random, nothing depends on secrecy.
+/// A new id in the shape of a UUID. It has to be unique, but not secret.
 pub(crate) fn new_id() -> String {
     let random = || RandomState::new().hash_one(std::time::Instant::now());
     let (high, low) = (random(), random());

@@ -14,7 +14,7 @@ use super::runtime_api::{RuntimeApi, Said, Work};
 use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
 use crate::{Error, Proxy, Usage};
 
-/// A process of the function, with a Runtime API and a way to DynamoDB of its own. Dropping it kills it.
+/// A process of the function, with its own Runtime API and DynamoDB proxy. Dropping it kills the process.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -24,11 +24,11 @@ pub(crate) struct Process {
     told: Told,
     output: Vec<Reader>,
     ready: bool,
-    /// What earlier invocations asked of DynamoDB.
+    /// The DynamoDB requests of earlier invocations.
     accounted: Usage,
 }
 
-/// How long to wait for the last words of a dead process: a child of its own may keep the pipe open.
+/// How long to wait for the last output of a dead process: one of its children may keep the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Process {
@@ -71,18 +71,18 @@ impl Process {
         self.pid
     }
 
-    /// Whether it could take another event, as far as one can know.
+    /// Whether the process has not ended, as far as the system knows.
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Kills it and waits until it is gone.
+    /// Kills the process and waits until it has ended.
     pub(crate) async fn kill(mut self) {
-        // It may be gone already, which is what was wanted.
+        // An error means that the process has ended already.
         let _ = self.child.kill().await;
     }
 
-    /// Waits until the process asks for an event; an error says why it never did. `kill` kills the process meanwhile.
+    /// Waits until the process asks for an event; an error says why it did not. `kill` kills the process meanwhile.
     pub(crate) async fn ready(
         &mut self,
         config: &FunctionConfig,
@@ -93,14 +93,14 @@ impl Process {
             match self.listen(until, kill).await? {
                 Heard::Said(Said::Ready) => self.ready = true,
                 Heard::Said(Said::InitError(error)) => return Ok(Err(error)),
-                Heard::Said(Said::Answer { .. }) => {} // too late: its invocation is over
+                Heard::Said(Said::Answer { .. }) => {} // too late: its invocation has ended
                 Heard::Ended(result) => return Ok(Err(result)),
             }
         }
         Ok(Ok(()))
     }
 
-    /// Hands over an event and waits for what comes of it. `kill` kills the process meanwhile.
+    /// Gives the process an event and waits for the result. `kill` kills the process meanwhile.
     pub(crate) async fn invoke(
         &mut self,
         config: &FunctionConfig,
@@ -115,7 +115,7 @@ impl Process {
         self.conclude(config, request_id, result, begun.elapsed()).await
     }
 
-    /// Hands over several events at once, and waits for what comes of each. `kill` kills the process meanwhile.
+    /// Gives the process several events at once and waits for all results. `kill` kills the process meanwhile.
     pub(crate) async fn invoke_at_once(
         &mut self,
         config: &FunctionConfig,
@@ -176,7 +176,7 @@ impl Process {
     fn hand_over(&self, config: &FunctionConfig, request_id: String, event: Bytes) {
         let deadline =
             (SystemTime::now() + config.timeout).duration_since(UNIX_EPOCH).unwrap_or_default();
-        // A closed channel means a dead server, hence a dead process: whoever listens will see it.
+        // A closed channel means that the server and its process have ended; the next wait reports that.
         let _ = self.api.work.send(Work {
             request_id,
             arn: config.arn(),
@@ -185,7 +185,7 @@ impl Process {
         });
     }
 
-    /// Gathers what is known of an invocation that is over, once the process has been dealt with.
+    /// Collects the output and usage of an invocation that has ended, after its process was killed or kept.
     pub(crate) async fn conclude(
         &mut self,
         config: &FunctionConfig,
@@ -198,7 +198,7 @@ impl Process {
         Ok(Invocation { request_id, pid: self.pid, result, duration, records, dynamodb })
     }
 
-    /// What the process told, and what it asked of DynamoDB, since it was asked last.
+    /// The record lines and DynamoDB requests of the process since the last call.
     async fn gather(
         &mut self,
         config: &FunctionConfig,
@@ -242,12 +242,12 @@ impl Process {
         }
     }
 
-    /// The next thing that happens: the process speaks or ends, the time is up, somebody kills it.
+    /// The next event: the process makes a request or ends, the deadline passes, or the caller kills the process.
     async fn listen(&mut self, until: Instant, kill: &Notify) -> Result<Heard, Error> {
         loop {
             tokio::select! {
                 biased;
-                // Its endpoint lives as long as the process, so there is always a sender.
+                // The endpoint exists as long as the process, so there is always a sender.
                 Some(said) = self.api.said.recv() => return Ok(Heard::Said(said)),
                 status = self.child.wait() => {
                     let status = status.map_err(Error::Process)?;

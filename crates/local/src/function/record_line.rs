@@ -1,4 +1,4 @@
-//! What a function tells of each record: one JSON line on its output.
+//! What a function logs of each record: one JSON line on its output.
 //!
 //! A function built on this project logs, through `tracing`, an event whose message begins with `record settled`, with the fields of
 //! [`RecordLine`]. Both shapes of the JSON formatter are read: fields nested under `fields` (the default of
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 const TARGET: &str = "lambda_idempotency::record";
 const MESSAGE: &str = "record settled";
 
-/// How one record was settled, in the function's own words.
+/// How one record was settled, as the function logged it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecordLine {
     /// `sqs`, `sns`, `eventbridge`, ...
@@ -23,24 +23,24 @@ pub struct RecordLine {
     pub operation: String,
     /// The hash of its idempotency key, in hex, if it had one.
     pub key_hash: Option<String>,
-    /// What became of it.
+    /// The outcome of the delivery.
     pub outcome: Outcome,
     /// How long the handler took, if it ran.
     pub ms: Option<f64>,
     /// How often earlier attempts failed.
     pub failed_attempts: u64,
-    /// How often earlier attempts disappeared without a trace.
+    /// How many earlier attempts were lost.
     pub lost_attempts: u64,
-    /// Why it goes back, or what else is wrong.
+    /// Why it is returned, or what else is wrong.
     pub problem: Option<String>,
-    /// What the handler's error said, if the function logs that.
+    /// The message of the handler's error, if the function logs it.
     pub error_message: Option<String>,
     /// The invocation that settled it.
     pub request_id: Option<String>,
 }
 
 impl RecordLine {
-    /// Reads a line of output, if it is one of these.
+    /// Reads a line of output, if it is a record line.
     pub fn parse(line: &str) -> Option<Self> {
         let Value::Object(line) = serde_json::from_str(line.trim()).ok()? else { return None };
         let fields = line.get("fields").and_then(Value::as_object).unwrap_or(&line);
@@ -83,12 +83,12 @@ fn number(fields: &Map<String, Value>, name: &str) -> Option<f64> {
 
 macro_rules! outcomes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What became of a record.
+        /// The outcome of a delivery.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Outcome {
             $($(#[$doc])* $variant,)*
-            /// A word that this version does not know.
+            /// An outcome that this version does not know.
             Other(String),
         }
 
@@ -120,15 +120,15 @@ outcomes! {
     Unprotected = "unprotected",
     /// An earlier execution's outcome answered it.
     Replayed = "replayed",
-    /// It cannot be processed, and was put aside.
+    /// It cannot be processed, and was diverted.
     Diverted = "diverted",
     /// Another record of the same batch, with the same key, answered it.
     Coalesced = "coalesced",
-    /// The handler ran, but too slowly: its lease was taken over, and the successor's outcome answered it.
+    /// The handler ran too long: its lease was taken over, and the successor's result answered the record.
     Superseded = "superseded",
-    /// The handler ran, but too slowly: its lease was taken over, and the successor is not done.
+    /// The handler ran too long: its lease was taken over, and the successor is still running.
     Fenced = "fenced",
-    /// The handler ran and turned it away before it did any work; its key is free.
+    /// The handler turned the record away before it did any work; its key is free.
     Declined = "declined",
     /// A policy skipped it.
     Skipped = "skipped",
@@ -144,19 +144,19 @@ outcomes! {
     Foreign = "foreign",
     /// The handler, or the whole invocation, ran out of time.
     TimedOut = "timed_out",
-    /// It went back to its source without being started.
+    /// It was returned to its source without being started.
     Returned = "returned",
     /// It has no usable key or payload.
     Rejected = "rejected",
     /// The store could not be reached.
     Unavailable = "unavailable",
-    /// The handler succeeded, and that could not be recorded.
+    /// The handler succeeded, but the completion could not be recorded.
     CompletionLost = "completion_lost",
-    /// The function said nothing about it, and accepted it.
+    /// The function logged nothing about it, and acknowledged it.
     Acknowledged = "acknowledged",
-    /// The function said nothing about it, and the invocation failed or reported it.
+    /// The function logged nothing about it, and the invocation failed or returned it.
     Refused = "refused",
-    /// The function said nothing about it, and its process died.
+    /// The function logged nothing about it, and its process died.
     Crashed = "crashed",
 }
 
@@ -170,7 +170,7 @@ impl Outcome {
         failed || matches!(self, Executed | Unprotected | Declined | CompletionLost)
     }
 
-    /// Whether the record was answered from an execution that was not its own.
+    /// Whether the record was answered from another record's execution.
     pub fn answered_without_running(&self) -> bool {
         matches!(self, Self::Replayed | Self::Coalesced)
     }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_the_future_is_kept() {
+    fn an_unknown_outcome_is_kept() {
         assert_eq!(Outcome::from("transmogrified").as_str(), "transmogrified");
     }
 }

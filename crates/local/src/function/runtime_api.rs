@@ -1,7 +1,6 @@
 //! Lambda's Runtime API, version 2018-06-01, for one process.
 //!
-//! Each process has an endpoint of its own, so that an answer can never be taken for another process's, however late it
-//! comes.
+//! Each process has its own endpoint, so that a late answer cannot be mistaken for another process's.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ pub(crate) struct Work {
     pub(crate) event: Bytes,
 }
 
-/// What the process says to its endpoint.
+/// A request of the process to its endpoint.
 #[derive(Debug)]
 pub(crate) enum Said {
     /// It asks for an event.
@@ -62,7 +61,7 @@ impl RuntimeApi {
     }
 }
 
-/// The largest answer that Lambda takes from a function.
+/// The largest answer that Lambda accepts from a function.
 const LARGEST_RESPONSE: usize = 6 * 1024 * 1024;
 
 async fn answer(state: Arc<State>, request: Request<Bytes>) -> Result<Reply, HangUp> {
@@ -95,7 +94,7 @@ async fn answer(state: Arc<State>, request: Request<Bytes>) -> Result<Reply, Han
     Ok(json(StatusCode::ACCEPTED, r#"{"status":"OK"}"#))
 }
 
-/// Waits, for as long as it takes, for something to do.
+/// Waits without a limit for the next event.
 async fn next(state: &State) -> Result<Reply, HangUp> {
     state.said.send(Said::Ready).map_err(|_| HangUp)?;
     let work = state.work.lock().await.recv().await.ok_or(HangUp)?;

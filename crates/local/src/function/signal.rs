@@ -3,11 +3,11 @@
 /// A signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// `SIGSTOP`: it stands still, with all its connections open, until it is told to go on.
+    /// `SIGSTOP`: the process stops, with all its connections open, until it gets `SIGCONT`.
     Stop,
-    /// `SIGCONT`: it goes on where it stood.
+    /// `SIGCONT`: the stopped process continues.
     Continue,
-    /// `SIGKILL`: it is gone.
+    /// `SIGKILL`: the process ends at once.
     Kill,
 }
 

@@ -53,14 +53,14 @@ impl LocalBuilder {
         self
     }
 
-    /// Uses a database that is there already: for two functions on the same tables.
+    /// Uses an existing database, for example for two functions on the same tables.
     #[must_use]
     pub fn dynamodb(mut self, dynamodb: DynamoDb) -> Self {
         self.dynamodb = Some(dynamodb);
         self
     }
 
-    /// How many processes may run at a time; one unless told. They are started when they are needed.
+    /// How many processes may run at a time. Default: one. They are started when they are needed.
     #[must_use]
     pub fn sandboxes(mut self, sandboxes: usize) -> Self {
         self.sandboxes = sandboxes.max(1);
@@ -88,21 +88,21 @@ impl LocalBuilder {
         self
     }
 
-    /// Settings of asynchronous invocation, and of what else comes again as a whole.
+    /// Settings of asynchronous invocation, and of other events that are retried as a whole.
     #[must_use]
     pub fn asynchronous(mut self, config: AsyncConfig) -> Self {
         self.asynchronous = config;
         self
     }
 
-    /// Gets the lines that the function writes, but for those that tell of a record.
+    /// Calls this with each line that the function writes, except lines about records.
     #[must_use]
     pub fn on_output(mut self, callback: impl Fn(OutputLine) + Send + Sync + 'static) -> Self {
         self.on_output = Arc::new(callback);
         self
     }
 
-    /// Gets each invocation of a delivery as soon as it is over.
+    /// Calls this with each invocation of a delivery as soon as it has ended.
     #[must_use]
     pub fn on_invocation(
         mut self,

@@ -1,4 +1,4 @@
-//! Delivering: what the source of an event does, until each of its records is done, dead-lettered or lost.
+//! Delivers events as their sources do, until each record is done, dead-lettered or lost.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -18,9 +18,9 @@ impl Local {
     /// Delivers an event as its source would, until each of its records is done, dead-lettered or lost.
     ///
     /// The records of an SQS event are sent to a queue and polled from there, by as many pollers as there are sandboxes;
-    /// those of a stream or of Kafka are read shard by shard, partition by partition; a bare list of records comes through
-    /// a pipe from its source; an HTTP request has a client that sends it again; SNS, EventBridge, Scheduler and S3 invoke
-    /// asynchronously, and a broker's batch comes again as a whole; anything else is invoked once.
+    /// those of a stream or of Kafka are read by shard or partition; a bare list of records is delivered by
+    /// a pipe; an HTTP request is sent again by its client; SNS, EventBridge, Scheduler and S3 invoke
+    /// asynchronously; a broker's batch is delivered again as a whole; any other event is invoked once.
     ///
     /// # Errors
     /// [`Error::Event`] if it is not JSON, and as [`Local::invoke`].
@@ -81,7 +81,7 @@ impl Local {
         Shards::new(source, self.streams.clone(), records, now)
     }
 
-    /// Polls a source until nothing is left of it.
+    /// Polls a source until it has no records left.
     async fn poll(&self, mut poller: Box<dyn Poller>) -> Result<DeliveryReport, Error> {
         let source = poller.source();
         let mut done = DeliveryReport::default();

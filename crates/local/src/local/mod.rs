@@ -30,11 +30,11 @@ pub struct Local {
 }
 
 impl Local {
-    /// Starts a process of the function and waits until it asks for its first event, which the next invocation gives it.
-    /// A mistake that keeps the function from starting then shows once, and not in every delivery.
+    /// Starts a process of the function and waits until it asks for its first event; the next invocation uses it.
+    /// A mistake that keeps the function from starting is then reported once, and not for every delivery.
     ///
     /// # Errors
-    /// [`Error::NotReady`] if the process ended, or took too long; [`Error::Start`] if there is none to start.
+    /// [`Error::NotReady`] if the process ended or took too long; [`Error::Start`] if it could not be started.
     pub async fn warm(&self) -> Result<(), Error> {
         self.pool.warm().await
     }
@@ -44,13 +44,13 @@ impl Local {
     /// Waits for a free sandbox first. If the future is dropped, the process is killed.
     ///
     /// # Errors
-    /// That it could not be tried: [`Error::Start`], [`Error::Listen`], [`Error::Process`]. A function that fails is no
-    /// error, but a result.
+    /// The function could not be invoked: [`Error::Start`], [`Error::Listen`], [`Error::Process`]. A function that fails
+    /// is not an error but a result.
     pub async fn invoke(&self, event: &Value) -> Result<Invocation, Error> {
         self.invoke_bytes(new_id(), event.to_string()).await
     }
 
-    /// Invokes the function with these very bytes, JSON or not, and with a request id of the caller's choosing.
+    /// Invokes the function with exactly these bytes, JSON or not, and with a request id that the caller chooses.
     ///
     /// # Errors
     /// As [`Local::invoke`].
@@ -86,7 +86,7 @@ impl Local {
     /// ```no_run
     /// # use lambda_idempotency_local::{Apply, Fault, Gate, Local};
     /// # async fn example(local: Local, event: &str) -> Result<(), lambda_idempotency_local::Error> {
-    /// // The order is placed, and the process dies before it hears of that.
+    /// // The order is placed, and the process dies before it gets the answer.
     /// let gate = Gate::new();
     /// local.dynamodb().faults().add(Fault::hold(Apply::After, &gate).table("orders").times(1));
     /// let kill = async {
@@ -112,7 +112,7 @@ impl Local {
     /// Sends a signal to a process, by its id ([`InFlight::pid`]): one that has an invocation, or one that missed its
     /// deadline and was left running ([`FunctionConfig::outlives_timeout`](crate::FunctionConfig::outlives_timeout)).
     ///
-    /// A process that is stopped misses its deadline. To let it go on afterwards, past its lease, it has to be left
+    /// A stopped process misses its deadline. To let it continue afterwards, past its lease, it has to be left
     /// running. False if there is no such process (any more), and on systems that are not Unix.
     pub fn signal(&self, pid: u32, signal: Signal) -> bool {
         self.pool.signal(pid, signal)
@@ -129,7 +129,7 @@ impl Local {
         &self.dynamodb
     }
 
-    /// Kills all processes, waits until they are gone, and closes.
+    /// Kills all processes, waits until they have ended, and closes.
     pub async fn shutdown(self) {
         self.pool.close().await;
     }

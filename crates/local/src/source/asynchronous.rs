@@ -1,7 +1,7 @@
 //! Asynchronous invocation: how SNS and EventBridge call a function.
 //!
-//! Lambda takes the event, answers at once, and invokes the function later. A function that fails is tried again, with
-//! the same request id, after a minute and once more after two; then the event goes to the dead-letter queue.
+//! Lambda accepts the event, answers at once, and invokes the function later. If the function fails, Lambda retries with
+//! the same request id after one minute and again after two; then it sends the event to the dead-letter queue.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl AsyncConfig {
 }
 
 impl Default for AsyncConfig {
-    /// Two retries, after one second and after two more: AWS in fast motion.
+    /// Two retries, after one second and after two more: as in AWS, but with seconds for minutes.
     fn default() -> Self {
         Self { retry_delays: vec![Duration::from_secs(1), Duration::from_secs(2)] }
     }

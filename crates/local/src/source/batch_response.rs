@@ -1,7 +1,7 @@
-//! What the SQS poller makes of a function's answer.
+//! How the SQS poller reads a function's answer.
 //!
-//! With `ReportBatchItemFailures` the poller is strict: whatever it does not understand fails the whole batch. Without
-//! it, it does not look at the answer at all.
+//! With `ReportBatchItemFailures` the poller is strict: an answer that it does not understand fails the whole batch.
+//! Without it, the poller ignores the answer.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub enum BatchResponse {
 }
 
 impl BatchResponse {
-    /// Judges the result of an invocation with messages of these ids.
+    /// Reads the result of an invocation with messages of these ids.
     pub fn of(
         result: &InvocationResult,
         ids: &BTreeSet<String>,

@@ -1,11 +1,11 @@
-//! Recognising an event by its shape.
+//! Recognises an event by its shape.
 
 use serde_json::Value;
 
 use super::Source;
 use crate::InvalidEvent;
 
-/// An event, and who would have sent it.
+/// An event, with the source that sends events of its shape.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// Messages for a queue.
@@ -23,7 +23,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// How many records it has; one where nothing in it is known for a record.
+    /// How many records it has; one if its shape has no records.
     pub fn records(&self) -> usize {
         match self {
             Self::Sqs(records) | Self::Stream(_, records) | Self::Pipe(_, records) => records.len(),
@@ -42,7 +42,7 @@ impl Event {
     }
 }
 
-/// Reads an event. `name` is what an error calls it, such as the name of its file.
+/// Reads an event. `name` names it in errors, for example the name of its file.
 ///
 /// ```
 /// # use lambda_idempotency_local::{Event, Source, parse_event};
@@ -96,7 +96,7 @@ fn recognise(mut event: Value) -> Event {
     Event::Whole(source, event)
 }
 
-/// Lists come through a pipe, or from a custom event bus.
+/// Bare lists come from a pipe or from a custom event bus.
 fn recognise_list(items: Vec<Value>) -> Event {
     let named = items.iter().find_map(|item| item.get("eventSource")?.as_str());
     let source = match named {

@@ -1,7 +1,7 @@
-//! HTTP: a client that waits for the answer, and sends the same request again where that may help.
+//! HTTP: a client that waits for the answer, and retries as the `Idempotency-Key` header allows.
 //!
-//! API Gateway does not retry; clients do. This one does as the draft of the `Idempotency-Key` header has it: after a
-//! conflict, an error of the server or no answer at all it sends the very same request again.
+//! API Gateway does not retry; clients do. This client follows the draft of the `Idempotency-Key` header: after a
+//! conflict, a server error or no answer, it sends the same request again.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ impl Default for HttpConfig {
     }
 }
 
-/// Whether the client takes the answer for final.
+/// Whether the client accepts the answer as final.
 pub(crate) fn is_final(result: &InvocationResult) -> bool {
     let InvocationResult::Response(response) = result else { return false };
     match response.get("statusCode").and_then(Value::as_u64) {
         Some(status) => status < 500 && !matches!(status, 409 | 425 | 429),
-        // Whatever is no response with a status is the body of a 200.
+        // API Gateway takes an answer without a status as the body of a 200.
         None => true,
     }
 }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_help_to_be_sent_again_is() {
+    fn conflicts_and_server_errors_are_sent_again() {
         let ends =
             |status: u16| is_final(&InvocationResult::Response(json!({ "statusCode": status })));
         for status in [200, 201, 303, 400, 404, 422] {

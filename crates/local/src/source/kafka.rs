@@ -1,7 +1,7 @@
-//! Kafka: an invocation gets records of several partitions, each of which goes on from its own offset.
+//! Kafka: an invocation gets records of several partitions, each of which continues from its own offset.
 //!
-//! In queue mode (share groups) it does not: each record is acknowledged by itself, unless the answer names it. What AWS
-//! documents of that mode does not say so of partial answers, and this is the stricter way to read it.
+//! In queue mode (share groups) there are no offsets to continue from: each record is acknowledged separately, unless the
+//! answer names it. AWS does not document partial answers in that mode; this is the stricter reading.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -24,7 +24,7 @@ pub struct Kafka {
 }
 
 impl Kafka {
-    /// The partitions in an event. What is not in a list of records there is left out.
+    /// The partitions in an event. Members that are not lists of records are ignored.
     pub fn new(config: StreamConfig, event: Value, now: Instant) -> Self {
         let mut outside = match event {
             Value::Object(outside) => outside,
@@ -188,7 +188,7 @@ mod tests {
 
     /// One that only names the first of a partition, as a checkpoint, loses what is behind it.
     #[test]
-    fn in_queue_mode_what_is_not_named_is_done_and_each_record_is_given_up_by_itself() {
+    fn in_queue_mode_unnamed_records_are_done_and_each_record_is_given_up_separately() {
         let mut now = Instant::now();
         let config = StreamConfig { queue_mode: true, max_retries: 1, ..StreamConfig::default() };
         let mut topic = Kafka { config, ..topic(now) };
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_fails_everything() {
+    fn an_invalid_answer_fails_the_whole_batch() {
         let now = Instant::now();
         for answer in [
             failing(&[("orders-0", 99)]),

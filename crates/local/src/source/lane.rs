@@ -1,8 +1,8 @@
-//! Records that come in an order: the shard of a stream, the partition of a topic.
+//! Records that keep an order: the shard of a stream, the partition of a topic.
 //!
-//! The poller reads a batch from the front of a lane. What is done is behind it; what failed is read again, from the
-//! checkpoint on, and nothing behind it is read before. That ends when it succeeds, or when it was tried too often: then
-//! the poller gives the batch up, tells the on-failure destination, and goes on behind it.
+//! The poller reads a batch from the front of a lane and removes the records that are done. After a failure it reads
+//! again from the checkpoint, and no later record is read before. This ends when the batch succeeds, or when it was
+//! retried too often: then the poller gives the batch up, sends it to the on-failure destination, and continues after it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ use super::{DeadLetter, Disposition, Source};
 pub struct StreamConfig {
     /// How many records an invocation gets at most.
     pub batch_size: usize,
-    /// How often a batch is tried again before it is given up. AWS tries until the records expire, unless told.
+    /// How often a batch is retried before it is given up. AWS retries until the records expire, unless configured.
     pub max_retries: u32,
-    /// Whether a batch that failed is split in two, to find the record that it fails for. That uses up no retry.
+    /// Whether a failed batch is split in two, to find the record that it fails for. A split does not count as a retry.
     pub bisect: bool,
     /// Whether the poller reads `batchItemFailures` in the function's answer.
     pub report_batch_item_failures: bool,
     /// How long to wait before a batch is tried again.
     pub retry_delay: Duration,
-    /// Kafka only: queue mode (share groups). Each record is acknowledged by itself, unless the answer names it, and one
-    /// that was delivered `max_retries` + 1 times is given up, whether a handler saw it or not.
+    /// Kafka only: queue mode (share groups). Each record is acknowledged separately, unless the answer names it. A record
+    /// that was delivered `max_retries` + 1 times is given up, even if no handler was called for it.
     pub queue_mode: bool,
 }
 
@@ -46,11 +46,11 @@ impl Default for StreamConfig {
 /// What a function's answer says about the records of a lane that it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// All done.
+    /// All are done.
     Done,
-    /// Done up to this one, counted from the first that was given.
+    /// Those before this index are done.
     UpTo(usize),
-    /// Done but for these, counted from the first that was given: each record is acknowledged by itself.
+    /// All but those at these indices are done: each record is acknowledged separately.
     AllBut(BTreeSet<usize>),
     /// The batch failed as a whole.
     Failed,
@@ -96,7 +96,7 @@ impl Lane {
         }
     }
 
-    /// The next batch, if it is time for one and none is on its way.
+    /// The next batch, if it is time for one and none is being processed.
     pub(crate) fn take(&mut self, now: Instant) -> Option<&VecDeque<Entry>> {
         if self.taken > 0 || now < self.not_before {
             return None;
@@ -130,7 +130,7 @@ impl Lane {
         if chunk.entries.is_empty() {
             return dispositions;
         }
-        // Retries count for a batch that gets nowhere; one that moved its checkpoint is another.
+        // Retries count for a batch without progress; after the checkpoint has moved, it is another batch.
         chunk.failures = if done > 0 { 0 } else { chunk.failures + 1 };
         self.not_before = now + config.retry_delay;
         let rest = chunk.entries.len();
@@ -187,7 +187,7 @@ impl Lane {
         dispositions
     }
 
-    /// When the next batch can be read; `None` while one is on its way, and at the end.
+    /// When the next batch can be read; `None` while one is being processed, and at the end.
     pub(crate) fn next(&self) -> Option<Instant> {
         (self.taken == 0 && !self.chunks.is_empty()).then_some(self.not_before)
     }

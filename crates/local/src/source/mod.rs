@@ -1,11 +1,10 @@
 //! The sources: what AWS does between an event and a function.
 //!
-//! [`parse_event`] recognises an event by its shape. What is polled is a [`Poller`], a state machine without a clock or a
-//! network of its own: [`Queue`] (SQS, standard and FIFO), [`Shards`] (Kinesis, DynamoDB), [`Kafka`], and a [`Pipe`] from a
-//! queue or stream. A notification of SNS or S3, an EventBridge event or a schedule's occasion is an asynchronous
-//! invocation with retries; so, here, is a batch of a message broker or of DocumentDB, which comes again as a
-//! whole. An HTTP request has a
-//! client that sends it again.
+//! [`parse_event`] recognises an event by its shape. A source that is polled is a [`Poller`], a state machine without
+//! clock or network: [`Queue`] (SQS, standard and FIFO), [`Shards`] (Kinesis, DynamoDB), [`Kafka`], and a [`Pipe`] from a
+//! queue or stream. A notification of SNS or S3, an EventBridge event or a scheduled event is an asynchronous
+//! invocation with retries; so, here, is a batch of a message broker or of DocumentDB, which is delivered again as a
+//! whole. An HTTP request is sent again by its client.
 
 mod asynchronous;
 mod batch_response;
@@ -49,23 +48,23 @@ pub enum Source {
     Scheduler,
     /// A bucket's notifications: an asynchronous invocation.
     S3,
-    /// A stream: comes again from the checkpoint on.
+    /// A stream: delivered again from the checkpoint on.
     Kinesis,
-    /// The stream of a table's changes: comes again from the checkpoint on.
+    /// The stream of a table's changes: delivered again from the checkpoint on.
     DynamoDb,
-    /// The stream of a cluster's changes: the whole batch comes again.
+    /// The stream of a cluster's changes: the whole batch is delivered again.
     DocumentDb,
-    /// A topic's partitions: each comes again from its checkpoint on.
+    /// A topic's partitions: each is delivered again from its checkpoint on.
     Kafka,
     /// A broker: the whole batch comes again.
     ActiveMq,
     /// A broker: the whole batch comes again.
     RabbitMq,
-    /// A pipe: delivers again what is named, where its source is a queue or a stream, else the whole batch.
+    /// A pipe: if its source is a queue or a stream, it delivers the named records again, else the whole batch.
     Pipe,
     /// A client that waits for the answer, and sends its request again.
     Http,
-    /// Somebody who calls the function and waits for the answer. Nobody retries.
+    /// A direct, synchronous invocation: it is not retried.
     Direct,
 }
 

@@ -1,8 +1,9 @@
-//! EventBridge Pipes: between a source's poller and the function, a pipe that hands over bare lists of records.
+//! EventBridge Pipes: a pipe between a source's poller and the function, which passes bare lists of records.
 //!
-//! A pipe from a queue or a stream goes by `batchItemFailures` in the answer, without being told to: by message ids, or by
-//! the `eventID`s of a stream's records. What is named comes again, and the rest is done. An answer that it does not understand, an error or a death sends the whole batch back. One from Kafka or
-//! a broker knows no partial answers: its batch comes again as a whole, which is no business of a poller.
+//! A pipe from a queue or a stream always reads `batchItemFailures` in the answer: message ids, or the `eventID`s of a
+//! stream's records. The named records are delivered again, and the others are done. An invalid answer, an error or a
+//! death returns the whole batch. A pipe from Kafka or a broker does not support partial answers: its batch is delivered
+//! again as a whole, for which no poller is needed.
 
 use std::time::Instant;
 
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_list_goes_through_and_only_what_failed_comes_again() {
+    fn a_bare_list_is_passed_on_and_only_failed_records_are_delivered_again() {
         let now = Instant::now();
         let mut queue = Queue::new(SqsConfig::default(), Duration::from_secs(3));
         for id in ["a", "b"] {
@@ -94,7 +95,7 @@ mod tests {
         }
     }
 
-    /// In a pipe, what is in `kinesis` stands beside the rest.
+    /// In a pipe, the members of `kinesis` are at the top level of the record.
     fn stream(max_retries: u32, now: Instant) -> Pipe {
         let record = |sequence: &str| json!({ "eventID": format!("shard-0:{sequence}"), "sequenceNumber": sequence });
         let config = StreamConfig { max_retries, ..StreamConfig::default() };
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_stream_what_is_named_by_its_event_id_comes_again_and_is_given_up_by_the_pipe() {
+    fn a_stream_record_named_by_its_event_id_is_delivered_again_and_given_up_by_the_pipe() {
         let now = Instant::now();
         let mut pipe = stream(1, now);
         let batch = pipe.receive(now, 0).unwrap();

@@ -1,4 +1,4 @@
-//! What an event source mapping does: reads batches, invokes, and goes by the answer.
+//! The poller of an event source mapping: reads batches, invokes the function, and acts on its answer.
 
 use std::time::Instant;
 
@@ -7,16 +7,15 @@ use serde_json::Value;
 use super::{DeadLetter, Disposition, Source};
 use crate::InvocationResult;
 
-/// A source that is polled: a state machine without a clock or a network of its own, so that every rule can be tested
-/// without waiting.
+/// A source that is polled: a state machine without clock or network, so that tests need not wait.
 pub trait Poller: Send {
     /// Which source it is.
     fn source(&self) -> Source;
 
-    /// Reads the next batch, if there is one for now.
+    /// Reads the next batch, if one can be read now.
     fn receive(&mut self, now: Instant, now_ms: u64) -> Option<Batch>;
 
-    /// Does with a batch what the poller does after the invocation, and tells the disposition of each of its records.
+    /// Settles a batch after its invocation, and returns the disposition of each of its records.
     fn settle(
         &mut self,
         batch: &Batch,
@@ -24,10 +23,10 @@ pub trait Poller: Send {
         now: Instant,
     ) -> Vec<Disposition>;
 
-    /// When there may be something to read without another answer; `None` if there is not.
+    /// When a batch may become readable without another answer; `None` if none will.
     fn next(&self) -> Option<Instant>;
 
-    /// What was given up.
+    /// The records that were given up.
     fn into_dead_letters(self: Box<Self>) -> Vec<DeadLetter>;
 }
 
@@ -43,12 +42,12 @@ pub struct Batch {
 pub(crate) struct Delivery {
     /// The shard or partition.
     pub(crate) lane: String,
-    /// What its source finds it by.
+    /// The id by which its source finds it.
     pub(crate) serial: u64,
     pub(crate) id: Option<String>,
-    /// What the function's answer calls it, where that is a text.
+    /// The name of the record in the function's answer, if that is a text.
     pub(crate) item: Option<String>,
-    /// The how manieth delivery of the record this is.
+    /// The number of this delivery of the record, from 1.
     pub(crate) count: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What became of a delivery, record by record.
+//! The report of a delivery, record by record.
 
 use std::collections::VecDeque;
 
@@ -13,9 +13,9 @@ use crate::{Invocation, InvocationResult, Outcome, RecordLine};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DeliveryReport {
-    /// In the order in which they ended.
+    /// The invocations, in the order in which they ended.
     pub invocations: Vec<InvocationReport>,
-    /// What ended in a dead-letter queue.
+    /// The records that ended in a dead-letter queue.
     pub dead_letters: Vec<DeadLetter>,
 }
 
@@ -51,9 +51,9 @@ impl DeliveryReport {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InvocationReport {
-    /// Who caused it.
+    /// The source that caused it.
     pub source: Source,
-    /// What it came to.
+    /// Its result.
     pub invocation: Invocation,
     /// The records that it was given.
     pub records: Vec<RecordReport>,
@@ -67,7 +67,7 @@ pub struct RecordReport {
     pub source: Source,
     /// Its id, if it has one.
     pub record: Option<String>,
-    /// The how manieth delivery this was, from 1.
+    /// The number of this delivery, from 1.
     pub receive_count: u32,
     /// What the function said of it; derived from the invocation's result if it said nothing.
     pub outcome: Outcome,
@@ -83,11 +83,11 @@ pub struct RecordReport {
 pub enum Disposition {
     /// Acknowledged: it will not be delivered again.
     Done,
-    /// It went back and will be delivered again.
+    /// It was returned and will be delivered again.
     Returned,
     /// It failed too often.
     DeadLettered,
-    /// It failed, and whoever sent it does not retry.
+    /// It failed, and its sender does not retry.
     Lost,
 }
 
@@ -108,13 +108,13 @@ pub struct DeadLetter {
 /// A record as it was delivered: id, receive count, disposition.
 pub(crate) type Delivered = (Option<String>, u32, Disposition);
 
-/// Puts together what was delivered and what the function told of it.
+/// Combines the delivered records with the lines that the function logged.
 ///
-/// Lines are matched by record id, in order: a batch may hold the same message twice. Records without an id take what is
-/// left over, and lines of records that nobody delivered are kept too.
+/// Lines are matched by record id, in order: a batch may hold the same message twice. Records without an id get the
+/// remaining lines, and lines of records that were not delivered are kept, too.
 ///
-/// Of ids that applications choose a function tells only a hash (`#3f2a..`). One that was made with a secret is not known
-/// here, so that such lines go, in order, to the records that no other line is for.
+/// A function logs only a hash (`#3f2a..`) of an id that an application chose. A hash that was made with a secret cannot
+/// be computed here, so such lines are matched, in order, with the records that have no other line.
 pub(crate) fn report(
     source: Source,
     delivered: Vec<Delivered>,
@@ -164,7 +164,7 @@ pub(crate) fn report(
 
 /// Whether a line is about the record with this id.
 fn is_called(id: &str, line: &RecordLine) -> bool {
-    /// The sources whose ids are not all of AWS.
+    /// The sources with ids that are not made by AWS.
     const HIDING: [&str; 4] = ["activemq", "rabbitmq", "eventbridge", "scheduler"];
     let hidden = || HIDING.into_iter().find(|source| *source == line.source);
     *id == line.record
@@ -173,7 +173,7 @@ fn is_called(id: &str, line: &RecordLine) -> bool {
                 .is_some_and(|source| RecordId::new(source, id).hidden().label() == line.record))
 }
 
-/// The outcome of a record of which the function said nothing.
+/// The outcome of a record of which the function logged nothing.
 fn derived(result: &InvocationResult, disposition: Disposition) -> Outcome {
     match (result, disposition) {
         (InvocationResult::TimedOut, _) => Outcome::TimedOut,

@@ -1,7 +1,7 @@
-//! Kinesis and DynamoDB streams: each shard in order, shards side by side.
+//! Kinesis and DynamoDB streams: records of a shard in order, shards concurrently.
 //!
-//! Lambda's event source mapping knows a record by its sequence number, and goes on from the lowest that the answer
-//! names. A pipe knows it by its `eventID`, and delivers again what is named.
+//! Lambda's event source mapping identifies a record by its sequence number, and continues from the lowest that the
+//! answer names. A pipe identifies it by its `eventID`, and delivers the named records again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -71,7 +71,7 @@ impl Poller for Shards {
         else {
             return Vec::new();
         };
-        // Pipes read the answer without being told to.
+        // Pipes always read the answer.
         let partial = self.piped || self.config.report_batch_item_failures;
         let progress = match failed(batch, result, partial) {
             None => Progress::Failed,
@@ -116,7 +116,7 @@ fn shard(record: &Value) -> String {
     id.rsplit_once(':').map_or_else(String::new, |(shard, _)| shard.to_owned())
 }
 
-/// A pipe has the members of `kinesis` beside the rest.
+/// In a pipe, the members of `kinesis` are at the top level.
 fn sequence(record: &Value) -> Option<&str> {
     ["/kinesis/sequenceNumber", "/dynamodb/SequenceNumber", "/sequenceNumber"]
         .iter()
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_from_the_checkpoint_on_comes_again() {
+    fn all_records_from_the_checkpoint_on_are_delivered_again() {
         let now = Instant::now();
         let mut stream = stream(StreamConfig::default(), now, &["1", "2", "3"]);
         let batch = stream.receive(now, 0).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_go_side_by_side() {
+    fn shards_are_read_concurrently() {
         let now = Instant::now();
         let records = vec![record(0, "1"), record(1, "2"), record(0, "3")];
         let mut stream = Shards::new(Source::Kinesis, StreamConfig::default(), records, now);

@@ -5,7 +5,7 @@ use std::{env, pin::Pin, time::Duration};
 use lambda_idempotency::{Clock, SystemClock, Timestamp};
 use lambda_runtime::Error;
 
-/// A clock that is ahead of the machine's by so many milliseconds, or behind it if negative.
+/// A clock that is ahead of the machine's clock by this many milliseconds, or behind it if negative.
 #[derive(Clone, Copy)]
 pub(super) struct SkewedClock(i64);
 

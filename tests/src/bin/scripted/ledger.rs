@@ -1,9 +1,9 @@
 //! A file of effects: one line when a handler starts and one line when its order is placed, appended
 //! by several processes.
 //!
-//! With a ledger the second line *is* the order: one system call, which has happened or not, and which
-//! survives whatever becomes of the process. So it is certain, afterwards, how often each order was
-//! placed, and by whom.
+//! With a ledger the second line *is* the order: one system call, which has happened or not, and whose
+//! effect survives the process. So it is certain afterwards how often each order was placed, and by which
+//! process.
 
 use std::{
     fs::{File, OpenOptions},

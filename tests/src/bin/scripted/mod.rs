@@ -1,12 +1,12 @@
-//! What the scripted functions share: a shop that places an order as the order's own script says.
+//! Shared by the scripted functions: a shop that places an order as the order's script says.
 //!
-//! These functions exist to be killed, delayed, made to fail and read afterwards. Further variables:
+//! Tests kill, delay and fail these functions, and read afterwards what they did. Further variables:
 //!
 //! | variable | effect |
 //! |---|---|
 //! | `SCRIPTED_LEDGER` | orders are placed by appending to this file, instead of in the orders table |
-//! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by so much, or behind |
-//! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to see whether an audit notices |
+//! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by this much, or behind if negative |
+//! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to test that an audit notices it |
 
 mod clock;
 mod ledger;
@@ -30,7 +30,7 @@ pub(crate) struct Shop {
 }
 
 impl Shop {
-    /// The shop that the environment describes, and what makes its handlers safe to call twice.
+    /// The shop that the environment describes, and the `Idempotency` that protects its handlers.
     pub(crate) async fn from_env() -> Result<(Self, Idempotency), Error> {
         let idempotency = match SkewedClock::from_env()? {
             None => Idempotency::new(DynamoDbStore::from_env().await?),
@@ -47,8 +47,8 @@ impl Shop {
         Ok((shop, idempotency))
     }
 
-    /// The operation; without its protection if the environment asks for that, by a key that no record
-    /// has.
+    /// The operation. If the environment asks for it, the operation is unprotected: its key expression selects
+    /// nothing in any record.
     pub(crate) fn operation(&self, operation: Operation) -> Operation {
         if !self.unprotected {
             return operation;
@@ -56,7 +56,7 @@ impl Shop {
         operation.key("noRecordHasThis").on_missing_key(OnMissingKey::RunUnprotected)
     }
 
-    /// Runs once per order.
+    /// Runs once for each order.
     pub(crate) async fn place(&self, order: Order, call: Call) -> Result<(), Failure> {
         if order.quantity == 0 {
             return Err(Failure::permanent("an order needs a quantity of at least 1"));

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::script::Script;
 
-/// What a customer wants, and what has to go wrong on the way.
+/// A customer's order, and the faults that it asks for.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Order {
@@ -33,7 +33,7 @@ impl Orders {
         Ok(Self { client: Client::new(&config), table })
     }
 
-    /// Adds one to how often the order was placed: duplicates would show as 2.
+    /// Adds one to the number of times that the order was placed: a duplicate makes it 2.
     pub(super) async fn place(&self, order: &Order) -> Result<(), aws_sdk_dynamodb::Error> {
         let text = |value: &str| AttributeValue::S(value.to_owned());
         self.client

@@ -1,4 +1,4 @@
-//! What an order may ask to go wrong: failures, panics, deaths of the process, delays.
+//! The faults that an order may ask for: failures, panics, deaths of the process, delays.
 
 use std::{process, thread, time::Duration};
 
@@ -13,7 +13,7 @@ pub(super) struct Script {
     fail_times: u32,
     /// How often it panics before it succeeds.
     panic_times: u32,
-    /// How often it takes the whole process with it, as running out of memory does.
+    /// How often it ends the whole process, as running out of memory does.
     die_times: u32,
     /// As `die_times`, but after the order was placed.
     die_late_times: u32,
@@ -23,7 +23,7 @@ pub(super) struct Script {
     first_delay_ms: u64,
     /// As `first_delay_ms`, but after the order was placed.
     late_delay_ms: u64,
-    /// As `first_delay_ms`, but without awaiting: nothing else in the process goes on meanwhile.
+    /// As `first_delay_ms`, but blocking the thread, so that nothing else in the process runs meanwhile.
     first_block_ms: u64,
     /// As `first_block_ms`, but after the order was placed.
     late_block_ms: u64,
@@ -33,7 +33,7 @@ impl Script {
     /// What happens before the order is placed.
     pub(super) async fn before(&self, call: &Call) -> Result<(), Failure> {
         if call.lost_attempts() < self.die_times {
-            // Late enough for the claim to be seen.
+            // Waits long enough for others to find the claim.
             pause(100).await;
             process::abort();
         }

@@ -1,4 +1,4 @@
-//! A message of a queue, and the record that a function gets of it.
+//! A message of a queue, and the record of it in an event.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use crate::source::poller::Delivery;
 
 #[derive(Clone, Debug)]
 pub(super) struct Message {
-    /// What the queue finds it by: ids may be missing, or there twice.
+    /// The queue's number for the message, because message ids may be missing or repeated.
     pub(super) serial: u64,
     pub(super) record: Value,
     pub(super) receives: u32,
@@ -25,7 +25,7 @@ impl Message {
         Self { serial, record, receives: 0, visible_at: now, sent_ms, first_received_ms: None }
     }
 
-    /// The message group, in a queue that keeps an order. Fair queues have groups too, and keep none.
+    /// The message group in a FIFO queue. Fair queues have groups too, but keep no order.
     pub(super) fn group(&self) -> Option<&str> {
         let arn = self.record.get("eventSourceARN").and_then(Value::as_str);
         arn.filter(|arn| arn.ends_with(".fifo"))?;

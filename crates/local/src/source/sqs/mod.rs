@@ -1,11 +1,11 @@
 //! A queue, and the poller between it and the function.
 //!
-//! A message that is received becomes invisible for a while. If its batch succeeds, it is deleted; if not, it appears
-//! again when that while is over, with a new receipt handle and a higher receive count. Received too often, it goes to
-//! the dead-letter queue: here at the last failure, where AWS would wait for the next attempt to receive it.
+//! A received message is invisible for its visibility timeout. If its batch succeeds, it is deleted; if not, it becomes
+//! visible after the timeout, with a new receipt handle and a higher receive count. A message that was received too often
+//! goes to the dead-letter queue: here at the last failure, in AWS at the next attempt to receive it.
 //!
-//! In a FIFO queue, which its ARN tells, a message that is invisible blocks its message group: nothing behind it is
-//! received until it is deleted, dead or visible again.
+//! In a FIFO queue, recognised by its ARN, an invisible message blocks its message group: no later message is
+//! received until it is deleted, dead-lettered or visible again.
 
 mod message;
 
@@ -22,9 +22,9 @@ use crate::InvocationResult;
 /// Settings of the queue and of its event source mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqsConfig {
-    /// How long a received message stays invisible. AWS demands at least the function's timeout, and advises six times
-    /// that; less makes messages appear again while they are still being worked on, which a test may want. `None` is
-    /// the function's timeout.
+    /// How long a received message stays invisible. AWS requires at least the function's timeout, and advises six times
+    /// that. With less, messages are delivered again while a process still handles them, which a test may want. `None`
+    /// means the function's timeout.
     pub visibility: Option<Duration>,
     /// How many messages an invocation gets at most.
     pub batch_size: usize,
@@ -35,8 +35,8 @@ pub struct SqsConfig {
 }
 
 impl Default for SqsConfig {
-    /// Batches of 10, partial failures on, five receives. Fewer may not do for a message whose
-    /// process died: until the dead one's lease is over, its next deliveries find the key busy.
+    /// Batches of 10, partial failures on, five receives. Fewer may not suffice for a message whose
+    /// process died: until the lease of that process expires, the next deliveries find the key busy.
     fn default() -> Self {
         Self {
             visibility: None,
@@ -58,20 +58,20 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue. A `visibility` that was left open is taken from the function's timeout.
+    /// An empty queue. Without a `visibility`, the function's timeout is used.
     pub fn new(config: SqsConfig, function_timeout: Duration) -> Self {
         let visibility = config.visibility.unwrap_or(function_timeout);
         Self { config, visibility, messages: Vec::new(), dead: Vec::new(), sent: 0 }
     }
 
-    /// Sends a message in the shape of an SQS record. What it lacks of a real one is added when it is received; one
-    /// without a `messageId` is left exactly as it is.
+    /// Sends a message in the shape of an SQS record. Members that a real one has are added when it is received; a
+    /// message without a `messageId` is not changed.
     pub fn send(&mut self, record: Value, now: Instant, now_ms: u64) {
         self.sent += 1;
         self.messages.push(Message::new(self.sent, record, now, now_ms));
     }
 
-    /// The message groups of which a message is on its way.
+    /// The message groups with a message that is being processed.
     fn blocked(&self, now: Instant) -> BTreeSet<String> {
         let invisible = self.messages.iter().filter(|message| message.visible_at > now);
         invisible.filter_map(Message::group).map(str::to_owned).collect()
@@ -80,7 +80,7 @@ impl Queue {
     fn settle_one(&mut self, delivery: &Delivery, batch_response: &BatchResponse) -> Disposition {
         let Some(at) = self.messages.iter().position(|message| message.serial == delivery.serial)
         else {
-            return Disposition::Done; // another delivery of the same message was faster
+            return Disposition::Done; // another delivery of the same message has deleted it
         };
         if batch_response.is_done(delivery.id.as_deref()) {
             self.messages.remove(at);
@@ -99,7 +99,7 @@ impl Queue {
         Disposition::DeadLettered
     }
 
-    /// Messages that are neither deleted nor dead.
+    /// Messages that are neither deleted nor dead-lettered.
     pub fn len(&self) -> usize {
         self.messages.len()
     }

@@ -41,7 +41,7 @@ fn a_failed_message_comes_back_when_its_visibility_ends() {
 }
 
 #[test]
-fn received_too_often_is_dead() {
+fn a_message_received_too_often_is_dead_lettered() {
     let mut now = Instant::now();
     let mut queue = queue(SqsConfig { max_receive_count: 2, ..SqsConfig::default() }, now, &["a"]);
     for disposition in [Disposition::Returned, Disposition::DeadLettered] {
