@@ -99,7 +99,7 @@ Examples:
   The same batch again: the second delivery is answered without running anything
     lambda-idempotency invoke events/sqs.json --repeat 2
 
-  A record that fails permanently: it alone goes back to the queue, until it is dead-lettered
+  A record that fails permanently: it alone is returned to the queue, until it is dead-lettered
     lambda-idempotency invoke events/sqs-failing-record.json --visibility 0.5
 
   Your own function, its own table and settings

@@ -35,7 +35,7 @@ async fn index_order(_: Order, _: Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where records are put aside.
+/// Where records are diverted to.
 #[derive(Clone)]
 struct Aside {
     sqs: aws_sdk_sqs::Client,

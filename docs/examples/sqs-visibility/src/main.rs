@@ -1,7 +1,7 @@
 //! Hides a message whose key is held elsewhere until that lease ends.
 //!
 //! Without this, such a message comes again when its visibility timeout ends, which may be long after
-//! the lease, or so early that it goes back again, and counts as received once more. The function
+//! the lease, or so early that it is returned again, and counts as received once more. The function
 //! needs `sqs:ChangeMessageVisibility` on the queue, and its URL in `ORDERS_QUEUE_URL`.
 
 use aws_config::BehaviorVersion;
