@@ -124,8 +124,11 @@ impl<'a> Driver<'a> {
 
     /// What has happened: answers of the store first, then leaders of this process, then handlers.
     fn poll_events(&mut self, context: &mut Context<'_>) -> Poll<Input> {
-        if let Poll::Ready(Some(answer)) = self.calls.poll_next_unpin(context) {
-            return Poll::Ready(answer);
+        match self.calls.poll_next_unpin(context) {
+            Poll::Ready(Some(answer)) => return Poll::Ready(answer),
+            // No call is left that others could help along.
+            Poll::Ready(None) => self.gives_way = false,
+            Poll::Pending => {}
         }
         if self.gives_way {
             return Poll::Pending;

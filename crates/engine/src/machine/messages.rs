@@ -88,7 +88,6 @@ pub enum Ended {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::large_enum_variant, reason = "few are kept at a time")]
 pub enum Effect {
     /// Read these keys, and say what was found.
     Read {

@@ -142,7 +142,7 @@ impl<'a> Machine<'a> {
             claims: Claims::default(),
             settlements: Settlements::default(),
             call_ids: CallIds::default(),
-            effects: VecDeque::new(),
+            effects: VecDeque::with_capacity(16),
             blocked: false,
         };
         let present = &mut Present { now, host };
