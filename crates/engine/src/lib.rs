@@ -22,6 +22,7 @@ pub mod observe;
 mod parts;
 pub mod process;
 mod record_id;
+mod rules;
 mod surroundings;
 mod unanswered;
 

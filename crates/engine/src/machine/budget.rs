@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::clock::Timestamp;
 
 /// The instants at which the parts of an invocation end.
@@ -54,7 +55,8 @@ impl Budget {
 
     /// When a settlement that begins now is given up.
     pub(super) fn settle_deadline(&self, now: Timestamp) -> Timestamp {
-        self.reply().unwrap_or_else(|| now.plus(SETTLE_PATIENCE))
+        let last = if keeps(Rule::SettlesUntilTheReply) { self.reply() } else { self.stop() };
+        last.unwrap_or_else(|| now.plus(SETTLE_PATIENCE))
     }
 
     /// Whether another handler can be started and be expected to finish, if handlers take `pace`.

@@ -29,9 +29,14 @@ pub struct CallId(u64);
 pub(super) struct CallIds(u64);
 
 impl CallIds {
-    pub(super) const fn next(&mut self) -> CallId {
-        self.0 += 1;
+    /// The number of the next call, if there is one: `sent` says so.
+    pub(super) const fn next(&self) -> CallId {
         CallId(self.0)
+    }
+
+    /// The next call was made.
+    pub(super) const fn sent(&mut self) {
+        self.0 += 1;
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     calls::{CallId, Calls},
     carried::Carried,
 };
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held, Settlement, admit},
     clock::Timestamp,
@@ -219,7 +220,11 @@ impl Claims {
         let at = wanted.at;
         match Claimed::of(admit(&wanted.claim, seen.as_ref(), now)) {
             Ok(claimed) => self.answer(Answer { at, claimed, seen }, answers),
-            Err((_, held)) if held.lost_attempts() > 0 && !wanted.from_lost => {
+            Err((_, held))
+                if held.lost_attempts() > 0
+                    && !wanted.from_lost
+                    && keeps(Rule::QuarantinesTheLost) =>
+            {
                 let claimed = Claimed::Suspect { lost: held.lost_attempts() };
                 self.answer(Answer { at, claimed, seen: None }, answers);
             }
@@ -349,5 +354,6 @@ impl Claims {
 fn undo(attempt: &Attempt, now: Timestamp) -> Option<Write> {
     let held = attempt.doubt.as_deref()?;
     let (guard, record) = held.write(&Settlement::Undo, now);
+    let record = record.filter(|_| keeps(Rule::UndoKeepsHistory));
     Some(Write { key: attempt.wanted.key.clone(), guard, record })
 }

@@ -7,6 +7,7 @@ use super::{
     records::{Entry, Stage, Task},
 };
 use crate::batch::AfterFailure;
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::outcome::{NotStarted, Outcome};
 
 impl Machine<'_> {
@@ -59,7 +60,7 @@ impl Machine<'_> {
                 self.quarantine.leave(at);
                 let Some(outcome) = self.divert(at, outcome, present) else { continue };
                 next.extend(self.answer_copies(at, &outcome));
-                if !outcome.is_acknowledged() {
+                if !outcome.is_acknowledged() && keeps(Rule::StopsTheGroup) {
                     all_well = false;
                     let rest = self.order.same_group(at).into_iter();
                     open.extend(rest.map(|at| (at, Outcome::Returned(NotStarted::Order))));

@@ -7,6 +7,7 @@ use super::{
     sharing::Shared,
     starts::Turn,
 };
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
@@ -22,7 +23,7 @@ impl Machine<'_> {
         }
         loop {
             self.start_ready(present);
-            if !self.quarantine.is_active() {
+            if !self.quarantine.is_active() || !keeps(Rule::QuarantineStopsClaims) {
                 self.claim_ahead(present);
                 self.release_quarantined(present);
             }
@@ -76,7 +77,7 @@ impl Machine<'_> {
 
     /// Gives a quarantined record its turn when nothing else is under way.
     fn release_quarantined(&mut self, present: &mut Present<'_>) {
-        while self.starts.is_idle()
+        while (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
             && self.claims.open() == 0
             && self.settlements.is_empty()
             && !self.quarantine.is_active()
@@ -150,9 +151,11 @@ impl Machine<'_> {
             self.answered(answers, present);
             match sent {
                 Some((Request::Read(keys), deadline)) => {
+                    self.call_ids.sent();
                     self.effects.push_back(Effect::Read { call, keys, deadline });
                 }
                 Some((Request::Write(writes), deadline)) => {
+                    self.call_ids.sent();
                     self.effects.push_back(Effect::Write { call, writes, deadline });
                 }
                 None => return answered,
@@ -169,6 +172,7 @@ impl Machine<'_> {
         };
         let call = self.call_ids.next();
         if let Some((writes, deadline)) = self.leases.send(call, now, held) {
+            self.call_ids.sent();
             self.effects.push_back(Effect::Write { call, writes, deadline });
         }
     }

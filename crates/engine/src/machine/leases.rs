@@ -7,6 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::calls::{Answered, CallId, Calls, FIRST_CALL, PATIENCE, ends};
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Settlement},
     clock::Timestamp,
@@ -180,7 +181,12 @@ impl Leases {
         let lapse = members.iter().map(|kept| kept.lease_until).min()?;
         let tries = members.iter().map(|kept| kept.tries).max().unwrap_or_default();
         // The call must not outlast a lease that it is to extend.
-        let deadline = lapse.min(ends(now, FIRST_CALL.min(length / 6), tries));
+        let last = ends(now, FIRST_CALL.min(length / 6), tries);
+        let deadline = if keeps(Rule::RenewsWithinTheLease) {
+            lapse.min(last)
+        } else {
+            lapse.plus(last.since(now))
+        };
         self.calls.add(call, members, now, deadline, PATIENCE.min(length / 6));
         self.look_ahead(now);
         Some((writes, deadline))

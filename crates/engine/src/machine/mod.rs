@@ -88,7 +88,10 @@ pub use self::{
     outcomes::Why,
     records::{Ask, Task},
 };
-use crate::unanswered::{each, unanswered};
+use crate::{
+    rules::{Rule, keeps},
+    unanswered::{each, unanswered},
+};
 
 pub(crate) use calls::FIRST_CALL;
 
@@ -245,6 +248,7 @@ impl<'a> Machine<'a> {
         let Some((writes, deadline)) = self.settlements.send(call, presses, now) else {
             return false;
         };
+        self.call_ids.sent();
         self.effects.push_back(Effect::Write { call, writes, deadline });
         true
     }
@@ -253,8 +257,10 @@ impl<'a> Machine<'a> {
     pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
         let budget = self.starts.budget();
         let stop = if self.starts.is_stopped() { None } else { budget.stop() };
-        let ends = [stop, budget.reply()].into_iter();
-        let due = [self.settlements.next_due(), self.leases.next_due(now), self.waiting.next_due()];
+        let ends = [stop, budget.reply()].into_iter().filter(|_| keeps(Rule::WakesForTheEnd));
+        let lease = self.leases.next_due(now).filter(|_| keeps(Rule::WakesForLeases));
+        let waiting = self.waiting.next_due().filter(|_| keeps(Rule::WakesWhoWaits));
+        let due = [self.settlements.next_due(), lease, waiting];
         ends.chain(due).flatten().min()
     }
 
@@ -282,6 +288,7 @@ fn left(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
         Verdict::Written => write.record,
         Verdict::Found(found) => found.clone(),
         // It may have been applied or not: nobody must be told either.
-        Verdict::Unknown(_) => None,
+        Verdict::Unknown(_) if keeps(Rule::DoubtIsNotKnowledge) => None,
+        Verdict::Unknown(_) => write.record,
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::settlements::Settling;
 use crate::batch::Returned;
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Overtaken, Settlement},
     failure::Failure,
@@ -54,6 +55,9 @@ pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
             Some(Outcome::Coalesced { result: outcome.clone() })
         }
         Outcome::Diverted(_) => Some(Outcome::Coalesced { result: None }),
+        Outcome::Unprotected { result, .. } if !keeps(Rule::UnprotectedIsNotShared) => {
+            Some(Outcome::Coalesced { result: result.clone() })
+        }
         Outcome::Returned(_) | Outcome::Rejected(_) | Outcome::Unprotected { .. } => None,
         other => Some(other.clone()),
     }

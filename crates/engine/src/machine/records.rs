@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{carried::Carried, outcomes::Why};
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Held,
     clock::Timestamp,
@@ -191,6 +192,7 @@ impl<'a> Entry<'a> {
     /// agree or, where they have none, their payloads.
     pub(super) fn asks(&self) -> Asks<'_> {
         match &self.ask.fingerprint {
+            _ if !keeps(Rule::CopiesAskForTheSame) => Asks::Payload(""),
             Some(fingerprint) => Asks::Fingerprint(fingerprint),
             None => Asks::Payload(self.ask.payload),
         }

@@ -3,6 +3,7 @@
 //! not last longer, it is stopped.
 
 use super::{Machine, Present, leases::Kept, records::Stage};
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Overtaken, Settled, Settlement},
     outcome::{NotStarted, Outcome},
@@ -14,6 +15,9 @@ impl Machine<'_> {
     /// Stops what runs, or would, without a lease: the process was stopped and continued, its
     /// processor was busy, or the lease could not be renewed. A successor may be at work by now.
     pub(super) fn stop_overdue(&mut self, present: &mut Present<'_>) {
+        if !keeps(Rule::StopsWithoutLease) {
+            return;
+        }
         let now = present.now;
         if self.leases.terms().end().is_some_and(|end| now > end) {
             self.stop(present);

@@ -10,6 +10,7 @@ use super::{
     settlements::{AGAIN, Settling},
 };
 use crate::batch::{AfterFailure, Returned};
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Overtaken, Settled, Settlement},
     clock::Timestamp,
@@ -131,8 +132,10 @@ impl Machine<'_> {
         self.leases.forget(at);
         let outcome = Outcome::Returned(why);
         match self.records.at(at).held().cloned() {
-            Some(held) => self.settle(at, held, Settlement::Undo, outcome, present),
-            None => self.finish(at, outcome, present),
+            Some(held) if keeps(Rule::UndoesWhatDoesNotStart) => {
+                self.settle(at, held, Settlement::Undo, outcome, present);
+            }
+            _ => self.finish(at, outcome, present),
         }
     }
 

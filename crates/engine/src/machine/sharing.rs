@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{Machine, Present, claims::Claimed, host::Join, records::Stage, waiting::pause};
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Claim, admit},
     clock::Timestamp,
@@ -91,7 +92,7 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) {
         // The clock may have woken it before, and then it is being claimed already.
-        if !self.waiting.remove(at) {
+        if !self.waiting.remove(at) && keeps(Rule::WakesAFollowerOnce) {
             return;
         }
         self.records.at(at).enter(Stage::Claiming);

@@ -1,6 +1,7 @@
 //! The end: of the time for handlers, of the whole invocation, or of what may begin after a failure.
 
 use super::{Machine, Present, records::Stage};
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Settlement,
     outcome::{NotStarted, Outcome},
@@ -41,6 +42,10 @@ impl Machine<'_> {
         // Putting a record aside is tried again, whatever becomes of its own work.
         let held = entry.held().cloned().filter(|_| !entry.ask().is_aside);
         match (held, self.setting.policy.on_timeout) {
+            (Some(held), _) if !keeps(Rule::StoppedKeepsItsLease) => {
+                let outcome = Outcome::TimedOut { permanent: false };
+                self.settle(at, held, Settlement::Undo, outcome, present);
+            }
             (Some(held), OnTimeout::FailPermanently) => {
                 let error = "a timeout".into();
                 let settlement = Settlement::FailPermanently { result: None, error_type: error };

@@ -1,0 +1,49 @@
+//! Rules of the machine that one line keeps, so that the model can leave each of them out.
+//!
+//! `tests/machine_model` compiles the sources of [`machine`](crate::machine) once more, beside a `keeps`
+//! that says no to one rule at a time, and shows that a property breaks. Here every rule is kept, and
+//! the compiler removes the question.
+
+/// A rule that the machine keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// A follower that the clock has woken is not woken again when its leader ends.
+    WakesAFollowerOnce,
+    /// Settlements are sent until the answer is due, also after the handlers' stop.
+    SettlesUntilTheReply,
+    /// A renewal's call ends with the lease that it is to extend.
+    RenewsWithinTheLease,
+    /// A claim in doubt is undone, and what was known before stays known.
+    UndoKeepsHistory,
+    /// A write without an answer tells nobody of this process anything.
+    DoubtIsNotKnowledge,
+    /// A record whose last attempt was lost is quarantined.
+    QuarantinesTheLost,
+    /// Nothing is claimed while a quarantined record has its turn.
+    QuarantineStopsClaims,
+    /// A quarantined record has its turn when nothing else runs.
+    QuarantineWaitsForTheOthers,
+    /// Copies are not answered by what ran without protection.
+    UnprotectedIsNotShared,
+    /// A handler is stopped when its lease has run out.
+    StopsWithoutLease,
+    /// Nothing of a group goes on after a record that goes back.
+    StopsTheGroup,
+    /// A copy is a record that asks for the same, not one that has the key.
+    CopiesAskForTheSame,
+    /// A claim is undone when its record is not started.
+    UndoesWhatDoesNotStart,
+    /// A handler that is stopped leaves its lease standing, since its effect may be on its way.
+    StoppedKeepsItsLease,
+    /// The ends of the handlers' time and of the invocation's are instants to wake at.
+    WakesForTheEnd,
+    /// The end of a lease is an instant to wake at.
+    WakesForLeases,
+    /// A record that waits for a busy key is looked at again.
+    WakesWhoWaits,
+}
+
+/// Whether the machine keeps this rule.
+pub(crate) const fn keeps(_: Rule) -> bool {
+    true
+}

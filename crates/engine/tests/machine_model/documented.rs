@@ -1,0 +1,153 @@
+//! `docs/model.md` says what is explored here: its tables are compared with what runs.
+//!
+//! A world that holds, and a rule that is missed, look for their own row and fail with the row as it
+//! should be. The tests below find rows of what there is no longer.
+
+use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
+
+use crate::{properties, rules::Rule, setup::Setup};
+
+static PAGE: LazyLock<String> = LazyLock::new(|| read("../../docs/model.md"));
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
+}
+
+/// What a table is about.
+#[derive(Clone, Copy)]
+enum Table {
+    Properties,
+    Worlds,
+    Larger,
+    Rules,
+}
+
+impl Table {
+    /// Its rows, without those of the head.
+    fn rows(self) -> impl Iterator<Item = &'static str> {
+        let heading = match self {
+            Self::Properties => "\n### What must hold of the engine\n",
+            Self::Worlds => "\n### The engine's worlds\n",
+            Self::Larger => "\n### Larger worlds of the engine\n",
+            Self::Rules => "\n### The engine without one rule\n",
+        };
+        let (_, section) = PAGE.split_once(heading).expect(heading);
+        let section = section.split("\n##").next().unwrap_or_default();
+        section.lines().filter(|line| line.starts_with("| ")).skip(1)
+    }
+
+    /// The first cells of its rows.
+    fn names(self) -> BTreeSet<&'static str> {
+        let names: Vec<_> = self.rows().filter_map(|row| row.split('|').nth(1)).collect();
+        names.into_iter().map(|name| name.trim().trim_matches('`')).collect()
+    }
+}
+
+/// A world has this many states, up to so many steps from the first.
+pub(crate) fn world(setup: &Setup, states: usize, steps: usize) {
+    let row = format!(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {steps} |",
+        setup.name,
+        setup.processes,
+        setup.processes * setup.at_once,
+        setup.messages.len(),
+        setup.keys.len(),
+        faults(setup),
+        setup.witness.receives(),
+        grouped(states),
+    );
+    println!("{row}");
+    // Larger figures are recorded of some worlds only.
+    if Setup::is_large() && !Table::Larger.names().contains(setup.name) {
+        return;
+    }
+    let mut rows = if Setup::is_large() { Table::Larger } else { Table::Worlds }.rows();
+    assert!(rows.any(|other| other == row), "docs/model.md has no such row:\n{row}");
+}
+
+/// The faults of a world, in words.
+fn faults(setup: &Setup) -> String {
+    let faults = setup.faults;
+    let kinds = [
+        (faults.deaths, "death"),
+        (faults.losses, "lost answer"),
+        (faults.late, "late write"),
+        (faults.refusals, "throttled call"),
+        (faults.delays, "delay"),
+        (faults.errors, "failure"),
+        (faults.hangs, "hanging handler"),
+        (faults.steps, "clock step"),
+    ];
+    let said = kinds.iter().filter(|(count, _)| *count > 0).map(|(count, kind)| {
+        let plural = if *count > 1 { "s" } else { "" };
+        format!("{count} {kind}{plural}")
+    });
+    said.collect::<Vec<_>>().join(", ")
+}
+
+/// Without a rule, this property breaks.
+pub(crate) fn mutant(rule: Rule, property: &str) {
+    let (begin, end) = (format!("| `{rule:?}` | "), format!(" | {property} |"));
+    let has = |row: &str| row.starts_with(&begin) && row.ends_with(&end);
+    let row = format!("{begin}...{end}");
+    assert!(Table::Rules.rows().any(has), "docs/model.md has no such row:\n{row}");
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
+#[test]
+fn each_property_is_documented_and_no_other() {
+    let all = properties::all();
+    let checked: BTreeSet<_> = all.iter().map(|property| property.name).collect();
+    assert_eq!(Table::Properties.names(), checked);
+    // What admission decides is broken in `tests/model`; the bound on receives is shown to be exact.
+    let elsewhere = [
+        properties::ONE_OWNER,
+        properties::STARTS_AS_OWNER,
+        properties::FINAL,
+        properties::RECOVERY,
+    ];
+    let broken: BTreeSet<_> =
+        Table::Rules.rows().filter_map(|row| row.split('|').nth(3)).map(str::trim).collect();
+    let blind = checked.iter().filter(|name| !broken.contains(*name) && !elsewhere.contains(name));
+    assert_eq!(blind.collect::<Vec<_>>(), Vec::<&&str>::new(), "properties that no mutant breaks");
+}
+
+#[test]
+fn the_rules_are_those_of_the_engine_and_all_are_missed() {
+    let rules = |path: &str| {
+        let source = read(path);
+        let (_, body) = source.split_once("enum Rule {").expect("the rules");
+        let body = body.split('}').next().expect("the end of the rules");
+        let names = body.lines().map(|line| line.trim().trim_end_matches(','));
+        names
+            .filter(|name| !name.is_empty() && !name.starts_with("//"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let engines: BTreeSet<String> = rules("src/rules.rs");
+    assert_eq!(engines, rules("tests/machine_model/rules.rs"));
+    let documented: BTreeSet<String> =
+        Table::Rules.names().into_iter().map(str::to_owned).collect();
+    assert_eq!(documented, engines);
+    let mutants = read("tests/machine_model/mutants.rs");
+    let tested = |rule: &&String| mutants.contains(&format!("Rule::{rule}, "));
+    assert_eq!(engines.iter().filter(tested).count(), engines.len());
+}
+
+#[test]
+fn each_world_documented_is_one_of_the_model() {
+    let files = ["worlds.rs", "recovery.rs"];
+    let worlds = files.map(|file| read(&format!("tests/machine_model/{file}"))).concat();
+    let small = Table::Worlds.names();
+    let is_missing = |name: &&&str| !worlds.contains(&format!("\"{name}\""));
+    let missing: Vec<_> = small.iter().filter(is_missing).collect();
+    assert!(!small.is_empty() && missing.is_empty(), "not in the model: {missing:?}");
+    let larger = Table::Larger.names();
+    assert!(!larger.is_empty() && larger.iter().filter(is_missing).count() == 0);
+}

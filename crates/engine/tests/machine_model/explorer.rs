@@ -1,0 +1,358 @@
+//! The world as a [`Model`]: where it begins and what each step makes of it.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    failure::Failure,
+    store::{StoreError, StoreErrorKind, Verdict},
+};
+use stateright::{Model, Property};
+
+use crate::{
+    batch::Returned,
+    invocation::{advance, begin, forget},
+    machine::{Ended, Input},
+    properties, rules,
+    setup::Setup,
+    store::{land, would_change},
+    time,
+    world::{Place, Process, Request, World},
+};
+
+/// The driver's longest sleep.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// Explores the engine in a world of this size.
+#[derive(Debug)]
+pub(crate) struct Explorer {
+    pub(crate) setup: Setup,
+}
+
+/// A step. Invocations and calls are named by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Time goes on to the next instant at which something is due.
+    Tick,
+    /// A machine is asked again, as it wanted.
+    Wake { invocation: usize },
+    /// A process gets messages.
+    Deliver { process: usize },
+    /// The store applies a call and answers.
+    Answer { invocation: usize, call: usize },
+    /// A call gets no answer, or one member of it does not while the others do.
+    Lose { invocation: usize, call: usize, member: Option<usize> },
+    /// The store throttles a call.
+    Refuse { invocation: usize, call: usize },
+    /// A handler ends.
+    End { invocation: usize, running: usize, is_ok: bool },
+    /// A handler will not end by itself.
+    Hang { invocation: usize, running: usize },
+    /// A follower learns that its leader is through.
+    Tell { landed: usize },
+    /// A process dies.
+    Kill { process: usize },
+    /// A write that was lost reaches the store.
+    Land { stray: usize },
+    /// A process's clock steps, ahead or back.
+    Step { process: usize },
+}
+
+impl Explorer {
+    fn invocation_actions(&self, world: &World, place: usize, actions: &mut Vec<Action>) {
+        let invocation = &world.invocations[place];
+        let (own, faults) = (&invocation.own, world.faults);
+        // The driver asks the machine before it polls anything.
+        if own.wakes.is_some_and(|wake| wake <= world.now) {
+            return actions.push(Action::Wake { invocation: place });
+        }
+        for (call, sent) in own.calls.iter().enumerate() {
+            actions.push(Action::Answer { invocation: place, call });
+            let members = match &sent.request {
+                Request::Read(keys) => keys.len(),
+                Request::Write(writes) => writes.len(),
+            };
+            if sent.is_late {
+                continue;
+            }
+            if faults.losses > 0 {
+                actions.push(Action::Lose { invocation: place, call, member: None });
+                let each = (0..members).filter(|_| members > 1);
+                actions.extend(each.map(|member| Action::Lose {
+                    invocation: place,
+                    call,
+                    member: Some(member),
+                }));
+            }
+            if faults.refusals > 0 {
+                actions.push(Action::Refuse { invocation: place, call });
+            }
+        }
+        for (running, handler) in own.running.iter().enumerate() {
+            if handler.due.is_none() {
+                continue;
+            }
+            actions.push(Action::End { invocation: place, running, is_ok: true });
+            if faults.errors > 0 {
+                actions.push(Action::End { invocation: place, running, is_ok: false });
+            }
+            if faults.hangs > 0 {
+                actions.push(Action::Hang { invocation: place, running });
+            }
+        }
+    }
+
+    /// The messages that the next invocation gets.
+    fn deliverable(&self, world: &World) -> Vec<usize> {
+        let is_final = |place| matches!(place, Place::Acknowledged | Place::Permanent);
+        let open = world.source.iter().enumerate().filter(|(_, one)| !is_final(one.place));
+        let visible = |place| matches!(place, Place::Source(visible) if visible <= world.now);
+        if self.setup.ordered {
+            let all: Vec<_> = open.collect();
+            if all.iter().any(|(_, one)| !visible(one.place)) {
+                return Vec::new();
+            }
+            return all.into_iter().map(|(at, _)| at).take(self.setup.batch).collect();
+        }
+        let visible = open.filter(|(_, one)| visible(one.place));
+        visible.map(|(at, _)| at).take(self.setup.batch).collect()
+    }
+
+    fn answer(&self, world: &mut World, invocation: usize, call: usize, how: How) {
+        let own = &mut world.invocations[invocation].own;
+        let sent = own.calls.remove(call);
+        own.was_failed |= !matches!(how, How::Answered);
+        let how = if sent.is_late { How::Refused } else { how };
+        let fails = |member: usize| match how {
+            How::Answered => false,
+            How::Refused | How::Lost(None) => true,
+            How::Lost(Some(one)) => one == member,
+        };
+        let error = || {
+            let kind = match how {
+                How::Refused => StoreErrorKind::Throttled,
+                _ => StoreErrorKind::Unavailable,
+            };
+            StoreError::new(kind, "a fault")
+        };
+        let id = sent.id;
+        let input = match sent.request {
+            Request::Read(keys) => {
+                let found = keys.iter().enumerate().map(|(member, key)| {
+                    if fails(member) {
+                        return Err(error());
+                    }
+                    Ok(world.store[self.setup.key(key)].clone())
+                });
+                let found = found.collect();
+                Input::Read { call: id, found }
+            }
+            Request::Write(writes) => {
+                let mut verdicts = Vec::new();
+                for (member, write) in writes.iter().enumerate() {
+                    verdicts.push(if fails(member) {
+                        if !matches!(how, How::Refused) {
+                            world.strays.push((write.clone(), world.now));
+                        }
+                        Verdict::Unknown(error())
+                    } else {
+                        land(&self.setup, world, write)
+                    });
+                }
+                Input::Written { call: id, writes, verdicts }
+            }
+        };
+        advance(&self.setup, world, invocation, Some(input));
+    }
+
+    fn kill(&self, world: &mut World, process: usize) {
+        self.setup.witness.saw("death");
+        let (dead, alive) = std::mem::take(&mut world.invocations)
+            .into_iter()
+            .partition(|one| one.own.process == process);
+        world.invocations = alive;
+        let dead: Vec<crate::world::Invocation> = dead;
+        for invocation in dead {
+            let own = invocation.own;
+            for record in &own.records {
+                let delivery = &mut world.source[*record];
+                if let Place::InFlight(visible) = delivery.place {
+                    delivery.place = Place::Source(visible);
+                }
+            }
+            for handler in &own.running {
+                let key = self.setup.messages[own.records[handler.at]].key;
+                if self.setup.poison && key > 0 {
+                    self.setup.witness.saw("harmed handler");
+                    world.harmed[key] += 1;
+                }
+            }
+            for call in own.calls {
+                if let Request::Write(writes) = call.request {
+                    let now = world.now;
+                    world.strays.extend(writes.into_iter().map(|write| (write, now)));
+                }
+            }
+            forget(world, own.number);
+        }
+        let keys = self.setup.keys.len();
+        let is_ahead = world.processes[process].is_ahead;
+        world.processes[process] =
+            Process { is_ahead, flights: vec![None; keys], completed: vec![None; keys] };
+    }
+}
+
+/// How a call is answered.
+#[derive(Clone, Copy)]
+enum How {
+    Answered,
+    Refused,
+    /// All of it is lost, or this member.
+    Lost(Option<usize>),
+}
+
+impl Model for Explorer {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World::new(&self.setup)]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        if world.flaws.any() || world.is_over() {
+            return;
+        }
+        let setup = &self.setup;
+        if time::next(world).is_some() {
+            actions.push(Action::Tick);
+        }
+        let can_deliver = !self.deliverable(world).is_empty();
+        for process in 0..setup.processes {
+            let of_process = |one: &&crate::world::Invocation| one.own.process == process;
+            let at_once = world.invocations.iter().filter(of_process).count();
+            if can_deliver && at_once < setup.at_once {
+                actions.push(Action::Deliver { process });
+            }
+            let mut handlers = world.invocations.iter().filter(of_process).flat_map(|one| {
+                one.own
+                    .running
+                    .iter()
+                    .map(|handler| setup.messages[one.own.records[handler.at]].key)
+            });
+            let dies = if setup.poison { handlers.any(|key| key == 0) } else { at_once > 0 };
+            if dies && world.faults.deaths > 0 {
+                actions.push(Action::Kill { process });
+            }
+            if world.faults.steps > 0 && !world.invocations.is_empty() {
+                actions.push(Action::Step { process });
+            }
+        }
+        for place in 0..world.invocations.len() {
+            self.invocation_actions(world, place, actions);
+        }
+        actions.extend((0..world.landed.len()).map(|landed| Action::Tell { landed }));
+        for (stray, (write, lost)) in world.strays.iter().enumerate() {
+            let in_time = *lost == world.now || world.faults.late > 0;
+            if in_time && would_change(setup, world, write) {
+                actions.push(Action::Land { stray });
+            }
+        }
+    }
+
+    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+        rules::leave_out(self.setup.left_out);
+        let (setup, mut next) = (&self.setup, world.clone());
+        let world = &mut next;
+        match action {
+            Action::Tick => {
+                if time::is_delayed(world) {
+                    world.faults.delays -= 1;
+                    world.fault();
+                }
+                world.now = time::next(world).unwrap_or(world.now);
+                if world.faults.late == 0 {
+                    world.strays.clear();
+                }
+            }
+            Action::Wake { invocation } => advance(setup, world, invocation, None),
+            Action::Deliver { process } => {
+                let records = self.deliverable(world);
+                begin(setup, world, process, records);
+            }
+            Action::Answer { invocation, call } => {
+                self.answer(world, invocation, call, How::Answered);
+            }
+            Action::Lose { invocation, call, member } => {
+                world.faults.losses -= 1;
+                world.fault();
+                self.answer(world, invocation, call, How::Lost(member));
+            }
+            Action::Refuse { invocation, call } => {
+                world.faults.refusals -= 1;
+                world.fault();
+                self.answer(world, invocation, call, How::Refused);
+            }
+            Action::End { invocation, running, is_ok } => {
+                let own = &mut world.invocations[invocation].own;
+                let handler = own.running.remove(running);
+                let message = setup.messages[own.records[handler.at]];
+                let result = if is_ok {
+                    world.effects[message.key].add(message.payload);
+                    Ok(Returned::Nothing)
+                } else {
+                    world.faults.errors -= 1;
+                    world.fault();
+                    Err(Failure::transient("a failure"))
+                };
+                let ended = Ended::Through(result);
+                let (at, since) = (handler.at, Some(handler.since));
+                let input = Input::Ended { at, ended, since, blocked: Duration::ZERO };
+                advance(setup, world, invocation, Some(input));
+            }
+            Action::Hang { invocation, running } => {
+                world.faults.hangs -= 1;
+                world.fault();
+                world.invocations[invocation].own.running[running].due = None;
+            }
+            Action::Tell { landed } => {
+                let (number, at, record) = world.landed.remove(landed);
+                let mut all = world.invocations.iter();
+                let invocation = all.position(|one| one.own.number == number)?;
+                advance(setup, world, invocation, Some(Input::LeaderDone { at, record }));
+            }
+            Action::Kill { process } => {
+                world.faults.deaths -= 1;
+                world.fault();
+                self.kill(world, process);
+            }
+            Action::Land { stray } => {
+                let (write, lost) = world.strays.remove(stray);
+                if lost < world.now {
+                    setup.witness.saw("late write");
+                    world.faults.late -= 1;
+                    world.fault();
+                }
+                land(setup, world, &write);
+            }
+            Action::Step { process } => {
+                world.faults.steps -= 1;
+                world.fault();
+                let place = process;
+                let process = &mut world.processes[place];
+                process.is_ahead = !process.is_ahead;
+                // The driver's sleeps are cut short to notice that.
+                let last = world.now.plus(LONGEST_SLEEP);
+                let all = world.invocations.iter_mut().filter(|one| one.own.process == place);
+                for invocation in all {
+                    let wakes = &mut invocation.own.wakes;
+                    *wakes = wakes.map(|wakes| wakes.min(last));
+                }
+            }
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        properties::all()
+    }
+}

@@ -1,0 +1,125 @@
+//! What a machine asks and is answered at once: tokens, what its process shares, handlers to be stopped.
+//!
+//! Sharing is as `engine::process` documents it: one leads a key until its outcome, or until its place
+//! has run out; who follows is told when that is over, with what the leader knew.
+
+use std::{sync::Arc, time::Duration};
+
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    key::Key,
+    outcome::DivertReason,
+    record::{EntropyError, IdempotencyRecord, Owner, Status},
+};
+
+use crate::{
+    machine::{Host, Join},
+    setup::Setup,
+    world::{Flight, Own, World},
+};
+
+/// The surroundings of one machine.
+pub(crate) struct Surroundings<'w> {
+    pub(crate) setup: &'w Setup,
+    pub(crate) world: &'w mut World,
+    pub(crate) own: &'w mut Own,
+}
+
+impl Surroundings<'_> {
+    /// The key of a record, and the place of its flight.
+    fn flight(&mut self, at: usize) -> &mut Option<Flight> {
+        let key = self.setup.messages[self.own.records[at]].key;
+        &mut self.world.processes[self.own.process].flights[key]
+    }
+
+    fn own_flight(&mut self, at: usize) -> Option<&mut Flight> {
+        let me = (self.own.number, at);
+        self.flight(at).as_mut().filter(|flight| flight.leader == me)
+    }
+}
+
+impl Host for Surroundings<'_> {
+    fn owner(&mut self) -> Result<Owner, EntropyError> {
+        Ok(self.own.token())
+    }
+
+    fn pace(&self) -> Duration {
+        self.setup.takes
+    }
+
+    fn took(&mut self, _: Duration) {}
+
+    fn join(&mut self, at: usize, _: &Key, now: Timestamp, until: Timestamp) -> Join {
+        let me = (self.own.number, at);
+        let flight = self.flight(at);
+        if let Some(flight) = flight.as_mut().filter(|flight| now <= flight.until) {
+            if flight.leader == me {
+                return Join::Leads;
+            }
+            flight.followers.push(me);
+            let (until, holds) = (flight.until, flight.holds);
+            self.setup.witness.saw("follower");
+            return Join::Follows { until, holds };
+        }
+        let fresh = Flight { leader: me, until, holds: false, known: None, followers: Vec::new() };
+        let outlived = flight.replace(fresh);
+        if let Some(outlived) = outlived.filter(|flight| flight.leader != me) {
+            for (number, at) in outlived.followers {
+                self.world.landed.push((number, at, None));
+            }
+        }
+        Join::Leads
+    }
+
+    fn holds(&mut self, at: usize) {
+        if let Some(flight) = self.own_flight(at) {
+            flight.holds = true;
+        }
+    }
+
+    fn leave(&mut self, at: usize) {
+        if self.own_flight(at).is_some()
+            && let Some(flight) = self.flight(at).take()
+        {
+            for (number, at) in flight.followers {
+                self.world.landed.push((number, at, flight.known.clone()));
+            }
+        }
+    }
+
+    fn learn(&mut self, at: usize, key: &Key, record: IdempotencyRecord, _: Timestamp) {
+        let record = Arc::new(record);
+        if record.status == Status::Completed {
+            let key = self.setup.key(key);
+            self.world.processes[self.own.process].completed[key] = Some(Arc::clone(&record));
+        }
+        if let Some(flight) = self.own_flight(at) {
+            flight.known = Some(record);
+        }
+    }
+
+    fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>> {
+        let known = self.world.processes[self.own.process].completed[self.setup.key(key)].clone();
+        known.filter(|record| now <= record.expires_at)
+    }
+
+    fn put_aside(&mut self, _: usize, _: usize, _: DivertReason, _: Option<u64>) -> Option<Key> {
+        None
+    }
+
+    fn stop(&mut self, at: usize) -> Option<Timestamp> {
+        let place = self.own.running.iter().position(|handler| handler.at == at)?;
+        let handler = self.own.running.remove(place);
+        self.setup.witness.saw("stopped handler");
+        if let Some(held) = &handler.held {
+            let key = self.setup.messages[self.own.records[at]].key;
+            // It may have been renewed since.
+            let stored = self.world.store[key].as_ref();
+            let renewed = stored.filter(|record| record.owner == Some(held.claim.owner));
+            let lease = renewed.unwrap_or(&held.record).lease_until.unwrap_or(Timestamp::EPOCH);
+            let lingering = &mut self.world.lingering[key];
+            *lingering = lease.max(*lingering);
+        }
+        Some(handler.since)
+    }
+}

@@ -1,0 +1,306 @@
+//! An invocation: does what its machine says, as the driver does, and decides nothing.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    admission::Held,
+    clock::Timestamp,
+    outcome::{NotStarted, Outcome},
+    policy::OnTimeout,
+    record::{Fingerprint, IdempotencyRecord, Status},
+    store::Write,
+};
+
+use crate::{
+    batch::AfterFailure,
+    host::Surroundings,
+    machine::{Ask, Effect, Ended, Input, Machine, Setting, Task, Told},
+    setup::Setup,
+    store::claim,
+    world::{Call, Fate, Flaw, Invocation, Own, Place, Request, Running, World},
+};
+
+/// How `payload` is written.
+const PAYLOADS: [&str; 2] = ["p", "q"];
+
+/// Begins an invocation of `process` with these messages.
+pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: Vec<usize>) {
+    world.begun += 1;
+    let now = world.clock(process);
+    let deadline = setup.timeout.map(|timeout| world.now.plus(timeout));
+    for record in &records {
+        let delivery = &mut world.source[*record];
+        delivery.receives += 1;
+        delivery.since_fault += 1;
+        delivery.place = Place::InFlight(world.now.plus(setup.visibility));
+        setup.witness.received(delivery.since_fault);
+        if delivery.since_fault > setup.receives {
+            world.flaws.add(Flaw::ReceivedTooOften);
+        }
+    }
+    let setting = Setting {
+        operation: "op",
+        application: None,
+        policy: setup.policy,
+        after_failure: AfterFailure::Group,
+        deadline,
+    };
+    let asks: Vec<_> = records.iter().map(|record| ask(setup, world, *record)).collect();
+    let mut own = Own {
+        number: world.begun,
+        process,
+        ends: deadline,
+        wakes: None,
+        tokens: 0,
+        outcomes: vec![None; records.len()],
+        records,
+        calls: Vec::new(),
+        running: Vec::new(),
+        lost_completion: false,
+        was_failed: false,
+    };
+    let host = &mut Surroundings { setup, world, own: &mut own };
+    let machine = Machine::new(setting, asks.into_iter(), now, host);
+    world.invocations.push(Invocation { machine, own });
+    let place = world.invocations.len() - 1;
+    advance(setup, world, place, None);
+}
+
+fn ask(setup: &Setup, world: &World, record: usize) -> Ask<'static> {
+    let message = setup.messages[record];
+    let payload = PAYLOADS[message.payload];
+    Ask {
+        key: Some(setup.keys[message.key].clone()),
+        fingerprint: setup.fingerprints.then(|| Fingerprint::new(payload)),
+        payload,
+        group: setup.ordered.then(|| "g".into()),
+        priority: world.source[record].receives.into(),
+        task: Task::Keyed,
+        can_be_put_aside: false,
+        is_aside: false,
+    }
+}
+
+/// Tells the machine what happened, if anything did, and does all that it says until it waits.
+pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Option<Input>) {
+    let mut invocation = world.invocations.remove(place);
+    let Invocation { machine, own } = &mut invocation;
+    let now = world.clock(own.process);
+    if let Some(input) = input {
+        machine.handle(input, now, &mut Surroundings { setup, world, own });
+    }
+    loop {
+        while let Some(effect) = machine.next(now, &mut Surroundings { setup, world, own }) {
+            act(machine, setup, world, own, effect);
+        }
+        if own.ends.is_some_and(|ends| world.now >= ends) {
+            world.flaws.add(Flaw::TooLate);
+        }
+        if machine.is_done() {
+            return end(world, &invocation.own);
+        }
+        if !machine.rest(now, &mut Surroundings { setup, world, own }) {
+            break;
+        }
+    }
+    let wake = machine.wake(now);
+    let is_awaited = !own.calls.is_empty() || own.running.iter().any(|one| one.due.is_some());
+    if wake.is_some_and(|wake| wake <= now) || (wake.is_none() && !is_awaited) {
+        world.flaws.add(Flaw::NeverWakes);
+    }
+    own.wakes = wake.map(|wake| world.truly(own.process, wake));
+    world.invocations.insert(place, invocation);
+}
+
+fn act(
+    machine: &mut Machine<'static>,
+    setup: &Setup,
+    world: &mut World,
+    own: &mut Own,
+    effect: Effect,
+) {
+    match effect {
+        Effect::Read { call, keys, deadline } => {
+            if own.running.iter().any(is_quarantined) {
+                world.flaws.add(Flaw::NotAlone);
+            }
+            setup.witness.saw("look");
+            let deadline = world.truly(own.process, deadline);
+            let is_late = deadline <= world.now;
+            own.calls.push(Call { id: call, request: Request::Read(keys), deadline, is_late });
+        }
+        Effect::Write { call, writes, deadline } => {
+            let deadline = world.truly(own.process, deadline);
+            for write in &writes {
+                check_write(setup, world, own, write, deadline);
+            }
+            let is_late = deadline <= world.now;
+            own.calls.push(Call { id: call, request: Request::Write(writes), deadline, is_late });
+        }
+        // Calls are polled before handlers here in any case, and after them as well.
+        Effect::GiveWay => {}
+        Effect::Start { at, held, stop } => {
+            let now = world.clock(own.process);
+            let lease = held.as_ref().and_then(|held| held.record.lease_until);
+            let missed = if lease.is_some_and(|lease| now > lease) {
+                Some(NotStarted::Lease)
+            } else {
+                stop.filter(|stop| now >= *stop).map(|_| NotStarted::Deadline)
+            };
+            if let Some(why) = missed {
+                let ended = Ended::NotBegun(why);
+                let input = Input::Ended { at, ended, since: None, blocked: Duration::ZERO };
+                return machine.handle(input, now, &mut Surroundings { setup, world, own });
+            }
+            check_start(setup, world, own, at, held.as_deref());
+            let due = Some(world.now.plus(setup.takes));
+            own.running.push(Running { at, held, since: now, due });
+        }
+        Effect::Report(told) => report(setup, world, own, &told),
+    }
+}
+
+fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadline: Timestamp) {
+    if let Some(owner) = claim(write) {
+        let writes = own.calls.iter().filter_map(|call| match &call.request {
+            Request::Write(writes) => Some(writes),
+            Request::Read(_) => None,
+        });
+        let mut claims = writes.flatten().filter(|other| other.key == write.key).filter_map(claim);
+        let runs = |one: &Running| {
+            let message = setup.messages[own.records[one.at]];
+            setup.keys[message.key] == write.key && one.held.is_some()
+        };
+        if claims.any(|other| other != owner) || own.running.iter().any(runs) {
+            world.flaws.add(Flaw::ClaimedTwice);
+        }
+        if own.running.iter().any(is_quarantined) {
+            world.flaws.add(Flaw::NotAlone);
+        }
+        return;
+    }
+    // What else leaves a record in progress with an owner is a renewal.
+    let renewal = write
+        .record
+        .as_ref()
+        .filter(|record| record.status == Status::InProgress && record.owner.is_some());
+    let stored = world.store[setup.key(&write.key)].as_ref();
+    if let Some(renewed) = renewal {
+        setup.witness.saw("renewal");
+        let lease = stored.filter(|record| record.owner == renewed.owner);
+        let lease = lease.and_then(|record| record.lease_until);
+        if lease.is_some_and(|lease| deadline > world.truly(own.process, lease)) {
+            world.flaws.add(Flaw::RenewalOutlastsLease);
+        }
+    }
+}
+
+/// Whether the record of this handler may have killed a process before.
+fn is_quarantined(running: &Running) -> bool {
+    running.held.as_ref().is_some_and(|held| held.lost_attempts() > 0)
+}
+
+fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Option<&Held>) {
+    let record = own.records[at];
+    let message = setup.messages[record];
+    setup.witness.saw(if held.is_some() { "handler" } else { "handler without a claim" });
+    if let Some(held) = held {
+        let owns = |record: &IdempotencyRecord| {
+            record.status == Status::InProgress && record.owner == Some(held.claim.owner)
+        };
+        if !world.store[message.key].as_ref().is_some_and(owns) {
+            world.flaws.add(Flaw::StartedWithoutKey);
+        }
+        if world.now <= world.lingering[message.key] {
+            world.flaws.add(Flaw::StartedBesideStopped);
+        }
+        if held.lost_attempts() > 0 {
+            setup.witness.saw("quarantined handler");
+        }
+        let beside = own.running.iter().any(is_quarantined)
+            || (held.lost_attempts() > 0 && !own.running.is_empty());
+        // Where a record kills, what that costs the others says as much.
+        if beside && !setup.poison {
+            world.flaws.add(Flaw::NotAlone);
+        }
+    }
+    let earlier = setup.messages[..record].iter().zip(&world.source);
+    let in_order = earlier.into_iter().all(|(message, delivery)| {
+        world.effects[message.key].contains(message.payload) || delivery.place == Place::Permanent
+    });
+    if setup.ordered && !in_order {
+        world.flaws.add(Flaw::OrderBroken);
+    }
+}
+
+fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
+    let (outcome, message) = (told.outcome(), setup.messages[own.records[told.at]]);
+    setup.witness.saw(outcome.label());
+    let stored = world.store[message.key].as_ref();
+    let is = |status| stored.is_some_and(|record| record.status == status);
+    if outcome.is_acknowledged() {
+        own.lost_completion |= matches!(outcome, Outcome::CompletionLost { .. });
+        let recorded = match outcome {
+            Outcome::CompletionLost { .. } | Outcome::Unprotected { .. } => true,
+            Outcome::Coalesced { .. } => is(Status::Completed) || own.lost_completion,
+            _ => is(Status::Completed),
+        };
+        let effects = world.effects[message.key];
+        if !recorded || !effects.any() {
+            world.flaws.add(Flaw::AcknowledgedTooSoon);
+        } else if setup.fingerprints && !effects.contains(message.payload) {
+            world.flaws.add(Flaw::AnsweredByAnother);
+        }
+    }
+    let is_permanent = match outcome {
+        Outcome::Failed { permanent: parked, .. } | Outcome::TimedOut { permanent: parked } => {
+            *parked
+        }
+        Outcome::PermanentlyFailed { .. } => true,
+        _ => false,
+    };
+    let stops_for_good = setup.policy.on_timeout == OnTimeout::FailPermanently;
+    let unrecorded = match outcome {
+        Outcome::TimedOut { permanent: false } => stops_for_good && !own.was_failed,
+        Outcome::CompletionLost { .. } => !own.was_failed,
+        _ => is_permanent && !is(Status::PermanentlyFailed),
+    };
+    if unrecorded {
+        world.flaws.add(Flaw::NotRecorded);
+    }
+    let locked = told.held.as_ref().is_some_and(|held| {
+        is(Status::InProgress) && stored.and_then(|record| record.owner) == Some(held.claim.owner)
+    });
+    if matches!(outcome, Outcome::Returned(_)) && locked && !own.was_failed {
+        world.flaws.add(Flaw::LockedInVain);
+    }
+    own.outcomes[told.at] = Some(if outcome.is_acknowledged() {
+        Fate::Acknowledged
+    } else if is_permanent || matches!(outcome, Outcome::Mismatch) {
+        Fate::Permanent
+    } else {
+        Fate::Returned
+    });
+}
+
+/// The invocation has answered: its messages are acknowledged, or come again.
+fn end(world: &mut World, own: &Own) {
+    for (record, fate) in own.records.iter().zip(&own.outcomes) {
+        let delivery = &mut world.source[*record];
+        delivery.place = match (fate.expect("each record has an outcome"), delivery.place) {
+            (Fate::Acknowledged, _) => Place::Acknowledged,
+            (Fate::Permanent, _) => Place::Permanent,
+            (Fate::Returned, Place::InFlight(visible)) => Place::Source(visible),
+            (Fate::Returned, place) => place,
+        };
+    }
+    forget(world, own.number);
+}
+
+/// Nobody waits for what is gone.
+pub(crate) fn forget(world: &mut World, number: u32) {
+    world.landed.retain(|(who, ..)| *who != number);
+    for flight in world.processes.iter_mut().flat_map(|process| &mut process.flights).flatten() {
+        flight.followers.retain(|(who, _)| *who != number);
+    }
+}

@@ -1,0 +1,102 @@
+//! Rules left out, one at a time: each has to break the property that speaks of it.
+
+use std::time::Duration;
+
+use crate::{properties::*, rules::Rule, run::catch, world::Faults, worlds};
+
+#[test]
+fn a_follower_is_woken_once() {
+    catch(Rule::WakesAFollowerOnce, CLAIMED_ONCE, || {
+        worlds::outlived().with(|world| world.faults = Faults { delays: 4, ..worlds::NONE })
+    });
+}
+
+#[test]
+fn settlements_are_sent_until_the_reply() {
+    catch(Rule::SettlesUntilTheReply, RECORDED, worlds::parked);
+}
+
+#[test]
+fn a_renewal_ends_with_its_lease() {
+    catch(Rule::RenewsWithinTheLease, RENEWED_IN_TIME, worlds::renewed);
+}
+
+#[test]
+fn undoing_keeps_history() {
+    catch(Rule::UndoKeepsHistory, HISTORY_KEPT, worlds::alone);
+}
+
+#[test]
+fn doubt_is_not_knowledge() {
+    catch(Rule::DoubtIsNotKnowledge, ACKNOWLEDGED_LAST, || {
+        worlds::one_process().with(|world| {
+            world.faults = Faults { losses: 1, delays: 3, ..worlds::NONE };
+        })
+    });
+}
+
+#[test]
+fn quarantine_stops_claims() {
+    catch(Rule::QuarantineStopsClaims, ALONE, worlds::beside_a_busy_key);
+}
+
+#[test]
+fn quarantine_waits_for_the_others() {
+    catch(Rule::QuarantineWaitsForTheOthers, ALONE, worlds::beside_a_busy_key);
+}
+
+#[test]
+fn what_ran_without_protection_is_not_shared() {
+    catch(Rule::UnprotectedIsNotShared, ACKNOWLEDGED_LAST, worlds::unprotected);
+}
+
+#[test]
+fn a_handler_is_stopped_without_its_lease() {
+    catch(Rule::StopsWithoutLease, ONE_HANDLER, worlds::outlives_its_lease);
+}
+
+#[test]
+fn a_failure_stops_the_group() {
+    catch(Rule::StopsTheGroup, IN_ORDER, worlds::group);
+}
+
+#[test]
+fn copies_ask_for_the_same() {
+    catch(Rule::CopiesAskForTheSame, OWN_ANSWER, worlds::payloads);
+}
+
+#[test]
+fn what_does_not_start_is_undone() {
+    catch(Rule::UndoesWhatDoesNotStart, UNDONE, || {
+        worlds::claimed_ahead().with(|world| world.takes = Duration::from_secs(3))
+    });
+}
+
+#[test]
+fn a_stopped_handler_keeps_its_lease() {
+    catch(Rule::StoppedKeepsItsLease, STOPPED_COUNTS, || {
+        worlds::timed_out().with(|world| world.visibility = Duration::from_secs(6))
+    });
+}
+
+#[test]
+fn the_answer_is_in_time() {
+    catch(Rule::WakesForTheEnd, IN_TIME, || {
+        worlds::parked().with(|world| world.takes = Duration::from_secs(10))
+    });
+}
+
+#[test]
+fn leases_wake() {
+    catch(Rule::WakesForLeases, NOTHING_LOST, worlds::without_deadline);
+}
+
+#[test]
+fn who_waits_wakes() {
+    catch(Rule::WakesWhoWaits, WAKES, worlds::outlives_its_lease);
+}
+
+#[test]
+fn lost_attempts_lead_to_quarantine() {
+    catch(Rule::QuarantinesTheLost, HARMED_ONCE, worlds::poison);
+}

@@ -1,0 +1,132 @@
+//! What must hold in every state, whatever happens.
+
+use stateright::{Model as _, Property};
+
+use crate::{
+    explorer::Explorer,
+    time,
+    world::{Flaw, Invocation, World},
+};
+
+/// At most one handler of a key runs, in whatever invocation.
+pub(crate) const ONE_HANDLER: &str = "I1 one handler at a time";
+/// Nobody takes a key whose lease has not ended in true time.
+pub(crate) const ONE_OWNER: &str = "I1 one owner";
+/// A handler starts only while its invocation has the record.
+pub(crate) const STARTS_AS_OWNER: &str = "I1 who starts has the key";
+/// What is settled stays until it expires.
+pub(crate) const FINAL: &str = "I3 completed is final";
+/// A delivery is acknowledged only if its key is completed, or its completion was lost.
+pub(crate) const ACKNOWLEDGED_LAST: &str = "I4 acknowledged last";
+/// Until every message is acknowledged or failed permanently, something goes on.
+pub(crate) const NOTHING_LOST: &str = "I4 nothing is lost";
+/// What was stopped, failed permanently or completed is recorded, unless the store failed.
+pub(crate) const RECORDED: &str = "I4 what ended is recorded";
+/// No handler of an ordered group starts before those of all earlier records have succeeded.
+pub(crate) const IN_ORDER: &str = "I5 order is kept";
+/// What may have killed a process runs with nothing beside it in its invocation, and nothing is claimed
+/// meanwhile.
+pub(crate) const ALONE: &str = "I5 quarantine is kept";
+/// A record that kills its process takes another's handler with it once.
+pub(crate) const HARMED_ONCE: &str = "I5 a bad record harms no other twice";
+/// No delivery is acknowledged by the completion of another payload.
+pub(crate) const OWN_ANSWER: &str = "I6 nobody is answered by another's payload";
+/// A record has one claim, and none while its handler runs.
+pub(crate) const CLAIMED_ONCE: &str = "a record is claimed once";
+/// The call of a renewal ends no later than the lease.
+pub(crate) const RENEWED_IN_TIME: &str = "a renewal ends with its lease";
+/// Failures reported and attempts lost are carried on until the key is settled.
+pub(crate) const HISTORY_KEPT: &str = "history is kept";
+/// No handler starts while the effect of one that was stopped may be on its way.
+pub(crate) const STOPPED_COUNTS: &str = "nothing starts beside a stopped handler";
+/// What was claimed and not started leaves its key free, unless the store failed.
+pub(crate) const UNDONE: &str = "what does not start locks nothing";
+/// A machine that waits has an instant at which it wakes, and does not wake in vain for ever.
+pub(crate) const WAKES: &str = "whoever waits wakes";
+/// An invocation has answered before its deadline.
+pub(crate) const IN_TIME: &str = "I4 the answer is in time";
+/// After the last fault a message is received so often at most, until it is acknowledged or failed
+/// permanently.
+pub(crate) const RECOVERY: &str = "I12 recovery is bounded";
+
+/// The property that a flaw breaks.
+pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
+    match flaw {
+        Flaw::TakenWhileHeld => ONE_OWNER,
+        Flaw::StartedWithoutKey => STARTS_AS_OWNER,
+        Flaw::NotFinal => FINAL,
+        Flaw::HistoryLost => HISTORY_KEPT,
+        Flaw::AcknowledgedTooSoon => ACKNOWLEDGED_LAST,
+        Flaw::AnsweredByAnother => OWN_ANSWER,
+        Flaw::OrderBroken => IN_ORDER,
+        Flaw::StartedBesideStopped => STOPPED_COUNTS,
+        Flaw::NotAlone => ALONE,
+        Flaw::ClaimedTwice => CLAIMED_ONCE,
+        Flaw::RenewalOutlastsLease => RENEWED_IN_TIME,
+        Flaw::NotRecorded => RECORDED,
+        Flaw::NeverWakes => WAKES,
+        Flaw::TooLate => IN_TIME,
+        Flaw::LockedInVain => UNDONE,
+        Flaw::ReceivedTooOften => RECOVERY,
+    }
+}
+
+/// All that every world keeps.
+pub(crate) fn all() -> Vec<Property<Explorer>> {
+    macro_rules! free_of {
+        ($($flaw:ident),*) => {
+            vec![$(Property::always(name_of(Flaw::$flaw), |_, world: &World| {
+                !world.flaws.contains(Flaw::$flaw)
+            })),*]
+        };
+    }
+    let mut all = free_of![
+        TakenWhileHeld,
+        StartedWithoutKey,
+        NotFinal,
+        HistoryLost,
+        AcknowledgedTooSoon,
+        AnsweredByAnother,
+        OrderBroken,
+        StartedBesideStopped,
+        NotAlone,
+        ClaimedTwice,
+        RenewalOutlastsLease,
+        NotRecorded,
+        NeverWakes,
+        TooLate,
+        LockedInVain,
+        ReceivedTooOften
+    ];
+    all.extend([
+        Property::always(ONE_HANDLER, |model: &Explorer, world: &World| {
+            (0..model.setup.keys.len()).all(|key| running(model, world, key) <= 1)
+        }),
+        Property::always(NOTHING_LOST, |model: &Explorer, world: &World| {
+            world.is_over() || world.flaws.any() || goes_on(model, world)
+        }),
+        Property::always(HARMED_ONCE, |_, world: &World| {
+            world.harmed.iter().all(|harmed| *harmed <= 1)
+        }),
+    ]);
+    all
+}
+
+/// How many handlers run that have a claim of this key. Where a machine has to be asked first, none is
+/// polled before that.
+fn running(model: &Explorer, world: &World, key: usize) -> usize {
+    let is_due = |one: &&Invocation| one.own.wakes.is_some_and(|wakes| wakes <= world.now);
+    let all = world.invocations.iter().filter(|one| !is_due(one)).flat_map(|one| {
+        one.own.running.iter().map(|handler| (one.own.records[handler.at], &handler.held))
+    });
+    all.filter(|(record, held)| model.setup.messages[*record].key == key && held.is_some()).count()
+}
+
+fn goes_on(model: &Explorer, world: &World) -> bool {
+    if time::next(world).is_some() {
+        return true;
+    }
+    let mut actions = Vec::new();
+    model.actions(world, &mut actions);
+    !actions.is_empty()
+}

@@ -1,0 +1,40 @@
+//! In place of `engine::rules`: a switch for each rule of the machine.
+
+use std::cell::Cell;
+
+/// A rule that the machine keeps, unless a mutant leaves it out. The same as in the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    WakesAFollowerOnce,
+    SettlesUntilTheReply,
+    RenewsWithinTheLease,
+    UndoKeepsHistory,
+    DoubtIsNotKnowledge,
+    QuarantinesTheLost,
+    QuarantineStopsClaims,
+    QuarantineWaitsForTheOthers,
+    UnprotectedIsNotShared,
+    StopsWithoutLease,
+    StopsTheGroup,
+    CopiesAskForTheSame,
+    UndoesWhatDoesNotStart,
+    StoppedKeepsItsLease,
+    WakesForTheEnd,
+    WakesForLeases,
+    WakesWhoWaits,
+}
+
+thread_local! {
+    static LEFT_OUT: Cell<Option<Rule>> = const { Cell::new(None) };
+}
+
+/// Whether the machine keeps this rule.
+pub(crate) fn keeps(rule: Rule) -> bool {
+    LEFT_OUT.get() != Some(rule)
+}
+
+/// Leaves a rule out in all that this thread does from now on. The checker has threads of its own, so
+/// this is said before each step.
+pub(crate) fn leave_out(rule: Option<Rule>) {
+    LEFT_OUT.set(rule);
+}

@@ -1,0 +1,55 @@
+//! Running the checker, and saying what it found.
+
+use std::time::Instant;
+
+use stateright::{Checker, HasDiscoveries, Model};
+
+use crate::{
+    documented,
+    explorer::{Action, Explorer},
+    rules::Rule,
+    setup::Setup,
+};
+
+/// Explores every state, and fails with the steps to the first one that breaks a property, if something
+/// expected never happened, or if the documentation has other figures.
+pub(crate) fn hold(setup: Setup) {
+    let begin = Instant::now();
+    let checker = Explorer { setup: setup.grown() }
+        .checker()
+        .finish_when(HasDiscoveries::AnyFailures)
+        .spawn_bfs()
+        .join();
+    if let Some((property, path)) = checker.discoveries().into_iter().next() {
+        for (state, action) in path.into_vec() {
+            println!("{}: {action:?}; {:?}", state.now, state.source);
+        }
+        panic!("{}: \"{property}\" does not hold", checker.model().setup.name);
+    }
+    let setup = &checker.model().setup;
+    let seen = setup.witness.seen();
+    println!("{}: {:.1?}; {seen:?}", setup.name, begin.elapsed());
+    for event in setup.expect {
+        assert!(seen.contains(event), "{}: no {event}", setup.name);
+    }
+    let receives = setup.witness.receives();
+    assert_eq!(receives, setup.receives, "{}: the most receives after a fault", setup.name);
+    documented::world(setup, checker.unique_state_count(), checker.max_depth());
+}
+
+/// Leaves a rule out, and prints the shortest way to break the property; fails if it holds.
+pub(crate) fn catch(rule: Rule, property: &'static str, setup: impl Fn() -> Setup) {
+    let world = || setup().with(|world| world.left_out = Some(rule));
+    let steps = shortest(&world, property)
+        .unwrap_or_else(|| panic!("without {rule:?} \"{property}\" still holds"));
+    println!("without {rule:?} \"{property}\" breaks in {} steps: {steps:?}", steps.len());
+    documented::mutant(rule, property);
+}
+
+/// The checker reports the last way that it met; a bound on the depth makes that a shortest one.
+fn shortest(setup: &impl Fn() -> Setup, property: &'static str) -> Option<Vec<Action>> {
+    let wanted = HasDiscoveries::AnyOf([property].into());
+    let explorer = Explorer { setup: setup() };
+    let checker = explorer.checker().finish_when(wanted).spawn_bfs().join();
+    checker.discovery(property).map(stateright::Path::into_actions)
+}

@@ -1,0 +1,151 @@
+//! The size of a world, and how its machines are set.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Mutex,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
+};
+
+use lambda_idempotency_core::{key::Key, policy::Policy};
+
+use crate::{rules::Rule, world::Faults};
+
+/// By how much a clock may be ahead.
+pub(crate) const SKEW: Duration = Duration::from_secs(1);
+
+/// A record that is delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    pub(crate) key: usize,
+    /// Which payload it has.
+    pub(crate) payload: usize,
+}
+
+/// One world.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) name: &'static str,
+    pub(crate) processes: usize,
+    /// How many invocations a process has at once.
+    pub(crate) at_once: usize,
+    /// How many records an invocation gets at most.
+    pub(crate) batch: usize,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) keys: Vec<Key>,
+    /// Whether the messages are one order group.
+    pub(crate) ordered: bool,
+    /// Whether claims carry a fingerprint of the payload.
+    pub(crate) fingerprints: bool,
+    /// Whether processes die of the first key's handler, and of nothing else.
+    pub(crate) poison: bool,
+    /// How long an invocation has; `None` if it does not know.
+    pub(crate) timeout: Option<Duration>,
+    /// How long a message that was delivered is not delivered again.
+    pub(crate) visibility: Duration,
+    /// How long a handler takes at most.
+    pub(crate) takes: Duration,
+    pub(crate) policy: &'static Policy,
+    pub(crate) faults: Faults,
+    /// How often a message may be received after the last fault.
+    pub(crate) receives: u8,
+    /// The rule that the machine leaves out.
+    pub(crate) left_out: Option<Rule>,
+    /// What must have happened.
+    pub(crate) expect: &'static [&'static str],
+    pub(crate) witness: Witness,
+}
+
+/// What happened somewhere in a world.
+#[derive(Debug, Default)]
+pub(crate) struct Witness {
+    seen: Mutex<BTreeSet<&'static str>>,
+    receives: AtomicU8,
+}
+
+impl Witness {
+    pub(crate) fn saw(&self, event: &'static str) {
+        self.seen.lock().unwrap().insert(event);
+    }
+
+    pub(crate) fn received(&self, since_fault: u8) {
+        self.receives.fetch_max(since_fault, Ordering::Relaxed);
+    }
+
+    pub(crate) fn seen(&self) -> BTreeSet<&'static str> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// The most receives of a message after the last fault.
+    pub(crate) fn receives(&self) -> u8 {
+        self.receives.load(Ordering::Relaxed)
+    }
+}
+
+impl Setup {
+    /// One process and one invocation for messages with these keys.
+    pub(crate) fn new(name: &'static str, keys: &[usize]) -> Self {
+        let distinct: BTreeSet<_> = keys.iter().collect();
+        Self {
+            name,
+            processes: 1,
+            at_once: 1,
+            batch: keys.len(),
+            messages: keys.iter().map(|key| Message { key: *key, payload: 0 }).collect(),
+            keys: (0..distinct.len()).map(|key| Key::from_text(format!("k{key}"))).collect(),
+            ordered: false,
+            fingerprints: false,
+            poison: false,
+            timeout: Some(Duration::from_secs(6)),
+            visibility: Duration::from_secs(12),
+            takes: Duration::ZERO,
+            policy: leak(Policy::default()),
+            faults: Faults::default(),
+            receives: 1,
+            left_out: None,
+            expect: &[],
+            witness: Witness::default(),
+        }
+    }
+
+    pub(crate) fn policy(mut self, change: impl FnOnce(&mut Policy)) -> Self {
+        let mut policy = self.policy.clone();
+        change(&mut policy);
+        self.policy = leak(policy);
+        self
+    }
+
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// The same world with one more of each kind of fault that it has, if `MODEL=large` asks for that.
+    pub(crate) fn grown(mut self) -> Self {
+        if !Self::is_large() {
+            return self;
+        }
+        let faults = &mut self.faults;
+        for kind in [&mut faults.deaths, &mut faults.losses, &mut faults.errors, &mut faults.steps]
+        {
+            *kind += u8::from(*kind > 0);
+        }
+        self
+    }
+
+    /// Whether `MODEL=large` asks for larger worlds.
+    pub(crate) fn is_large() -> bool {
+        std::env::var_os("MODEL").is_some_and(|size| size == "large")
+    }
+
+    pub(crate) fn key(&self, key: &Key) -> usize {
+        self.keys.iter().position(|other| other == key).expect("a key of this world")
+    }
+}
+
+/// A machine borrows its policy, and the checker wants states without borrows.
+fn leak(policy: Policy) -> &'static Policy {
+    Box::leak(Box::new(policy))
+}

@@ -1,0 +1,72 @@
+//! A write lands: what the store does, and whether the write keeps the rules.
+
+use lambda_idempotency_core::{
+    record::{IdempotencyRecord, Owner, Status},
+    store::{Guard, Verdict, Write},
+};
+
+use crate::{
+    setup::Setup,
+    world::{Flaw, World},
+};
+
+/// Applies a write if its guard holds.
+pub(crate) fn land(setup: &Setup, world: &mut World, write: &Write) -> Verdict {
+    let key = setup.key(&write.key);
+    let found = world.store[key].take();
+    if !write.applies(found.as_ref()) {
+        world.store[key].clone_from(&found);
+        return Verdict::Found(found);
+    }
+    if let Some(old) = found.as_ref().filter(|old| write.record.as_ref() != Some(*old)) {
+        check(setup, world, old, write);
+    }
+    world.store[key].clone_from(&write.record);
+    Verdict::Written
+}
+
+/// Whether landing this write would change anything.
+pub(crate) fn would_change(setup: &Setup, world: &World, write: &Write) -> bool {
+    let found = &world.store[setup.key(&write.key)];
+    *found != write.record && write.applies(found.as_ref())
+}
+
+/// The claim that a write makes, if it makes one.
+pub(crate) fn claim(write: &Write) -> Option<Owner> {
+    let record = write.record.as_ref().filter(|record| record.status == Status::InProgress)?;
+    let owner = record.owner?;
+    let renews = match &write.guard {
+        Guard::Absent => false,
+        Guard::OwnedBy(_) => true,
+        Guard::Unchanged(seen) => seen.owner == Some(owner),
+    };
+    (!renews).then_some(owner)
+}
+
+fn check(setup: &Setup, world: &mut World, old: &IdempotencyRecord, write: &Write) {
+    if old.status != Status::InProgress {
+        if world.now <= old.expires_at {
+            world.flaws.add(Flaw::NotFinal);
+        }
+        return;
+    }
+    let takes_over = claim(write).is_some();
+    let lease = old.lease_until.unwrap_or(old.expires_at);
+    if takes_over && !old.is_released() {
+        setup.witness.saw("takeover");
+        if world.now <= lease {
+            world.flaws.add(Flaw::TakenWhileHeld);
+        }
+    }
+    let lost_attempts = old.lost_attempts + u32::from(takes_over && !old.is_released());
+    let kept = match &write.record {
+        Some(new) if new.status != Status::InProgress => true,
+        Some(new) => {
+            new.failed_attempts >= old.failed_attempts && new.lost_attempts >= lost_attempts
+        }
+        None => old.failed_attempts == 0 && lost_attempts == 0,
+    };
+    if !kept {
+        world.flaws.add(Flaw::HistoryLost);
+    }
+}

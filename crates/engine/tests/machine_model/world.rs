@@ -1,0 +1,285 @@
+//! What a state of the world is.
+
+use std::sync::Arc;
+
+use lambda_idempotency_core::{
+    admission::Held,
+    clock::Timestamp,
+    key::Key,
+    record::{IdempotencyRecord, Owner},
+    store::Write,
+};
+
+use crate::{
+    machine::{CallId, Machine},
+    setup::{SKEW, Setup},
+};
+
+/// Everything there is at one instant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct World {
+    /// The true time.
+    pub(crate) now: Timestamp,
+    pub(crate) faults: Faults,
+    /// By key.
+    pub(crate) store: Vec<Option<IdempotencyRecord>>,
+    /// Writes whose senders no longer wait for them, and when they were lost.
+    pub(crate) strays: Vec<(Write, Timestamp)>,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) invocations: Vec<Invocation>,
+    /// How many invocations there were.
+    pub(crate) begun: u32,
+    pub(crate) source: Vec<Delivery>,
+    /// By key: the payloads for which a handler returned Ok.
+    pub(crate) effects: Vec<Payloads>,
+    /// By key: until when the effect of a handler that was stopped may be on its way.
+    pub(crate) lingering: Vec<Timestamp>,
+    /// By key: how often its handler died because of another key's.
+    pub(crate) harmed: Vec<u8>,
+    /// Leaders that are through, and who followed: the invocation, its record, and what is known.
+    pub(crate) landed: Vec<(u32, usize, Option<Arc<IdempotencyRecord>>)>,
+    /// The rules that the last step broke; nothing happens after that.
+    pub(crate) flaws: Flaws,
+}
+
+/// How many faults may still happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Faults {
+    /// A process dies with all its invocations.
+    pub(crate) deaths: u8,
+    /// A call, or one member of it, gets no answer; it is applied in this instant or never.
+    pub(crate) losses: u8,
+    /// A write that was lost lands at a later instant.
+    pub(crate) late: u8,
+    /// The store throttles a call.
+    pub(crate) refusals: u8,
+    /// Time passes while calls are on their way.
+    pub(crate) delays: u8,
+    /// A handler reports failure.
+    pub(crate) errors: u8,
+    /// A handler does not end by itself.
+    pub(crate) hangs: u8,
+    /// A clock steps, within the allowance.
+    pub(crate) steps: u8,
+}
+
+/// A set of payloads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Payloads(u8);
+
+impl Payloads {
+    pub(crate) const fn add(&mut self, payload: usize) {
+        self.0 |= 1 << payload;
+    }
+
+    pub(crate) const fn contains(self, payload: usize) -> bool {
+        self.0 & (1 << payload) != 0
+    }
+
+    pub(crate) const fn any(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// What the invocations of a process have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Process {
+    /// Whether its clock is ahead by the allowance.
+    pub(crate) is_ahead: bool,
+    /// By key.
+    pub(crate) flights: Vec<Option<Flight>>,
+    /// By key: the completed record that was seen.
+    pub(crate) completed: Vec<Option<Arc<IdempotencyRecord>>>,
+}
+
+/// A key that an invocation works on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Flight {
+    pub(crate) leader: (u32, usize),
+    pub(crate) until: Timestamp,
+    pub(crate) holds: bool,
+    pub(crate) known: Option<Arc<IdempotencyRecord>>,
+    pub(crate) followers: Vec<(u32, usize)>,
+}
+
+/// An invocation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Invocation {
+    pub(crate) machine: Machine<'static>,
+    pub(crate) own: Own,
+}
+
+/// An invocation, but for its machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Own {
+    pub(crate) number: u32,
+    pub(crate) process: usize,
+    /// When it ends, in true time.
+    pub(crate) ends: Option<Timestamp>,
+    /// When its machine is asked again, in true time.
+    pub(crate) wakes: Option<Timestamp>,
+    /// How many tokens it has handed out.
+    pub(crate) tokens: u32,
+    /// Its records, by their places in the source.
+    pub(crate) records: Vec<usize>,
+    pub(crate) outcomes: Vec<Option<Fate>>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) running: Vec<Running>,
+    /// Whether a completion of it was lost.
+    pub(crate) lost_completion: bool,
+    /// Whether the store has failed it.
+    pub(crate) was_failed: bool,
+}
+
+/// A call of the store that was not answered yet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Call {
+    pub(crate) id: CallId,
+    pub(crate) request: Request,
+    /// In true time.
+    pub(crate) deadline: Timestamp,
+    /// Whether it had no time from the beginning: the store refuses it.
+    pub(crate) is_late: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Request {
+    Read(Vec<Key>),
+    Write(Vec<Write>),
+}
+
+/// A handler.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Running {
+    pub(crate) at: usize,
+    pub(crate) held: Option<Arc<Held>>,
+    /// By its process's clock.
+    pub(crate) since: Timestamp,
+    /// When it ends at the latest, in true time; `None` if it hangs.
+    pub(crate) due: Option<Timestamp>,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Delivery {
+    /// How often it was received.
+    pub(crate) receives: u8,
+    /// How often of these since the last fault.
+    pub(crate) since_fault: u8,
+    pub(crate) place: Place,
+}
+
+/// Where a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// With its source, which hands it out from then on.
+    Source(Timestamp),
+    /// In an invocation; if that one does not acknowledge it, visible again from then on.
+    InFlight(Timestamp),
+    Acknowledged,
+    /// Failed permanently: for the dead-letter queue.
+    Permanent,
+}
+
+/// What an outcome means for a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Fate {
+    Acknowledged,
+    Returned,
+    Permanent,
+}
+
+/// A rule that a single step can break. See [`properties`](crate::properties).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    TakenWhileHeld,
+    StartedWithoutKey,
+    NotFinal,
+    HistoryLost,
+    AcknowledgedTooSoon,
+    AnsweredByAnother,
+    OrderBroken,
+    StartedBesideStopped,
+    NotAlone,
+    ClaimedTwice,
+    RenewalOutlastsLease,
+    NotRecorded,
+    NeverWakes,
+    TooLate,
+    LockedInVain,
+    ReceivedTooOften,
+}
+
+/// A set of [`Flaw`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Flaws(u16);
+
+impl Flaws {
+    pub(crate) const fn add(&mut self, flaw: Flaw) {
+        self.0 |= 1 << flaw as u16;
+    }
+
+    pub(crate) const fn any(self) -> bool {
+        self.0 != 0
+    }
+
+    pub(crate) const fn contains(self, flaw: Flaw) -> bool {
+        self.0 & (1 << flaw as u16) != 0
+    }
+}
+
+impl World {
+    pub(crate) fn new(setup: &Setup) -> Self {
+        let now = Timestamp::from_secs(1_000);
+        let keys = setup.keys.len();
+        let process =
+            Process { is_ahead: false, flights: vec![None; keys], completed: vec![None; keys] };
+        let delivery = Delivery { receives: 0, since_fault: 0, place: Place::Source(now) };
+        Self {
+            now,
+            faults: setup.faults,
+            store: vec![None; keys],
+            strays: Vec::new(),
+            processes: vec![process; setup.processes],
+            invocations: Vec::new(),
+            begun: 0,
+            source: vec![delivery; setup.messages.len()],
+            effects: vec![Payloads::default(); keys],
+            lingering: vec![Timestamp::EPOCH; keys],
+            harmed: vec![0; keys],
+            landed: Vec::new(),
+            flaws: Flaws::default(),
+        }
+    }
+
+    /// What the clock of a process reads.
+    pub(crate) fn clock(&self, process: usize) -> Timestamp {
+        if self.processes[process].is_ahead { self.now.plus(SKEW) } else { self.now }
+    }
+
+    /// When the clock of a process reads `instant`, in true time.
+    pub(crate) fn truly(&self, process: usize, instant: Timestamp) -> Timestamp {
+        if self.processes[process].is_ahead { instant.minus(SKEW) } else { instant }
+    }
+
+    /// A fault has happened: what is received from now on counts.
+    pub(crate) fn fault(&mut self) {
+        for delivery in &mut self.source {
+            delivery.since_fault = 0;
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.source
+            .iter()
+            .all(|delivery| matches!(delivery.place, Place::Acknowledged | Place::Permanent))
+    }
+}
+
+impl Own {
+    /// A token that no other claim has.
+    pub(crate) fn token(&mut self) -> Owner {
+        self.tokens += 1;
+        Owner::from_bits(u128::from(self.number) << 32 | u128::from(self.tokens))
+    }
+}

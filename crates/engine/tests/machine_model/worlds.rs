@@ -1,0 +1,295 @@
+//! The worlds: each small, each with what the others leave out.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::policy::{Lease, OnConflict, OnOutage, OnTimeout};
+
+use crate::{
+    run::hold,
+    setup::{Message, Setup},
+    world::Faults,
+};
+
+pub(crate) const NONE: Faults =
+    Faults { deaths: 0, losses: 0, late: 0, refusals: 0, delays: 0, errors: 0, hangs: 0, steps: 0 };
+
+pub(crate) fn alone() -> Setup {
+    Setup::new("one record", &[0]).with(|world| {
+        world.faults = Faults { deaths: 1, losses: 1, late: 1, errors: 1, refusals: 1, ..NONE };
+        world.expect = &["death", "late write", "quarantined handler", "failed", "replayed"];
+    })
+}
+
+#[test]
+fn one_record() {
+    hold(alone());
+}
+
+pub(crate) fn two_keys() -> Setup {
+    Setup::new("two records of two keys", &[0, 1]).with(|world| {
+        world.faults = Faults { deaths: 1, losses: 1, late: 1, ..NONE };
+        world.expect = &["death", "quarantined handler", "replayed"];
+    })
+}
+
+#[test]
+fn two_records_of_two_keys() {
+    hold(two_keys());
+}
+
+#[test]
+fn three_records_of_two_keys() {
+    hold(Setup::new("three records of two keys", &[0, 1, 0]).with(|world| {
+        world.faults = Faults { deaths: 1, errors: 1, losses: 1, ..NONE };
+        world.expect = &["death", "quarantined handler", "coalesced", "failed"];
+    }));
+}
+
+/// Two invocations of one process, each with a copy.
+pub(crate) fn one_process() -> Setup {
+    Setup::new("two invocations of one process", &[0, 0]).with(|world| {
+        (world.at_once, world.batch) = (2, 1);
+        world.takes = Duration::from_millis(500);
+        world.receives = 2;
+        world.faults = Faults { losses: 1, deaths: 1, ..NONE };
+        world.expect = &["follower", "replayed"];
+    })
+}
+
+#[test]
+fn two_invocations_of_one_process() {
+    hold(one_process());
+}
+
+#[test]
+fn two_invocations_of_two_processes() {
+    hold(Setup::new("two invocations of two processes", &[0, 0]).with(|world| {
+        (world.processes, world.batch) = (2, 1);
+        world.takes = Duration::from_millis(500);
+        world.receives = 3;
+        world.faults = Faults { losses: 1, deaths: 1, ..NONE };
+        world.expect = &["busy", "death", "replayed"];
+    }));
+}
+
+pub(crate) fn claimed_ahead() -> Setup {
+    Setup::new("claimed ahead, and killed", &[0, 1, 2])
+        .with(|world| {
+            world.faults = Faults { deaths: 1, delays: 1, ..NONE };
+            world.takes = Duration::from_secs(1);
+            world.expect = &["death", "quarantined handler"];
+        })
+        .policy(|policy| policy.concurrency = 1)
+}
+
+#[test]
+fn claimed_ahead_and_killed() {
+    hold(claimed_ahead());
+}
+
+pub(crate) fn group() -> Setup {
+    Setup::new("a FIFO group", &[0, 1]).with(|world| {
+        world.ordered = true;
+        world.faults = Faults { deaths: 1, errors: 1, losses: 1, ..NONE };
+        world.expect = &["death", "failed", "returned"];
+    })
+}
+
+#[test]
+fn a_fifo_group() {
+    hold(group());
+}
+
+/// Two payloads under one key.
+pub(crate) fn payloads() -> Setup {
+    Setup::new("a fingerprint that disagrees", &[0, 0, 0]).with(|world| {
+        world.messages[2] = Message { key: 0, payload: 1 };
+        world.fingerprints = true;
+        world.faults = Faults { errors: 1, losses: 1, deaths: 1, ..NONE };
+        world.expect = &["mismatch", "coalesced", "failed"];
+    })
+}
+
+#[test]
+fn a_fingerprint_that_disagrees() {
+    hold(payloads());
+}
+
+/// A lease of two seconds in an invocation of six.
+pub(crate) fn renewed() -> Setup {
+    Setup::new("a short lease with renewals", &[0])
+        .with(|world| {
+            world.timeout = Some(Duration::from_secs(4));
+            world.takes = Duration::from_millis(2_500);
+            world.faults = Faults { losses: 2, delays: 2, ..NONE };
+            world.expect = &["renewal", "fenced"];
+        })
+        .policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(2) })
+}
+
+#[test]
+fn a_short_lease_with_renewals() {
+    hold(renewed());
+}
+
+pub(crate) fn timed_out() -> Setup {
+    Setup::new("a deadline", &[0, 1]).with(|world| {
+        world.faults = Faults { hangs: 1, losses: 1, refusals: 1, ..NONE };
+        world.expect = &["stopped handler", "timed_out"];
+    })
+}
+
+#[test]
+fn a_deadline() {
+    hold(timed_out());
+}
+
+/// A handler that is stopped fails permanently.
+pub(crate) fn parked() -> Setup {
+    Setup::new("a deadline that fails permanently", &[0, 1])
+        .with(|world| {
+            world.faults = Faults { hangs: 1, delays: 1, losses: 1, ..NONE };
+            world.expect = &["stopped handler", "timed_out"];
+        })
+        .policy(|policy| policy.on_timeout = OnTimeout::FailPermanently)
+}
+
+#[test]
+fn a_deadline_that_fails_for_good() {
+    hold(parked());
+}
+
+/// The first key's handler kills its process.
+pub(crate) fn poison() -> Setup {
+    Setup::new("a record that kills its process", &[0, 1]).with(|world| {
+        world.poison = true;
+        world.takes = Duration::from_millis(100);
+        world.faults = Faults { deaths: 2, losses: 1, ..NONE };
+        world.expect = &["death", "harmed handler", "quarantined handler"];
+    })
+}
+
+#[test]
+fn a_record_that_kills_its_process() {
+    hold(poison());
+}
+
+/// The store fails, and the user would rather have the work done twice.
+pub(crate) fn unprotected() -> Setup {
+    Setup::new("without protection in an outage", &[0, 0])
+        .with(|world| {
+            world.faults = Faults { losses: 2, refusals: 1, ..NONE };
+            world.expect = &["handler without a claim", "unprotected"];
+        })
+        .policy(|policy| policy.on_outage = OnOutage::RunUnprotected)
+}
+
+#[test]
+fn without_protection_in_an_outage() {
+    hold(unprotected());
+}
+
+pub(crate) fn without_deadline() -> Setup {
+    Setup::new("no deadline", &[0, 0])
+        .with(|world| {
+            (world.processes, world.batch, world.timeout) = (2, 1, None);
+            world.takes = Duration::from_secs(1);
+            world.receives = 3;
+            world.faults = Faults { hangs: 1, losses: 1, ..NONE };
+            world.expect = &["stopped handler", "busy"];
+        })
+        .policy(|policy| policy.fallback_lease = Duration::from_secs(3))
+}
+
+#[test]
+fn no_deadline() {
+    hold(without_deadline());
+}
+
+#[test]
+fn clocks_that_step() {
+    hold(
+        Setup::new("clocks that step", &[0, 0])
+            .with(|world| {
+                (world.processes, world.batch, world.timeout) = (2, 1, None);
+                world.takes = Duration::from_secs(1);
+                world.receives = 1;
+                world.faults = Faults { steps: 1, hangs: 1, ..NONE };
+                world.expect = &["stopped handler", "takeover", "fenced"];
+            })
+            .policy(|policy| {
+                policy.fallback_lease = Duration::from_secs(2);
+                policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(5) };
+            }),
+    );
+}
+
+/// Renewals in two processes, whose clocks step: in the larger run only.
+#[test]
+fn clocks_that_step_between_renewals() {
+    if !Setup::is_large() {
+        return;
+    }
+    hold(
+        Setup::new("clocks that step between renewals", &[0, 0])
+            .with(|world| {
+                (world.processes, world.batch, world.receives) = (2, 1, 3);
+                world.takes = Duration::from_secs(1);
+                world.faults = Faults { steps: 1, hangs: 1, ..NONE };
+                world.expect = &["renewal", "stopped handler", "takeover", "busy"];
+            })
+            .policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(2) }),
+    );
+}
+
+/// A handler that outlives its lease, while another process waits for that. It is stopped each time and
+/// never succeeds, so only mutants are explored here.
+pub(crate) fn outlives_its_lease() -> Setup {
+    Setup::new("a handler that outlives its lease", &[0, 0])
+        .with(|world| {
+            (world.processes, world.batch, world.timeout) = (2, 1, None);
+            world.takes = Duration::from_secs(4);
+            world.faults = Faults { losses: 1, ..NONE };
+        })
+        .policy(|policy| {
+            policy.fallback_lease = Duration::from_secs(2);
+            policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(5) };
+        })
+}
+
+/// A quarantined record runs while another record of its batch waits for a busy key.
+pub(crate) fn beside_a_busy_key() -> Setup {
+    Setup::new("quarantine beside a busy key", &[0, 1, 1])
+        .with(|world| {
+            (world.processes, world.batch, world.receives) = (2, 2, 2);
+            world.takes = Duration::from_millis(500);
+            world.faults = Faults { deaths: 1, ..NONE };
+            world.expect = &["quarantined handler", "busy"];
+        })
+        .policy(|policy| policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(2) })
+}
+
+#[test]
+fn quarantine_beside_a_busy_key() {
+    hold(beside_a_busy_key());
+}
+
+/// One process, a follower that waits for as long as it takes, and a short lease without a deadline.
+pub(crate) fn outlived() -> Setup {
+    Setup::new("a leader whose place runs out", &[0, 0])
+        .with(|world| {
+            (world.at_once, world.batch, world.timeout) = (2, 1, None);
+            world.takes = Duration::from_secs(1);
+            world.faults = Faults { hangs: 1, losses: 1, delays: 1, ..NONE };
+            world.expect = &["follower", "stopped handler"];
+        })
+        .policy(|policy| {
+            policy.fallback_lease = Duration::from_secs(3);
+            policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(8) };
+        })
+}
+
+#[test]
+fn a_leader_whose_place_runs_out() {
+    hold(outlived());
+}
