@@ -120,7 +120,7 @@ async fn statements_quote_names_and_carry_no_values() {
         text(1),
         "UPDATE \"idempotency\" SET \"status\" = ? SET \"expiration\" = ? \
          REMOVE \"in_progress_expiration\" SET \"data\" = ? REMOVE \"validation\" \
-         SET \"owner\" = ? REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"lost_attempts\" \
+         SET \"owner\" = ? REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
          REMOVE \"fence\" REMOVE \"error\" REMOVE \"application\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
     );
     assert_eq!(

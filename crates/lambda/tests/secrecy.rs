@@ -281,9 +281,9 @@ async fn what_a_function_is_told() {
     shown.assert_silent(&[
         "BadRecord",
         "Call",
-        "IdempotencyRecord {",
+        "inspect::Record: Record {",
         "RecordKey",
-        "no source",
+        "not from a source",
         "Operation",
     ]);
 }
@@ -330,7 +330,7 @@ async fn what_a_function_is_told_of_records_whose_ids_are_not_of_aws() {
         "BadRecord",
         "RecordId",
         "rabbitmq record #",
-        "IdempotencyRecord {",
+        "inspect::Record: Record {",
     ]);
     assert_eq!(*ids.lock().unwrap(), [SECRET], "the handler may know, as it knows the payload");
 }
