@@ -1,7 +1,7 @@
 //! Time as a parameter.
 //!
-//! Nothing in this project asks the operating system what time it is: everything reads and sleeps
-//! through a [`Clock`], so that a test can stop, step and skew it.
+//! All code of this project reads the time and sleeps through a [`Clock`], never through the
+//! operating system directly, so that a test can stop, step and skew time.
 
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-/// A boxed future, as the object-safe traits of this crate return it.
+/// The boxed future that the object-safe traits of this crate return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// An instant, in whole milliseconds since the Unix epoch.
@@ -46,8 +46,8 @@ impl Timestamp {
         self.0 / 1000
     }
 
-    /// The first whole second at or after this instant. Expiry times are whole seconds, because
-    /// that is what a DynamoDB TTL attribute holds; rounding up never shortens a promise.
+    /// The first whole second at or after this instant. Expiry times are whole seconds, because a
+    /// DynamoDB TTL attribute holds seconds; rounding up never shortens a lease or a retention.
     #[must_use]
     pub const fn ceil_to_second(self) -> Self {
         Self(self.0.div_ceil(1000).saturating_mul(1000))
@@ -84,8 +84,8 @@ impl fmt::Display for Timestamp {
 
 /// Where time comes from.
 pub trait Clock: Send + Sync + 'static {
-    /// The current time. It may step, backwards too: every rule that reads it allows for the clock skew
-    /// allowance of its [`Policy`](crate::policy::Policy).
+    /// The current time. It may jump, also backwards, by up to the clock skew of the
+    /// [`Policy`](crate::policy::Policy), for which every rule allows.
     fn now(&self) -> Timestamp;
 
     /// Completes when `duration` has passed on this clock.
@@ -109,7 +109,7 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the real clock")]
     fn now(&self) -> Timestamp {
-        // A clock set before 1970 reads as the epoch: every lease then looks live, which is safe.
+        // A clock before 1970 counts as the epoch: no lease then looks expired, which is safe.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(millis(since_epoch))
     }

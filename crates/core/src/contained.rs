@@ -1,4 +1,4 @@
-//! User code that runs outside a handler's future: a panic there must not end the batch.
+//! Runs user code outside a handler's future, where a panic must not end the batch.
 
 use std::{
     any::Any,
@@ -11,14 +11,14 @@ pub fn caught<R>(code: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(code)).map_err(discard).ok()
 }
 
-/// Drops what a panic threw. That is any value of the user's, whose destructor may panic as well.
+/// Drops the payload of a panic. It can be any value of the user, and its destructor may panic too.
 pub fn discard(thrown: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(thrown))) {
         mem::forget(again);
     }
 }
 
-/// A value of the user's, whose destructor may panic.
+/// A value of the user, whose destructor may panic.
 #[derive(Clone)]
 pub struct Contained<T>(Option<T>);
 

@@ -1,4 +1,4 @@
-//! What a handler says when it fails.
+//! What a handler returns when it fails.
 
 use std::{
     any::{Any, type_name},
@@ -12,18 +12,18 @@ use crate::contained::{Contained, caught};
 /// A boxed error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A handler's failure, and whether trying again can help.
+/// A handler's failure, and whether another attempt can succeed.
 ///
-/// Any error converts to a failure that is tried again (unless the operation says
+/// Any error converts to a failure that is tried again (unless the operation's policy is
 /// [`OnFailure::FailPermanently`](crate::policy::OnFailure::FailPermanently)), so that `?` works in a handler:
 ///
 /// ```
 /// use lambda_idempotency_core::failure::Failure;
 ///
 /// fn quantity(text: &str) -> Result<u32, Failure> {
-///     let quantity = text.parse()?; // tried again
+///     let quantity = text.parse()?; // called again
 ///     if quantity == 0 {
-///         return Err(Failure::permanent("nothing was ordered")); // never again
+///         return Err(Failure::permanent("nothing was ordered")); // never called again
 ///     }
 ///     Ok(quantity)
 /// }
@@ -31,10 +31,9 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// assert!(quantity("0").unwrap_err().is_permanent());
 /// ```
 ///
-/// What a failure displays and what the library logs is the *type* of the error, because its message may
-/// quote the payload. The message is there for the handler's own logs, through [`error`](Self::error);
-/// `TracingObserver::showing_error_messages`
-/// logs it too.
+/// `Display` and the library's logs show the *type* of the error, not its message, which may quote
+/// the payload. The message is available to the application through [`error`](Self::error), and
+/// `TracingObserver::showing_error_messages` logs it.
 #[derive(Clone)]
 pub struct Failure {
     error: Contained<Arc<dyn Error + Send + Sync>>,
@@ -43,13 +42,14 @@ pub struct Failure {
     of_sink: bool,
 }
 
-/// How many characters of an error's messages are logged at most: an error may hold a whole response.
+/// The most characters of an error's messages that are logged, because an error may hold a whole
+/// response.
 const LONGEST_MESSAGE: usize = 2000;
 
-/// What a failure says about trying again.
+/// Whether the failure was declared transient or permanent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Declared {
-    /// Nothing: the operation's policy decides.
+    /// Not declared: the operation's policy decides.
     Nothing,
     Transient,
     Permanent,
@@ -74,8 +74,8 @@ impl Failure {
         Self { declared: Declared::Permanent, ..Self::transient(error) }
     }
 
-    /// A handler that panicked. It says nothing about trying again, so the policy decides. What the
-    /// panic said is the error's message, and shown where such messages are.
+    /// The failure of a handler that panicked; the operation's policy decides whether it is called
+    /// again. The panic's message is the error's message.
     pub fn panicked(payload: &(dyn Any + Send)) -> Self {
         let said = payload.downcast_ref::<&str>().copied();
         let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
@@ -89,8 +89,8 @@ impl Failure {
         said(self.error())
     }
 
-    /// The error's message and those of its sources, in one line. May quote payloads: not for a
-    /// log, unless the user asked for it by name.
+    /// The error's message and those of its sources, in one line. They may quote payloads: log them
+    /// only if the user turned that on.
     pub fn messages(&self) -> String {
         let mut text = self.message();
         let mut next = source(self.error());
@@ -109,8 +109,8 @@ impl Failure {
         text
     }
 
-    /// The failure of a sink, which was to put a record aside: it says so, and not that the record's
-    /// handler failed.
+    /// Marks the failure as one of a sink, which puts records aside, so that its text does not
+    /// blame the record's handler.
     pub const fn of_sink(mut self) -> Self {
         self.of_sink = true;
         self
@@ -119,7 +119,7 @@ impl Failure {
     /// The error itself.
     #[must_use]
     pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
-        // It is taken out by its destructor only.
+        // Only the destructor takes the error out.
         self.error.get().map_or(&fmt::Error, |error| &**error)
     }
 
@@ -129,8 +129,7 @@ impl Failure {
         self.error_type
     }
 
-    /// Whether a later delivery calls the handler again, unless the operation's policy is that
-    /// failures are permanent.
+    /// Whether the failure was declared permanent, so that the handler is not called again.
     #[must_use]
     pub const fn is_permanent(&self) -> bool {
         matches!(self.declared, Declared::Permanent)
@@ -142,19 +141,19 @@ impl Failure {
     }
 }
 
-/// What an error says. Its `Display` is the user's code, and may panic.
+/// The message of an error. Its `Display` is user code and may panic.
 fn said(error: &dyn Error) -> String {
     caught(|| error.to_string()).unwrap_or_else(|| {
         "the `Display` of the error panicked, so its message is not known".into()
     })
 }
 
-/// What caused an error.
+/// The cause of an error.
 fn source(error: &dyn Error) -> Option<&(dyn Error + 'static)> {
     caught(|| error.source()).flatten()
 }
 
-/// The name of the type, or of what a type that can hold any error stands for.
+/// The name of the type, or a description if the type can hold any error.
 fn type_name_of<E>() -> &'static str {
     match type_name::<E>() {
         "&str" | "alloc::string::String" => "a message",

@@ -1,19 +1,19 @@
-//! The idempotency protocol: what is kept for a key, who may claim it, and what a delivery is told.
-//! Stores are written against this crate. Knows no AWS and no Lambda; the `lambda-idempotency` crate
-//! adds those.
+//! The idempotency protocol: what a store keeps for a key, when a key can be claimed, and the
+//! outcome of a delivery. Stores are written against this crate. It does not depend on AWS or
+//! Lambda; the `lambda-idempotency` crate adds those.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`admission`] | the protocol, as pure functions |
-//! | [`record`], [`store`] | what is kept for a key, and what a store has to do |
+//! | [`record`], [`store`] | what a store keeps for a key, and the contract of a store |
 //! | [`memory`] | a store in memory |
-//! | [`policy`], [`failure`], [`outcome`] | what users choose, say and get |
-//! | [`clock`] | time, as a parameter |
-//! | [`key`] | the keys: the crate `lambda-idempotency-keys`, for who needs only its `Key` |
+//! | [`policy`], [`failure`], [`outcome`] | what users configure, return and receive |
+//! | [`clock`] | time, as a parameter, so that tests control it |
+//! | [`key`] | `Key`, re-exported from the crate `lambda-idempotency-keys` |
 
 pub mod admission;
 pub mod clock;
-// For the engine, which runs users' code as well. Its form may change in any release.
+// For the engine, which runs users' code as well. Not covered by semantic versioning.
 #[doc(hidden)]
 pub mod contained;
 pub mod failure;

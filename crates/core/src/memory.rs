@@ -1,4 +1,4 @@
-//! A store in memory: the reference for what a store must do, and for tests.
+//! A store in memory, for tests and as the reference of how a store behaves.
 
 use std::{
     collections::HashMap,
@@ -12,8 +12,8 @@ use crate::{
     store::{Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
-/// Keeps records in this process. Not for production: two Lambda environments do not share it, and
-/// it forgets everything when the process ends.
+/// Keeps records in this process. Do not use it in production: Lambda execution environments do not
+/// share it, and its records are lost when the process ends.
 ///
 /// ```
 /// use lambda_idempotency_core::memory::MemoryStore;
@@ -33,30 +33,30 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store that takes outcomes of up to 400 KiB, as DynamoDB does.
+    /// An empty store that accepts results of up to 400 KiB, as DynamoDB does.
     #[must_use]
     pub fn new() -> Self {
         Self { records: Mutex::default(), max_outcome: 400 * 1024 }
     }
 
-    /// How many records there are, expired ones included.
+    /// The number of records, including expired ones.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Whether there is no record at all.
+    /// Whether the store has no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
 
-    /// Drops what expired before `now`, as a server-side TTL does at some time of its choosing.
+    /// Deletes the records that expired before `now`, as a server-side TTL does at some later time.
     pub fn sweep(&self, now: Timestamp) {
         self.lock().retain(|_, record| now <= record.expires_at);
     }
 
-    /// Puts a record there, whatever was before; for tests that begin in the middle of a story.
+    /// Stores a record without a condition, for tests that start from a given state.
     pub fn insert(&self, key: Key, record: IdempotencyRecord) {
         self.lock().insert(key, record);
     }

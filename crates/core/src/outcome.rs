@@ -1,65 +1,66 @@
-//! What became of a delivery.
+//! The outcome of a delivery.
 
 use std::{error::Error, fmt, sync::Arc};
 
 use crate::{clock::Timestamp, failure::Failure, record::Json, store::StoreError};
 
-/// What became of one delivery of one record.
+/// The outcome of one delivery of one record.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The handler ran, and the key is completed.
     Executed {
-        /// What it returned, as JSON text; see `kept` for whether later deliveries get it too.
+        /// The handler's result as JSON text. `kept` says whether later deliveries get it too.
         result: Option<Json>,
-        /// What the store keeps of it.
+        /// What the store keeps of the result.
         kept: ResultKept,
     },
-    /// The handler ran without protection, as the policy for missing keys or for outages says.
+    /// The handler ran without protection against duplicates, because of the policy for missing
+    /// keys or for outages.
     Unprotected {
         /// What it returned, as JSON text.
         result: Option<Json>,
         /// The store's error; `None` if the record has no key.
         outage: Option<StoreError>,
     },
-    /// The record will never be processed; it was put aside where the user said. If that could not be
-    /// recorded, a later delivery puts it aside again:
-    /// `Report::unrecorded`.
+    /// The record will never be processed; it was put aside with the user's sink. If that could not
+    /// be recorded, a later delivery puts it aside again; see `Report::unrecorded`.
     Diverted(DivertReason),
-    /// The work was done by an earlier delivery, or the record was put aside by one.
+    /// An earlier delivery did the work, or put the record aside.
     Replayed {
-        /// What that returned.
+        /// The result of that delivery.
         result: Option<Json>,
     },
     /// An identical record of the same batch did the work.
     Coalesced {
-        /// What that returned.
+        /// The result of that delivery.
         result: Option<Json>,
     },
-    /// The handler ran, lost its lease, and found that a successor has completed the key.
+    /// The handler ran and lost its lease, and another worker has since completed the key.
     Superseded {
-        /// What the successor returned.
+        /// The other worker's result.
         result: Option<Json>,
     },
-    /// The handler ran and turned the delivery away before it did any work, as an HTTP handler does that
-    /// answers 429. Its key is free again, and no failure is counted.
+    /// The handler declined the delivery before it did any work, as an HTTP handler that answers
+    /// 429 does. The key is free again, and no failure is counted.
     Declined,
-    /// A policy that the user chose says that this delivery is not processed.
+    /// A policy of the user acknowledged the delivery without processing it.
     Skipped,
-    /// The handler returned, but that could not be recorded: a later delivery will run it again.
+    /// The handler returned, but its completion could not be recorded: a later delivery calls the
+    /// handler again.
     CompletionLost {
         /// What it returned.
         result: Option<Json>,
         /// Why it could not be recorded.
         error: StoreError,
     },
-    /// The handler failed; the delivery goes back.
+    /// The handler failed, and the record returns to its source.
     Failed {
         /// The handler's failure.
         failure: Failure,
-        /// How often it has failed for this key, this time included.
+        /// The number of failed attempts for this key, including this one.
         failed_attempts: u32,
-        /// Whether that is permanent, so that the key is not tried again.
+        /// Whether the failure is permanent, so that the key is never tried again.
         permanent: bool,
     },
     /// An earlier failure of this key was permanent.
@@ -78,23 +79,23 @@ pub enum Outcome {
     },
     /// The key was used with another payload.
     Mismatch,
-    /// The key belongs to another application, whose record says nothing about this one's work. The
-    /// handler was not called or, if it was, lost its lease before.
+    /// The key belongs to another application, so its idempotency record does not apply to this
+    /// one. The handler was not called, or it was called and lost its lease.
     Foreign(Foreign),
-    /// The handler was stopped shortly before the invocation's deadline. Its lease stands, since
-    /// its effect may be on the way.
+    /// The handler was stopped at its deadline, shortly before the invocation's. Its lease is kept
+    /// until it ends, because the handler's effect may still happen.
     TimedOut {
-        /// Whether that is permanent, so that the key is not tried again.
+        /// Whether the failure is permanent, so that the key is never tried again.
         permanent: bool,
     },
-    /// The handler ran, but lost its lease: to a worker that has not completed the key, or because
-    /// it could not be renewed.
+    /// The handler ran but lost its lease: another worker claimed the key and has not completed it,
+    /// or the lease could not be renewed.
     Fenced,
     /// The handler was not started.
     Returned(NotStarted),
     /// The record cannot be processed as it is.
     Rejected(Rejected),
-    /// The store did not let the key be claimed.
+    /// The store failed when the key was claimed.
     Unavailable(StoreError),
 }
 
@@ -102,7 +103,7 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResultKept {
-    /// All of it.
+    /// The whole result.
     Whole,
     /// Only that the work was done: the result is larger than the store can hold.
     TooLarge,
@@ -110,16 +111,16 @@ pub enum ResultKept {
     Unserializable,
 }
 
-/// A key that belongs to another application: one that claimed it in another name, with an operation
-/// of the same name, in the same store. Its `Display` says what to do.
+/// A key that belongs to another application, which has an operation of the same name in the same
+/// store. `Display` says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Foreign {
     /// The operation.
     pub operation: Arc<str>,
-    /// The application whose key it is.
+    /// The application that owns the key.
     pub theirs: Arc<str>,
-    /// The application that met it; `None` if that has no name.
+    /// The application that found the key; `None` if it has no name.
     pub ours: Option<Arc<str>>,
 }
 
@@ -159,26 +160,26 @@ impl fmt::Display for Foreign {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotStarted {
-    /// Too little time was left.
+    /// Too little time was left in the invocation.
     #[error("too little time was left in the invocation")]
     Deadline,
-    /// Its claim lapsed before its turn came.
+    /// Its lease ended before the handler could start.
     #[error("its lease ended before its turn came")]
     Lease,
-    /// A record before it in its group failed.
+    /// An earlier record of its group failed.
     #[error("a record before it in its group goes back to the source")]
     Order,
 }
 
-/// Why a record was put aside instead of being processed. Its text holds no payload.
+/// Why a record was put aside instead of being processed. The text holds no payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DivertReason {
-    /// It cannot be processed as it is.
+    /// The record cannot be processed as it is.
     #[error(transparent)]
     BadRecord(#[from] Rejected),
-    /// Its handler failed and is not called again: the failure was permanent, it was the last of those
-    /// allowed, or a timeout was to be permanent.
+    /// Its handler failed permanently: by its own declaration, by the number of failed attempts, or
+    /// by a timeout with a policy that makes it permanent.
     #[error(
         "its handler failed permanently, with {} (failures for this key: {failed_attempts})",
         .error_type.as_deref().unwrap_or("an unknown error")
@@ -194,8 +195,8 @@ pub enum DivertReason {
     Mismatch,
 }
 
-/// Why a record cannot be processed as it is, in the words of whoever read the record: the protocol
-/// passes it on and knows nothing of it. `lambda-idempotency` puts its `Rejection` here.
+/// Why a record cannot be processed as it is. The reason is an opaque error to the protocol;
+/// `lambda-idempotency` uses its `Rejection`.
 ///
 /// ```
 /// use lambda_idempotency_core::outcome::Rejected;
@@ -212,7 +213,8 @@ pub enum DivertReason {
 pub struct Rejected(Arc<dyn Error + Send + Sync>);
 
 impl Rejected {
-    /// With this reason, whose `Display` and `Debug` go into logs: neither may show a payload.
+    /// A rejection with this reason. Its `Display` and `Debug` are logged, so neither may show a
+    /// payload.
     #[must_use]
     pub fn new(reason: impl Error + Send + Sync + 'static) -> Self {
         Self(Arc::new(reason))
@@ -225,7 +227,7 @@ impl Rejected {
     }
 }
 
-/// Two are equal if they say the same.
+/// Two rejections are equal if their texts are equal.
 impl PartialEq for Rejected {
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
@@ -253,7 +255,7 @@ impl Error for Rejected {
 }
 
 impl Outcome {
-    /// Whether the source may forget the delivery.
+    /// Whether the delivery is acknowledged to its source.
     #[must_use]
     pub const fn is_acknowledged(&self) -> bool {
         match self {
@@ -279,7 +281,7 @@ impl Outcome {
         }
     }
 
-    /// One word for logs and metrics; stable.
+    /// A stable word for logs and metrics.
     #[must_use]
     pub const fn label(&self) -> &'static str {
         match self {
@@ -305,7 +307,7 @@ impl Outcome {
         }
     }
 
-    /// What the handler returned, now or earlier, as JSON text.
+    /// The handler's result, of this or an earlier delivery, as JSON text.
     #[must_use]
     pub fn result(&self) -> Option<&Json> {
         match self {
@@ -319,7 +321,8 @@ impl Outcome {
         }
     }
 
-    /// Why the delivery goes back, in words that hold no payload; `None` if it is acknowledged.
+    /// Why the record returns to its source, without payload; `None` if the delivery is
+    /// acknowledged.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         Some(match self {

@@ -1,4 +1,4 @@
-//! What a user can choose, as enums with safe defaults.
+//! The policies of an operation, with safe defaults.
 
 use std::time::Duration;
 
@@ -8,33 +8,36 @@ use std::time::Duration;
 pub struct Policy {
     /// How long a completed or permanently failed record answers later deliveries. Default: 24 hours.
     ///
-    /// This *is* the guarantee: a duplicate that comes later is processed again.
+    /// A duplicate that arrives later than this is processed again.
     pub retention: Duration,
     /// By how much the clocks of two workers may differ. A takeover waits this long after the end
     /// of a lease. Default: 1 second.
     pub clock_skew: Duration,
-    /// How long after the deadline of an invocation its lease ends. Lambda has been seen to kill a
-    /// function 0.7 s late. Default: 1 second.
+    /// How long after the deadline of an invocation its lease ends. Lambda has been observed to
+    /// stop a function 0.7 s after its deadline. Default: 1 second.
     pub lease_grace: Duration,
-    /// The lease where no deadline is known. Default: 15 minutes, Lambda's longest timeout.
+    /// The lease if the invocation's deadline is not known. Default: 15 minutes, Lambda's longest
+    /// timeout.
     pub fallback_lease: Duration,
     /// How long a claim holds its key. Default: [`Lease::Invocation`].
     pub lease: Lease,
-    /// What becomes of a delivery whose key is held elsewhere. Default: [`OnConflict::Return`]; sources
-    /// other than queues choose [`OnConflict::Wait`].
+    /// What to do with a delivery whose key another worker holds. Default: [`OnConflict::Return`];
+    /// sources other than queues choose [`OnConflict::Wait`].
     pub on_conflict: OnConflict,
-    /// What becomes of a handler's failure that does not say. Default: [`OnFailure::Return`].
+    /// What to do about a failure that was not declared transient or permanent. Default:
+    /// [`OnFailure::Return`].
     pub on_failure: OnFailure,
-    /// What becomes of a key whose handler was stopped. Default: [`OnTimeout::Return`].
+    /// What to do with a key whose handler was stopped at its deadline. Default:
+    /// [`OnTimeout::Return`].
     pub on_timeout: OnTimeout,
-    /// What becomes of a record while the store is out of reach. Default: [`OnOutage::Return`].
+    /// What to do with a record while the store is unavailable. Default: [`OnOutage::Return`].
     pub on_outage: OnOutage,
-    /// What becomes of a delivery whose key has failed permanently. Default: [`OnPermanentFailure::Return`].
+    /// What to do with a delivery whose key has failed permanently. Default:
+    /// [`OnPermanentFailure::Return`].
     pub on_permanent_failure: OnPermanentFailure,
-    /// After how many failures a key fails permanently, so that it is not tried again.
-    /// Default: never.
+    /// The number of failed attempts after which a key fails permanently. Default: no limit.
     pub max_failed_attempts: Option<u32>,
-    /// How many handlers of one batch run at once, at least 1. Default: 16.
+    /// The most handlers of one batch that run at once, at least 1. Default: 16.
     pub concurrency: usize,
 }
 
@@ -57,86 +60,87 @@ impl Default for Policy {
     }
 }
 
-/// What becomes of a delivery while another worker holds its key.
+/// What to do with a delivery while another worker holds its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnConflict {
-    /// It goes back to its source, which will deliver it again; if the lease ends within two
-    /// seconds, that is awaited instead. For queues.
+    /// The record returns to its source, which delivers it again. If the lease ends within two
+    /// seconds, the worker waits for that instead. For queues.
     Return,
-    /// It waits for the other worker's result, or for the end of its lease to take over, up to this
-    /// long and never past its own deadline; then it goes back. For sources with few retries, all of
-    /// which may fall inside one lease.
+    /// The delivery waits for the other worker's result, or for the end of its lease to take the
+    /// key over. It waits up to this long and never beyond its own deadline; then the record
+    /// returns to its source. For sources with few retries, all of which may fall within one lease.
     Wait {
         /// The longest wait.
         up_to: Duration,
     },
-    /// It is acknowledged: the other worker is trusted to finish. If that one dies, the event is
-    /// lost.
+    /// The delivery is acknowledged unprocessed, in the expectation that the other worker completes
+    /// it. If that worker dies, the record is lost.
     Skip,
 }
 
-/// What becomes of a delivery whose key failed permanently.
+/// What to do with a delivery whose key failed permanently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnPermanentFailure {
-    /// It goes back to its source, so that its dead-letter queue gets it.
+    /// The record returns to its source, which moves it to its dead-letter queue.
     #[default]
     Return,
-    /// It is acknowledged.
+    /// The delivery is acknowledged.
     Acknowledge,
 }
 
-/// How long a claim holds its key: what others wait for if its worker dies.
+/// How long a claim holds its key, and so how long others wait if its worker dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lease {
-    /// Until the invocation ends, and the lease grace. Costs nothing.
+    /// Until the end of the invocation plus the lease grace. Needs no further writes.
     #[default]
     Invocation,
-    /// For this long, renewed while the handler runs and never beyond the end of the invocation. For
-    /// timeouts of many minutes, where the key of a worker that died would be held long; 30 seconds
-    /// is a good length. Costs a write of the store a third of the length after each write, none for
-    /// handlers that are faster. A handler that loses its lease is stopped.
+    /// For this long, renewed while the handler runs, but never beyond the end of the invocation.
+    /// Use it with timeouts of many minutes, where a worker that died would otherwise block its key
+    /// for long; 30 seconds is a good length. Each third of the length costs one write to the
+    /// store; faster handlers need none. A handler that loses its lease is stopped.
     Renewed {
         /// The length of a lease, at least a second.
         length: Duration,
     },
 }
 
-/// What becomes of a failure that does not say itself, as [`Failure`](crate::failure::Failure) can.
+/// What to do about a [`Failure`](crate::failure::Failure) that was not declared transient or
+/// permanent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnFailure {
     /// The key is released, and a later delivery calls the handler again.
     #[default]
     Return,
-    /// The failure is the outcome: later deliveries get it as an answer, and the handler is not
-    /// called again.
+    /// The failure is permanent: it is recorded, later deliveries get it as their answer, and the
+    /// handler is not called again.
     FailPermanently,
 }
 
-/// What becomes of a key whose handler was stopped shortly before its invocation's deadline. Its
-/// effect may be on its way all the same.
+/// What to do with a key whose handler was stopped shortly before the invocation's deadline. The
+/// handler's effect may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnTimeout {
-    /// The lease stands until it ends; then a later delivery calls the handler again, and tells it
-    /// that an earlier call disappeared.
+    /// The key is held until its lease ends. Then a later delivery calls the handler again and
+    /// passes it the number of lost attempts.
     #[default]
     Return,
-    /// The key has failed permanently: a person has to look before it is tried again.
+    /// The key fails permanently. A person has to check before it is tried again.
     FailPermanently,
 }
 
-/// What becomes of a record whose key cannot be claimed because the store is out of reach.
+/// What to do with a record whose key cannot be claimed because the store is unavailable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnOutage {
-    /// It goes back to its source.
+    /// The record returns to its source.
     #[default]
     Return,
-    /// The handler runs, without protection against duplicates: copies of the record, now or later,
-    /// run it again. Not for refusals such as missing permissions.
+    /// The handler runs without protection against duplicates: copies of the record run it again.
+    /// Does not apply to refusals such as missing permissions.
     RunUnprotected,
 }

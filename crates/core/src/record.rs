@@ -4,44 +4,48 @@ use std::{fmt, sync::Arc};
 
 use crate::clock::Timestamp;
 
-/// What is known of a key. Stores keep every field as it is, and judge none of them: all judgement
-/// is in [`admission`](crate::admission).
+/// What a store keeps for a key. A store saves every field unchanged and makes no decisions from
+/// them; all decisions are in [`admission`](crate::admission).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct IdempotencyRecord {
-    /// Where the key stands.
+    /// The state of the key.
     pub status: Status,
     /// The token of the claim that wrote the record. `None` once it is released, and in a record
     /// written by another library.
     pub owner: Option<Owner>,
-    /// Whose release or put-back this is; what a lost answer is recognised by.
+    /// The token of the claim that released or undid the key. A writer whose response was lost
+    /// recognises its own write by it.
     pub last_owner: Option<Owner>,
-    /// How often a handler reported failure for this key.
+    /// The number of failed attempts for this key.
     pub failed_attempts: u32,
-    /// How often an owner disappeared: was killed, timed out, or lost its store.
+    /// The number of lost attempts: the owner was killed, timed out, or lost its connection to the
+    /// store.
     pub lost_attempts: u32,
     /// The fence of the last claim: higher than that of every claim before it while the record
     /// lives. 0 in a record of another library.
     pub fence: u64,
     /// While [`Status::InProgress`]: the owner holds the key up to and including this instant.
-    /// `None` in a record of another library that knew no deadline: held until `expires_at`.
+    /// `None` in a record of another library that did not know its deadline; the key is then held
+    /// until `expires_at`.
     pub lease_until: Option<Timestamp>,
-    /// The record counts up to and including this instant. Whole seconds in records of ours.
+    /// The record is valid up to and including this instant. In our records, a whole second.
     pub expires_at: Timestamp,
-    /// Hash of the payload parts that must agree between deliveries, if the operation names any.
+    /// The fingerprint: a hash of the payload parts that must agree between deliveries, if the
+    /// operation has one.
     pub fingerprint: Option<Fingerprint>,
     /// What the handler returned ([`Status::Completed`]) or the permanent failure
     /// ([`Status::PermanentlyFailed`]), as JSON text.
     pub result: Option<Json>,
-    /// The type of the last failure. Never its message, which may quote the payload.
+    /// The type of the last error. Never its message, which may quote the payload.
     pub error_type: Option<Arc<str>>,
-    /// The application that claimed the key: whose work the record is about. `None` if that had no
-    /// name, in records of earlier versions, and in those of other libraries.
+    /// The application that claimed the key. `None` if the application had no name, in records of
+    /// earlier versions, and in records of other libraries.
     pub application: Option<Arc<str>>,
 }
 
 impl IdempotencyRecord {
-    /// A record with nothing in it but a status and an expiry (rounded up to a whole second).
+    /// A record with only a status and an expiry, which is rounded up to a whole second.
     #[must_use]
     pub const fn new(status: Status, expires_at: Timestamp) -> Self {
         Self {
@@ -60,7 +64,7 @@ impl IdempotencyRecord {
         }
     }
 
-    /// Whether the last claim gave the key up, rather than disappear with it.
+    /// Whether the last claim released or undid the key. Otherwise its attempt was lost.
     #[must_use]
     pub const fn is_released(&self) -> bool {
         matches!(self.status, Status::InProgress)
@@ -69,7 +73,7 @@ impl IdempotencyRecord {
     }
 }
 
-/// Whether an application can have this name: 1 to 128 visible characters of ASCII.
+/// Whether this is a valid application name: 1 to 128 visible ASCII characters.
 ///
 /// ```
 /// use lambda_idempotency_core::record::is_application_name;
@@ -80,8 +84,8 @@ pub fn is_application_name(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// A JSON text: what a handler returned, or its permanent failure. It may say anything about a
-/// customer, so its `Debug` tells its length only; as a `&str` it is all there.
+/// A JSON text: what a handler returned, or its permanent failure. It may hold personal data, so
+/// `Debug` shows only its length; as a `&str` it is available in full.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Json(Arc<str>);
 
@@ -108,7 +112,8 @@ impl fmt::Debug for Json {
 /// The status of an [`IdempotencyRecord`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Claimed; the lease says for how long. Also a released record, whose lease has lapsed.
+    /// Claimed until the lease ends. A released record also has this status, with a lease in the
+    /// past.
     InProgress,
     /// The handler returned; final until the record expires.
     Completed,
@@ -121,18 +126,18 @@ pub enum Status {
 pub struct Owner(u128);
 
 impl Owner {
-    /// A fresh token from the operating system, which, unlike a seeded generator, differs after a
-    /// snapshot is restored.
+    /// A new token from the operating system's random numbers. A generator that was seeded before a
+    /// Lambda snapshot would repeat tokens after each restore.
     ///
     /// # Errors
-    /// The operating system gave no randomness.
+    /// The operating system returned no random bytes.
     pub fn random() -> Result<Self, EntropyError> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(EntropyError)?;
         Ok(Self(u128::from_be_bytes(bytes)))
     }
 
-    /// The token with these bits; for stores that read one back, and for tests.
+    /// The token with these bits, for stores that read a token back, and for tests.
     #[must_use]
     pub const fn from_bits(bits: u128) -> Self {
         Self(bits)
@@ -158,9 +163,9 @@ impl fmt::Debug for Owner {
     }
 }
 
-/// The operating system gave no randomness for an owner token or a key.
+/// The operating system returned no random bytes for an owner token or a key.
 #[derive(Debug, thiserror::Error)]
-#[error("no randomness from the operating system")]
+#[error("the operating system returned no random bytes; try again")]
 pub struct EntropyError(#[source] pub(crate) getrandom::Error);
 
 /// A hash over the parts of a payload that must agree between two deliveries of one key.
@@ -186,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owner_tokens_differ_and_survive_their_text_form() {
+    fn owner_tokens_differ_and_are_read_back_from_their_text() {
         let (a, b) = (Owner::random().unwrap(), Owner::random().unwrap());
         assert_ne!(a, b);
         assert_eq!(Owner::parse(&a.to_string()), Some(a));
@@ -194,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_record_holds_is_not_for_logs() {
+    fn debug_shows_no_content_of_a_record() {
         let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::EPOCH);
         record.result = Some("\"s3cr3t\"".into());
         assert!(!format!("{record:?}").contains("s3cr3t"));
@@ -202,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_another_shape_is_not_read() {
+    fn text_that_is_not_a_token_is_refused() {
         for text in
             ["", "1", "+0000000000000000000000000000001", "g0000000000000000000000000000000"]
         {

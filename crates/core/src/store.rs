@@ -1,12 +1,13 @@
-//! What a store has to do: conditional writes in a batch, and consistent reads.
+//! The contract of a store: conditional writes in a batch, and consistent reads.
 //!
-//! A [`Store`] judges nothing. It is told which [`Guard`] must hold for each key and what to put
-//! there, and says for each member whether it was [`Written`](Verdict::Written), what it
-//! [`Found`](Verdict::Found) instead, or why it cannot tell. Time, leases and ownership are the
-//! business of [`admission`](crate::admission).
+//! A [`Store`] makes no decisions. Each [`Write`] has the [`Guard`] that must hold for its key and
+//! the record to put there. The store answers each with a verdict: [`Written`](Verdict::Written),
+//! the record it [`Found`](Verdict::Found) instead, or [`Unknown`](Verdict::Unknown). Time, leases
+//! and ownership are decided in [`admission`](crate::admission).
 //!
 //! To write a store, implement both methods and run the conformance suite of the `testkit` crate
-//! against it. There are no default methods: a safety property must not be inherited by accident.
+//! against it. There are no default methods, so that a store does not inherit a safety property by
+//! accident.
 
 use std::{error::Error, fmt, sync::Arc};
 
@@ -19,21 +20,21 @@ use crate::{
 /// A durable map from [`Key`] to [`IdempotencyRecord`] with conditional writes.
 pub trait Store: Send + Sync + 'static {
     /// Applies each write if its guard holds, each atomically and independently of the others, and
-    /// answers in the order asked: one verdict for each write.
+    /// returns one verdict for each write, in the order of `writes`.
     ///
-    /// No key occurs twice in one call. The store may retry a member as often as it likes until
-    /// `call_deadline`, since every write carries a token by which it recognises itself; what is not
-    /// known by then is [`Verdict::Unknown`]. A call whose deadline is past already may send nothing.
+    /// No key occurs twice in one call. The store may repeat a write until `call_deadline`, since
+    /// every write carries a token by which the store recognises it; a write whose result is not
+    /// known by then is [`Verdict::Unknown`]. A call after its deadline may send nothing.
     ///
-    /// A server-side expiry, where the store has one, must not remove a record before its
-    /// `expires_at` has passed on the server's clock.
+    /// If the store has a server-side expiry, it must not remove a record before its `expires_at`
+    /// has passed on the server's clock.
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>>;
 
-    /// Reads each key with strong consistency, in the order asked.
+    /// Reads each key with strong consistency. The results are in the order of `keys`.
     fn read<'a>(
         &'a self,
         keys: &'a [Key],
@@ -66,14 +67,14 @@ pub struct Write {
     pub key: Key,
     /// What must be there now.
     pub guard: Guard,
-    /// What to put there, replacing every field; `None` deletes.
+    /// The record to store, which replaces every field; `None` deletes the record.
     pub record: Option<IdempotencyRecord>,
 }
 
 /// The condition of a [`Write`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Guard {
-    /// There is no record, not even an expired one.
+    /// The key has no record, not even an expired one.
     Absent,
     /// The record is exactly the one that was read.
     Unchanged(RecordVersion),
@@ -81,14 +82,14 @@ pub enum Guard {
     OwnedBy(Owner),
 }
 
-/// All that was read of a record and can change under its reader.
+/// All that was read of a record and that a later write could have changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RecordVersion {
     /// The status read.
     pub status: Status,
     /// The owner read.
     pub owner: Option<Owner>,
-    /// The last owner read. Two releases within one second differ in nothing else.
+    /// The last owner read. Two releases within the same second differ only in this field.
     pub last_owner: Option<Owner>,
     /// The lease read.
     pub lease_until: Option<Timestamp>,
@@ -97,7 +98,7 @@ pub struct RecordVersion {
 }
 
 impl RecordVersion {
-    /// Names everything of `record` that a later write could have changed.
+    /// The version of this record.
     #[must_use]
     pub const fn of(record: &IdempotencyRecord) -> Self {
         Self {
@@ -111,7 +112,7 @@ impl RecordVersion {
 }
 
 impl Guard {
-    /// Whether the guard holds for what is there.
+    /// Whether the guard holds for the record that is stored.
     #[must_use]
     pub fn holds(&self, found: Option<&IdempotencyRecord>) -> bool {
         match (self, found) {
@@ -126,29 +127,29 @@ impl Guard {
 }
 
 impl Write {
-    /// Whether this write leaves the key as it asks, given what is there: its guard holds, or it
-    /// deletes what is gone already.
+    /// Whether the write succeeds on the stored record: its guard holds, or it deletes a record
+    /// that is already gone.
     #[must_use]
     pub fn applies(&self, found: Option<&IdempotencyRecord>) -> bool {
         self.guard.holds(found) || (self.record.is_none() && found.is_none())
     }
 }
 
-/// What became of a [`Write`].
+/// The result of a [`Write`].
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// The guard held and the write was applied, now or in an earlier try of the same call; or it
-    /// deletes what is gone already. The same write in a *new* call is [`Found`](Self::Found): to
-    /// recognise one's own work is the business of [`admission`](crate::admission).
+    /// The guard held and the write was applied, now or by an earlier request of the same call; or
+    /// it deletes a record that is already gone. The same write in a *new* call is
+    /// [`Found`](Self::Found): [`admission`](crate::admission) recognises a worker's own writes.
     Written,
-    /// The guard did not hold; this is what is there now.
+    /// The guard did not hold; this is the record now stored.
     Found(Option<IdempotencyRecord>),
-    /// Whether the write was applied is not known, or it was refused: see
+    /// The write was refused, or it is not known whether it was applied: see
     /// [`StoreError::may_have_applied`].
     Unknown(StoreError),
 }
 
-/// Why a store could not do what it was asked.
+/// Why a call of a store failed.
 #[derive(Clone, Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -161,37 +162,37 @@ pub struct StoreError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// No answer, or a server error: the store is out of reach or broken, perhaps briefly.
+    /// No response, or a server error: the store is unreachable or broken, perhaps briefly.
     Unavailable,
-    /// The store asked to slow down, until the deadline.
+    /// The store throttled every request until the deadline.
     Throttled,
-    /// Others kept changing the record; each try met a different one.
+    /// Other workers kept changing the record between the requests.
     Contended,
-    /// The caller may not do this: credentials or permissions.
+    /// The caller lacks credentials or permissions.
     Denied,
-    /// The table, or what the store keeps its records in, is not there or has another shape.
+    /// The table, or other place of the records, does not exist or has the wrong schema.
     Misconfigured,
     /// The record is larger than the store can hold.
     TooLarge,
-    /// What is stored under the key cannot be read as a record.
+    /// The stored item cannot be read as a record.
     Corrupt,
-    /// Anything else the store refused.
+    /// The store refused the request for another reason.
     Refused,
 }
 
 impl StoreError {
-    /// An error of this kind. `context` says what was tried and what to do; it must hold no
-    /// payload and no raw key.
+    /// An error of this kind. `context` says what failed and what to do; it must not hold a payload
+    /// or a raw key.
     #[must_use]
     pub fn new(kind: StoreErrorKind, context: impl Into<Arc<str>>) -> Self {
         let in_doubt = matches!(kind, StoreErrorKind::Unavailable);
         Self { kind, in_doubt, context: context.into(), source: None }
     }
 
-    /// Says whether the write [may have been applied](Self::may_have_applied) all the same. A store
-    /// says so wherever it knows: what was never sent was not applied, whatever the kind; and what
-    /// had no answer may have been, whatever a later attempt ended with. Otherwise the kind decides:
-    /// [`Unavailable`](StoreErrorKind::Unavailable) leaves it open, the others do not.
+    /// Sets whether the write [may have been applied](Self::may_have_applied) despite the error. A
+    /// store sets it whenever it knows: a request that was never sent was not applied, and a
+    /// request without a response may have been applied, whatever a later request returned.
+    /// Default: `true` for [`Unavailable`](StoreErrorKind::Unavailable), `false` for other kinds.
     #[must_use]
     pub const fn with_doubt(mut self, in_doubt: bool) -> Self {
         self.in_doubt = in_doubt;
@@ -211,7 +212,7 @@ impl StoreError {
         self.kind
     }
 
-    /// Whether the same call may succeed later with nothing changed.
+    /// Whether the same call may succeed later without any change.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(
@@ -220,8 +221,8 @@ impl StoreError {
         )
     }
 
-    /// Whether the write may have been applied all the same, or may be yet: its answer was lost.
-    /// Whoever claimed has to put the claim back then.
+    /// Whether the write may have been applied, or may still be applied, because its response was
+    /// lost. A worker whose claim failed in this way has to undo the claim.
     #[must_use]
     pub const fn may_have_applied(&self) -> bool {
         self.in_doubt
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_knows_says_whether_it_applied() {
+    fn in_doubt_overrides_the_default_of_the_kind() {
         for kind in [StoreErrorKind::Unavailable, StoreErrorKind::Throttled] {
             let error = StoreError::new(kind, "claiming");
             assert_eq!(error.may_have_applied(), kind == StoreErrorKind::Unavailable);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::config_error::DynamoDbConfigError;
 
-/// Far below what DynamoDB allows, so that all names fit in a statement of 8192 characters.
+/// Far below DynamoDB's limit, so that all names fit in a statement of 8192 characters.
 const LONGEST_NAME: usize = 255;
 /// DynamoDB's limit for a partition key.
 const LONGEST_PARTITION: usize = 2048;
@@ -12,8 +12,8 @@ const LONGEST_PARTITION: usize = 2048;
 /// The names of the attributes of an item.
 ///
 /// The first six are those of [Powertools for AWS Lambda][powertools], so that a Rust function can
-/// share a table with a Python or TypeScript one. The table's time-to-live attribute should be the
-/// one named by `expiration`.
+/// share a table with a Python or TypeScript one. Set the table's time-to-live attribute to the one
+/// named by `expiration`.
 ///
 /// ```
 /// use lambda_idempotency_dynamodb::Attributes;
@@ -36,53 +36,54 @@ pub struct Attributes {
     pub expiration: Cow<'static, str>,
     /// N: when the lease ends, in milliseconds since the epoch. Default `in_progress_expiration`.
     pub in_progress_expiration: Cow<'static, str>,
-    /// S: the outcome as JSON text. Default `data`.
+    /// S: the result as JSON text. Default `data`.
     pub data: Cow<'static, str>,
     /// S: the fingerprint of the payload. Default `validation`.
     pub validation: Cow<'static, str>,
     /// S: the token of the claim that holds the key. Default `owner`.
     pub owner: Cow<'static, str>,
-    /// S: the token of the claim that gave the key up. Default `last_owner`.
+    /// S: the token of the claim that released or undid the key. Default `last_owner`.
     pub last_owner: Cow<'static, str>,
-    /// N: how often a handler failed; not written while it is zero. Default `failed_attempts`.
+    /// N: the number of failed attempts; not written if zero. Default `failed_attempts`.
     pub failed_attempts: Cow<'static, str>,
-    /// N: how often an owner disappeared; not written while it is zero. Default `lost_attempts`.
+    /// N: the number of lost attempts; not written if zero. Default `lost_attempts`.
     pub lost_attempts: Cow<'static, str>,
     /// N: the fence of the last claim. Default `fence`.
     pub fence: Cow<'static, str>,
-    /// S: the type of the last failure. Default `error`.
+    /// S: the type of the last error. Default `error`.
     pub error: Cow<'static, str>,
     /// S: the application that claimed the key, if it has a name. Default `application`.
     pub application: Cow<'static, str>,
     /// For a table with a sort key. Default none.
     pub sort_key: Option<SortKey>,
-    /// In which form `data` is written. Default JSON text.
+    /// The form in which `data` is written. Default JSON text.
     pub data_form: DataForm,
 }
 
-/// The sort key of a table that keeps idempotency records beside other items, or a tenant's in a
-/// partition of its own; Powertools' `sort_key_attr` and `static_pk_value`.
+/// The sort key of a table that also holds other items, or one partition for each tenant. As
+/// `sort_key_attr` and `static_pk_value` of Powertools.
 ///
 /// All records of one partition share its throughput: DynamoDB allows 1000 writes a second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortKey {
     /// S: the attribute that holds the idempotency key, in place of [`Attributes::id`].
     pub name: Cow<'static, str>,
-    /// What `id` holds, the same for every record. Powertools: `idempotency#` and the name of the
-    /// function, unless told otherwise.
+    /// The value of `id`, the same for every record. The default of Powertools is `idempotency#`
+    /// and the name of the function.
     pub partition: Cow<'static, str>,
 }
 
-/// How an outcome is kept in `data`. Either is read; only where a text could be both does it matter.
+/// How a result is stored in `data`. Both forms are read; the setting affects reading only if a
+/// text could be of either form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DataForm {
-    /// S: JSON text, as Powertools for Python, Java and .NET keeps it.
+    /// S: JSON text, as Powertools for Python, Java and .NET stores it.
     #[default]
     Json,
-    /// Any type: the value itself, as Powertools for TypeScript keeps it. `null` in a result is
-    /// kept; a number of more than 38 digits, beyond 10^125, or a nesting of more than 31 levels is
-    /// not, and then only that the work was done.
+    /// Any type: the value itself, as Powertools for TypeScript stores it. `null` in a result is
+    /// stored. A result with a number of more than 38 digits or beyond 10^125, or with more than 31
+    /// nested levels, cannot be stored; then the record says only that the work was done.
     Native,
 }
 
@@ -127,7 +128,7 @@ impl Attributes {
         ]
     }
 
-    /// What the table's key has to be.
+    /// The key schema that the table needs.
     pub(crate) fn needed_key(&self) -> String {
         let sort = match &self.sort_key {
             None => "no sort key".to_owned(),
@@ -168,12 +169,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_names_are_fit() {
+    fn the_default_names_are_valid() {
         assert_eq!(Attributes::default().check(), Ok(()));
     }
 
     #[test]
-    fn a_name_that_could_leave_its_quotes_is_refused() {
+    fn a_name_that_could_end_its_quotes_is_refused() {
         for name in ["", "a\"b", "a'b", "a\\", "a\n", &"x".repeat(256)] {
             let names = Attributes { data: name.to_owned().into(), ..Attributes::default() };
             assert_eq!(names.check(), Err(DynamoDbConfigError::UnfitName(name.into())));

@@ -52,7 +52,8 @@ impl DynamoDbStore {
             Err(late) => same(members, Answer::Failed(Failure::timed_out(doing, late))),
             Ok(Err(error)) => {
                 let failure = sdk_failure(doing, &error);
-                // Refused as a whole, be it for one member: each goes by itself.
+                // One member can make DynamoDB refuse the whole batch, so each member is then sent
+                // by itself.
                 let alone = refused(&failure);
                 same(members, if alone { Answer::Alone } else { Answer::Failed(failure) })
             }
@@ -84,7 +85,8 @@ impl DynamoDbStore {
                 let code = code.as_ref().map(Code::as_str);
                 let failure = service_failure(doing, code, error.message.as_deref(), None);
                 if refused(&failure) {
-                    // What a statement cannot do, a single write may; if not, it says why.
+                    // A single write may succeed where a statement is refused; if not, its error
+                    // has more detail.
                     tracing::warn!(table = %self.config.table, ?code, "a statement was refused");
                     return Answer::Alone;
                 }
@@ -94,7 +96,7 @@ impl DynamoDbStore {
     }
 }
 
-/// Whether this is about the statements, and not about the table or the caller.
+/// Whether the statements were refused, as opposed to the table or the caller.
 fn refused(failure: &Failure) -> bool {
     !failure.retry && matches!(failure.kind(), StoreErrorKind::Refused | StoreErrorKind::TooLarge)
 }
@@ -103,7 +105,7 @@ fn same(members: &[Member<'_>], answer: Answer) -> Vec<Answer> {
     vec![answer; members.len()]
 }
 
-/// One statement with its parameters; `None` if PartiQL cannot say it.
+/// One statement with its parameters; `None` if PartiQL cannot express it.
 fn statement(config: &Config, member: &Member<'_>) -> Option<BatchStatementRequest> {
     let (statement, parameters) = text(config, member)?;
     BatchStatementRequest::builder()
@@ -114,14 +116,14 @@ fn statement(config: &Config, member: &Member<'_>) -> Option<BatchStatementReque
         .ok()
 }
 
-/// The text of a statement, and the values for its `?`. Names are quoted, since some (`status`,
-/// `data`) are reserved words; values never appear in the text.
+/// The text of a statement, and the values of its `?` parameters. Names are quoted, since some
+/// (`status`, `data`) are reserved words; values never appear in the text.
 fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeValue>)> {
     let Config { table, attributes: names, .. } = config;
     let key = key_fields(names, &member.write.key);
     let mut parameters = Vec::new();
     let text = match (&member.write.guard, &member.write.record) {
-        // Nothing can be deleted where nothing is: a read in the form of a write.
+        // A delete under `Absent` changes nothing; it is a read in the form of a write.
         (Guard::Absent, None) => return None,
         (Guard::Absent, Some(record)) => {
             let fields = fields(names, record).into_iter();
@@ -134,8 +136,8 @@ fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeVa
             format!("INSERT INTO \"{table}\" VALUE {{{}}}", members.join(", "))
         }
         (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(record)) => {
-            // Everything we know is set or removed. What others may have added stays, which a
-            // single write would remove.
+            // Sets or removes every attribute of ours. Attributes that others added are kept; a
+            // single write would remove them.
             let mut text = format!("UPDATE \"{table}\"");
             for (name, value) in fields(names, record) {
                 if let Some(value) = value {

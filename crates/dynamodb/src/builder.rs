@@ -9,7 +9,7 @@ use crate::{
     attributes::Attributes, config::Config, config_error::DynamoDbConfigError, store::DynamoDbStore,
 };
 
-/// How long one request may take before it is tried again.
+/// How long one request may take before it is sent again.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause after a failed attempt, and the most it grows to.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
@@ -17,19 +17,20 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from
 impl DynamoDbStore {
     /// The store in `table`, with every setting at its default.
     ///
-    /// Nothing is sent: a table that is missing shows in the first write.
+    /// No request is sent, so a missing table is reported by the first write.
     #[must_use]
     pub fn new(client: Client, table: impl Into<String>) -> Self {
         Self::builder(client, table).build_unchecked()
     }
 
-    /// The store in `table`, to be set up.
+    /// A builder of the store in `table`, with every setting at its default.
     pub fn builder(client: Client, table: impl Into<String>) -> DynamoDbStoreBuilder {
         DynamoDbStoreBuilder::new(client, table.into())
     }
 }
 
-/// A [`DynamoDbStore`] that is not the default one; see [`DynamoDbStore::builder`].
+/// Builds a [`DynamoDbStore`] with other settings than the defaults; see
+/// [`DynamoDbStore::builder`].
 #[derive(Clone)]
 #[must_use = "call `build`"]
 pub struct DynamoDbStoreBuilder {
@@ -52,14 +53,14 @@ impl DynamoDbStoreBuilder {
         Self { client, config }
     }
 
-    /// Other attribute names.
+    /// The names of the attributes. Default: those of Powertools.
     pub fn attributes(mut self, names: Attributes) -> Self {
         self.config.attributes = names;
         self
     }
 
-    /// How long one request may take before it is tried again, as long as the deadline of the call
-    /// allows. Default 1 s: DynamoDB answers in milliseconds, so whatever takes longer is lost.
+    /// How long one request may take before it is sent again, if the deadline of the call allows.
+    /// Default 1 s: DynamoDB answers in milliseconds, so a slower response is most likely lost.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.config.attempt_timeout = timeout;
         self
@@ -72,7 +73,7 @@ impl DynamoDbStoreBuilder {
         self
     }
 
-    /// Sends each write as a `PutItem` or `DeleteItem` of its own, never several as one
+    /// Sends each write as a separate `PutItem` or `DeleteItem`, never several in one
     /// `BatchExecuteStatement`. For roles without the `dynamodb:PartiQL*` permissions, which no
     /// policy template of AWS SAM grants. Costs a request for each record.
     pub fn without_partiql(mut self) -> Self {
@@ -80,21 +81,21 @@ impl DynamoDbStoreBuilder {
         self
     }
 
-    /// Lets the AWS SDK log and trace what it does for the store, which it otherwise may not: at the
-    /// level `TRACE` it writes whole requests and responses, with keys and results in them. For a
-    /// closer look at a table without real data.
+    /// Turns on the AWS SDK's logs and traces for requests of the store. At the level `TRACE` they
+    /// contain whole requests and responses, with keys and results. Use it only with tables that
+    /// hold no real data. Default: off.
     pub fn with_sdk_logs(mut self) -> Self {
         self.config.sdk_logs = true;
         self
     }
 
-    /// Another clock than the machine's.
+    /// The clock. Default: the machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.config.clock = Arc::new(clock);
         self
     }
 
-    /// The store.
+    /// Builds the store.
     ///
     /// # Errors
     /// [`DynamoDbConfigError::UnfitName`] and [`DynamoDbConfigError::NameUsedTwice`] for attribute names.
@@ -104,7 +105,8 @@ impl DynamoDbStoreBuilder {
     }
 
     pub(crate) fn build_unchecked(self) -> DynamoDbStore {
-        // A retry that the store does not know of would meet the item it wrote itself.
+        // A retry inside the SDK would find the item that its own first request wrote, and report a
+        // failed condition.
         let config =
             self.client.config().to_builder().retry_config(RetryConfig::disabled()).build();
         DynamoDbStore { client: Client::from_conf(config), config: Arc::new(self.config) }

@@ -6,7 +6,7 @@ use lambda_idempotency_core::clock::Clock;
 
 use crate::attributes::Attributes;
 
-/// What a store was told.
+/// The settings of a store.
 #[derive(Clone)]
 pub(crate) struct Config {
     pub(crate) table: String,
@@ -20,7 +20,8 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Whether statements may be used. A table named by its ARN has no documented form in PartiQL.
+    /// Whether PartiQL statements may be used. There is no documented PartiQL syntax for a table
+    /// that is named by its ARN.
     pub(crate) fn statements(&self) -> bool {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
         self.partiql && self.table.bytes().all(plain)

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// Why there is no store.
+/// The error of a store that cannot be built.
 ///
-/// Its `Debug` is its message, since that is what a `main` shows that returns it.
+/// `Debug` shows the message, because Rust prints `Debug` when `main` returns an error.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DynamoDbConfigError {

@@ -1,7 +1,7 @@
-//! The outcome of another library, as JSON text.
+//! Results in the forms of other libraries, as JSON text.
 //!
-//! Python, Java and .NET keep JSON text in a string attribute, as we do. TypeScript and Go keep the
-//! value itself as a native attribute, which is written out here as the JSON it stands for.
+//! Python, Java and .NET store JSON text in a string attribute, as we do. TypeScript and Go store
+//! the value as a native attribute, which is converted to JSON here.
 
 use std::collections::HashMap;
 
@@ -13,9 +13,9 @@ use crate::attributes::DataForm;
 /// How deep lists and maps nest.
 const DEEPEST: usize = 31;
 
-/// The JSON text of an outcome; `None` if it has none (a number that JSON cannot write).
+/// The JSON text of a result; `None` if JSON cannot represent it (a number).
 ///
-/// A string that is not JSON itself is taken for a string result, as Java keeps one.
+/// A string that is not valid JSON is read as a string result, as Java stores one.
 pub(crate) fn json_text(form: DataForm, value: &AttributeValue) -> Option<String> {
     match value {
         AttributeValue::S(text) if form == DataForm::Json && is_json(text) => Some(text.clone()),
@@ -27,7 +27,7 @@ pub(crate) fn json_text(form: DataForm, value: &AttributeValue) -> Option<String
     }
 }
 
-/// An outcome as an attribute; as text if it [does not fit](fits).
+/// A result as an attribute; as text if it [does not fit](fits).
 pub(crate) fn attribute(form: DataForm, json: &str) -> AttributeValue {
     let text = || AttributeValue::S(json.to_owned());
     match form {
@@ -36,7 +36,7 @@ pub(crate) fn attribute(form: DataForm, json: &str) -> AttributeValue {
     }
 }
 
-/// Whether an outcome has this form.
+/// Whether a result can be stored in this form.
 pub(crate) fn fits(form: DataForm, json: &str) -> bool {
     form == DataForm::Json || native(json).is_some()
 }
@@ -45,7 +45,7 @@ fn native(json: &str) -> Option<AttributeValue> {
     to_attribute(serde_json::from_str(json).ok()?, 1)
 }
 
-/// By way of [`RawValue`], which keeps the digits of numbers.
+/// Uses [`RawValue`], which keeps the digits of numbers.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>
 fn to_attribute(value: &RawValue, depth: usize) -> Option<AttributeValue> {
@@ -91,7 +91,7 @@ fn write(value: &AttributeValue, out: &mut String) -> Option<()> {
         AttributeValue::N(number) => write_number(number, out)?,
         AttributeValue::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         AttributeValue::Null(_) => out.push_str("null"),
-        // JSON has no bytes; base64 is how AWS writes them in JSON.
+        // JSON has no bytes; AWS writes them as base64 in JSON.
         AttributeValue::B(bytes) => write_bytes(bytes.as_ref(), out)?,
         AttributeValue::L(items) => write_list(items, out, write)?,
         AttributeValue::Ss(items) => write_list(items, out, |text, out| {
@@ -136,7 +136,7 @@ fn write_list<T>(
     Some(())
 }
 
-/// The digits as they are: a number of 38 digits must not pass through a float.
+/// Writes the digits unchanged, because a float cannot hold 38 digits.
 fn write_number(number: &str, out: &mut String) -> Option<()> {
     is_json(number).then(|| out.push_str(number))
 }
@@ -199,12 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_json_cannot_write_is_no_outcome() {
+    fn a_number_that_json_cannot_write_is_not_a_result() {
         assert_eq!(json_text(DataForm::Json, &n("NaN")), None);
     }
 
     #[test]
-    fn values_are_kept_as_typescript_keeps_them() {
+    fn values_are_stored_as_typescript_stores_them() {
         let of = |json: &str| attribute(DataForm::Native, json);
         assert_eq!(of("null"), AttributeValue::Null(true));
         assert_eq!(of("12.5"), n("12.5"));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_dynamodb_has_no_type_for_does_not_fit() {
+    fn values_that_dynamodb_cannot_hold_do_not_fit() {
         let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         for json in ["1e126", "-1e200", "1e-131", &deep(32), "not json"] {
             assert!(!fits(DataForm::Native, json), "{json}");

@@ -21,9 +21,9 @@ impl DynamoDbStore {
     /// Call it once, before the runtime starts: it loads the configuration, and requests of one
     /// client share their connections.
     ///
-    /// The SDK's own settings are unfit for Lambda, and replaced: it retries without telling, so
-    /// that a claim whose answer was lost meets itself and looks taken; its first pause is a
-    /// second; and nothing but the connection has a time limit (3.1 s).
+    /// The SDK's default settings do not suit Lambda and are replaced. The SDK retries silently, so
+    /// a claim whose response was lost would find its own record and seem to be taken; its first
+    /// pause is a second; and only the connection has a time limit (3.1 s).
     ///
     /// # Errors
     /// [`DynamoDbConfigError::NoTable`] if `IDEMPOTENCY_TABLE` is not set or empty;
@@ -32,13 +32,13 @@ impl DynamoDbStore {
         Ok(Self::builder_from_env().await?.build_unchecked())
     }
 
-    /// As [`from_env`](Self::from_env), to be changed before it is built.
+    /// As [`from_env`](Self::from_env), as a builder for further settings.
     ///
     /// # Errors
     /// As [`from_env`](Self::from_env).
     pub async fn builder_from_env() -> Result<DynamoDbStoreBuilder, DynamoDbConfigError> {
         let table = table(std::env::var(TABLE).ok())?;
-        // A concrete version: `latest` would change these settings with an update.
+        // A fixed version, because `latest` would change these settings with an update of the SDK.
         let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
             .retry_config(RetryConfig::disabled())
             .timeout_config(TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).build())

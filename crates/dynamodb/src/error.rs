@@ -1,8 +1,8 @@
-//! What went wrong, in words that name the remedy and nothing of the data.
+//! Errors that name the remedy and contain no data.
 //!
 //! The errors of the SDK carry whole requests and responses, keys and payloads included, in their
-//! `Debug` form. None of that leaves this module: what does is the error code, the message as far
-//! as it quotes nothing, and the request id.
+//! `Debug` form. This module passes on only the error code, the message up to its first quotation,
+//! and the request id.
 
 use std::{error::Error, fmt};
 
@@ -14,7 +14,7 @@ use lambda_idempotency_core::store::{StoreError, StoreErrorKind};
 
 use crate::{config::Config, item::Corrupt, retry::TimedOut};
 
-/// A request being made, as errors name it.
+/// The request that an error names.
 #[derive(Clone, Copy)]
 pub(crate) struct Doing<'a> {
     pub(crate) config: &'a Config,
@@ -30,19 +30,19 @@ impl fmt::Display for Doing<'_> {
     }
 }
 
-/// An attempt that failed, and what that means for the next.
+/// A failed request, and whether another may succeed.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     kind: StoreErrorKind,
     context: String,
     cause: Option<Cause>,
-    /// Another attempt may succeed.
+    /// Another request may succeed.
     pub(crate) retry: bool,
-    /// The write may have been applied, or may be yet.
+    /// The write may have been applied, or may still be applied.
     pub(crate) in_doubt: bool,
 }
 
-/// What DynamoDB, or the way to it, said.
+/// The message of DynamoDB or of the connection.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 struct Cause(String);
@@ -56,7 +56,7 @@ impl Failure {
         Self { retry: true, ..Self::new(kind, context) }
     }
 
-    /// No answer, or none that tells anything.
+    /// No response, or a response without information.
     pub(crate) fn unanswered(context: String) -> Self {
         Self { in_doubt: true, ..Self::transient(StoreErrorKind::Unavailable, context) }
     }
@@ -65,13 +65,13 @@ impl Failure {
         Self::unanswered(format!("{doing} had no answer within {} ms", limit.as_millis()))
     }
 
-    /// There was no time for even one attempt.
+    /// There was no time for even one request.
     pub(crate) fn too_late(config: &Config) -> Self {
         let context = format!("no time left to reach DynamoDB table {}", config.table);
         Self::new(StoreErrorKind::Unavailable, context)
     }
 
-    /// DynamoDB answered for some keys and left these.
+    /// DynamoDB answered for some keys and left these unprocessed.
     pub(crate) fn unprocessed(config: &Config) -> Self {
         let context = format!("DynamoDB table {} left keys unread: throttled", config.table);
         Self::transient(StoreErrorKind::Throttled, context)
@@ -117,7 +117,7 @@ impl Failure {
     }
 }
 
-/// Sorts an error of the SDK.
+/// Classifies an error of the SDK.
 pub(crate) fn sdk_failure<E>(doing: Doing<'_>, error: &SdkError<E>) -> Failure
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
@@ -140,7 +140,7 @@ where
                 return Failure::new(StoreErrorKind::Denied, context).because(cause);
             }
             let failure = Failure::unanswered(format!("{doing} did not reach DynamoDB"));
-            // Nobody listened, so nothing was sent.
+            // The connection was refused, so nothing was sent.
             let in_doubt = !was_refused(dispatch.as_connector_error());
             Failure { in_doubt, ..failure }.because(cause)
         }
@@ -156,7 +156,7 @@ where
     }
 }
 
-/// Sorts an error code, of a request or of one member of a batch.
+/// Classifies an error code of a request or of one member of a batch.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>
 pub(crate) fn service_failure(
@@ -220,7 +220,7 @@ fn of_the_key(message: &str) -> bool {
     signs.iter().any(|sign| message.contains(sign))
 }
 
-/// A message up to where it begins to quote: what follows may be data.
+/// The message up to its first quotation, because the rest may be data.
 fn unquoted(message: &str) -> String {
     let end = message.find(['\'', '"', '{', '[', '`']).unwrap_or(message.len());
     message.get(..end).unwrap_or_default().trim_end().to_owned()
@@ -236,7 +236,7 @@ fn permissions(names: &str) -> String {
     format!("{}{hint}", names.join(", "))
 }
 
-/// Whether it is that there was no connection to begin with.
+/// Whether the connection was refused.
 fn was_refused(error: Option<&(impl Error + 'static)>) -> bool {
     let mut next = error.map(|error| error as &dyn Error);
     while let Some(error) = next {
@@ -249,7 +249,7 @@ fn was_refused(error: Option<&(impl Error + 'static)>) -> bool {
     false
 }
 
-/// An error of the connection and its causes. No request is quoted in these.
+/// An error of the connection and its causes. They do not quote the request.
 fn chain(error: Option<&(impl Error + 'static)>) -> String {
     let mut text = String::new();
     let mut next = error.map(|error| error as &dyn Error);

@@ -13,7 +13,7 @@ use crate::{
     item::{Item, millis, seconds, status, token},
 };
 
-/// What one attribute must be: equal to a value, or not there.
+/// A condition on one attribute: equal to a value, or absent.
 pub(crate) struct Test<'n> {
     /// The placeholder in an expression, without `#` or `:`.
     alias: &'static str,
@@ -116,7 +116,7 @@ mod unit {
     }
 
     #[test]
-    fn absent_asks_that_there_be_no_key() {
+    fn absent_requires_that_the_key_does_not_exist() {
         let (condition, ..) = both(&Guard::Absent);
         assert_eq!(condition.expression, "attribute_not_exists(#id)");
         assert_eq!(condition.names, HashMap::from([("#id".into(), "id".into())]));
@@ -124,7 +124,7 @@ mod unit {
     }
 
     #[test]
-    fn owned_by_asks_for_the_token_and_for_a_record_in_progress() {
+    fn owned_by_requires_the_token_and_a_record_in_progress() {
         let (condition, predicate, parameters) = both(&Guard::OwnedBy(Owner::from_bits(7)));
         assert_eq!(condition.expression, "#status = :status AND #owner = :owner");
         let values = [(":status".to_owned(), s("INPROGRESS")), (":owner".to_owned(), s(ME))];
@@ -134,7 +134,7 @@ mod unit {
     }
 
     #[test]
-    fn unchanged_names_what_was_there_and_what_was_not() {
+    fn unchanged_requires_present_and_absent_attributes() {
         let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
         record.lease_until = Some(Timestamp::from_millis(1234));
         let (condition, predicate, parameters) =

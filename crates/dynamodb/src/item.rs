@@ -1,9 +1,8 @@
 //! An [`IdempotencyRecord`] as a DynamoDB item, and back.
 //!
-//! Reading is exact or not at all. A guard compares attributes for equality with what was read, so
-//! a number that an [`IdempotencyRecord`] cannot hold to the last digit makes the item unreadable
-//! ([`Corrupt`]), never rounded: a takeover whose guard names another number than the one stored
-//! could not succeed.
+//! Numbers are never rounded. A guard compares attributes for equality with the values that were
+//! read, so a takeover with a rounded number could not succeed. An item with a number that an
+//! [`IdempotencyRecord`] cannot hold exactly is unreadable ([`Corrupt`]).
 
 use std::collections::HashMap;
 
@@ -130,7 +129,7 @@ pub(crate) struct Corrupt {
     pub(crate) problem: &'static str,
 }
 
-/// Reads an item, whoever wrote it.
+/// Reads an item of this or another library.
 pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<IdempotencyRecord, Corrupt> {
     let read = Reader { item };
     let status = match read.text(&names.status)?.ok_or_else(|| absent(&names.status))? {
@@ -182,7 +181,8 @@ impl<'i> Reader<'i> {
 
     fn token(&self, name: &str) -> Result<Option<Owner>, Corrupt> {
         let Some(text) = self.text(name)? else { return Ok(None) };
-        // Upper case would read as the same token, and then fail every guard that names it.
+        // Upper-case digits would be parsed as the same token, and every guard with it would then
+        // fail.
         let owner = Owner::parse(text).filter(|owner| owner.to_string() == text);
         owner.map(Some).ok_or_else(|| corrupt(name, "is not 32 hexadecimal digits"))
     }

@@ -25,48 +25,49 @@
 //!     TimeToLiveSpecification: { AttributeName: expiration, Enabled: true }
 //! ```
 //!
-//! Time-to-live only sweeps, within days. Whether a record still counts is decided by comparing
-//! its `expiration`, so an expired item that is still there harms nobody.
+//! Time-to-live only deletes expired items, within days. Whether a record is still valid is decided
+//! by comparing its `expiration`, so an expired item that still exists has no effect.
 //!
 //! # Permissions
 //!
 //! `dynamodb:GetItem`, `BatchGetItem`, `PutItem`, `DeleteItem`, `PartiQLInsert`, `PartiQLUpdate`
-//! and `PartiQLDelete` on the table. The last three are not in any policy template of AWS SAM;
-//! [`DynamoDbStoreBuilder::without_partiql`] does without them.
+//! and `PartiQLDelete` on the table. The last three are not in any policy template of AWS SAM; with
+//! [`DynamoDbStoreBuilder::without_partiql`] they are not needed.
 //!
 //! # How it writes
 //!
-//! * **One write** is a `PutItem` or `DeleteItem` whose condition names everything that must be
-//!   there. Whoever loses is answered with the item that is, by the same request.
-//! * **Several writes** go up to 25 in one `BatchExecuteStatement`, each with a verdict of its own;
-//!   one consistent `BatchGetItem` reads what the losers lost to.
-//! * **A lost answer** (a timeout, a broken connection, a server error) is resolved, not guessed:
-//!   the write is sent again, and if it then meets what it was to write itself, token and all, it
-//!   was applied the first time.
+//! * **One write** is a `PutItem` or `DeleteItem` with its guard as the condition. If the condition
+//!   fails, the response contains the stored item.
+//! * **Several writes** are sent in a `BatchExecuteStatement`, up to 25 in each, and each write has
+//!   its own verdict. A consistent `BatchGetItem` then reads the items of the writes whose guard
+//!   failed.
+//! * **A lost response** (a timeout, a broken connection, a server error): the write is sent again.
+//!   If it then finds the record that it was to write, with its own token, the first request was
+//!   applied.
 //! * **Throttled** requests and members are sent again, with pauses that double from 25 ms to
 //!   400 ms, until the deadline of the call.
 //!
-//! A write in a batch leaves attributes alone that are none of [`Attributes`]; a single one removes
-//! them. Do not keep anything of your own in these items.
+//! A write in a batch keeps attributes that are not in [`Attributes`], and a single write removes
+//! them. Do not add your own attributes to these items.
 //!
 //! # What is logged
 //!
-//! Nothing of a key or a record, at any level. The AWS SDK writes whole requests and responses at the
-//! level `TRACE`, so the store keeps it silent; [`DynamoDbStoreBuilder::with_sdk_logs`] lets it speak. That holds
-//! for requests of the store: where a function uses the SDK itself, filter its lines
-//! (`aws_smithy_runtime=warn,aws_sdk_dynamodb=warn`).
+//! The store logs no keys and no content of records, at any level. The AWS SDK logs whole requests
+//! and responses at the level `TRACE`, so the store silences it for its own requests;
+//! [`DynamoDbStoreBuilder::with_sdk_logs`] turns these logs on. If your function uses the SDK
+//! itself, filter its log lines (`aws_smithy_runtime=warn,aws_sdk_dynamodb=warn`).
 //!
 //! # Sharing a table with Powertools
 //!
-//! Names and meanings of the attributes are those of [Powertools for AWS Lambda][powertools]
-//! (Python, TypeScript, Java, .NET), and its items are read whatever form their `data` has. Its
-//! completions and deletions are unconditional, though: they can overwrite a record of ours.
-//! A `FAILED` record makes it raise an error.
+//! The attributes have the names and meanings of [Powertools for AWS Lambda][powertools] (Python,
+//! TypeScript, Java, .NET), and its items are read in every form of their `data`. Powertools
+//! completes and deletes without conditions, so it can overwrite a record of this library. It
+//! raises an error for a `FAILED` record.
 //!
 //! # Another client
 //!
-//! [`DynamoDbStore::new`] takes a client of your own: another region, endpoint, HTTP client. Give
-//! it a connect timeout of about a second. Its retries are turned off, whatever they were.
+//! [`DynamoDbStore::new`] takes your own client, for another region, endpoint or HTTP client. Set
+//! its connect timeout to about a second. Its retries are always turned off.
 //!
 //! ```
 //! use std::time::Duration;
@@ -93,7 +94,7 @@
 //! # Features
 //!
 //! * `from-env` (default): [`DynamoDbStore::from_env`], with `aws-config`.
-//! * `default-https-client` (default): the SDK's HTTPS client. Without it, bring one in the client.
+//! * `default-https-client` (default): the SDK's HTTPS client. Without it, set one in your client.
 //!
 //! [powertools]: https://docs.aws.amazon.com/powertools/python/latest/utilities/idempotency/
 

@@ -1,4 +1,4 @@
-//! What DynamoDB takes: the sizes of keys and items.
+//! DynamoDB's limits for keys and items.
 
 use lambda_idempotency_core::{key::Key, store::StoreErrorKind};
 
@@ -10,7 +10,7 @@ pub(crate) const LARGEST: usize = 400 * 1024;
 /// The longest partition key, and the longest sort key.
 const LONGEST_KEYS: [usize; 2] = [2048, 1024];
 
-/// Refuses a key that DynamoDB would refuse, and the whole batch with it.
+/// Refuses a key that DynamoDB would refuse together with its whole batch.
 pub(crate) fn fit_key(config: &Config, key: &Key) -> Result<(), Failure> {
     let [partition, sort] = LONGEST_KEYS;
     let longest = if config.attributes.sort_key.is_some() { sort } else { partition };

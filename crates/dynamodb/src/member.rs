@@ -1,4 +1,4 @@
-//! One write of a call: what is sent for it, and what an answer means for it.
+//! One write of a call: the item to send, and the meaning of a response.
 
 use lambda_idempotency_core::{
     record::IdempotencyRecord,
@@ -18,38 +18,38 @@ use crate::{
 pub(crate) struct Member<'w> {
     pub(crate) index: usize,
     pub(crate) write: &'w Write,
-    /// The item to be there; `None` deletes.
+    /// The item to store; `None` deletes.
     pub(crate) item: Option<Item>,
     pub(crate) size: usize,
-    /// An attempt had no answer, and may have been applied.
+    /// A request had no response, so it may have been applied.
     pub(crate) in_doubt: bool,
-    /// It was in a batch that was refused as a whole.
+    /// It was in a batch that was refused as a whole, so it is sent by itself.
     pub(crate) alone: bool,
-    /// How often it lost to a record that was gone when one looked.
+    /// How often its guard failed on a record that was gone when it was read.
     pub(crate) lost_attempts: u8,
 }
 
-/// What one attempt said.
+/// The result of one request.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// It was applied.
     Written,
     /// Its guard did not hold.
     Lost(Lost),
-    /// It was not applied, or that is not known.
+    /// It was not applied, or it is not known whether it was.
     Failed(Failure),
-    /// The batch it was in was refused as a whole; it has to go by itself.
+    /// Its batch was refused as a whole; it has to be sent by itself.
     Alone,
 }
 
-/// What a write whose guard did not hold met.
+/// What a write found whose guard did not hold.
 #[derive(Clone)]
 pub(crate) enum Lost {
     /// This item.
     To(Item),
     /// No item.
     ToNothing,
-    /// The answer does not say.
+    /// The response does not say.
     Unread,
 }
 
@@ -84,12 +84,12 @@ impl<'w> Member<'w> {
         Verdict::Unknown(failure.report(self.in_doubt))
     }
 
-    /// Whether `found` is what this very write puts there: an earlier attempt was applied, and
-    /// only its answer was lost. The token makes it ours: nobody else writes it.
+    /// Whether `found` was written by this write: an earlier request was applied and its response
+    /// was lost. The token proves it, because no other write has it.
     fn is_own_work(&self, config: &Config, found: &IdempotencyRecord) -> bool {
         let has_token = found.owner.is_some() || found.last_owner.is_some();
         let wish = || decode(&config.attributes, self.item.as_ref()?).ok();
-        // DynamoDB writes the numbers of a native value in its own way.
+        // DynamoDB normalises the numbers of a native value.
         let plain = |record: &IdempotencyRecord| match config.attributes.data_form {
             DataForm::Json => record.clone(),
             DataForm::Native => {
@@ -101,7 +101,7 @@ impl<'w> Member<'w> {
         self.in_doubt && has_token && wish().as_ref().map(plain) == Some(plain(found))
     }
 
-    /// The verdict of a write that met `found`.
+    /// The verdict of a write that found this record.
     pub(crate) fn met(&self, config: &Config, found: IdempotencyRecord) -> Verdict {
         if self.is_own_work(config, &found) {
             Verdict::Written

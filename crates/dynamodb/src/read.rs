@@ -16,17 +16,17 @@ use crate::{
 /// The most keys in a `BatchGetItem`.
 const MOST: usize = 100;
 
-/// What was read of some keys: the record or nothing, or why that is not known.
+/// The result for each key: the record or nothing, or the error.
 pub(crate) type Answers<'k> = HashMap<&'k Key, Result<Option<IdempotencyRecord>, Failure>>;
 
-/// What one request brought: items, and the keys it left for the next.
+/// The result of one request: items, and the keys that it left unprocessed.
 struct Page<'k> {
     items: Vec<Item>,
     left: Vec<&'k Key>,
 }
 
 impl DynamoDbStore {
-    /// Reads each key (once, if it is named twice), trying again until the budget ends.
+    /// Reads each key, once if it occurs twice, and repeats requests until the budget ends.
     pub(crate) async fn read_all<'k>(
         &self,
         keys: impl Iterator<Item = &'k Key>,
@@ -139,7 +139,7 @@ impl DynamoDbStore {
             Err(late) => Err(Failure::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
             Ok(Ok(output)) => {
-                // One table was asked for, by name or by ARN, so all that came is of it.
+                // The request named one table, by name or ARN, so all items are from it.
                 let items = output.responses.unwrap_or_default().into_values().flatten().collect();
                 let left = output.unprocessed_keys.unwrap_or_default();
                 let left: Vec<Item> = left.into_values().flat_map(|left| left.keys).collect();

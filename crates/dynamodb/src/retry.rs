@@ -1,7 +1,7 @@
-//! How long, how often, and how many at once.
+//! Time limits, pauses and concurrency of requests.
 //!
-//! Two limits hold: a request may take an attempt's time, and all of them together may take until
-//! the deadline of the call. The time is the [`Clock`]'s, so a test decides when it passes.
+//! There are two limits: one for each request, and the deadline of the call for all of them. Time
+//! is read from the [`Clock`], so that tests control it.
 
 use std::{
     future::Future,
@@ -19,25 +19,26 @@ use tracing::{Dispatch, dispatcher::get_default, instrument::WithSubscriber};
 
 use crate::config::Config;
 
-/// What an attempt needs at least. One that begins later would most likely be cut off, and leave in
-/// doubt what is known: that the last one was refused.
+/// The least time for a request. A request with less time would most likely be cut off, and would
+/// make it unknown whether the write was applied, although the last request was known to be
+/// refused.
 const SHORTEST: Duration = Duration::from_millis(20);
 
-/// How many requests of one call are under way at once: the usual batch of a queue takes one round
-/// trip even without PartiQL.
+/// The most concurrent requests of one call. A batch of ten records, the usual size for a queue,
+/// needs one round trip even without PartiQL.
 const CONCURRENCY: usize = 10;
 
-/// The time that a call of the store has.
+/// The time of one call of the store.
 pub(crate) struct Budget<'a> {
     clock: &'a dyn Clock,
     call_deadline: Timestamp,
-    /// What the next attempt may take, in milliseconds.
+    /// The time limit of the next request, in milliseconds.
     patience: AtomicU64,
-    /// The SDK's own lines show requests, and with them what is in a record.
+    /// Whether the SDK may log. Its log lines show requests, with the content of records.
     sdk_logs: bool,
 }
 
-/// The answer to a request did not come in time; it may yet take effect.
+/// The response to a request did not come in time; the request may still take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimedOut(pub(crate) Duration);
 
@@ -48,13 +49,13 @@ impl<'a> Budget<'a> {
         Self { clock: &*config.clock, call_deadline, patience, sdk_logs: config.sdk_logs }
     }
 
-    /// What is left before the deadline.
+    /// The time left before the deadline.
     pub(crate) fn left(&self) -> Duration {
         self.call_deadline.since(self.clock.now())
     }
 
-    /// Waits for `request`, not beyond its time; it is dropped then, and the next may take twice as
-    /// long: what is slow (16 MB of outcomes, say) must not be cut off each time.
+    /// Waits for `request` until its time limit, then drops it and doubles the limit for the next,
+    /// so that a slow request (for instance 16 MB of results) is not cut off every time.
     pub(crate) async fn attempt<F: Future>(&self, request: F) -> Result<F::Output, TimedOut> {
         let patience = self.patience.load(Ordering::Relaxed);
         let limit = Duration::from_millis(patience).min(self.left());
@@ -69,8 +70,8 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// The pauses between attempts: doubling, and half of each at random, so that those who were
-/// throttled together do not come back together.
+/// The pauses between requests. They double, and half of each is random, so that workers that were
+/// throttled at the same time do not retry at the same time.
 pub(crate) struct Backoff {
     next: Duration,
     most: Duration,
@@ -82,7 +83,7 @@ impl Backoff {
         Self { next: first.min(most), most }
     }
 
-    /// Pauses, unless that would leave no time for another attempt. Says whether it did.
+    /// Pauses and returns `true`, or returns `false` if no time would be left for another request.
     pub(crate) async fn pause(&mut self, budget: &Budget<'_>) -> bool {
         let half = self.next / 2;
         let pause = half.saturating_add(half.mul_f64(random_share()));
@@ -100,7 +101,7 @@ fn random_share() -> f64 {
     f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
 }
 
-/// Waits for all requests, a few at a time, and puts their answers together in any order.
+/// Runs all requests, a few at a time, and collects their results in any order.
 pub(crate) async fn bounded<T>(requests: Vec<BoxFuture<'_, Vec<T>>>) -> Vec<T> {
     let answers = stream::iter(requests).buffer_unordered(CONCURRENCY);
     answers.collect::<Vec<_>>().await.into_iter().flatten().collect()

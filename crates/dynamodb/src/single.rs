@@ -1,7 +1,7 @@
 //! One write, as a `PutItem` or `DeleteItem` with its guard as the condition.
 //!
-//! Whoever loses is told at once what is there (`ReturnValuesOnConditionCheckFailure = ALL_OLD`),
-//! which costs no read.
+//! If the condition fails, the response contains the stored item
+//! (`ReturnValuesOnConditionCheckFailure = ALL_OLD`), which saves a read.
 
 use aws_sdk_dynamodb::{
     operation::{delete_item::DeleteItemError, put_item::PutItemError},
@@ -87,8 +87,9 @@ impl DynamoDbStore {
     }
 }
 
-/// What a failed condition says. Without an item there is none, except under `Absent`, which only
-/// an item can fail: that answer did not keep to `ALL_OLD`, and has to be read.
+/// What a write with a failed condition found. A response without an item means that there is none,
+/// except under `Absent`, which fails only if there is an item: then the server ignored `ALL_OLD`,
+/// and the item has to be read.
 fn lost_to(member: &Member<'_>, item: Option<Item>) -> Lost {
     match (item, &member.write.guard) {
         (Some(item), _) => Lost::To(item),

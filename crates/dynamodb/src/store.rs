@@ -1,4 +1,4 @@
-//! The store itself: a client, and what it was told. What it does is in the files that use it.
+//! The store: a client and its settings. The other modules implement its calls.
 
 use std::{fmt, sync::Arc};
 

@@ -1,4 +1,5 @@
-//! The rounds of a call: send what is pending, read what was lost, try again what may be.
+//! The rounds of a call: send the pending writes, read the records of failed guards, and repeat
+//! what may succeed.
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
@@ -15,20 +16,21 @@ use crate::{
     store::DynamoDbStore,
 };
 
-/// From how many writes in a call they go as a batch. Measured (`examples/forms.rs`): two claims
+/// The least number of writes that are sent as a batch. Measured (`examples/forms.rs`): two claims
 /// cost 146 us of processor in a batch and 231 us by themselves, ten 206 us and 871 us, at the same
-/// latency. Only claims that lose are faster alone, by one round trip, and they are the rare ones.
+/// latency. Only claims whose guard fails are faster as single writes, by one round trip, and they
+/// are rare.
 const BATCH_FROM: usize = 2;
-/// How often a key is tried whose record is gone each time one looks.
+/// How often a write is repeated if its guard fails but the record is gone when it is read.
 const ROUNDS: u8 = 3;
 
 /// The state of a call.
 struct Rounds<'w> {
     verdicts: Vec<(usize, Verdict)>,
     pending: Vec<Member<'w>>,
-    /// Lost, and to be looked up.
+    /// Writes whose guard failed, and whose record has to be read.
     unread: Vec<Member<'w>>,
-    /// The last failure of a member that is tried again.
+    /// The last failure of each member that is sent again.
     failed: Vec<(usize, Failure)>,
 }
 
@@ -66,7 +68,7 @@ impl DynamoDbStore {
         rounds.verdicts.into_iter().map(|(_, verdict)| verdict).collect()
     }
 
-    /// One attempt for each, as few requests as can be.
+    /// Sends each write once, in as few requests as possible.
     async fn send<'w>(
         &self,
         members: Vec<Member<'w>>,
@@ -91,7 +93,7 @@ impl DynamoDbStore {
         parcel.into_iter().zip(answers).collect()
     }
 
-    /// Reads what was lost to nobody knows what: one request for all of them.
+    /// Reads the records that the responses did not contain, all in one request.
     async fn look_up(&self, rounds: &mut Rounds<'_>, budget: &Budget<'_>) {
         if rounds.unread.is_empty() {
             return;
@@ -155,7 +157,8 @@ impl<'w> Rounds<'w> {
         }
     }
 
-    /// There is no record: a delete is done, a claim is tried again, anything else has lost.
+    /// There is no record: a delete is done, a claim is sent again, and any other write found
+    /// nothing.
     fn lost_to_nothing(&mut self, config: &Config, mut member: Member<'w>) {
         match (&member.write.guard, &member.write.record) {
             (_, None) => self.settle(&member, Verdict::Written),
@@ -173,7 +176,7 @@ impl<'w> Rounds<'w> {
         }
     }
 
-    /// No time is left: each pending write ends with its own last failure.
+    /// No time is left: each pending write ends with its last failure.
     fn give_up(&mut self, otherwise: &Failure) {
         for member in std::mem::take(&mut self.pending) {
             let own = self.failed.iter().find(|(index, _)| *index == member.index);
@@ -184,7 +187,7 @@ impl<'w> Rounds<'w> {
     }
 }
 
-/// Puts writes together that go in one request.
+/// Groups the writes into requests.
 fn parcels(members: Vec<Member<'_>>, statements: bool) -> Vec<Vec<Member<'_>>> {
     let together = members.iter().filter(|member| !member.alone).count();
     let batched = statements && together >= BATCH_FROM;

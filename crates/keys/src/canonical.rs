@@ -1,10 +1,10 @@
 //! The canonical bytes of a JSON value: equal values, equal bytes; distinct values, distinct bytes.
 //!
-//! Not RFC 8785: that folds integers above 2^53 into one another, which would drop events. Here
-//! members are sorted by the bytes of their names, there is no white space, integers stand as they
-//! are, doubles as shortest digits with an exponent (so `1` and `1.0` differ), and strings with
-//! only `"`, `\` and control characters escaped. An optional part that is missing is `~`, which no
-//! value begins with. The form is frozen: it is part of key scheme 1.
+//! We do not use RFC 8785: it makes distinct integers above 2^53 equal, which would drop events.
+//! Here members are sorted by the bytes of their names, there is no white space, integers are
+//! written unchanged, doubles as their shortest digits with an exponent (so `1` and `1.0` differ),
+//! and strings with only `"`, `\` and control characters escaped. A missing optional part is `~`,
+//! which no value begins with. The form is part of key scheme 1 and must never change.
 
 use std::io::Write;
 
@@ -15,10 +15,10 @@ use super::{
     parts::Optional,
 };
 
-/// From here on, neighbouring integers share a double.
+/// From this value on, neighbouring integers have the same double.
 const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
 
-/// Stands for an optional part that is missing.
+/// Written for an optional part that is missing.
 pub(super) const MISSING: u8 = b'~';
 
 /// Appends the canonical bytes of a list of parts, of which some may be missing.
@@ -67,7 +67,7 @@ pub(super) fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), SelectionErr
         Value::Array(items) => {
             write_list(items.iter(), (b'[', b']'), out, write)?;
         }
-        // They are in the order of the names' bytes.
+        // The members are already sorted by the bytes of their names.
         Value::Object(members) => {
             write_list(members.iter(), (b'{', b'}'), out, |(name, value), out| {
                 write_string(name.to_str().unwrap_or_default(), out);
@@ -76,7 +76,7 @@ pub(super) fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), SelectionErr
             })?;
         }
     }
-    // An expression can list one value many times over.
+    // An expression can list one value many times.
     if out.len() > MOST_BYTES { Err(SelectionError::TooLong) } else { Ok(()) }
 }
 
@@ -120,7 +120,7 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
-        // These are bytes of ASCII, so that both halves are text.
+        // The byte is ASCII, so both halves are valid UTF-8.
         let (plain, after) = rest.split_at(at);
         let (special, after) = after.split_at(1);
         out.extend(plain.bytes());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_double_that_is_too_large_is_refused_wherever_it_stands() {
+    fn a_double_that_is_too_large_is_refused_at_every_position() {
         for json in ["1e300", "18446744073709551616", r#"{"a":{"b":9007199254740992.0}}"#] {
             assert_eq!(canonical(json), Err(SelectionError::InexactNumber), "{json}");
         }

@@ -1,4 +1,4 @@
-//! What lies inside text: bytes in base64, compressed or not.
+//! Decodes base64 text, with or without gzip.
 
 use std::io::Read;
 
@@ -9,20 +9,20 @@ use base64::{
 };
 use flate2::read::MultiGzDecoder;
 
-/// The standard alphabet, padded or not. Anything else is refused: a decoder that skips what it
-/// does not know would take two distinct texts for one.
+/// The standard alphabet, with or without padding. All other characters are refused: a decoder that
+/// skips unknown characters would decode two distinct texts to the same bytes.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The text that `text` is the base64 of.
+/// Decodes base64 to text.
 pub(super) fn base64(text: &str) -> Result<String, &'static str> {
     utf8(bytes(text)?)
 }
 
-/// The text that `text` is the base64 of the gzip of, if that is no longer than `room`: a few bytes
-/// can stand for gigabytes.
+/// Decodes base64 and decompresses the result to at most `room` bytes, because a few bytes can
+/// decompress to gigabytes.
 pub(super) fn base64_gzip(text: &str, room: usize) -> Result<String, &'static str> {
     let compressed = bytes(text)?;
     let mut plain = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn base64_gzip(text: &str, room: usize) -> Result<String, &'static st
         .read_to_end(&mut plain)
         .map_err(|_| "the text is not the base64 of gzip data")?;
     if plain.len() > room {
-        return Err("the texts of a record hold more than 8 MiB when decompressed");
+        return Err("the decompressed texts of a record are larger than 8 MiB together");
     }
     utf8(plain)
 }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_swells_beyond_the_limit_is_refused() {
+    fn text_that_decompresses_beyond_the_limit_is_refused() {
         let bomb = BASE64.encode(gzip(&vec![b'a'; MOST_BYTES + 1]));
         assert!(bomb.len() < 20_000, "{}", bomb.len());
         assert!(unpacked(&bomb).unwrap_err().contains("8 MiB"));

@@ -1,12 +1,12 @@
-//! Hashes of several parts.
+//! Hashes a sequence of parts.
 
 use hmac::Mac as _;
 use sha2::{Digest as _, Sha256};
 
 use super::Secret;
 
-/// A SHA-256 over parts, each prefixed with its length so that no two lists of parts look alike; or
-/// an HMAC-SHA256, with a secret.
+/// A SHA-256, or with a secret an HMAC-SHA256, over a sequence of parts. Each part is prefixed with
+/// its length, so that different sequences never have the same bytes.
 #[derive(Clone, Debug)]
 pub struct Digest(Function);
 
@@ -17,13 +17,13 @@ enum Function {
 }
 
 impl Digest {
-    /// Begins with `domain`, which keeps hashes of different meaning apart.
+    /// Begins with `domain`, so that hashes with different purposes differ.
     #[must_use]
     pub fn new(domain: &[u8]) -> Self {
         Self(Function::Plain(Sha256::new())).begun(domain)
     }
 
-    /// The same, so that only who has the secret can compute it.
+    /// As [`new`](Self::new), with an HMAC, which cannot be computed without the secret.
     #[must_use]
     pub fn with_secret(secret: &Secret, domain: &[u8]) -> Self {
         Self(Function::Secret(secret.clone())).begun(domain)

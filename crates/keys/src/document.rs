@@ -1,7 +1,7 @@
-//! JSON text as the value that expressions read.
+//! Parses JSON text for expressions.
 //!
-//! Parsed by ourselves: what `serde_json` makes of numbers and of member order depends on features
-//! that any crate of the user's program can turn on, and a key must not.
+//! We do not use `serde_json` here: how it treats numbers and the order of members depends on
+//! features that any crate of the user's program can turn on, and keys must not depend on them.
 
 use std::{fmt, sync::Arc};
 
@@ -19,7 +19,7 @@ use super::{
 #[derive(Clone)]
 pub struct Document {
     pub(super) value: Value,
-    /// What of the text was read; `None` if all of it.
+    /// The fields that were read; `None` if all of them.
     reads: Option<Arc<Wanted>>,
 }
 
@@ -27,39 +27,41 @@ impl Document {
     /// Parses `json`.
     ///
     /// # Errors
-    /// Not JSON; an object with two members of one name; a number that is larger than any double;
-    /// more than 8 MiB.
+    /// The text is not JSON, has an object with two members of the same name, has a number that is
+    /// larger than any double, or is larger than 8 MiB.
     pub fn parse(json: &str) -> Result<Self, DocumentError> {
         Ok(Self { value: read(Variant::Standard, json)?, reads: None })
     }
 
-    /// Parses `json` and keeps what some expressions look at; only those can be applied to it.
+    /// Parses `json` and keeps the fields that some expressions read. Other expressions cannot be
+    /// applied to the document.
     ///
-    /// The rest is skipped: it is not copied, and must only look like JSON. What is skipped may
-    /// name a member twice or hold a number of any size, since the key does not depend on it.
+    /// Other fields are skipped: they are not copied, and only roughly checked to be JSON. They may
+    /// have two members of the same name or numbers of any size, since the key does not depend on
+    /// them.
     ///
     /// # Errors
-    /// Not JSON; what is looked at is named twice in its object or is a number that is larger than
-    /// any double; more than 8 MiB.
+    /// The text is not JSON; a field that is read occurs twice in its object, or is a number that
+    /// is larger than any double; or the text is larger than 8 MiB.
     pub fn read(json: &str, reads: &FieldSet) -> Result<Self, DocumentError> {
         let value = read_wanted(Variant::Standard, json, &reads.document)?;
         let all = *reads.document == Wanted::All;
         Ok(Self { value, reads: (!all).then(|| Arc::clone(&reads.document)) })
     }
 
-    /// A document that is one JSON string.
+    /// A document that is a single JSON string.
     #[must_use]
     pub fn string(text: impl Into<String>) -> Self {
         Self { value: Value::text(&text.into()), reads: None }
     }
 
-    /// Whether it holds all that is looked at.
+    /// Whether the document holds these fields.
     pub(super) fn has(&self, wanted: &Wanted) -> bool {
         self.reads.as_ref().is_none_or(|read| read.covers(wanted))
     }
 }
 
-/// Says nothing of what it holds: that is for no log.
+/// Shows no content, which must not be logged.
 impl fmt::Debug for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document").finish_non_exhaustive()
@@ -83,9 +85,10 @@ mod tests {
         );
     }
 
-    /// With `arbitrary_precision` on somewhere, `serde_json` gives such a member a meaning of its own.
+    /// With the feature `arbitrary_precision`, `serde_json` reads an object with this member as a
+    /// number.
     #[test]
-    fn a_member_does_not_pass_for_a_numeral() {
+    fn an_object_is_not_read_as_a_number() {
         let json = r#"{"id":{"$serde_json::private::Number":"5"}}"#;
         let at = crate::Expression::compile("[id, id == `5`]").unwrap();
         let selected = at.select(&Document::parse(json).unwrap()).unwrap();
@@ -94,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_where_and_never_what() {
+    fn errors_name_the_position_and_never_the_content() {
         let cases = [
-            (r#"{"secret":"s3cr3t","secret":"s3cr3t"}"#, "a member twice"),
+            (r#"{"secret":"s3cr3t","secret":"s3cr3t"}"#, "two members of the same name"),
             (r#"{"secret": s3cr3t}"#, "line 1, column 12"),
             (r#"{"secret""#, "ends too early"),
             (r#""\ud800 s3cr3t""#, "an invalid escape"),

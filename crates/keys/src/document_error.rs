@@ -1,8 +1,8 @@
-//! Why a text is not a document.
+//! The error of a text that is not a document.
 
 use crate::limits::MOST_BYTES;
 
-/// Why a text is not a [`Document`](crate::Document). Says where, never what stands there.
+/// Why a text is not a [`Document`](crate::Document). It names the position, never the content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
@@ -16,10 +16,10 @@ pub enum DocumentError {
         /// Column, from 1.
         column: usize,
     },
-    /// An object names one member twice, so that two readers may see two values.
+    /// An object has two members of the same name, and JSON parsers differ in which one they use.
     #[error(
-        "an object names a member twice, before line {line}, column {column}: \
-         two readers may take different values for it"
+        "an object has two members of the same name, before line {line}, column {column}; \
+         JSON parsers differ in which one they use"
     )]
     DuplicateMember {
         /// Line, from 1.
@@ -27,10 +27,10 @@ pub enum DocumentError {
         /// Column, from 1.
         column: usize,
     },
-    /// More than 8 MiB, which no event of Lambda is.
-    #[error("it has {bytes} bytes, more than the {MOST_BYTES} that are read")]
+    /// More than 8 MiB. No event of Lambda is that large.
+    #[error("{bytes} bytes long, and at most {MOST_BYTES} are read")]
     TooLong {
-        /// Its length.
+        /// The length of the text.
         bytes: usize,
     },
 }

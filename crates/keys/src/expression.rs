@@ -1,4 +1,4 @@
-//! JMESPath expressions: checked when a function starts, evaluated for each record.
+//! JMESPath expressions: compiled when a function starts, evaluated for each record.
 
 use std::{fmt, sync::Arc};
 
@@ -18,16 +18,16 @@ use super::{
     reach, warning,
 };
 
-/// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with the
-/// [`Functions`] that read text beside the standard ones.
+/// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with additional
+/// [`Functions`] that decode text.
 ///
 /// Projections drop what is `null`, as the specification says: `items[*].id` is the same for
-/// `[{"id":1},{}]` and `[{"id":1}]`. `[]` takes the lists in a list apart, and `*` leaves out the
-/// names of members: both are [warned](Self::warnings) of.
+/// `[{"id":1},{}]` and `[{"id":1}]`. `[]` flattens nested lists, and `*` drops the names of
+/// members; [`warnings`](Self::warnings) reports both.
 ///
-/// Numbers are exact, whatever their size: `[?id == `9007199254740993`]` is not
-/// `9007199254740992`, `sum` and `avg` round nothing, and objects are in the order of their names.
-/// A number that no double holds exactly can be compared and computed with; it cannot be a key.
+/// Numbers of any size are exact: `9007199254740993` does not equal `9007199254740992`, and `sum`
+/// and `avg` do not round. Members of objects are ordered by name. A number that a double cannot
+/// hold exactly can be compared and computed with, but it cannot be a key.
 ///
 /// ```
 /// use lambda_idempotency_keys::Expression;
@@ -45,11 +45,11 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Compiles an expression and checks all that can be checked without an event: syntax, names
-    /// of functions, numbers of arguments.
+    /// Compiles an expression and checks what can be checked without an event: syntax, names of
+    /// functions, numbers of arguments.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its offset.
+    /// The first mistake, with its offset.
     pub fn compile(text: &str) -> Result<Self, ExpressionError> {
         Self::compile_with(text, &Functions::standard())
     }
@@ -57,11 +57,11 @@ impl Expression {
     /// Compiles an expression that may call these functions.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its offset; a function that cannot have its name.
+    /// The first mistake, with its offset; or a function has an invalid name.
     pub fn compile_with(text: &str, functions: &Functions) -> Result<Self, ExpressionError> {
         let error = |offset, reason| ExpressionError::at(text, offset, reason);
         if text.trim().is_empty() {
-            let reason = "it is empty; `@` stands for the whole payload";
+            let reason = "it is empty; write `@` for the whole payload";
             return Err(error(0, reason.to_owned()));
         }
         functions.check().map_err(|reason| error(0, reason))?;
@@ -77,15 +77,16 @@ impl Expression {
         })
     }
 
-    /// Allows these parts of the list that the expression is to be missing, `null` or empty: a
-    /// part of `{id: order.id, by: user}` by its name, one of `[order.id, user]` by its path.
+    /// Allows these parts of the expression to be missing, `null` or empty. A part of
+    /// `{id: order.id, by: user}` is identified by its name, a part of `[order.id, user]` by its
+    /// path.
     ///
-    /// A missing part is hashed as missing, which is distinct from any value, and so is an empty
-    /// one from a missing one. At least one part must be there. Naming parts as optional changes
-    /// no key of records that have them all.
+    /// A missing part is hashed as missing, which differs from every value, including an empty one.
+    /// At least one part must be present. Making parts optional does not change the keys of records
+    /// that have all parts.
     ///
     /// # Errors
-    /// The expression lists no part of such a name; it says which there are.
+    /// The expression does not list a part of that name; the message names its parts.
     ///
     /// ```
     /// use lambda_idempotency_keys::{Document, Expression};
@@ -108,7 +109,7 @@ impl Expression {
                     [] => "write it as `[a, b]` or `{a: a, b: b}`".to_owned(),
                     parts => format!("it lists `{}`", parts.join("`, `")),
                 };
-                let reason = format!("it has no part `{name}` that could be optional; {listed}");
+                let reason = format!("it has no part `{name}` to make optional; {listed}");
                 ExpressionError::at(&self.text, 0, reason)
             })?;
         }
@@ -121,8 +122,8 @@ impl Expression {
         &self.text
     }
 
-    /// What its parts are called, where it lists some: `{id: order.id}` by their names, `[order.id]`
-    /// by their paths, what is no path by its place, from 1. In the order of the expression.
+    /// The names of its parts, if it lists parts, in the order of the expression: the names in
+    /// `{id: order.id}`, the paths in `[order.id]`, and for other parts their position, from 1.
     ///
     /// ```
     /// # use lambda_idempotency_keys::Expression;
@@ -135,8 +136,8 @@ impl Expression {
         parts::names(&self.node)
     }
 
-    /// How its parts are put together. The keys of two expressions agree only if their shapes do; one
-    /// that selects a list which stands in the data counts as [`Shape::Value`].
+    /// How its parts are combined. The keys of two expressions can be equal only if their shapes
+    /// are. An expression that selects a list from the data has [`Shape::Value`].
     ///
     /// ```
     /// # use lambda_idempotency_keys::{Expression, Shape};
@@ -149,16 +150,16 @@ impl Expression {
         Shape::of(&self.node)
     }
 
-    /// Whether it selects the same from every record that it selects anything from: `'orderId'` is a text,
-    /// `orderId` a field.
+    /// Whether it selects the same value from every record that it selects a value from:
+    /// `'orderId'` is a text, `orderId` is a field.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         reach::is_constant(&self.node)
     }
 
-    /// The function or operator, for a message, because of which all that it selects, or all that it
-    /// selects from records of some kind, is one of a few values, which many records share: a length, the
-    /// name of a type, `true` or `false`. ``(paid == `true`) || id`` is `true` for whatever is paid.
+    /// The function or operator, for a message, because of which it selects one of only a few
+    /// values (a length, the name of a type, `true` or `false`), from all records or from some kind
+    /// of records. For instance, ``(paid == `true`) || id`` selects `true` from every paid order.
     ///
     /// ```
     /// # use lambda_idempotency_keys::Expression;
@@ -171,8 +172,8 @@ impl Expression {
         reach::few_values(&self.node)
     }
 
-    /// Whether what it selects surely holds the member with this path, such as `a.b`, or something in
-    /// it, or a value that the member is in. `false` if that depends on the record.
+    /// Whether the selected value always contains the member with this path, such as `a.b`, a part
+    /// of the member, or a value that contains it. `false` if that depends on the record.
     ///
     /// ```
     /// # use lambda_idempotency_keys::Expression;
@@ -184,13 +185,14 @@ impl Expression {
         reach::selects(&self.node, member)
     }
 
-    /// Whether it looks at the member with this path, or something in it, for any record.
+    /// Whether it reads the member with this path, or a part of the member, for any record.
     #[must_use]
     pub fn looks_at(&self, member: &str) -> bool {
         self.looks.document.reaches(member)
     }
 
-    /// The places where it can make distinct values one, and distinct records one key.
+    /// The places where it can make distinct values equal, and so give distinct records the same
+    /// key.
     ///
     /// ```
     /// # use lambda_idempotency_keys::Expression;
@@ -205,8 +207,8 @@ impl Expression {
     /// Evaluates the expression and returns the canonical bytes of what it selects.
     ///
     /// # Errors
-    /// What is selected cannot be a key: it is missing, `null`, empty, or a number that is not
-    /// exact.
+    /// The selected value cannot be a key: it is missing, `null`, empty, or holds a number that a
+    /// double cannot hold exactly.
     pub fn select(&self, document: &Document) -> Result<Selection, SelectionError> {
         let (selected, absent) = self.run(document)?;
         parts::check(&self.node, &selected, &self.optional)?;
@@ -218,16 +220,17 @@ impl Expression {
         Ok(Selection(bytes))
     }
 
-    /// What the expression selects, before any judgement whether that can be a key: to show it, or
-    /// to test an expression. What is missing is `null`.
+    /// The selected value, without checking whether it can be a key: to show it, or to test an
+    /// expression. A missing value is `null`.
     ///
     /// # Errors
-    /// It cannot be evaluated; what it selects holds a number that is not exact, or is more than 8 MiB.
+    /// The evaluation fails, or the selected value holds a number that a double cannot hold exactly
+    /// or is larger than 8 MiB.
     pub fn evaluate(&self, document: &Document) -> Result<Value, SelectionError> {
         own::value(&self.run(document)?.0)
     }
 
-    /// What is selected, and the first part found missing of a list in it.
+    /// The selected value, and the error of the first missing part of a list in it.
     fn run(
         &self,
         document: &Document,
@@ -253,7 +256,7 @@ impl Expression {
 }
 
 impl FieldSet {
-    /// What these expressions look at.
+    /// The fields that these expressions read.
     #[must_use]
     pub fn of<'e>(expressions: impl IntoIterator<Item = &'e Expression>) -> Self {
         let mut document = Wanted::none();

@@ -27,7 +27,7 @@ fn nothing_null_and_empty_are_never_a_key() {
 }
 
 #[test]
-fn what_looks_at_no_record_is_constant() {
+fn an_expression_that_reads_no_field_is_constant() {
     for (text, constant) in [
         ("'orderId'", true),
         ("[`1`, to_string('a')]", true),
@@ -61,7 +61,7 @@ fn every_part_must_be_there() {
 }
 
 #[test]
-fn an_inexact_number_elsewhere_does_no_harm() {
+fn an_inexact_number_in_another_field_has_no_effect() {
     let json = r#"{"id":"a","price":0.1000000000000000055}"#;
     assert_eq!(select("id", json).unwrap(), r#""a""#);
     assert_eq!(select("price", json), Err(SelectionError::InexactNumber));
@@ -102,9 +102,9 @@ fn an_evaluation_error_names_types_and_not_values() {
     assert!(error.contains("number") && !error.contains("s3cr3t"), "{error}");
 }
 
-/// As each would have fared with a document of its own.
+/// Each has the same result as with its own document.
 #[test]
-fn what_one_call_of_json_looks_at_does_no_harm_to_another() {
+fn fields_read_by_one_call_of_json_do_not_affect_another() {
     let compile = |text| Expression::compile(text).unwrap();
     let both = [compile("json(body).id"), compile("json(body).n")];
     let [id, n] = &both;
@@ -114,7 +114,8 @@ fn what_one_call_of_json_looks_at_does_no_harm_to_another() {
         assert_eq!(id.select(&document).unwrap().canonical_bytes(), b"\"a\"", "{json}");
         assert!(matches!(n.select(&document), Err(SelectionError::Evaluation { .. })), "{json}");
     }
-    // One that was not known when the document was read has what it looks at all the same.
+    // An expression that was not known when the document was read still gets its fields of nested
+    // JSON.
     let other = compile("json(body).other");
     let json = r#"{"body":"{\"id\":1,\"n\":2,\"other\":3}"}"#;
     let document = Document::read(json, &FieldSet::of(&both)).unwrap();

@@ -1,7 +1,8 @@
-//! Keys that another library makes, for a table that is shared with it or taken over from it.
+//! Keys in the form of another library, for a table that is shared with it or migrated from it.
 //!
-//! These traits are how a [`KeySpec`](crate::producer::KeySpec) and an operation use such keys without
-//! knowing the library. `lambda-idempotency-powertools` implements them; there is no need for others to.
+//! With these traits, a [`KeySpec`](crate::producer::KeySpec) and an operation use such keys
+//! without depending on the library. `lambda-idempotency-powertools` implements them; applications
+//! need not.
 
 use std::fmt;
 
@@ -9,34 +10,34 @@ use crate::{DocumentError, ExpressionError, Key, Selection, SelectionError};
 
 /// How another library makes its keys.
 pub trait ExternalKeys: fmt::Debug + Send + Sync {
-    /// Compiles what selects the key; `@` takes the whole document.
+    /// Compiles the expression that selects the key; `@` selects the whole document.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its offset.
+    /// The first mistake, with its offset.
     fn key(&self, expression: &str) -> Result<Box<dyn ExternalExpression>, ExpressionError>;
 
-    /// Compiles what selects the fingerprint.
+    /// Compiles the expression that selects the fingerprint.
     ///
     /// # Errors
     /// As [`key`](Self::key).
     fn fingerprint(&self, expression: &str)
     -> Result<Box<dyn ExternalExpression>, ExpressionError>;
 
-    /// A handler's result, as JSON text, in the form in which the library keeps it. `None` if the
-    /// library cannot read it.
+    /// Converts a handler's result, as JSON text, to the form in which the library stores it.
+    /// `None` if the library cannot represent it.
     fn result(&self, json: &str) -> Option<String>;
 
-    /// A text that differs for settings that make different keys of one payload.
+    /// A text that differs between settings that make different keys from the same payload.
     fn settings(&self) -> String;
 }
 
-/// What a library made of a document: an inner error if that has no key under the expression, an outer
-/// one if the library cannot read it.
+/// A key or fingerprint that a library made from a document. The inner error means that the
+/// expression selects no key; the outer error means that the library cannot read the document.
 pub type Made<T> = Result<Result<T, SelectionError>, DocumentError>;
 
 /// A compiled expression of another library.
 pub trait ExternalExpression: fmt::Debug + Send + Sync {
-    /// Whether it selects the same from every record.
+    /// Whether it selects the same value from every record.
     fn is_constant(&self) -> bool;
 
     /// As [`Expression::few_values`](crate::Expression::few_values).
@@ -45,7 +46,7 @@ pub trait ExternalExpression: fmt::Debug + Send + Sync {
     /// As [`Expression::selects`](crate::Expression::selects).
     fn selects(&self, member: &str) -> bool;
 
-    /// The key of a JSON text, and the text that it is a hash of.
+    /// The key of a JSON text, and the selected text that it is a hash of.
     ///
     /// # Errors
     /// See [`Made`].

@@ -1,8 +1,8 @@
-//! Which members of a document expressions look at: only those are read, the rest is skipped.
+//! The fields of a document that expressions read; the others are not parsed.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What some expressions look at in a document. See
+/// The fields of a document that some expressions read. See
 /// [`Document::read`](super::Document::read).
 ///
 /// ```
@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let (key, amount) = (Expression::compile("order.id")?, Expression::compile("order.amount")?);
 /// let reads = FieldSet::of([&key, &amount]);
-/// // The photo is not copied, and its contents do not matter.
+/// // The photo is not copied, and its content has no effect.
 /// let payload = r#"{"order":{"id":"o-1","amount":5},"photo":"iVBORw0KGgoAAAANSUhEUg"}"#;
 /// let document = Document::read(payload, &reads)?;
 /// assert_eq!(key.select(&document)?.canonical_bytes(), b"\"o-1\"");
@@ -24,12 +24,12 @@ pub struct FieldSet {
     pub(super) document: Arc<Wanted>,
 }
 
-/// What is looked at in a value.
+/// The part of a value that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// All of it.
     All,
-    /// Whether it is there, and these members of it.
+    /// Whether it is present, and these members of it.
     Members(BTreeMap<String, Wanted>),
 }
 
@@ -38,7 +38,7 @@ impl Wanted {
         Self::Members(BTreeMap::new())
     }
 
-    /// Whether what has been read as `self` has all that `other` looks at.
+    /// Whether a document that was read with `self` has all fields of `other`.
     pub(super) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::All, _) => true,
@@ -49,7 +49,7 @@ impl Wanted {
         }
     }
 
-    /// Whether the member with this path is looked at.
+    /// Whether the member with this path is read.
     pub(super) fn reaches(&self, member: &str) -> bool {
         let mut wanted = Some(self);
         for name in member.split('.') {

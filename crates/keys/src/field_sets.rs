@@ -1,4 +1,4 @@
-//! Which members of a document an expression looks at, as its syntax says.
+//! Finds the fields that an expression reads, from its syntax.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::{
     jmespath::{ast::Node, signatures},
 };
 
-/// What an expression looks at: of the document, and of each JSON text that it reads.
+/// The fields that an expression reads: of the document, and of each nested JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FieldSets {
     pub(super) document: Wanted,
@@ -15,11 +15,11 @@ pub(super) struct FieldSets {
     pub(super) texts: BTreeMap<usize, Wanted>,
 }
 
-/// A value that an expression handles: a place in the document or, with the offset, in a text that
-/// it reads; or something else.
+/// Where a value comes from: a path in the document or, with the offset of the call, in nested
+/// JSON; `None` for a computed value.
 type Place<'a> = Option<(Option<usize>, Vec<&'a str>)>;
 
-/// What is found on the way through an expression.
+/// Collects the fields while it follows an expression.
 struct Walk {
     document: Wanted,
     texts: BTreeMap<usize, Wanted>,
@@ -34,14 +34,14 @@ impl FieldSets {
 }
 
 impl Walk {
-    /// The place whose value is used is read as a whole.
+    /// Marks the value at the place as read as a whole.
     fn mark(&mut self, place: Place<'_>) {
         if let Some(node) = self.touch(place) {
             *node = Wanted::All;
         }
     }
 
-    /// Whether there is a value at the place is looked at.
+    /// Marks the place as read for whether it has a value.
     fn touch(&mut self, place: Place<'_>) -> Option<&mut Wanted> {
         let (text, path) = place?;
         let mut node = match text {
@@ -76,7 +76,7 @@ impl Walk {
                 self.texts.insert(*offset, Wanted::none());
                 return Some((Some(*offset), vec![]));
             }
-            // A list of parts of nothing is nothing, whatever its parts are.
+            // On `null`, a list of parts is `null`, so the value it is applied to is read too.
             Node::List(_) | Node::Hash(_) | Node::Call { .. } | Node::Own { .. } => {
                 self.touch(at.clone());
                 node.children().into_iter().for_each(|node| self.use_of(node, at.clone()));
@@ -88,7 +88,7 @@ impl Walk {
             | Node::Flatten { .. } => {
                 node.children().into_iter().for_each(|node| self.use_of(node, at.clone()));
             }
-            // What they are applied to is the items of something that is read as a whole.
+            // They are applied to the items of a value that is read as a whole.
             Node::Each(list, each) | Node::Values { object: list, each, .. } => {
                 self.use_of(list, at);
                 self.use_of(each, None);
@@ -99,7 +99,7 @@ impl Walk {
                 self.use_of(each, None);
             }
             Node::Reference(node) => self.use_of(node, None),
-            // The libraries' alone, whose documents are read as a whole.
+            // Only in the Powertools variants, whose documents are read as a whole.
             Node::Indexed(_) => self.mark(at),
         }
         None

@@ -1,4 +1,4 @@
-//! The functions that an expression may call, and the user's own among them.
+//! The functions that an expression may call: the standard ones and the user's.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -9,24 +9,25 @@ use super::{
     own::Own,
 };
 
-/// The functions that an expression may call: the standard ones, and your own.
+/// The functions that an expression may call: the standard ones and your own.
 ///
-/// Beside those of JMESPath (<https://jmespath.org/specification.html#built-in-functions>) there
-/// are three that read text: `json(text)`, `base64(text)`, and `base64_gzip(text)`, which gives at
-/// most 8 MiB in all of its calls for a record. `powertools_json`, `powertools_base64` and
-/// `powertools_base64_gzip` are other names for them.
+/// In addition to the functions of JMESPath
+/// (<https://jmespath.org/specification.html#built-in-functions>), three functions decode text:
+/// `json(text)`, `base64(text)` and `base64_gzip(text)`. All calls of `base64_gzip` for a record
+/// together return at most 8 MiB. `powertools_json`, `powertools_base64` and
+/// `powertools_base64_gzip` are aliases of the three.
 ///
-/// A function of your own gets its arguments as JSON values and returns one. It must return the
-/// same for the same arguments, always and in every version of your program that shares a table:
-/// its result is part of the key. It may be called twice for a record.
+/// A function of your own receives its arguments as JSON values and returns a JSON value. It must
+/// always return the same result for the same arguments, in every version of your program that
+/// shares a table, because its result is part of the key. It may be called twice for a record.
 ///
 /// ```
 /// use lambda_idempotency_keys::{Document, Expression, Functions};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let functions = Functions::standard().with("lower", 1, |arguments| match arguments {
-///     [text] => text.as_str().map(|text| text.to_lowercase().into()).ok_or("it is no text"),
-///     _ => Err("one text is needed"),
+///     [text] => text.as_str().map(|text| text.to_lowercase().into()).ok_or("it is not a string"),
+///     _ => Err("one argument is needed"),
 /// });
 /// let by_email = Expression::compile_with("lower(email)", &functions)?;
 /// let one = by_email.select(&Document::parse(r#"{"email":"Ann@example.com"}"#)?)?;
@@ -42,25 +43,25 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// The standard functions alone.
+    /// Only the standard functions.
     #[must_use]
     pub fn standard() -> Self {
         Self::default()
     }
 
-    /// Adds a function that takes `arity` arguments. Numbers that no double holds exactly come a
-    /// little smaller than they are, and in a second call a little larger; if the results differ,
-    /// the record is refused.
+    /// Adds a function that takes `arity` arguments. If a number cannot be held exactly by a
+    /// double, the function is called twice, with the double below and the double above it; if the
+    /// results differ, the record is refused.
     ///
-    /// What is missing comes as `null`; but a list that the expression puts together, as in
+    /// A missing value is passed as `null`. A list that the expression makes, as in
     /// `lower([a, b])`, must have all its parts.
     ///
-    /// Its error is a fixed text, so that nothing of a record can find its way into a log. If it
-    /// panics, the record is refused as for an error.
+    /// Its error is a fixed text, so that no content of a record reaches a log. If it panics, the
+    /// record is refused as for an error.
     ///
-    /// The name must be one that JMESPath can call (`[A-Za-z_][A-Za-z0-9_]*`) and not that of a
-    /// standard function; [`Expression::compile_with`](super::Expression::compile_with) refuses
-    /// any other.
+    /// The name must be valid in JMESPath (`[A-Za-z_][A-Za-z0-9_]*`) and must not be the name of a
+    /// standard function; otherwise [`Expression::compile_with`](super::Expression::compile_with)
+    /// fails.
     #[must_use]
     pub fn with(
         mut self,
@@ -76,7 +77,7 @@ impl Functions {
         self.own.get_key_value(name)
     }
 
-    /// What is wrong with the name of one.
+    /// Refuses names that an expression cannot call.
     pub(super) fn check(&self) -> Result<(), String> {
         self.own.keys().try_for_each(|name| {
             if named(Variant::Standard, name).is_some() {
@@ -85,7 +86,7 @@ impl Functions {
                 return Err(reason);
             }
             if !is_identifier(name) {
-                return Err(format!("a function cannot be called {name:?}"));
+                return Err(format!("invalid function name {name:?}: use letters, digits and `_`, and do not begin with a digit"));
             }
             Ok(())
         })

@@ -1,21 +1,21 @@
-//! From canonical bytes to a [`Key`].
+//! Makes a [`Key`] from canonical bytes.
 
 use super::{Digest, Key, Secret, SecretError, Selection, readable};
 
-/// Changes if any byte that is hashed could change its meaning. Old records are then not found.
+/// Has to change whenever the meaning of a hashed byte changes. Old records are then not found.
 const SCHEME: &[u8] = b"lambda-idempotency key scheme 1";
 
-/// Whose key it is: two operations, or two tenants, never share one.
+/// The operation and tenant of a key: two operations, or two tenants, never share one.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// The name of the operation.
     pub operation: &'a str,
-    /// The tenant, where Lambda's tenant isolation names one.
+    /// The tenant, if the function uses Lambda's tenant isolation.
     pub tenant: Option<&'a str>,
 }
 
-/// Whether an operation can have this name: 1 to 128 characters, none of them `#`, which ends the
-/// name in a key, or a control character.
+/// Whether this is a valid operation name: 1 to 128 characters, without control characters and
+/// without `#`, which ends the name in a key.
 #[must_use]
 pub fn is_operation_name(name: &str) -> bool {
     let usable = |c: char| c != '#' && !c.is_control();
@@ -24,11 +24,10 @@ pub fn is_operation_name(name: &str) -> bool {
 
 /// How a key is written.
 ///
-/// Keys with a secret equal no others. A readable key equals no hash; but where the parts are too long or
-/// not safe to read, [`Readable`](Self::Readable) hashes them, and the key is the one that
-/// [`Hashed`](Self::Hashed) makes of the same record. So two operations of one name, one readable and one
-/// not, share the keys of some records and not of others: let all functions that share an operation
-/// have one form.
+/// Keys with a secret never equal other keys, and a readable key never equals a hashed key. If the
+/// parts are too long or not safe, [`Readable`](Self::Readable) makes the same hashed key as
+/// [`Hashed`](Self::Hashed). Two functions that share an operation and differ in the format would
+/// therefore agree on the keys of only some records: use the same format in all of them.
 ///
 /// ```
 /// use lambda_idempotency_keys::{Document, Expression, KeyFormat, Scope, Secret};
@@ -42,7 +41,7 @@ pub fn is_operation_name(name: &str) -> bool {
 /// let secret = KeyFormat::Secret(Secret::new("4f1f5c0e2b7d49a8")?);
 /// assert!(secret.key(&scope, &parts).as_str().starts_with("charge#hmac-"));
 ///
-/// // With a space it is not safe to read, and hashed.
+/// // A text with a space is not safe, so it is hashed.
 /// let unsafe_to_read = Expression::compile("tenant")?
 ///     .select(&Document::parse(r#"{"tenant":"acme ltd"}"#)?)?;
 /// assert_eq!(KeyFormat::Readable.key(&scope, &unsafe_to_read), scope.key(&unsafe_to_read));
@@ -52,28 +51,28 @@ pub fn is_operation_name(name: &str) -> bool {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum KeyFormat {
-    /// The operation and a SHA-256, of which nothing can be read.
+    /// The operation's name and a SHA-256.
     #[default]
     Hashed,
-    /// The parts themselves, where they are short and safe, else hashed: texts of
-    /// `A-Z a-z 0-9 . _ : -`, numbers and booleans, at most 128 bytes together, in one list at most.
-    /// **The store then holds data of the record**, for whoever can read its keys; logs still show
-    /// a hash. A record's own identity is hashed.
+    /// The parts themselves, if they are short and safe: texts of `A-Z a-z 0-9 . _ : -`, numbers
+    /// and booleans, at most 128 bytes together, in at most one list. Other parts are hashed, and
+    /// so is the identity of a record without a key expression. **The store then holds data of the
+    /// record**, which everyone with access to the store can read; logs still show a hash.
     Readable,
-    /// The operation and an HMAC-SHA256 with a secret, for parts that are personal data: a plain
-    /// hash of an e-mail address is found by trying addresses.
+    /// The operation's name and an HMAC-SHA256 with a secret, for parts that are personal data: a
+    /// plain hash of an e-mail address can be found by guessing addresses.
     Secret(Secret),
 }
 
 impl Scope<'_> {
-    /// The key of what an expression selected, hashed.
+    /// The hashed key of a selection.
     #[must_use]
     pub fn key(&self, selection: &Selection) -> Key {
         KeyFormat::Hashed.key(self, selection)
     }
 
-    /// The key of a record's own identity (its source, its source's ARN, its id, ...), for records
-    /// whose operation names no expression; hashed.
+    /// The hashed key of a record's identity (its source, its source's ARN, its id, ...), for
+    /// operations without a key expression.
     #[must_use]
     pub fn identity(&self, parts: &[&str]) -> Key {
         KeyFormat::Hashed.identity(self, parts)
@@ -81,10 +80,11 @@ impl Scope<'_> {
 }
 
 impl KeyFormat {
-    /// With this secret: at least 16 bytes, best 32 random ones, the same for all who share the operation.
+    /// [`Secret`](Self::Secret) with this secret: at least 16 bytes, preferably 32 random bytes,
+    /// the same in all functions that share the operation.
     ///
     /// # Errors
-    /// It is shorter.
+    /// The secret has fewer than 16 bytes.
     ///
     /// ```
     /// use lambda_idempotency_keys::KeyFormat;
@@ -96,7 +96,7 @@ impl KeyFormat {
         Secret::new(secret).map(Self::Secret)
     }
 
-    /// The key of what an expression selected.
+    /// The key of a selection.
     #[must_use]
     pub fn key(&self, scope: &Scope<'_>, selection: &Selection) -> Key {
         let canonical = selection.canonical_bytes();
@@ -110,7 +110,7 @@ impl KeyFormat {
         }
     }
 
-    /// The key of a record's own identity.
+    /// The key of a record's identity.
     #[must_use]
     pub fn identity(&self, scope: &Scope<'_>, parts: &[&str]) -> Key {
         let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
@@ -135,7 +135,8 @@ impl KeyFormat {
         Key::from_text(format!("{}#{mark}{}", scope.operation, digest.hex()))
     }
 
-    /// A digest for what is stored beside a key of this form: with its secret, if it has one.
+    /// A digest for other stored hashes of the same operation, with the secret of this format if it
+    /// has one.
     #[must_use]
     pub fn digest(&self, domain: &[u8]) -> Digest {
         match self {
@@ -184,7 +185,7 @@ mod tests {
                 key(Scope { operation: "op2", ..SCOPE }),
                 key(Scope { tenant: Some("t"), ..SCOPE }),
             ]);
-            // What cannot be read is hashed.
+            // `Readable` hashes these, so they would equal those of `Hashed`.
             if !matches!(format, KeyFormat::Readable) {
                 let identity = |parts: &[&str]| format.identity(&SCOPE, parts);
                 keys.extend([

@@ -1,7 +1,8 @@
-//! The parser and the evaluator, in the variants of other libraries.
+//! The parser and the evaluator, with the variants of other libraries.
 //!
-//! There is one evaluator, because what makes two numbers equal or a field missing must not be decided
-//! twice. `lambda-idempotency-powertools` makes its keys with it through this module.
+//! There is one evaluator for all variants, so that the rules of when two numbers are equal or a
+//! field is missing are written once. `lambda-idempotency-powertools` makes its keys with this
+//! module.
 
 use std::fmt;
 
@@ -24,7 +25,7 @@ use crate::{
     reach,
 };
 
-/// A compiled JMESPath expression, evaluated as a variant does.
+/// A compiled JMESPath expression with the semantics of a variant.
 #[derive(Clone)]
 pub struct VariantExpression {
     text: String,
@@ -32,11 +33,11 @@ pub struct VariantExpression {
     variant: Variant,
 }
 
-/// A JSON text as a variant reads it.
+/// A JSON text, parsed as a variant parses it.
 #[derive(Clone)]
 pub struct VariantDocument(Value);
 
-/// What an expression selected, before it is known whether it can be a key.
+/// The value that an expression selected, not yet checked to be a usable key.
 #[derive(Clone)]
 pub struct Selected {
     value: Value,
@@ -44,14 +45,14 @@ pub struct Selected {
 }
 
 impl VariantExpression {
-    /// Compiles a text, with the functions that the variant has.
+    /// Compiles an expression with the functions of the variant.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its offset.
+    /// The first mistake, with its offset.
     pub fn compile(variant: Variant, text: &str) -> Result<Self, ExpressionError> {
         let error = |(offset, reason)| ExpressionError::at(text, offset, reason);
         if variant == Variant::TypeScript && evaluate::is_inherited(text) {
-            let reason = "TypeScript fails for an expression of this name; put it as `@.name`";
+            let reason = "Powertools for TypeScript fails for an expression of this name; write `@.name` instead";
             return Err(error((0, reason.to_owned())));
         }
         limits::check_size(text).map_err(error)?;
@@ -65,7 +66,7 @@ impl VariantExpression {
         &self.text
     }
 
-    /// Whether it selects the same from every record.
+    /// Whether it selects the same value from every record.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         reach::is_constant(&self.node)
@@ -83,10 +84,11 @@ impl VariantExpression {
         reach::selects(&self.node, member)
     }
 
-    /// What it selects, and how distinct documents could look the same to it.
+    /// The value that it selects. Records in `collisions` how distinct documents could have the
+    /// same value.
     ///
     /// # Errors
-    /// The variant fails here itself.
+    /// The variant itself fails for this document.
     pub fn evaluate(
         &self,
         document: &VariantDocument,
@@ -95,7 +97,8 @@ impl VariantExpression {
         let evaluation = Evaluation { state: State::new(self.variant, collisions), absences: None };
         let mut value = evaluation.run(&self.node, &document.0)?;
         if !evaluation.state.sorted.is_empty() {
-            // TypeScript first looks whether there is a key, and so meets the event sorted.
+            // TypeScript evaluates once to check that there is a key, which sorts lists of the
+            // event in place. The second evaluation sees them sorted.
             evaluation.state.room.set(MOST_BYTES);
             evaluation.state.budget.renew();
             value = evaluation.run(&self.node, &document.0)?;
@@ -103,10 +106,10 @@ impl VariantExpression {
         Ok(Selected { value, variant: self.variant })
     }
 
-    /// Whether everything that it lists is there.
+    /// Checks that every part that it lists is present.
     ///
     /// # Errors
-    /// What is missing or empty.
+    /// A part is missing or empty.
     pub fn check(&self, selected: &Selected) -> Result<(), SelectionError> {
         check(&self.node, &selected.value, &Optional::default())
     }
@@ -119,22 +122,22 @@ impl fmt::Debug for VariantExpression {
 }
 
 impl VariantDocument {
-    /// Reads a JSON text as the variant does.
+    /// Parses a JSON text as the variant does.
     ///
     /// # Errors
-    /// The variant cannot read it, or it is out of proportion.
+    /// The variant cannot parse it, or it is too large or too deeply nested.
     pub fn read(variant: Variant, json: &str) -> Result<Self, DocumentError> {
         read(variant, json).map(Self)
     }
 
-    /// The whole of it.
+    /// The whole document.
     #[must_use]
     pub fn whole(&self, variant: Variant) -> Selected {
         Selected { value: self.0.clone(), variant }
     }
 }
 
-/// Shows nothing of what it holds, which is not for logs.
+/// Shows no content, which must not be logged.
 impl fmt::Debug for VariantDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VariantDocument").finish_non_exhaustive()
@@ -148,7 +151,7 @@ impl Selected {
         matches!(self.value, Value::Null | Value::Undefined)
     }
 
-    /// Whether the variant takes it for a missing key.
+    /// Whether the variant treats it as a missing key.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         match self.variant {
@@ -158,7 +161,7 @@ impl Selected {
         }
     }
 
-    /// Whether it is there and not empty, as a whole.
+    /// Checks that the value as a whole is present and not empty.
     ///
     /// # Errors
     /// It is missing or empty.
@@ -169,7 +172,7 @@ impl Selected {
     /// The text that the variant hashes.
     ///
     /// # Errors
-    /// It is out of proportion, or nothing.
+    /// It is too long, or undefined.
     pub fn text(&self, collisions: &Collisions) -> Result<String, SelectionError> {
         let text = write(Layout::hashed(self.variant), &self.value, collisions);
         text.map_err(|TooLong| SelectionError::TooLong)?.ok_or(SelectionError::Missing)
@@ -177,7 +180,7 @@ impl Selected {
 }
 
 impl Selection {
-    /// Of the text that a variant hashes.
+    /// The selection whose bytes are the text that a variant hashes.
     #[doc(hidden)]
     #[must_use]
     pub fn of_text(text: String) -> Self {
@@ -185,7 +188,7 @@ impl Selection {
     }
 }
 
-/// Without what JavaScript takes for white space at its ends.
+/// Trims what JavaScript treats as white space.
 #[must_use]
 pub fn trim_as_javascript(text: &str) -> &str {
     text.trim_matches(numbers::is_javascript_space)

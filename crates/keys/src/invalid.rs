@@ -1,10 +1,10 @@
-//! What is wrong with an expression, and where.
+//! The error of an invalid expression.
 
 use std::fmt;
 
 use super::limits;
 
-/// Why an expression cannot be used. Displays the expression with a caret under the place.
+/// Why an expression is invalid. `Display` shows the expression with a caret under the mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionError {
     expression: String,
@@ -13,13 +13,13 @@ pub struct ExpressionError {
 }
 
 impl ExpressionError {
-    /// An error at a byte of the expression.
+    /// An error at this byte offset of the expression.
     pub(super) fn at(text: &str, offset: usize, reason: String) -> Self {
         let expression = text.chars().take(limits::LONGEST).collect();
         Self { expression, offset: limits::characters(text, offset), reason }
     }
 
-    /// Where the error is: characters from the start of the expression.
+    /// Where the mistake is, in characters from the start of the expression.
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.offset

@@ -7,20 +7,20 @@ use super::Digest;
 /// The identity of a piece of work, as the store keeps it.
 ///
 /// Two events have the same key if and only if they ask for the same work. The text holds the
-/// operation's name and a hash, and a part of the payload only where [`KeyFormat::Readable`](crate::KeyFormat::Readable) was asked
-/// for.
+/// operation's name and a hash. It holds parts of the payload only with
+/// [`KeyFormat::Readable`](crate::KeyFormat::Readable).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     text: Arc<str>,
-    /// What logs show, if the text is not for them. It follows from the text.
+    /// The hash that logs show in place of a readable text. Computed from the text.
     hash: Option<Arc<str>>,
 }
 
-/// What a readable key has behind the operation's name and `#`, and no hash begins with.
+/// Follows the operation's name and `#` in a readable key. No hash begins with it.
 const READABLE: char = '~';
 
 impl Key {
-    /// The key with this text, for stores that read one back, and for tests.
+    /// The key with this text, for stores that read a key back, and for tests.
     #[must_use]
     pub fn from_text(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
@@ -37,13 +37,14 @@ impl Key {
         Self::from_text(format!("{operation}#{READABLE}{parts}"))
     }
 
-    /// The text that identifies the record in the store. Not for logs: see [`KeyFormat::Readable`](crate::KeyFormat::Readable).
+    /// The text that identifies the record in the store. Do not log it: see
+    /// [`KeyFormat::Readable`](crate::KeyFormat::Readable).
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The hash alone, without the operation: what logs show. Of a readable key, a hash of it.
+    /// The hash without the operation, which logs may show. For a readable key, a hash of its text.
     #[must_use]
     pub fn hash(&self) -> &str {
         match &self.hash {

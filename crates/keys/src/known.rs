@@ -1,39 +1,39 @@
-//! What is known of a value before there is a record.
+//! What can be known of a value from the expression alone.
 
 use super::jmespath::value::{Text, Value};
 
-/// What is known of a value before there is a record.
+/// What is known of a value from the expression alone, before a record is read.
 #[derive(Clone)]
 pub(super) enum Known<'n> {
     /// The same for every record.
     Constant(Value),
-    /// The same for every record that has it, and `null` for others.
+    /// The same for every record that has a value, and `null` for others.
     ConstantIfThere(Value),
-    /// One of a few, because of this function or operator.
+    /// One of a few values, because of this function or operator.
     Few(&'static str),
-    /// What is at this path of fields.
+    /// The value at this path of fields.
     Path(Vec<&'n str>),
     List(Vec<Self>),
     Hash(Vec<(&'n Text, Self)>),
-    /// It has in it what is at these paths. Nothing is known if there are none.
+    /// A value that contains the values at these paths. An empty list means that nothing is known.
     Holding(Vec<Held<'n>>),
 }
 
-/// A path of fields whose value is part of another, but for these of its members.
+/// A path of fields whose value, except for some of its members, is part of another value.
 #[derive(Clone)]
 pub(super) struct Held<'n> {
     pub(super) path: Vec<&'n str>,
     pub(super) except: Vec<&'n Text>,
 }
 
-/// How many values are followed.
+/// The most values that are tracked.
 const LARGEST: usize = 1000;
 pub(super) const NOTHING: Known<'static> = Known::Holding(Vec::new());
 
-/// How far apart the values of different records are.
+/// How many values different records can have.
 pub(super) enum Variety {
     One,
-    /// A few, because of this function or operator.
+    /// A few values, because of this function or operator.
     Few(&'static str),
     Unknown,
 }
@@ -68,7 +68,7 @@ impl<'n> Known<'n> {
         }
     }
 
-    /// The paths whose values are part of it.
+    /// The paths whose values are part of this value.
     pub(super) fn held(&self) -> Vec<Held<'n>> {
         match self {
             Self::Path(path) => vec![Held { path: path.clone(), except: Vec::new() }],
@@ -79,7 +79,7 @@ impl<'n> Known<'n> {
         }
     }
 
-    /// Nothing is known of what is too large: expressions can multiply.
+    /// Forgets a value that is too large, because expressions can multiply values.
     pub(super) fn bounded(self) -> Self {
         if self.size() > LARGEST { NOTHING } else { self }
     }
@@ -94,7 +94,7 @@ impl<'n> Known<'n> {
         }
     }
 
-    /// Another value that has in it what this has.
+    /// What is known of another value that contains this one.
     pub(super) fn kept(&self) -> Self {
         Self::Holding(self.held())
     }

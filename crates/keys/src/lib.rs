@@ -1,22 +1,22 @@
-//! From an event to the key that says which work it asks for. Knows no store and no Lambda.
+//! Computes the idempotency key of a payload. This crate does not depend on a store or on Lambda.
 //!
 //! ```text
 //! text ─ document ─► JSON value ─ expression ─► selected parts ─ canonical ─► bytes ─ hash ─► Key
 //! ```
 //!
-//! The rule above all others: **two distinct events never share a key**. A wrong key answers one
-//! customer with another's result. So nothing that is missing, `null` or empty is ever hashed, a
-//! number that a double cannot hold exactly is refused, and everything that goes into the hash is
-//! prefixed with its length.
+//! The most important rule: **two distinct events never share a key**. A shared key would answer
+//! one customer with another customer's result. Therefore missing, `null` and empty values are
+//! never hashed, numbers that a double cannot hold exactly are refused, and everything that is
+//! hashed is prefixed with its length.
 //!
 //! | | |
 //! |---|---|
-//! | [`Document`], [`Expression`], [`Functions`] | JSON as it is read, JMESPath on it, functions in that |
-//! | [`Selection`] | what an expression selects, in canonical bytes |
+//! | [`Document`], [`Expression`], [`Functions`] | the parsed JSON, JMESPath expressions on it, and the functions they may call |
+//! | [`Selection`] | what an expression selects, as canonical bytes |
 //! | [`Scope`], [`KeyFormat`], [`Secret`] | how a selection becomes a [`Key`]: hashed, readable, with a secret |
-//! | [`KeyPath`], [`payload`], [`record`] | where in a record the key is |
-//! | [`producer`] | the same key before the event is sent |
-//! | [`external`] | keys that another library makes, such as `lambda-idempotency-powertools` |
+//! | [`KeyPath`], [`payload`], [`record`] | where in a record the key is found |
+//! | [`producer`] | the same key, computed before the event is sent |
+//! | [`external`] | keys in the form of another library, see `lambda-idempotency-powertools` |
 //!
 //! ```
 //! use lambda_idempotency_keys::{Document, Expression, Scope};
@@ -44,8 +44,8 @@ pub mod external;
 mod field_sets;
 mod functions;
 mod hash;
-// For `lambda-idempotency-powertools`, which evaluates with the same code. Its form may change in any
-// release.
+// For `lambda-idempotency-powertools`, which evaluates with the same code. Not covered by semantic
+// versioning.
 mod field_set;
 #[doc(hidden)]
 pub mod internal;

@@ -4,13 +4,13 @@ use super::jmespath::Mistake;
 
 /// The most bytes of a document: more than any event that Lambda delivers (6 MB).
 pub(crate) const MOST_BYTES: usize = 8 << 20;
-/// In bytes: longer than any key expression, and short enough for every message about it.
+/// The longest expression in bytes: short enough to be quoted in messages.
 pub(super) const LONGEST: usize = 4096;
-/// Each level of an expression takes stack when it is read and whenever it is evaluated; as many as
-/// this are safe on the smallest that threads have, 2 MiB, even without optimisation.
+/// Each level of an expression needs stack when it is parsed and evaluated. This many are safe on a
+/// thread with 2 MiB of stack, even without optimisation.
 const MOST_OPERATORS: usize = 100;
 
-/// Its characters, but for what is quoted and for white space, with their offsets in bytes.
+/// The characters of an expression with their byte offsets, without quoted text and white space.
 fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut characters = text.char_indices();
     std::iter::from_fn(move || {
@@ -36,12 +36,14 @@ fn skip_quoted(characters: &mut std::str::CharIndices<'_>, quote: char) {
 /// Refuses expressions that could exhaust the stack.
 pub(super) fn check_size(text: &str) -> Result<(), Mistake> {
     if text.len() > LONGEST {
-        return Err((0, format!("it is longer than {LONGEST} bytes")));
+        return Err((0, format!("it is longer than {LONGEST} bytes; shorten it")));
     }
     let is_operator = |(_, c): &(usize, char)| ".[({!&|*=<>".contains(*c);
     match unquoted(text).filter(is_operator).nth(MOST_OPERATORS) {
         None => Ok(()),
-        Some((at, _)) => Err((at, format!("it has more than {MOST_OPERATORS} operators"))),
+        Some((at, _)) => {
+            Err((at, format!("it has more than {MOST_OPERATORS} operators; simplify it")))
+        }
     }
 }
 
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_is_no_operator() {
+    fn quoted_text_is_not_counted_as_operators() {
         let quoted = r"\'!.[*]".repeat(80);
         assert_eq!(check_size(&format!("'{quoted}'")), Ok(()));
         assert_eq!(check_size(&format!("'{quoted}' || \"{quoted}\" == `{quoted}`")), Ok(()));

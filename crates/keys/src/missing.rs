@@ -1,8 +1,9 @@
-//! What is missing to each library.
+//! What each Powertools library treats as a missing key.
 
 use crate::jmespath::{coercion::is_truthy, value::Value};
 
-/// `is_missing_idempotency_key`: nothing, nothing in it, or nothing but nulls.
+/// As `is_missing_idempotency_key` of Powertools for Python: `null`, an empty value, or one that
+/// holds only nulls.
 pub(crate) fn is_missing_to_python(value: &Value) -> bool {
     match value {
         Value::Undefined | Value::Null => true,
@@ -13,7 +14,8 @@ pub(crate) fn is_missing_to_python(value: &Value) -> bool {
     }
 }
 
-/// `isMissingIdempotencyKey`: nothing that JavaScript takes for true, itself or in it.
+/// As `isMissingIdempotencyKey` of Powertools for TypeScript: a falsy value, or a list or object of
+/// falsy values only.
 pub(crate) fn is_missing_to_typescript(value: &Value) -> bool {
     match value {
         Value::Array(items) => !items.iter().any(is_truthy),

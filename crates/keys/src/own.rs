@@ -1,4 +1,4 @@
-//! Calling a function of the user's own, with values as `serde_json` has them.
+//! Calls a function of the user, with `serde_json` values.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -17,7 +17,7 @@ use super::{
     limits::MOST_BYTES,
 };
 
-/// A function of the user's own.
+/// A function of the user.
 #[derive(Clone)]
 pub(super) struct Own {
     pub(super) arity: usize,
@@ -26,8 +26,8 @@ pub(super) struct Own {
 
 pub(super) type Call = dyn Fn(&[Value]) -> Result<Value, &'static str> + Send + Sync;
 
-/// Numbers that are not exact come from below and from above; what is the same for both does not
-/// depend on them.
+/// If an argument holds an inexact number, the function is called with the doubles below and above
+/// it. A result that is the same for both does not depend on the rounding.
 pub(super) fn call(own: &Own, arguments: &[value::Value]) -> Result<value::Value, SelectionError> {
     let from = |side| {
         let mut met_inexact = false;
@@ -41,7 +41,7 @@ pub(super) fn call(own: &Own, arguments: &[value::Value]) -> Result<value::Value
             })
         });
         let values = values.collect::<Result<Vec<_>, _>>()?;
-        // What one record makes a function do must not end the invocation of all.
+        // A panic for one record must not end the invocation for all of them.
         let returned = catch_unwind(AssertUnwindSafe(|| (own.call)(&values)));
         let returned = returned.unwrap_or(Err("it panicked")).map_err(str::to_owned);
         Ok((returned, met_inexact))
@@ -50,7 +50,7 @@ pub(super) fn call(own: &Own, arguments: &[value::Value]) -> Result<value::Value
     if met_inexact && from(1)?.0 != returned {
         return Err(SelectionError::InexactNumber);
     }
-    // What `Value` holds depends on features of `serde_json`; its text does not.
+    // The representation in `Value` depends on features of `serde_json`; its text does not.
     returned
         .and_then(|returned| {
             read(Variant::Standard, &returned.to_string()).map_err(|error| error.to_string())
@@ -58,13 +58,15 @@ pub(super) fn call(own: &Own, arguments: &[value::Value]) -> Result<value::Value
         .map_err(|reason| SelectionError::Evaluation { reason, offset: 0 })
 }
 
-/// As `serde_json` has it, unless a number in it is not exact, or it is larger than any document.
+/// The value as a `serde_json` value; an error if it holds an inexact number, or is larger than a
+/// document may be.
 pub(super) fn value(value: &value::Value) -> Result<Value, SelectionError> {
     let mut room = MOST_BYTES;
     copied(value, &mut room, &mut |_| None)
 }
 
-/// `room` is for values and bytes of text: an expression can list one value many times over.
+/// `room` limits the number of values and bytes of text, because an expression can list one value
+/// many times.
 fn copied(
     value: &value::Value,
     room: &mut usize,

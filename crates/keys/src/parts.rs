@@ -1,4 +1,4 @@
-//! Whether what an expression selects is there: the whole of it, and each part that it lists.
+//! Checks that the value an expression selects is present, and each part that the expression lists.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use super::{
     jmespath::{ast::Node, value::Value},
 };
 
-/// Parts of the list that is an expression's value which may be missing: by name if it names them
-/// (`{x: a}`), else by place, from 0.
+/// The optional parts of an expression: by name if the expression names its parts (`{x: a}`),
+/// otherwise by index, from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Optional {
     pub(super) names: BTreeSet<String>,
@@ -20,10 +20,10 @@ impl Optional {
         self.names.is_empty() && self.places.is_empty()
     }
 
-    /// Adds the part of this name: its own if it has one, else its path.
+    /// Adds the part with this name. A part without a name is identified by its path.
     ///
     /// # Errors
-    /// There is no such part; with the names that there are.
+    /// There is no such part. Returns the names that exist.
     pub(super) fn add(&mut self, name: &str, node: &Node) -> Result<(), Vec<String>> {
         match list(node) {
             Some(Node::Hash(parts)) => {
@@ -48,7 +48,8 @@ impl Optional {
     }
 }
 
-/// What the parts are called: their names, their paths, or else their places, from 1.
+/// The names of the parts: their names in the expression, their paths, or else their positions,
+/// from 1.
 pub(super) fn names(node: &Node) -> Vec<String> {
     match list(node) {
         Some(Node::Hash(parts)) => parts.iter().map(|(name, _)| name.shown()).collect(),
@@ -61,15 +62,15 @@ pub(super) fn names(node: &Node) -> Vec<String> {
     }
 }
 
-/// How the parts of a key are put together. Keys of two shapes are never the same.
+/// How the parts of a key are combined. Keys of different shapes are never equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shape {
-    /// One value, as it is selected: `order.id`.
+    /// A single value: `order.id`.
     Value,
-    /// A list of so many parts: `[tenant, order.id]`.
+    /// A list with this number of parts: `[tenant, order.id]`.
     List(usize),
-    /// Parts by their names: `{tenant: account, id: order.id}`.
+    /// Named parts: `{tenant: account, id: order.id}`.
     Named(BTreeSet<String>),
 }
 
@@ -85,7 +86,7 @@ impl Shape {
     }
 }
 
-/// The list of parts that an expression's value is, if it is one whatever the data.
+/// The list of parts of an expression, if its value is always such a list.
 pub(super) fn list(node: &Node) -> Option<&Node> {
     match node {
         Node::List(_) | Node::Hash(_) => Some(node),
@@ -103,12 +104,12 @@ fn path(node: &Node) -> Option<String> {
     }
 }
 
-/// Refuses what is missing, `null` or empty, and lists (`[a, b]`, `{x: a, y: b}`) with such a part.
+/// Refuses a value that is missing, `null` or empty, and a list (`[a, b]`, `{x: a, y: b}`) with
+/// such a part.
 ///
-/// Only parts that the expression lists must be there, wherever the list goes from there, unless it
-/// only decides what is selected (a condition, a comparison, an order). `null` inside the data is
-/// data. Of optional
-/// parts, at least one must be there if no other is.
+/// Every part that the expression lists must be present, unless the list only decides what is
+/// selected (a condition, a comparison, an order). A `null` inside the data is allowed. At least
+/// one part must be present, even if all are optional.
 pub(super) fn check(
     node: &Node,
     selected: &Value,
@@ -143,7 +144,7 @@ enum Presence {
     Present,
 }
 
-/// A part that is not there; its path from the innermost list outwards.
+/// A part that is missing or empty, with its path from the innermost list outwards.
 struct Absent {
     presence: Presence,
     path: Vec<String>,
@@ -158,7 +159,7 @@ fn presence(value: &Value) -> Presence {
     }
 }
 
-/// The error of a part that is not there.
+/// The error for a part that is missing or empty; `None` if it is present.
 pub(super) fn absence(part: &Value, label: impl Fn() -> String) -> Option<SelectionError> {
     match presence(part) {
         Presence::Present => None,
@@ -167,8 +168,9 @@ pub(super) fn absence(part: &Value, label: impl Fn() -> String) -> Option<Select
     }
 }
 
-/// Follows the expression to the lists that make up its value, as far as it can, so that its errors
-/// name their whole way. What it does not reach has been judged during the evaluation.
+/// Follows the expression to the lists that make up its value, as far as possible, so that an error
+/// names the whole path of the part. Lists that it does not reach were checked during the
+/// evaluation.
 fn check_parts(node: &Node, value: &Value, optional: &Optional) -> Result<(), Absent> {
     let none = Optional::default();
     match (node, value) {
@@ -194,7 +196,7 @@ fn check_parts(node: &Node, value: &Value, optional: &Optional) -> Result<(), Ab
             check_parts(each, item, &none).map_err(|absent| absent.within((at + 1).to_string()))
         }),
         (Node::Then(_, last), value) => check_parts(last, value, optional),
-        // Whichever it is from.
+        // The value can be from either side.
         (Node::Or(left, right) | Node::And(left, right), value) => {
             check_parts(left, value, &none)?;
             check_parts(right, value, &none)

@@ -1,9 +1,9 @@
-//! Where a key is to be found in a record.
+//! Where a key is found in a record.
 
-/// An expression and what it is applied to.
+/// An expression, and the view of the record that it is applied to.
 ///
-/// Most records need a field of their payload; `&str` converts to that. The record around it is
-/// there for the rest:
+/// Most keys are fields of the payload, and `&str` converts to an expression on the payload. Use
+/// [`record`] for an expression on the record around the payload:
 ///
 /// ```
 /// use lambda_idempotency_keys::{KeyPath, View, record};
@@ -13,13 +13,13 @@
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPath {
-    /// What the expression sees.
+    /// What the expression is applied to.
     pub view: View,
-    /// JMESPath.
+    /// The JMESPath expression.
     pub expression: String,
 }
 
-/// What an expression sees.
+/// What an expression is applied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// The decoded payload: SQS body, SNS message, EventBridge detail.
@@ -28,7 +28,7 @@ pub enum View {
     Record,
 }
 
-/// An expression on the payload; the same as the plain text.
+/// An expression on the payload. Converting a `&str` has the same result.
 #[must_use]
 pub fn payload(expression: impl Into<String>) -> KeyPath {
     KeyPath { view: View::Payload, expression: expression.into() }
@@ -41,8 +41,8 @@ pub fn record(expression: impl Into<String>) -> KeyPath {
 }
 
 impl KeyPath {
-    /// Reads a path from text, as an environment variable gives it: an expression on the payload,
-    /// or, after `record:`, on the raw record.
+    /// Parses text from an environment variable: an expression on the payload or, after `record:`,
+    /// on the raw record.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text.trim().strip_prefix("record:") {

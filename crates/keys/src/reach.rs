@@ -1,5 +1,5 @@
-//! What an expression selects whatever the data, as far as its syntax says: always the same, one of
-//! a few values, or the value of a member.
+//! Finds out from an expression's syntax what it selects: always the same value, one of a few
+//! values, or the value of a member.
 
 use std::cell::Cell;
 
@@ -15,20 +15,20 @@ use super::{
     known::{Held, Known, NOTHING, Variety, together},
 };
 
-/// How many steps are followed, and how many items are made of what is always the same, altogether.
+/// The most steps that are followed, together with the items that evaluating constant parts makes.
 const MOST_STEPS: usize = 1 << 18;
-/// Whether the same is selected from every record.
+/// Whether the expression selects the same value from every record.
 pub(super) fn is_constant(node: &Node) -> bool {
     !node.reads_data() || known(node).is_constant()
 }
 
-/// Why all that is selected, or all that is selected from records of some kind, is one of a few
-/// values: the function or operator that makes it so.
+/// The function or operator because of which the expression selects one of only a few values, from
+/// all records or from some kind of records.
 pub(super) fn few_values(node: &Node) -> Option<&'static str> {
     known(node).few()
 }
 
-/// Whether what is selected surely holds the member with this path, or something in it.
+/// Whether the selected value always contains the member with this path, or a part of the member.
 pub(super) fn selects(node: &Node, member: &str) -> bool {
     let member: Vec<&str> = member.split('.').collect();
     known(node).held().iter().any(|held| held.reaches(&member))
@@ -47,15 +47,15 @@ fn known(node: &Node) -> Known<'_> {
     if walk.is_over.get() { NOTHING } else { known }
 }
 
-/// One way through an expression.
+/// Follows one expression.
 struct Walk<'w> {
-    /// Of what is always the same. Its budget is of steps, too.
+    /// Evaluates constant parts. Its budget also counts the steps.
     evaluation: Evaluation<'w>,
     is_over: Cell<bool>,
 }
 
 impl Walk<'_> {
-    /// What a node selects from what is at `at`; nothing is known after too many steps.
+    /// What a node selects from `at`. After too many steps, the result is that nothing is known.
     fn follow<'n>(&self, node: &'n Node, at: &Known<'n>) -> Known<'n> {
         if !self.spend(1) {
             return NOTHING;
@@ -75,10 +75,10 @@ impl Walk<'_> {
         !self.is_over.get()
     }
 
-    /// What is known without counting the steps.
+    /// As [`follow`](Self::follow), without counting the step.
     fn step<'n>(&self, node: &'n Node, at: &Known<'n>) -> Known<'n> {
-        // A list of parts of nothing is nothing, so that what is always the same may be missing. That is
-        // not known of lists of parts either, which are nothing themselves then.
+        // On `null`, a list of parts is `null` itself, so a constant part may be missing unless the
+        // list is applied to the whole record.
         let is_there = matches!(at, Known::Path(path) if path.is_empty());
         let part = |node: &'n Node| match self.follow(node, at) {
             Known::Constant(value) if !is_there => Known::ConstantIfThere(value),
@@ -123,7 +123,8 @@ impl Walk<'_> {
             Node::And(left, right) => match (self.follow(left, at), self.follow(right, at)) {
                 (Known::Constant(left), right) if left.is_truthy() => right,
                 (left @ Known::Constant(_), _) => left,
-                // What is not true and a value is nothing, or `false`.
+                // Otherwise the result is the left value, which is then falsy: `null`, empty or
+                // `false`.
                 (_, right) if right.is_constant() => Known::Few("`&&`"),
                 (_, right) => right.few().map_or_else(|| right.kept(), Known::Few),
             },
@@ -136,7 +137,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is selected from what is always the same.
+    /// What a node selects from a constant.
     fn constant<'n>(&self, node: &Node, value: &Value) -> Known<'n> {
         let mut open = vec![node];
         while let Some(node) = open.pop() {
@@ -156,7 +157,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is selected from what is always the same or `null`.
+    /// What a node selects from a constant that can be missing.
     fn constant_if_there<'n>(&self, node: &'n Node, value: &Value, at: &Known<'n>) -> Known<'n> {
         match (self.constant(node, &Value::Null), self.constant(node, value)) {
             (Known::Constant(Value::Null), Known::Constant(value)) => Known::ConstantIfThere(value),
@@ -207,7 +208,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Members of later objects replace those of the same name before.
+    /// Members of later objects replace members of the same name of earlier ones.
     fn merged<'n>(&self, given: &[Known<'n>]) -> Known<'n> {
         let mut held: Vec<Held<'n>> = Vec::new();
         let mut named: Vec<(&Text, Known<'n>)> = Vec::new();
@@ -222,7 +223,7 @@ impl Walk<'_> {
                     named.push((name, member.clone()));
                 }
             } else {
-                // It may replace any of them.
+                // An unknown object may replace any of the members.
                 named.clear();
                 held.extend(one.held());
             }
@@ -246,7 +247,7 @@ fn field<'n>(name: &'n Text, at: &Known<'n>) -> Known<'n> {
             last.map_or(Known::Constant(Value::Null), |(_, member)| member.clone())
         }
         Known::Holding(held) => match (&**held, name.to_str()) {
-            // One object: what is at its member is at a member of that path.
+            // It is the object at that path, so its member is at the path of the member.
             ([Held { path, except }], Some(own)) if !except.contains(&name) => {
                 Known::Path([path, &[own][..]].concat())
             }
@@ -262,7 +263,7 @@ fn item<'n>(items: &[Known<'n>], index: i64) -> Known<'n> {
     at.and_then(|at| items.get(at)).map_or(Known::Constant(Value::Null), Known::clone)
 }
 
-/// The first if that is true, else the other.
+/// The left value if it is truthy, otherwise the right one.
 fn or<'n>(left: Known<'n>, right: impl Fn() -> Known<'n>) -> Known<'n> {
     match left {
         Known::Constant(left) if left.is_truthy() => Known::Constant(left),

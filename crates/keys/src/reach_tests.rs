@@ -1,7 +1,7 @@
 use crate::Expression;
 
 #[test]
-fn what_can_only_be_one_of_a_few_values() {
+fn expressions_with_few_results_are_recognised() {
     for few in [
         "length(items)",
         "order.length(items)",
@@ -47,7 +47,7 @@ fn what_can_only_be_one_of_a_few_values() {
 }
 
 #[test]
-fn what_is_always_the_same() {
+fn constant_expressions_are_recognised() {
     for constant in [
         "'x'",
         "id | 'x'",
@@ -88,9 +88,9 @@ fn what_is_always_the_same() {
     }
 }
 
-/// Each of these stands for millions of values.
+/// Each of these expressions makes millions of values.
 #[test]
-fn expressions_that_multiply_are_not_followed_for_ever() {
+fn expressions_that_multiply_values_are_given_up_after_a_limit() {
     for (first, by) in [("@", " | [@,@]"), ("`1`", " | [@,@]"), ("[@]", " | [@,@,@][]")] {
         let expression = format!("{first}{}", by.repeat(30));
         let expression = Expression::compile(&expression).unwrap();
@@ -98,10 +98,10 @@ fn expressions_that_multiply_are_not_followed_for_ever() {
     }
 }
 
-/// The first stands for 125 million values, the second for 10^7 steps to one of them, the third
-/// evaluates what is always the same as often.
+/// The first makes 125 million values, the second needs 10^7 steps for one value, and the third
+/// evaluates a constant as often.
 #[test]
-fn maps_of_maps_are_not_followed_for_ever() {
+fn nested_maps_are_given_up_after_a_limit() {
     let list = |item: &str| format!("[{}]", vec![item; 400].join(","));
     let (many, few) = (list("@"), format!("[{}]", ["@"; 150].join(",")));
     let nested = |depth: usize| "map(&".repeat(depth) + "@" + &format!(", {few})").repeat(depth);
@@ -120,7 +120,7 @@ fn maps_of_maps_are_not_followed_for_ever() {
     }
 }
 
-/// Each level asked its parts twice.
+/// A regression test: each level followed its parts twice.
 #[test]
 fn lists_in_lists_are_followed_once() {
     let nested = |part: &str| "[".repeat(80) + part + &"]".repeat(80);
@@ -130,7 +130,7 @@ fn lists_in_lists_are_followed_once() {
 }
 
 #[test]
-fn what_surely_holds_a_member() {
+fn expressions_that_always_select_a_member_are_recognised() {
     let selects = |text, member| Expression::compile(text).unwrap().selects(member);
     for text in [
         "@",

@@ -1,16 +1,16 @@
-//! Keys that can be read: the parts themselves, where they are short and safe.
+//! Readable keys: the parts themselves, if they are short and safe.
 //!
 //! ```text
 //! "acme"            =acme            [..]     /acme/+42        tenant "t1"     @t1=acme
 //! 42                =+42             {..}     /by=acme/id=+42  missing part    /acme/~
 //! ```
 //!
-//! A text stands as it is, other scalars behind `+`. No part holds `/`, `=`, `@`, `+` or `~`, so
-//! that the text can be read in one way only, and two canonical forms never become one.
+//! A text is written unchanged, other scalars after `+`. No part holds `/`, `=`, `@`, `+` or `~`,
+//! so that the key can be parsed in only one way and two canonical forms never become equal.
 
 use super::canonical::MISSING;
 
-/// Of the whole of a readable key behind the operation's name, in bytes.
+/// The longest readable key after the operation's name, in bytes.
 const LONGEST: usize = 128;
 
 /// The readable form of a tenant and canonical bytes; `None` if they are not short and safe.
@@ -45,7 +45,8 @@ pub(super) fn form(tenant: Option<&str>, canonical: &[u8]) -> Option<String> {
     (out.len() <= LONGEST).then_some(out)
 }
 
-/// A part of a canonical form. What is cut out of the middle of a text has a quote on one side only.
+/// Appends one part of a canonical form. If the split cut a text in two, the part has a quote on
+/// one side only and is refused.
 fn push(part: &str, out: &mut String) -> Option<()> {
     if part.as_bytes() == [MISSING] {
         out.push('~');
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_short_and_safe() {
+    fn short_and_safe_parts_are_readable() {
         for (canonical, expected) in [
             (r#""acme""#, "=acme"),
             ("42", "=+42"),
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else() {
+    fn other_parts_are_not_readable() {
         let long = format!("\"{}\"", "a".repeat(128));
         for canonical in [
             r#""a b""#,

@@ -1,4 +1,4 @@
-//! A secret that keys are made with.
+//! The secret of [`KeyFormat::Secret`](crate::KeyFormat::Secret).
 
 use std::fmt;
 
@@ -8,28 +8,28 @@ use sha2::Sha256;
 /// The shortest secret that is accepted, in bytes.
 const LEAST: usize = 16;
 
-/// A secret for keys that are personal data: the store then holds an HMAC-SHA256
-/// ([RFC 2104](https://www.rfc-editor.org/rfc/rfc2104)), which nobody without the secret can find
-/// the data of by trying.
+/// A secret for keys that are made of personal data. The store then holds an HMAC-SHA256 ([RFC
+/// 2104](https://www.rfc-editor.org/rfc/rfc2104)), so that nobody without the secret can find the
+/// data by guessing.
 ///
-/// Keys made with it never equal keys made without. Another secret makes other keys: work that was
-/// done under the old one is not found again, so let the old records expire before it is changed,
-/// or expect duplicates. It is never shown, not even in `Debug`.
+/// Keys made with a secret never equal keys made without one. Another secret makes other keys, so
+/// work that was done under the old secret is not recognised. Let the old records expire before you
+/// change the secret, or expect duplicates. The secret is never shown, not even by `Debug`.
 #[derive(Clone)]
 pub struct Secret(pub(super) Hmac<Sha256>);
 
-/// A secret that is too short to be one.
+/// A secret that is too short.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the secret has {bytes} bytes; it needs {LEAST} at least, 32 random ones are best")]
+#[error("the secret has {bytes} bytes; use at least {LEAST}, preferably 32 random bytes")]
 pub struct SecretError {
     bytes: usize,
 }
 
 impl Secret {
-    /// The secret with these bytes, for instance a text from AWS Secrets Manager.
+    /// A secret of these bytes, for instance a string from AWS Secrets Manager.
     ///
     /// # Errors
-    /// Fewer than 16 bytes. 32 random ones are best.
+    /// The secret has fewer than 16 bytes. Use 32 random bytes.
     ///
     /// ```
     /// use lambda_idempotency_keys::Secret;
@@ -59,7 +59,7 @@ mod tests {
 
     /// RFC 4231, test cases 3, 4, 6 and 7, whose keys are long enough.
     #[test]
-    fn it_is_hmac_sha256() {
+    fn a_secret_computes_hmac_sha256() {
         let key_4: Vec<u8> = (1..=25).collect();
         let larger =
             b"This is a test using a larger than block-size key and a larger than block-size \
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_not_shown_and_not_short() {
+    fn a_secret_is_never_shown_and_a_short_one_is_refused() {
         let secret = Secret::new("correct horse battery").unwrap();
         assert_eq!(format!("{secret:?}"), "Secret(..)");
         let short = Secret::new([7; 15]).unwrap_err();

@@ -1,4 +1,4 @@
-//! What an expression selects from a record, or why that can be no key.
+//! What an expression selects from a record, or why that cannot be a key.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::jmespath::Collision;
 pub struct Selection(pub(super) Vec<u8>);
 
 impl Selection {
-    /// The bytes. They are the raw key: not for logs.
+    /// The bytes. They are the raw key; do not log them.
     #[must_use]
     pub fn canonical_bytes(&self) -> &[u8] {
         &self.0
@@ -22,7 +22,8 @@ impl fmt::Debug for Selection {
     }
 }
 
-/// Why a record has no key under an expression. Says what is wrong, never what was selected.
+/// Why an expression selects no usable key from a record. The message never quotes the selected
+/// value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
@@ -44,44 +45,44 @@ pub enum SelectionError {
         /// Its place (from 1) or its name.
         part: String,
     },
-    /// Each part of a list is missing or empty, though they are optional one by one.
-    #[error("each of its parts is missing, null or empty; one must be there")]
+    /// All parts are optional, and all are missing or empty.
+    #[error("all of its parts are missing, null or empty; at least one must be present")]
     AllMissing,
-    /// More than 8 MiB; under Powertools, 64 MiB as that writes it. Or the expression puts together more
-    /// than 8 Mi items, or 64 MiB of text, on the way.
-    #[error("it selects more than a key is made of; select less of the record")]
+    /// The selected value has more than 8 MiB, or 64 MiB as text with Powertools keys; or the
+    /// expression makes more than 8 Mi items or 64 MiB of text while it is evaluated.
+    #[error("it selects more data than a key can be made of; select less of the record")]
     TooLong,
     /// The document was [read](super::Document::read) for other expressions.
-    #[error("the document was read for other expressions, and lacks what this one looks at")]
+    #[error("the document was read for other expressions and lacks fields that this one reads")]
     Unread,
-    /// A number that a double cannot hold exactly: two distinct ones could look the same.
+    /// A number that a double cannot hold exactly. Two distinct numbers could have the same key.
     #[error(
         "it selects a number that a double cannot hold exactly; \
          send it as a string, or as an integer of at most 64 bits"
     )]
     InexactNumber,
-    /// An expression reference (`&name`), which is no value.
-    #[error("it selects an expression reference, which is no value")]
+    /// An expression reference (`&name`), which is not a value.
+    #[error("it selects an expression reference, which is not a value")]
     NotAValue,
-    /// With keys of another library: distinct records could get this key.
+    /// With Powertools keys: distinct records could have this key.
     #[error(
         "{0}, so that distinct records could share its key; \
          send what is exact, or choose `PowertoolsKeys::accept_collisions`"
     )]
     Collision(Collision),
-    /// A function met a value it cannot take.
+    /// A function was called with a value of the wrong type.
     #[error("it cannot be evaluated here: {reason} (at offset {offset})")]
     Evaluation {
-        /// What went wrong: types and counts, never values.
+        /// What went wrong, with types and counts but without values.
         reason: String,
-        /// Where in the expression.
+        /// The position in the expression, in characters.
         offset: usize,
     },
 }
 
 impl SelectionError {
-    /// Whether the record has no key, as opposed to one that cannot be used: something that is
-    /// selected is missing, `null` or empty.
+    /// Whether the key is missing, that is, the value or a part is missing, `null` or empty.
+    /// Otherwise there is a key, but it cannot be used.
     #[must_use]
     pub const fn is_missing(&self) -> bool {
         matches!(

@@ -1,12 +1,12 @@
-//! Functions and operators that can give distinct records one key.
+//! Warns of functions and operators that can give distinct records the same key.
 
 use std::fmt;
 
 use super::{jmespath::ast::Node, limits};
 
-/// A place in an expression where distinct values can become one.
+/// A place in an expression where distinct values can become equal.
 ///
-/// Not an error: that may be what is meant, as with `sort(items)`.
+/// This is not an error, because it may be intended, as with `sort(items)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     function: String,
@@ -15,13 +15,13 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// The function; or the operator, `[]` or `*`.
+    /// The name of the function, or the operator (`[]` or `*`).
     #[must_use]
     pub fn function(&self) -> &str {
         &self.function
     }
 
-    /// Where its arguments begin, or the operator stands: characters from the start of the
+    /// Where its arguments begin, or where the operator is, in characters from the start of the
     /// expression.
     #[must_use]
     pub const fn offset(&self) -> usize {
@@ -32,37 +32,45 @@ impl Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { function, offset, example } = self;
-        write!(f, "`{function}` at offset {offset} can make distinct values one: {example}")
+        write!(f, "`{function}` at offset {offset} can make distinct values equal: {example}")
     }
 }
 
-/// What it makes one; `None` if it keeps apart what is distinct, or selects.
-fn folds(function: &str) -> Option<&'static str> {
+/// An example of distinct values that the function makes equal; `None` if it keeps distinct values
+/// distinct, or only selects among them.
+fn example_of_fold(function: &str) -> Option<&'static str> {
     Some(match function {
-        "to_string" => "42 and \"42\" become the same text; a key may hold numbers as they are",
+        "to_string" => {
+            "42 and \"42\" become the same text; numbers can be used in a key without it"
+        }
         "join" => {
             "with '-', both [\"a-b\", \"c\"] and [\"a\", \"b-c\"] become \"a-b-c\"; \
-             `[a, b]` is a key of two parts"
+             use `[a, b]`, a key of two parts"
         }
-        "to_number" => "7 and \"7\" become the same number; so do \"0.5\" and \"0.50\"",
+        "to_number" => "7 and \"7\" become the same number, and so do \"0.5\" and \"0.50\"",
         "to_array" => "\"a\" and [\"a\"] become the same list",
-        "merge" => "a member of one object hides that of another",
-        "abs" | "ceil" | "floor" => "numbers that differ are rounded, or lose their sign",
-        "avg" | "sum" | "length" | "type" => "it says something about a value that others share",
-        "contains" | "starts_with" | "ends_with" => "all that it says is true or false",
+        "merge" => {
+            "a member of a later object replaces the member of the same name of an earlier one"
+        }
+        "abs" | "ceil" | "floor" => {
+            "distinct numbers are rounded to the same number, or lose their sign"
+        }
+        "avg" | "sum" | "length" | "type" => "many distinct values have the same result",
+        "contains" | "starts_with" | "ends_with" => "the result is only true or false",
         "keys" => "the values of the members are left out",
         "values" | "*" => "the names of the members are left out",
-        "[]" => "[[1], [2]] and [[1, 2]] become [1, 2]; `[*]` keeps apart what is nested",
-        "sort" | "sort_by" => "lists that differ only in their order become the same",
+        "[]" => "[[1], [2]] and [[1, 2]] become [1, 2]; `[*]` keeps nested lists distinct",
+        "sort" | "sort_by" => "lists that differ only in their order become equal",
         _ => return None,
     })
 }
 
-/// The functions and operators whose result is part of the value, and what they can fold.
+/// Warns of each function and operator whose result becomes part of the key and that can make
+/// distinct values equal.
 pub(super) fn of(node: &Node, text: &str) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut fold = |function: &str, offset| {
-        if let Some(example) = folds(function) {
+        if let Some(example) = example_of_fold(function) {
             let offset = limits::characters(text, offset);
             found.push(Warning { function: function.to_owned(), offset, example });
         }
@@ -72,7 +80,8 @@ pub(super) fn of(node: &Node, text: &str) -> Vec<Warning> {
         match node {
             Node::Call { name, arguments, offset } if node.reads_data() => {
                 fold(name, *offset);
-                // What a reference decides is the order, or which item: not what is in the value.
+                // Except in `map`, a reference only decides the order or the choice of items; it
+                // adds nothing to the value.
                 let maps = *name == "map";
                 open.extend(arguments.iter().filter(|a| maps || !matches!(a, Node::Reference(_))));
             }
@@ -84,7 +93,7 @@ pub(super) fn of(node: &Node, text: &str) -> Vec<Warning> {
                 fold("*", *offset);
                 open.extend([&**object, each]);
             }
-            // Which records have a key, or which items are selected: not what is in the value.
+            // A condition only decides which items are selected; it adds nothing to the value.
             Node::Filter { list, each, .. } => open.extend([&**list, each]),
             Node::Compare { .. } | Node::Not(_) | Node::Call { .. } => {}
             _ => open.extend(node.children()),
@@ -105,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_fold_in_a_key_is_named_with_its_place() {
+    fn functions_that_can_make_values_equal_are_warned_of_with_their_offset() {
         for (expression, expected) in [
             ("to_string(id)", vec![("to_string", 9)]),
             ("join('-', [a, b])", vec![("join", 4)]),
@@ -129,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_or_selects_is_not_warned_of() {
+    fn functions_that_only_decide_or_select_are_not_warned_of() {
         for expression in [
             "[tenant, order.id]",
             "items[?length(name) > `3`].id",
@@ -152,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_to_do() {
+    fn a_warning_says_what_to_use_instead() {
         let expression = Expression::compile("join('-', [a, b])").unwrap();
         let warning = expression.warnings().first().unwrap().to_string();
         assert!(warning.starts_with("`join` at offset 4"), "{warning}");
-        assert!(warning.contains("`[a, b]` is a key of two parts"), "{warning}");
+        assert!(warning.contains("use `[a, b]`, a key of two parts"), "{warning}");
     }
 }

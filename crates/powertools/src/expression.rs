@@ -1,4 +1,4 @@
-//! Expressions and documents as a library reads them.
+//! Expressions and documents with the semantics of Powertools.
 
 use lambda_idempotency_keys::{
     DocumentError, ExpressionError,
@@ -7,11 +7,11 @@ use lambda_idempotency_keys::{
 
 use super::PowertoolsLanguage;
 
-/// A compiled JMESPath expression, to be evaluated as Powertools does.
+/// A compiled JMESPath expression, evaluated as Powertools evaluates it.
 #[derive(Clone, Debug)]
 pub struct PowertoolsExpression(pub(super) VariantExpression);
 
-/// A JSON text as Powertools reads it. Its `Debug` shows nothing of what it holds.
+/// A JSON text, parsed as Powertools parses it. `Debug` does not show its content.
 #[derive(Clone, Debug)]
 pub struct PowertoolsDocument(pub(super) VariantDocument);
 
@@ -29,7 +29,8 @@ impl PowertoolsExpression {
         self.0.as_str()
     }
 
-    /// Whether it selects the same from every record: `'orderId'` is a text, `orderId` a field.
+    /// Whether it selects the same value from every record: `'orderId'` is a text, `orderId` is a
+    /// field.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         self.0.is_constant()

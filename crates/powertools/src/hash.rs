@@ -1,4 +1,4 @@
-//! The hash functions that the libraries can be set to.
+//! The hash functions that Powertools supports.
 
 use std::{fmt, str::FromStr};
 
@@ -8,9 +8,9 @@ use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 /// A hash function, as `hash_function` (Python) or `hashFunction` (TypeScript) names it.
 ///
-/// MD5 is the default of both, and is broken: who can choose payloads can make two of one key. Where
-/// a table is to be taken over from a function that used it, there is no other choice; that function
-/// accepted the same risk.
+/// MD5 is the default of both libraries, and is broken: anyone who can choose payloads can make two
+/// with the same key. To keep a table of a function that used MD5, you have to use it too; that
+/// function had the same risk.
 #[derive(Clone, Copy, Default)]
 #[non_exhaustive]
 pub enum HashFunction {
@@ -27,7 +27,7 @@ pub enum HashFunction {
     Sha384,
     /// `sha512`.
     Sha512,
-    /// Any other: the digest of some bytes.
+    /// Another function, which returns the digest of the bytes.
     Other(fn(&[u8]) -> Vec<u8>),
 }
 
@@ -45,7 +45,7 @@ impl HashFunction {
     }
 }
 
-/// Reads the name that `hashlib` and Node's `crypto` know the function by.
+/// Parses the name of the function in `hashlib` and Node's `crypto`.
 impl FromStr for HashFunction {
     type Err = UnknownHashFunction;
 
@@ -76,10 +76,10 @@ impl fmt::Debug for HashFunction {
     }
 }
 
-/// No [`HashFunction`] has this name.
+/// The error of an unknown hash function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no hash function of this name: md5, sha1, sha224, sha256, sha384 and sha512 are known; \
+    "unknown hash function: use md5, sha1, sha224, sha256, sha384 or sha512; \
      give another as `HashFunction::Other`"
 )]
 pub struct UnknownHashFunction;

@@ -1,4 +1,4 @@
-//! From a record to its key, its fingerprint and its result, as a library makes them.
+//! Makes keys, fingerprints and results as Powertools does.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -11,7 +11,7 @@ use lambda_idempotency_keys::{
 
 use super::{HashFunction, PowertoolsDocument, PowertoolsExpression, PowertoolsLanguage};
 
-/// How another library makes its keys; see the [crate](crate).
+/// The settings of Powertools keys; see the [crate](crate).
 #[derive(Clone, Debug)]
 pub struct PowertoolsKeys {
     language: PowertoolsLanguage,
@@ -63,24 +63,26 @@ impl PowertoolsKeys {
         Self { language, prefix, hash: HashFunction::default(), accept_collisions: false }
     }
 
-    /// Its `hash_function` or `hashFunction`. Default: MD5, as theirs.
+    /// The library's `hash_function` or `hashFunction`. Default: MD5, which is also the default of
+    /// Powertools.
     #[must_use]
     pub fn hash_function(mut self, hash: HashFunction) -> Self {
         self.hash = hash;
         self
     }
 
-    /// Takes also what could give distinct records one key, exactly as Powertools does.
+    /// Also accepts records that could share a key with distinct records, exactly as Powertools
+    /// does.
     ///
-    /// One customer may then be answered with another's result: for a table whose records it cannot
-    /// do without.
+    /// One customer may then get another customer's result. Use it only if a table already has such
+    /// records and must be kept.
     #[must_use]
     pub fn accept_collisions(mut self) -> Self {
         self.accept_collisions = true;
         self
     }
 
-    /// Whose keys they are.
+    /// The language whose keys are made.
     #[must_use]
     pub const fn language(&self) -> PowertoolsLanguage {
         self.language
@@ -95,7 +97,7 @@ impl PowertoolsKeys {
     /// Compiles a JMESPath expression, with the functions that the library has.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its offset.
+    /// The first mistake, with its offset.
     pub fn compile(&self, text: &str) -> Result<PowertoolsExpression, ExpressionError> {
         PowertoolsExpression::compile(self.language, text)
     }
@@ -103,17 +105,19 @@ impl PowertoolsKeys {
     /// Reads a JSON text as the library does.
     ///
     /// # Errors
-    /// The library cannot read it; or it nests deeper than 128 levels, or has more than 8 MiB, which
-    /// it may well read.
+    /// The library cannot read it, or it is nested deeper than 128 levels or larger than 8 MiB,
+    /// which the library might accept.
     pub fn read(&self, json: &str) -> Result<PowertoolsDocument, DocumentError> {
         PowertoolsDocument::read(self.language, json)
     }
 
-    /// The key of what `expression` selects; without one, of the whole document.
+    /// The key of the value that `expression` selects, or without an expression of the whole
+    /// document.
     ///
     /// # Errors
-    /// What is selected cannot be a key; it could be that of distinct records, and
-    /// [`accept_collisions`](Self::accept_collisions) was not chosen; or the library fails here itself.
+    /// The selected value cannot be a key; distinct records could share the key, and
+    /// [`accept_collisions`](Self::accept_collisions) is not set; or the library itself fails for
+    /// this record.
     pub fn key(
         &self,
         document: &PowertoolsDocument,
@@ -122,13 +126,13 @@ impl PowertoolsKeys {
         self.select(document, expression).map(|selection| self.key_of(&selection))
     }
 
-    /// The key of what was [selected](Self::select).
+    /// The key of a [selection](Self::select).
     #[must_use]
     pub fn key_of(&self, selection: &Selection) -> Key {
         Key::from_text(format!("{}#{}", self.prefix, self.digest(selection.canonical_bytes())))
     }
 
-    /// What `expression` selects, as the text whose hash is in the [`key`](Self::key).
+    /// The selected value, as the text whose hash is in the [`key`](Self::key).
     ///
     /// # Errors
     /// As [`key`](Self::key).
@@ -162,12 +166,12 @@ impl PowertoolsKeys {
         self.text(&selected, &collisions).map(Selection::of_text)
     }
 
-    /// The fingerprint of what `expression` selects: `payload_validation_jmespath` or
-    /// `payloadValidationJmesPath`.
+    /// The fingerprint of the value that `expression` selects, as with
+    /// `payload_validation_jmespath` or `payloadValidationJmesPath`.
     ///
     /// # Errors
-    /// As [`key`](Self::key); with [`accept_collisions`](Self::accept_collisions) what is missing counts as
-    /// `null`.
+    /// As [`key`](Self::key); with [`accept_collisions`](Self::accept_collisions) a missing value
+    /// counts as `null`.
     pub fn fingerprint(
         &self,
         document: &PowertoolsDocument,
@@ -182,7 +186,8 @@ impl PowertoolsKeys {
     }
 
     /// A handler's result, as JSON text, in the form in which the library keeps it: for Python that
-    /// of `json.dumps(.., sort_keys=True)`. TypeScript keeps no text, so its form is as it was.
+    /// of `json.dumps(.., sort_keys=True)`. TypeScript does not store text, so the text is
+    /// unchanged.
     #[must_use]
     pub fn result(&self, json: &str) -> Option<String> {
         match self.language {
@@ -217,7 +222,7 @@ impl PowertoolsKeys {
 
 impl ExternalKeys for PowertoolsKeys {
     fn key(&self, expression: &str) -> Result<Box<dyn ExternalExpression>, ExpressionError> {
-        // Powertools without an expression takes the whole.
+        // Without an expression, Powertools uses the whole document.
         let expression = match expression.trim() {
             "@" => None,
             _ => Some(self.compile(expression)?),
@@ -237,13 +242,14 @@ impl ExternalKeys for PowertoolsKeys {
         Self::result(self, json)
     }
 
-    /// The hash of a text of our own, so that functions of the user's are told apart too.
+    /// Includes the hash of a fixed text, so that different hash functions of the user have
+    /// different settings.
     fn settings(&self) -> String {
         format!("{} {} {}", self.language.name(), self.prefix, self.digest(b"\"probe\""))
     }
 }
 
-/// An expression with the settings that it is evaluated under; `None` is the whole document.
+/// An expression with the settings for its evaluation; `None` selects the whole document.
 #[derive(Debug)]
 struct Bound {
     powertools: PowertoolsKeys,

@@ -1,8 +1,9 @@
-//! Keys of other libraries, so that a table can be shared with them or taken over.
+//! Keys of Powertools for AWS Lambda, to share a table with it or to migrate one.
 //!
-//! [`PowertoolsKeys`] give a record the key, the fingerprint and the result text that Powertools for AWS
-//! Lambda gives it: Python ([`PowertoolsKeys::python`], 3.37) or TypeScript
-//! ([`PowertoolsKeys::typescript`], 2.35). Both hash a JSON text of what an expression selects:
+//! [`PowertoolsKeys`] make the same keys, fingerprints and result texts as Powertools for AWS
+//! Lambda: Python ([`PowertoolsKeys::python`], 3.37) or TypeScript
+//! ([`PowertoolsKeys::typescript`], 2.35). Both hash the JSON text of the selected
+//! value:
 //!
 //! | | Python | TypeScript |
 //! |---|---|---|
@@ -25,15 +26,17 @@
 //!
 //! # What is refused
 //!
-//! Both libraries give some distinct records one key, and answer one with the other's result. Such
-//! records are refused here ([`SelectionError::Collision`](lambda_idempotency_keys::SelectionError::Collision), and for what is missing the errors that our
-//! own keys have), unless [`PowertoolsKeys::accept_collisions`] asks for exactly what Powertools does.
+//! Both libraries give some distinct records the same key, and answer one record with the other's
+//! result. Such records are refused here
+//! ([`SelectionError::Collision`](lambda_idempotency_keys::SelectionError::Collision), or the
+//! errors for missing keys), unless [`PowertoolsKeys::accept_collisions`] turns on the exact
+//! behaviour of Powertools.
 //!
-//! What depends on more than the record is an error under either. In TypeScript, `sort` of texts
-//! follows the machine's locale, `reverse` of a list of the event turns that around at each
-//! evaluation, and a field such as `toString` that is missing is a function. Integers beyond 128 bits
-//! are not added, and what would fail for every record on which it is evaluated (an unknown function)
-//! is refused at start. So is what is out of proportion: texts of more than 8 MiB, JSON that nests
+//! A key that would depend on more than the record is an error with both settings. In TypeScript,
+//! `sort` of texts depends on the machine's locale, `reverse` of a list of the event reverses it
+//! again at each evaluation, and a missing field such as `toString` is a function. Integers beyond
+//! 128 bits are not added. An expression that would fail for every record (an unknown function) is
+//! refused at start. Excessive sizes are errors too: texts of more than 8 MiB, JSON that is nested
 //! deeper than 128 levels, and more than 8 MiB of decompressed text in one record.
 
 mod expression;
@@ -59,7 +62,8 @@ pub enum PowertoolsLanguage {
 }
 
 impl PowertoolsLanguage {
-    /// The name by which [`from_str`](FromStr::from_str) knows it, as in an environment variable.
+    /// The name that [`from_str`](FromStr::from_str) parses, for instance from an environment
+    /// variable.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,7 +93,7 @@ impl FromStr for PowertoolsLanguage {
 
 /// No [`PowertoolsLanguage`] has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no powertools of this name: `powertools-python` and `powertools-typescript` are known")]
+#[error("unknown Powertools language: use `powertools-python` or `powertools-typescript`")]
 pub struct UnknownPowertoolsLanguage;
 
 #[cfg(doctest)]

@@ -1,8 +1,8 @@
-//! What really happened: deliveries, effects and acknowledgements, counted.
+//! Counts deliveries, effects and acknowledgements, outside the store.
 //!
-//! A handler under test records each effect; the simulated source records what it delivered and
-//! what was acknowledged. The two questions of at-least-once delivery are then queries:
-//! [`doubled`](Ledger::doubled) and [`lost`](Ledger::lost).
+//! A handler under test records each effect, and the simulated source records deliveries and
+//! acknowledgements. [`doubled`](Ledger::doubled) and [`lost`](Ledger::lost) then find work that
+//! was done twice or never.
 //!
 //! ```
 //! use lambda_idempotency_testkit::ledger::Ledger;
@@ -31,22 +31,22 @@ pub struct Ledger {
     entries: Arc<Mutex<BTreeMap<String, Entry>>>,
 }
 
-/// What is known of one label.
+/// The counts of one label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// How often the source handed it over.
+    /// How often the source delivered it.
     pub delivered: usize,
-    /// Each execution, with the note it was recorded with, in order.
+    /// The note of each execution, in order.
     pub executions: Vec<String>,
-    /// How often the source was told that it is done, and forgot it.
+    /// How often it was acknowledged to the source.
     pub acknowledged: usize,
-    /// How often the source gave it up: it is in the dead-letter queue.
+    /// How often the source moved it to the dead-letter queue.
     pub dead_lettered: usize,
 }
 
 impl Entry {
-    /// Whether the source has forgotten it although nothing was done.
+    /// Whether it was acknowledged although it was never executed.
     fn is_lost(&self) -> bool {
         self.delivered > 0 && self.acknowledged > 0 && self.executions.is_empty()
     }
@@ -59,58 +59,60 @@ impl Ledger {
         Self::default()
     }
 
-    /// The effect of `label` has happened. `attempt` says which attempt it was, for the messages.
+    /// Records an effect of `label`. `attempt` names the attempt in messages.
     pub fn record(&self, label: impl Into<String>, attempt: impl fmt::Display) {
         let attempt = attempt.to_string();
         self.lock().entry(label.into()).or_default().executions.push(attempt);
     }
 
-    /// The source has handed `label` over.
+    /// Records that the source delivered `label`.
     pub fn delivered(&self, label: impl Into<String>) {
         self.lock().entry(label.into()).or_default().delivered += 1;
     }
 
-    /// The source was told that `label` is done: it will not deliver it again.
+    /// Records that `label` was acknowledged, so that the source does not deliver it again.
     pub fn acknowledged(&self, label: impl Into<String>) {
         self.lock().entry(label.into()).or_default().acknowledged += 1;
     }
 
-    /// The source has given `label` up, and put it aside for a person to look at.
+    /// Records that the source moved `label` to the dead-letter queue.
     pub fn dead_lettered(&self, label: impl Into<String>) {
         self.lock().entry(label.into()).or_default().dead_lettered += 1;
     }
 
-    /// What is known of `label`.
+    /// The counts of `label`.
     #[must_use]
     pub fn entry(&self, label: &str) -> Entry {
         self.lock().get(label).cloned().unwrap_or_default()
     }
 
-    /// How often `label` was executed.
+    /// The number of executions of `label`.
     #[must_use]
     pub fn executed(&self, label: &str) -> usize {
         self.entry(label).executions.len()
     }
 
-    /// How many executions there were in all.
+    /// The number of executions of all labels.
     #[must_use]
     pub fn total(&self) -> usize {
         self.lock().values().map(|entry| entry.executions.len()).sum()
     }
 
-    /// What was executed more than once.
+    /// The labels that were executed more than once.
     #[must_use]
     pub fn doubled(&self) -> Vec<String> {
         self.labels(|entry| entry.executions.len() > 1)
     }
 
-    /// What was delivered, and is neither executed nor still with its source.
+    /// The labels that were delivered and never executed, and that the source does not deliver
+    /// again.
     #[must_use]
     pub fn lost(&self) -> Vec<String> {
         self.labels(Entry::is_lost)
     }
 
-    /// What was delivered, and neither acknowledged nor given up: its source will deliver it again.
+    /// The labels that were delivered but neither acknowledged nor moved to the dead-letter queue,
+    /// so that the source delivers them again.
     #[must_use]
     pub fn outstanding(&self) -> Vec<String> {
         self.labels(|entry| {
@@ -147,7 +149,7 @@ impl Ledger {
     /// Asserts that each of `expected` was executed exactly once, and nothing else was executed.
     ///
     /// # Panics
-    /// If that is not so.
+    /// If one was not, or if another label was executed.
     #[track_caller]
     pub fn assert_each_once<L: Into<String>>(&self, expected: impl IntoIterator<Item = L>) {
         let expected: Vec<String> = expected.into_iter().map(Into::into).collect();
@@ -161,7 +163,7 @@ impl Ledger {
     /// Asserts that nothing was executed twice and nothing was lost.
     ///
     /// # Panics
-    /// If something was.
+    /// If a label was.
     #[track_caller]
     pub fn assert_sound(&self) {
         let (doubled, lost) = (self.doubled(), self.lost());

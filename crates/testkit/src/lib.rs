@@ -1,4 +1,4 @@
-//! What tests of idempotency need.
+//! Tools for tests of idempotency.
 //!
 //! | to test | use |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | "once", "not twice", "not lost" | [`ledger::Ledger`] |
 //! | a worker that dies anywhere | [`crashing::crash_points`], over [`crashing::DelayedStore`] |
 //!
-//! # A store conforms
+//! # Test that a store conforms
 //!
 //! ```
 //! mod my_store {
@@ -22,7 +22,7 @@
 //! }
 //! ```
 //!
-//! # A handler runs once, whatever the store does
+//! # Test that a handler runs once despite store faults
 //!
 //! ```
 //! use std::time::Duration;
@@ -45,7 +45,7 @@
 //! let clock = ManualClock::new(Timestamp::from_secs(1_000));
 //! let store = FaultyStore::new(MemoryStore::new());
 //! let ledger = Ledger::new();
-//! // The network delivers the claim, delays the answer, and then delivers the claim once more.
+//! // The network delivers the claim, delays the response, and then delivers the claim again.
 //! store.inject(Fault::delay_answer(clock.clone(), Duration::from_secs(3)));
 //! store.inject(Fault::duplicate(1));
 //!

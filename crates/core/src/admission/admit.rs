@@ -1,4 +1,4 @@
-//! Who may have the key.
+//! Decides about a claim.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use crate::{
     store::{Guard, RecordVersion},
 };
 
-/// What [`admit`] decides.
+/// The decision of [`admit`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Admission {
-    /// The key looks free. Write `held.record` under `guard`: if it is written, the key is held;
-    /// if something was found, ask again.
+    /// The key seems to be free. Write `held.record` under `guard`. If it is written, the key is
+    /// held; if a record is found instead, call [`admit`] again with it.
     Try {
-        /// The condition, which names everything that was seen.
+        /// The condition, which names everything that was read.
         guard: Guard,
-        /// The claim as it will be if the write succeeds.
+        /// The held key, if the write succeeds.
         held: Held,
     },
-    /// The record carries our own token: an earlier try of this claim was applied.
+    /// The record carries this claim's token: an earlier write of the claim was applied.
     Won(Held),
-    /// The work was done; this is what it returned.
+    /// The work was done; this is its result.
     Replay(Option<Json>),
-    /// The work failed permanently; this is that failure.
+    /// The work failed permanently.
     PermanentlyFailed {
         /// The failure, as it was recorded.
         result: Option<Json>,
@@ -32,29 +32,29 @@ pub enum Admission {
         error_type: Option<Arc<str>>,
         /// How often a handler failed for this key.
         failed_attempts: u32,
-        /// Which failure of the key it is: see [`Mismatch`](Self::Mismatch).
+        /// The fence of the record: see [`Mismatch`](Self::Mismatch).
         fence: u64,
     },
     /// The key was used with another payload.
     Mismatch {
-        /// The fence of the record that says so: what is settled after that one is deleted or has
-        /// expired has another.
+        /// The fence of the mismatching record. A later record of the key, after this one is
+        /// deleted or has expired, has another fence.
         fence: u64,
     },
-    /// Someone holds the key, up to and including this instant.
+    /// Another worker holds the key, up to and including this instant.
     Busy {
         /// A takeover can be tried after this instant.
         until: Timestamp,
     },
-    /// The key belongs to another application: its record says nothing about this one's work, and
-    /// is left alone.
+    /// The key belongs to another application. Its record does not apply to this application's
+    /// work, and is not changed.
     Foreign {
         /// The other application.
         application: Arc<str>,
     },
 }
 
-/// Decides about `claim`, given what is stored under its key.
+/// Decides about `claim`, given the record that is stored under its key.
 #[must_use]
 pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
     let Some(found) = found else {
@@ -65,7 +65,7 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
     }
     let until = held_until(found, claim.clock_skew);
     let over = now > until;
-    // Also one whose lease has ended: its failures are not ours to carry on.
+    // Also if its lease has ended: the counts of another application must not be carried on.
     if let Some(theirs) = claim.stranger_of(found)
         && now <= until.max(found.expires_at.plus(claim.clock_skew))
     {
@@ -73,12 +73,12 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
     }
     match found.status {
         Status::InProgress if !over => Admission::Busy { until },
-        // Expired. What another application met with is no history of ours.
+        // Expired. The counts of another application are not carried on.
         Status::InProgress if claim.stranger_of(found).is_some() => {
             take_over(claim, found, claim.record(Some(found), now))
         }
         Status::InProgress => {
-            // Released means that its owner said so; otherwise it disappeared with the key.
+            // If the owner did not release the key, its attempt was lost.
             let lost_attempts = if found.is_released() { 0 } else { 1 };
             let mut record = claim.record(Some(found), now);
             record.failed_attempts = found.failed_attempts;
@@ -102,7 +102,8 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
     }
 }
 
-/// What tells this final record of a key from a later one. Records of other libraries have no fence.
+/// Distinguishes this final record of a key from a later one. Records of other libraries have no
+/// fence.
 pub(super) const fn final_fence(found: &IdempotencyRecord) -> u64 {
     if found.fence > 0 { found.fence } else { found.expires_at.as_millis() }
 }
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_there_is_claimed_under_absent() {
+    fn a_key_without_a_record_is_claimed_under_absent() {
         let (guard, record) = tried(admit(&claim(), None, at(100)));
         assert_eq!(guard, Guard::Absent);
         assert_eq!(record.owner, Some(Owner::from_bits(1)));
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_released_record_is_taken_at_once_and_its_owner_did_not_vanish() {
+    fn a_released_record_is_claimed_at_once_and_counts_no_lost_attempt() {
         let mut found = in_progress(Some(0));
         found.last_owner = found.owner.take();
         found.failed_attempts = 3;
@@ -265,21 +266,21 @@ mod tests {
                 (0, 0),
                 "nor is its history carried on"
             );
-            // Who does not say whose work it is cannot show that it is the same.
+            // A claim without an application cannot show that the work is the same.
             let nameless = Claim { application: None, ..claim() };
             assert_eq!(admit(&nameless, Some(&found), at(100)), foreign);
         }
     }
 
     #[test]
-    fn a_record_of_no_application_is_anybodys() {
+    fn a_record_without_an_application_can_be_claimed_by_any() {
         let mut found = IdempotencyRecord::new(Status::Completed, at(200));
         assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
         found.application = claim().application;
         assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
         let lapsed = in_progress(Some(20));
         let (_, record) = tried(admit(&claim(), Some(&lapsed), at(100)));
-        assert_eq!(record.application, claim().application, "the new claim says whose it is");
+        assert_eq!(record.application, claim().application, "the new claim names its application");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One attempt to get a key.
+//! One attempt to claim a key.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,52 +7,55 @@ use crate::{
     record::{Fingerprint, IdempotencyRecord, Owner, Status},
 };
 
-/// One attempt to get a key.
+/// One attempt to claim a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Claim {
-    /// A fresh token for this attempt; retries of the same attempt keep it.
+    /// A new random token; repeated writes of the same claim keep it.
     pub owner: Owner,
-    /// Until when the key is wanted: the end of the invocation and the lease grace.
+    /// The end of the lease: the end of the invocation plus the lease grace.
     pub lease_until: Timestamp,
-    /// How long the record is to count once it is settled.
+    /// How long the record is valid once it is completed or permanently failed.
     pub retention: Duration,
     /// By how much two clocks may differ.
     pub clock_skew: Duration,
-    /// What must agree with earlier deliveries of the key.
+    /// The fingerprint, which must agree with earlier deliveries of the key.
     pub fingerprint: Option<Fingerprint>,
     /// The application that claims, if it has a name.
     pub application: Option<Arc<str>>,
 }
 
 impl Claim {
-    /// The record this claim writes over what it found, with no history carried on.
+    /// The record of this claim, without the counts of the record that it replaces.
     pub(super) fn record(
         &self,
         found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> IdempotencyRecord {
-        // A sweep is made by a clock of its own: the allowance covers that one too.
+        // The store deletes expired records by its own clock, which may also differ by the clock
+        // skew.
         let expires_at = now.plus(self.retention).max(self.lease_until.plus(self.clock_skew));
         let mut record = IdempotencyRecord::new(Status::InProgress, expires_at);
         record.owner = Some(self.owner);
         record.lease_until = Some(self.lease_until);
         record.fingerprint.clone_from(&self.fingerprint);
         record.application.clone_from(&self.application);
-        // Rises while the record lives, and by the clock where it is gone.
+        // Grows with each claim of an existing record. If the record is gone, the clock makes it
+        // grow.
         let next = found.map_or(0, |found| found.fence.saturating_add(1));
         record.fence = next.max(now.as_millis());
         record
     }
 
-    /// The application of the record, if that is another than the one that claims.
+    /// The application of the record, if it is not the one that claims.
     ///
-    /// A record that names none is anybody's: those of earlier versions and of other libraries do
-    /// not. A claim that names none is not: it cannot show that the work is its own.
+    /// A record without an application can be claimed by any, because records of earlier versions
+    /// and of other libraries have none. A claim without an application cannot take a record that
+    /// has one, because it cannot show that the work is the same.
     pub(super) fn stranger_of<'r>(&self, record: &'r IdempotencyRecord) -> Option<&'r Arc<str>> {
         record.application.as_ref().filter(|theirs| self.application.as_ref() != Some(*theirs))
     }
 
-    /// Whether both name a payload, and not the same one.
+    /// Whether both have a fingerprint and the two differ.
     pub(super) fn disagrees_with(&self, record: &IdempotencyRecord) -> bool {
         matches!((&self.fingerprint, &record.fingerprint), (Some(mine), Some(theirs)) if mine != theirs)
     }

@@ -1,4 +1,4 @@
-//! A key that is held, and what is written when it is given up or kept for longer.
+//! A held key, and the writes that settle or renew its claim.
 
 use std::sync::Arc;
 
@@ -9,41 +9,42 @@ use crate::{
     store::{Guard, RecordVersion},
 };
 
-/// The lease of a released record: long past, and not 0, which some libraries read as "unknown".
+/// The lease of a released record: in the past, but not 0, which some libraries read as "unknown".
 const LAPSED: Timestamp = Timestamp::from_millis(1);
 
 /// A claim that was granted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Held {
-    /// What was asked.
+    /// The claim that was granted.
     pub claim: Claim,
-    /// The record as it stands in the store.
+    /// The record that is stored.
     pub record: IdempotencyRecord,
 }
 
-/// How a held key is given up, or kept for longer.
+/// What a claim ends with, or is renewed by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Settlement {
-    /// The handler returned: final.
+    /// The handler returned. Final.
     Complete {
-        /// What it returned, as JSON text, if later deliveries are to have it.
+        /// The handler's result as JSON text, if later deliveries are to get it.
         result: Option<Json>,
     },
-    /// The handler failed permanently: final too, and answered to later deliveries as a failure.
+    /// The handler failed permanently. Final; later deliveries are answered with the failure.
     FailPermanently {
         /// The failure as JSON text.
         result: Option<Json>,
         /// The type of the error.
         error_type: Arc<str>,
     },
-    /// The handler failed and shall be called again: the key is free, the failure counted.
+    /// The handler failed and is to be called again. The key is free, and the failed attempt is
+    /// counted.
     Release {
         /// The type of the error.
         error_type: Arc<str>,
     },
-    /// The handler was never started, or did no work: leaves behind what was known before.
+    /// The handler was not started, or did no work. The key is free, and the counts stay as before.
     Undo,
-    /// The handler needs longer.
+    /// The handler needs more time.
     Renew {
         /// The new end of the lease.
         lease_until: Timestamp,
@@ -51,13 +52,13 @@ pub enum Settlement {
 }
 
 impl Held {
-    /// How often a handler has reported failure for this key before.
+    /// The number of earlier failed attempts for this key.
     #[must_use]
     pub const fn failed_attempts(&self) -> u32 {
         self.record.failed_attempts
     }
 
-    /// How many earlier owners of this key disappeared.
+    /// The number of earlier lost attempts for this key.
     #[must_use]
     pub const fn lost_attempts(&self) -> u32 {
         self.record.lost_attempts
@@ -71,7 +72,8 @@ impl Held {
         now: Timestamp,
     ) -> (Guard, Option<IdempotencyRecord>) {
         let guard = match settlement {
-            // Names the lease it extends: a late duplicate must not shorten a newer one.
+            // The guard names the lease that is extended, so that a write that arrives late cannot
+            // shorten a newer lease.
             Settlement::Renew { .. } => Guard::Unchanged(RecordVersion::of(&self.record)),
             _ => Guard::OwnedBy(self.claim.owner),
         };
@@ -180,7 +182,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn putting_back_leaves_what_was_known_before() {
+    fn undoing_a_claim_keeps_the_counts() {
         assert_eq!(held(1).write(&Settlement::Undo, at(101)).1, None);
         let (_, released) = held(1).write(&release(), at(101));
         let Admission::Try { held, .. } = admit(&claim(2), released.as_ref(), at(102)) else {

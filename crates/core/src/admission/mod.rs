@@ -1,8 +1,8 @@
-//! The protocol, as pure functions: what was seen and what time it is go in, what to write and
-//! what to answer come out.
+//! The protocol, as pure functions. Their inputs are the record that was read and the time; their
+//! results are the write to make or the answer to give.
 //!
-//! Everything that decides about a key calls these functions: the batch engine, the model checker
-//! (`tests/model`) and the simulations. Nothing here waits, reads a clock or touches a store.
+//! The batch engine, the model checker (`tests/model`) and the simulations all call these
+//! functions. They do not wait, read a clock or call a store.
 //!
 //! # A key's life
 //!
@@ -15,25 +15,25 @@
 //!                         └── lapsed
 //! ```
 //!
-//! * [`admit`] decides about a claim. With nothing seen it asks for a write under
-//!   [`Guard::Absent`]; if that finds a record, it is asked again with the record.
-//! * [`Held::write`] says how a claim is settled, [`Held::settled`] what it means when that write
-//!   found something else.
+//! * [`admit`] decides about a claim. Without a record it answers with a write under
+//!   [`Guard::Absent`]; if that write finds a record, call it again with the record.
+//! * [`Held::write`] makes the write that settles a claim. [`Held::settled`] says what to do if
+//!   that write found another record.
 //!
 //! # The rules
 //!
-//! * A claim replaces a record only under a guard that names everything which was read, so that of
-//!   two claimants one wins.
-//! * At `now == lease_until` and at `now == expires_at` a record still counts, and for the skew
-//!   allowance after that: the owner's clock may be behind ours.
-//! * Settling needs `owner = mine AND status = INPROGRESS`. Whoever lost the lease changes nothing
-//!   and learns what is there.
-//! * A record that names an application counts for that application alone, until it expires: no other
-//!   is answered by it or takes it over.
-//! * Each write can be recognised by whoever made it: by `owner`, or by `last_owner` after a
-//!   release. A write whose answer was lost is resolved by looking, not by guessing.
-//! * While a record is in progress it expires no earlier than its lease, so that a server-side
-//!   sweep never frees a key that is held.
+//! * A claim replaces a record only under a guard that names everything that was read, so that only
+//!   one of two claims succeeds.
+//! * At `now == lease_until` and at `now == expires_at` a record is still valid, and for the clock
+//!   skew after that, because the owner's clock may be behind ours.
+//! * Settling needs `owner = mine AND status = INPROGRESS`. A worker that lost its lease changes
+//!   nothing and receives the stored record.
+//! * A record that names an application applies only to that application, until it expires: other
+//!   applications neither get its result nor take it over.
+//! * A worker recognises its own writes by `owner`, or by `last_owner` after a release. If the
+//!   response to a write was lost, the worker reads the record to find out whether it was applied.
+//! * A record in progress never expires before its lease, so that a server-side TTL never frees a
+//!   key that is held.
 
 mod admit;
 mod claim;
@@ -54,11 +54,12 @@ use crate::{
     record::{IdempotencyRecord, Status},
 };
 
-/// The last instant at which `record` keeps others out, clock skew included.
+/// The last instant at which `record` blocks other claims, including the clock skew.
 fn held_until(record: &IdempotencyRecord, clock_skew: Duration) -> Timestamp {
     let end = match (record.status, record.lease_until) {
         (Status::InProgress, Some(lease_until)) => lease_until,
-        // No lease (another library, which knew no deadline) means locked, never free.
+        // Another library that did not know its deadline wrote no lease: the key is held until the
+        // record expires.
         (Status::InProgress, None) | (Status::Completed | Status::PermanentlyFailed, _) => {
             record.expires_at
         }

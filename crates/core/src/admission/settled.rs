@@ -1,4 +1,4 @@
-//! What it means that a settling write did not find our claim.
+//! Decides what to do if a settling write did not find our claim.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use crate::{
     store::{Guard, RecordVersion},
 };
 
-/// What it means that a settling write did not find our claim.
+/// What to do if a settling write did not find our claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::large_enum_variant, reason = "looked at once and dropped, never kept in bulk")]
 pub enum Settled {
-    /// An earlier try of the same write was applied, or nothing is left to be done.
+    /// An earlier write of the same settlement was applied, or nothing is left to do.
     Done,
-    /// Write this instead: the record is gone, and with it whoever could object; or it is ours
-    /// all the same, since an earlier write of ours landed late.
+    /// Write this instead: the record is gone, so no other worker holds the key; or the record is
+    /// ours, because an earlier write of ours was applied late.
     Again {
         /// The condition.
         guard: Guard,
         /// The record.
         record: IdempotencyRecord,
     },
-    /// The lease was lost, and someone else's word stands.
+    /// The lease was lost to another claim.
     Overtaken(Overtaken),
 }
 
-/// What stands in the place of a claim that lost its lease.
+/// What replaced a claim that lost its lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Overtaken {
     /// A successor completed the key.
@@ -44,22 +44,22 @@ pub enum Overtaken {
         /// Up to and including this instant; in the past if it was given up.
         until: Timestamp,
     },
-    /// A successor settled the key for another payload: its word says nothing about ours.
+    /// A successor settled the key for another payload, so its result does not apply to ours.
     Mismatch {
         /// The fence of the successor's record.
         fence: u64,
     },
-    /// A claim of another application stands there: it says nothing about our work.
+    /// Another application claimed the key, so its record does not apply to our work.
     Foreign {
         /// The other application.
         application: Arc<str>,
     },
-    /// There is no record, and what was to be settled leaves none.
+    /// There is no record, and the settlement needs none.
     Gone,
 }
 
 impl Held {
-    /// What it means that the write of `settlement` found `found` instead of our claim.
+    /// Decides what to do after the write of `settlement` found `found` instead of our claim.
     #[must_use]
     pub fn settled(
         &self,
@@ -83,8 +83,8 @@ impl Held {
         if mine.holds(Some(found))
             && let Some(record) = self.left_behind(settlement, now)
         {
-            // A write that we took for lost has landed since: a renewal, which this one extends,
-            // or after a sweep a copy of the claim.
+            // A write of ours that had no response was applied later: an earlier renewal, which
+            // this one extends, or, after a TTL deletion, a copy of the claim.
             let renews = matches!(settlement, Settlement::Renew { .. });
             let guard = if renews { Guard::Unchanged(RecordVersion::of(found)) } else { mine };
             return Settled::Again { guard, record };
@@ -107,7 +107,7 @@ impl Held {
         })
     }
 
-    /// Whether `found` is what this very settlement writes: its answer was lost.
+    /// Whether `found` was written by this settlement, whose response was lost.
     fn is_own_work(&self, settlement: &Settlement, found: &IdempotencyRecord) -> bool {
         let mine = Some(self.claim.owner);
         match settlement {
@@ -118,7 +118,7 @@ impl Held {
             Settlement::Release { .. } | Settlement::Undo => {
                 found.is_released() && found.last_owner == mine
             }
-            // Or an earlier one that reaches further, by a clock that has stepped back since.
+            // Or by an earlier renewal with a later end, if the clock has stepped back since.
             Settlement::Renew { lease_until } => {
                 found.status == Status::InProgress
                     && found.owner == mine
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_successor_stands() {
+    fn a_successors_record_is_not_overwritten() {
         let successor = held(2);
         let found = Some(&successor.record);
         assert_eq!(
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_successor_with_another_payload_answers_for_itself_alone() {
+    fn a_successor_with_another_payload_is_a_mismatch() {
         let with =
             |owner, payload| Claim { fingerprint: Some(Fingerprint::new(payload)), ..claim(owner) };
         let held = |claim: Claim| match admit(&claim, None, at(100)) {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn another_applications_word_says_nothing_about_our_work() {
+    fn another_applications_record_does_not_answer_for_our_work() {
         let of = |owner, name: &str| Claim { application: Some(name.into()), ..claim(owner) };
         let held = |claim: Claim| match admit(&claim, None, at(100)) {
             Admission::Try { held, .. } => held,
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_goes_on_from_an_earlier_one_that_was_taken_for_lost() {
+    fn a_renewal_extends_an_earlier_one_that_was_applied_late() {
         let held = held(1);
         let renew = |secs| Settlement::Renew { lease_until: at(secs) };
         let (_, found) = held.write(&renew(200), at(110));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completion_that_finds_its_own_claim_landing_late_settles_that() {
+    fn a_completion_settles_its_own_claim_that_was_applied_late() {
         let held = held(1);
         assert!(matches!(held.settled(&complete(), None, at(140)), Settled::Again { .. }));
         let Settled::Again { guard, record } =

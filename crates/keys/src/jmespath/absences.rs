@@ -1,4 +1,4 @@
-//! Which parts are missing of the lists that an expression puts together.
+//! Finds missing parts of the lists that an expression makes.
 
 use std::{
     cell::{Cell, RefCell},
@@ -8,14 +8,14 @@ use std::{
 use super::{ast::Node, value::Value};
 use crate::{SelectionError, parts};
 
-/// Parts that are missing of the lists that an evaluation puts together, wherever their way leads
-/// from there.
+/// Records missing parts of the lists that an evaluation makes, wherever the lists are used
+/// afterwards.
 pub(crate) struct Absences<'e> {
     first: RefCell<Option<SelectionError>>,
     is_deciding: Cell<bool>,
-    /// The list whose parts are judged when it has been selected.
+    /// The list whose parts are checked after it was selected.
     except: Option<&'e Node>,
-    /// The list that is being flattened, to be compared with: lists in it may be empty.
+    /// The list that is being flattened; lists in it may be empty.
     flattened: Cell<*const Node>,
 }
 
@@ -33,8 +33,8 @@ impl<'e> Absences<'e> {
         self.first.into_inner()
     }
 
-    /// What `run` gives, which only decides which values are selected, or in which order: parts of lists
-    /// may be missing in it.
+    /// Runs a step that only decides which values are selected, or in which order. Lists in it may
+    /// have missing parts.
     pub(super) fn deciding<T>(&self, run: impl FnOnce() -> T) -> T {
         let outside = self.is_deciding.replace(true);
         let decided = run();
@@ -42,7 +42,7 @@ impl<'e> Absences<'e> {
         decided
     }
 
-    /// What `run` gives, which is flattened.
+    /// Runs a step whose result is flattened.
     pub(super) fn flattening<T>(&self, list: &Node, run: impl FnOnce() -> T) -> T {
         let flattened = parts::list(list).map_or(ptr::null(), ptr::from_ref);
         let outside = self.flattened.replace(flattened);
@@ -51,7 +51,7 @@ impl<'e> Absences<'e> {
         result
     }
 
-    /// What was found so far, to be put back, or not.
+    /// Takes out the error found so far; the caller may put it back.
     pub(super) fn take(&self) -> Option<SelectionError> {
         self.first.take()
     }
@@ -60,8 +60,8 @@ impl<'e> Absences<'e> {
         self.first.replace(first);
     }
 
-    /// Notes if a part of a list that becomes a value is missing. A part that does not read the record
-    /// is a default: it is as the expression has it.
+    /// Records that a part of a list is missing, if the list becomes a value. A part that does not
+    /// read the record is a constant, and may be `null` or empty.
     pub(super) fn expect(
         &self,
         list: &Node,

@@ -1,4 +1,4 @@
-//! An expression, parsed.
+//! A parsed expression.
 
 use std::sync::Arc;
 
@@ -21,14 +21,15 @@ pub(crate) enum Node {
         step: Option<i64>,
         offset: usize,
     },
-    /// `a[0]`, as the libraries have it: each of what the one before selected. Other brackets join it,
-    /// and a slice among them projects nothing.
+    /// `a[0]` in the libraries: each node is applied to the result of the one before. Further
+    /// brackets are added to it, and a slice among them does not project.
     Indexed(Vec<Self>),
     /// `a.b` and `a | b`.
     Then(Box<Self>, Box<Self>),
-    /// `a[*].b`, `a[].b`, `a[1:].b`: the second, of each of the list that the first selects.
+    /// `a[*].b`, `a[].b`, `a[1:].b`: the second, applied to each item of the list that the first
+    /// selects.
     Each(Box<Self>, Box<Self>),
-    /// `a.*.b`: the same, of the values of an object.
+    /// `a.*.b`: the same for the values of an object.
     Values {
         object: Box<Self>,
         each: Box<Self>,
@@ -59,7 +60,7 @@ pub(crate) enum Node {
         arguments: Vec<Self>,
         offset: usize,
     },
-    /// A call of one of the user's functions.
+    /// A call of a function of the user.
     Own {
         name: Arc<str>,
         function: Own,
@@ -81,7 +82,7 @@ pub(crate) enum Comparator {
 }
 
 impl Node {
-    /// Whether it looks at the data at all: `'orderId'` is a text, and the same for every record.
+    /// Whether it reads the data. `'orderId'` does not: it is a text, the same for every record.
     pub(crate) fn reads_data(&self) -> bool {
         let mut open = vec![self];
         while let Some(node) = open.pop() {
@@ -96,12 +97,12 @@ impl Node {
         false
     }
 
-    /// Whether it is a list whatever the data, if it is anything.
+    /// Whether its value is always a list or missing.
     pub(crate) const fn is_projection(&self) -> bool {
         matches!(self, Self::Each(..) | Self::Values { .. } | Self::Filter { .. })
     }
 
-    /// The expressions that it is made of.
+    /// The expressions that it consists of.
     pub(crate) fn children(&self) -> Vec<&Self> {
         match self {
             Self::Current

@@ -1,4 +1,4 @@
-//! What JavaScript makes of a value where it needs one of another type.
+//! Converts values between types as JavaScript does.
 
 use super::{
     digits, numbers,
@@ -45,7 +45,7 @@ pub(crate) fn text(value: &Value) -> Text {
     }
 }
 
-/// <https://tc39.es/ecma262/#sec-tonumber>; `None` where that is beyond us.
+/// <https://tc39.es/ecma262/#sec-tonumber>; `None` where we do not implement it.
 pub(crate) fn number(value: &Value) -> Option<f64> {
     Some(match value {
         Value::Undefined => f64::NAN,
@@ -64,11 +64,11 @@ fn of_text(text: &Text) -> Option<f64> {
     }
 }
 
-/// One side of a `<`, made of a value once, however often that is compared.
+/// One side of a `<`, converted once for many comparisons.
 pub(crate) struct Operand {
-    /// Where it is a text, or becomes one.
+    /// The text, if it is one or becomes one.
     text: Option<Text>,
-    /// `None` where that is beyond us.
+    /// `None` where we do not implement it.
     number: Option<f64>,
 }
 
@@ -78,7 +78,8 @@ impl Operand {
         Self { text: is_text.then(|| text(value)), number: number(value) }
     }
 
-    /// `left < right`: <https://tc39.es/ecma262/#sec-islessthan>; `None` where that is beyond us.
+    /// `left < right`: <https://tc39.es/ecma262/#sec-islessthan>; `None` where we do not implement
+    /// it.
     pub(crate) fn is_less(&self, right: &Self) -> Option<bool> {
         match (&self.text, &right.text) {
             (Some(left), Some(right)) => Some(left.compare(Variant::TypeScript, right).is_lt()),

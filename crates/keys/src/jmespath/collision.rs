@@ -1,16 +1,17 @@
-//! How distinct records come to share a key, and whether these have.
+//! How distinct records can share a key under Powertools.
 
 use std::cell::Cell;
 
 use super::value::{Kind, Members, Number, Value};
 
-/// How distinct records can get one key under Powertools. Says what is selected, not its value.
+/// How distinct records can get the same key under Powertools. The message never quotes the
+/// selected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Collision {
-    /// A number that another one looks like: a double cannot hold it, or (TypeScript) is not the
-    /// only one that it could be.
-    #[error("it selects a number that the variant cannot tell from others")]
+    /// A number that is not distinct from others: a double cannot hold it exactly, or (in
+    /// TypeScript) its double has other integers too.
+    #[error("it selects a number that the variant cannot distinguish from others")]
     Number,
     /// An object with two members of one name, of which the last counts.
     #[error("it selects from an object that names a member twice")]
@@ -18,24 +19,24 @@ pub enum Collision {
     /// A member named `__proto__`, which TypeScript leaves out.
     #[error("it selects a member `__proto__`, which the variant leaves out")]
     Prototype,
-    /// Something that is not there for JavaScript (`undefined`), and is left out or becomes `null`.
+    /// A value that is `undefined` in JavaScript, and is left out or becomes `null`.
     #[error("it selects something undefined, which the variant leaves out")]
     Undefined,
-    /// `0`, `false`, or a list or object of such, which TypeScript takes for missing.
-    #[error("it selects only what the variant takes for missing")]
+    /// `0`, `false`, or a list or object of such values, which TypeScript treats as missing.
+    #[error("it selects only values that the variant treats as missing")]
     TakenForMissing,
     /// Text that is not UTF-8, which TypeScript replaces.
     #[error("it decodes bytes that are not UTF-8, which the variant replaces")]
     Text,
-    /// Numbers with a fraction, whose sum Python computes otherwise since 3.12.
+    /// Numbers with a fraction, whose sum differs between Python versions before and since 3.12.
     #[error("it adds numbers whose sum depends on the version of Python")]
     Addition,
-    /// The record belongs to a tenant, and the variant's keys do not.
+    /// The record belongs to a tenant, which the variant does not add to its keys.
     #[error("the record has a tenant, which the variant leaves out")]
     Tenant,
 }
 
-/// The first loss that an evaluation met in what it looked at.
+/// The first collision that an evaluation found in the values it used.
 #[derive(Default)]
 pub struct Collisions {
     first: Cell<Option<Collision>>,
@@ -48,7 +49,7 @@ impl Collisions {
         self.first.get()
     }
 
-    /// Notes one, which counts if it is the first.
+    /// Records a collision, unless one was recorded before.
     pub fn note(&self, collision: Collision) {
         if self.first.get().is_none() {
             self.first.set(Some(collision));
@@ -72,7 +73,7 @@ impl Collisions {
         }
     }
 
-    /// Everything in a value that something depends on.
+    /// Records the collisions in a value that affects the result.
     pub(crate) fn see(&self, value: &Value) {
         match value {
             Value::Number(number) => self.see_number(number),

@@ -1,4 +1,4 @@
-//! Which values are equal, and which comes first, in each variant.
+//! Equality and order of values in each variant.
 
 use std::{cmp::Ordering, collections::HashMap};
 
@@ -22,7 +22,8 @@ pub(crate) enum Incomparable {
 /// `==` of an expression.
 pub(crate) fn equal(variant: Variant, left: &Value, right: &Value) -> bool {
     match (variant, left, right) {
-        // Python takes `1 == True` for true, and jmespath.py corrects that, but not further inside.
+        // In Python `1 == True`. jmespath.py corrects that for the two values, but not inside lists
+        // and objects.
         (Variant::Python, Value::Bool(_), Value::Number(_))
         | (Variant::Python, Value::Number(_), Value::Bool(_)) => false,
         _ => same(variant, left, right),
@@ -127,7 +128,7 @@ fn integer_and_double(integer: &str, double: f64) -> Option<Ordering> {
     }
     let whole = whole(double.trunc());
     Some(integers(integer, &whole).then_with(|| {
-        // The double is as far on from its whole part as its fraction says.
+        // The whole parts are equal, so the fraction of the double decides.
         0.0.partial_cmp(&double.fract()).unwrap_or(Ordering::Equal)
     }))
 }

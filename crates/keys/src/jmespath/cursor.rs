@@ -1,4 +1,4 @@
-//! A place in the tokens of an expression.
+//! The parser's position in the tokens of an expression.
 
 use super::{Mistake, tokens::Token};
 
@@ -13,7 +13,7 @@ impl Cursor {
         Self { tokens, at: 0 }
     }
 
-    /// Passes over the token that comes next.
+    /// Skips the next token.
     pub(super) fn skip(&mut self) {
         self.at += 1;
     }
@@ -23,7 +23,7 @@ impl Cursor {
         self.at = self.at.saturating_sub(1);
     }
 
-    /// Where the token before begins.
+    /// The offset of the previous token.
     pub(super) fn last_offset(&self) -> usize {
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         before.map_or(0, |(offset, _)| *offset)
@@ -42,7 +42,7 @@ impl Cursor {
         self.tokens.get(self.at).or(last).map_or(0, |(offset, _)| *offset)
     }
 
-    /// What is wrong with the token that comes next.
+    /// An error at the next token.
     pub(super) fn mistake(&self, reason: &str) -> Mistake {
         let end = if matches!(self.peek(), Token::End) { ", but it ends" } else { "" };
         (self.offset(), format!("{reason}{end}"))

@@ -1,21 +1,21 @@
-//! Decimal numbers of any size, exactly: what JSON numerals are before a double rounds them; and
-//! what averages of them are, which may have no end as decimals.
+//! Exact decimal numbers of any size, for JSON numerals before they are rounded to a double, and
+//! for averages of them, which can be infinite decimals.
 
 use std::cmp::Ordering;
 
-/// `serde_json`'s quick reader takes the last few doubles for infinity, its exact one does not: what
-/// is refused must not depend on which of them the user's program has.
+/// The fast parser of `serde_json` reads the few largest doubles as infinity, and its exact parser
+/// does not. Which numbers are refused must not depend on the parser that the user's program has.
 const LARGEST: f64 = 1.797e308;
-/// So many places hold the sum of any doubles. Numbers that are further apart are not added: a few
-/// bytes (`1e-999999999`) can stand for gigabytes of places.
+/// The most decimal places of a sum, enough for any doubles. Numbers that need more are not added,
+/// because a few bytes (`1e-999999999`) can need gigabytes of places.
 const MOST_PLACES: i64 = 2048;
-/// How many places a quotient has beyond those of its dividend. One that ends, ends before: a divisor
-/// is less than 2^64.
+/// The number of places that a quotient has more than its dividend. A finite quotient needs fewer,
+/// because a divisor is less than 2^64.
 const MORE_PLACES: usize = 64;
 
-/// Sign, digits without zeros at either end, and the power of ten of the last digit; all that divided
-/// by `divisor`, which is 1 unless the quotient has no end. Equal numbers have equal parts, but for
-/// the sign of zero and where there is a divisor.
+/// Sign, digits without zeros at either end, and the power of ten of the last digit, divided by
+/// `divisor`, which is 1 unless the quotient is an infinite decimal. Equal numbers have equal
+/// fields, except for the sign of zero and numbers with a divisor.
 #[derive(Clone)]
 pub(crate) struct Decimal {
     negative: bool,
@@ -27,9 +27,9 @@ pub(crate) struct Decimal {
 /// Why there is no exact sum.
 #[derive(Debug)]
 pub(crate) enum NoSum {
-    /// It would have too many places.
+    /// The sum would have too many places.
     Places,
-    /// Its divisor would be too large.
+    /// The sum's divisor would be too large.
     Divisor,
 }
 
@@ -55,24 +55,24 @@ impl Decimal {
         Self { negative, digits: significant.into(), power, divisor: 1 }
     }
 
-    /// Whether its exponent is small enough to be added to others, so that no two numbers look alike.
+    /// Whether its exponent was read exactly, so that distinct numbers stay distinct.
     pub(crate) const fn has_exact_exponent(&self) -> bool {
         self.power.unsigned_abs() < 1 << 62
     }
 
-    /// Whether some double is as large.
+    /// Whether it is in the range of doubles.
     pub(crate) fn is_in_range(&self) -> bool {
         self.nearest().abs() <= LARGEST
     }
 
-    /// Its nearest double, if that prints as the same number: of all numbers with one nearest double
-    /// only one passes, so two that differ never look alike.
+    /// Its nearest double, if that prints as the same number. Of all numbers with the same nearest
+    /// double only one does, so distinct numbers never become equal.
     pub(crate) fn exact(&self) -> Option<f64> {
         if self.divisor > 1 {
             return None;
         }
         let nearest = self.nearest();
-        // No two numbers of so few digits share a double of this size.
+        // Distinct numbers with so few digits have distinct doubles in this range.
         let is_short = self.digits.len() <= 15 && (-280..280).contains(&self.power);
         let prints_back = || {
             self.is_in_range() && {
@@ -198,20 +198,20 @@ impl Decimal {
         Some(Self::new(is_negative, &digits, lowest))
     }
 
-    /// The mean of so many numbers with this sum; `None` if it would have too large a divisor.
+    /// This sum divided by `count`; `None` if the divisor would be too large.
     pub(crate) fn mean(&self, count: usize) -> Option<Self> {
         let count = u64::try_from(count).ok().filter(|count| *count > 0)?;
         let numerator = Self { divisor: 1, ..self.clone() };
         Some(numerator.divided_by(self.divisor.checked_mul(count)?))
     }
 
-    /// This decimal, divided; as a decimal if the quotient ends.
+    /// The quotient, as a decimal if it is finite.
     fn divided_by(&self, divisor: u64) -> Self {
         let (ended, rest) = self.divided(divisor);
         if rest == 0 { ended } else { Self { divisor, ..self.clone() } }
     }
 
-    /// The first places of the quotient, and what is left of the dividend.
+    /// The first places of the quotient, and the remainder.
     fn divided(&self, divisor: u64) -> (Self, u128) {
         let dividend = self.digits.bytes().chain(std::iter::repeat_n(b'0', MORE_PLACES));
         let (digits, rest) = quotient(dividend, divisor);
@@ -219,7 +219,7 @@ impl Decimal {
         (Self::new(self.negative, &digits, self.power.saturating_sub(more)), rest)
     }
 
-    /// A decimal near the quotient: to find the doubles around it.
+    /// A decimal near the quotient, to find the doubles around it.
     fn cut_off(&self) -> Self {
         self.divided(self.divisor).0
     }
@@ -243,7 +243,7 @@ impl Decimal {
     }
 }
 
-/// The whole quotient of these digits, and the rest.
+/// The integer quotient of these digits, and the remainder.
 fn quotient(dividend: impl Iterator<Item = u8>, divisor: u64) -> (String, u128) {
     let divisor = u128::from(divisor).max(1);
     let mut rest = 0;
@@ -270,8 +270,8 @@ fn push_digit(digits: &mut String, digit: u128) {
     );
 }
 
-/// The digits of a number of which each place, the last first, has this sum; and whether it is
-/// below 0, where they are not its digits.
+/// Carries the sums of the places, last place first, and returns the digits. Also returns whether
+/// the number is negative; its digits are then not valid.
 fn carried(sums: &[i64]) -> (String, bool) {
     let mut digits = String::with_capacity(sums.len());
     let mut carry = 0;

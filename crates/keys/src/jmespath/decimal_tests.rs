@@ -10,14 +10,14 @@ fn shown(number: &Decimal) -> String {
 }
 
 #[test]
-fn what_prints_back_is_exact() {
+fn a_number_that_prints_as_it_was_read_is_exact() {
     for numeral in ["0", "-0", "0.1", "0.10", "1e3", "1E+3", "1.5e-7", "123.456", "100", "1e22"] {
         assert!(is_exact(numeral), "{numeral}");
     }
 }
 
 #[test]
-fn what_shares_its_double_with_another_value_is_not() {
+fn a_number_that_shares_its_double_with_another_is_not_exact() {
     for numeral in [
         "9007199254740993.0",
         "0.1000000000000000055",
@@ -34,7 +34,7 @@ fn what_shares_its_double_with_another_value_is_not() {
 }
 
 #[test]
-fn what_is_short_prints_back() {
+fn short_numbers_are_exact() {
     for numeral in ["0.0000000000001", "123456789.12345", "-99999999999.99", "1e-270", "1e280"] {
         let nearest = Decimal::of(numeral).exact().unwrap();
         assert_eq!(numeral.parse(), Ok(nearest));

@@ -1,4 +1,4 @@
-//! `powertools_base64` and `powertools_base64_gzip`, as the libraries decode.
+//! Decodes `powertools_base64` and `powertools_base64_gzip` as the libraries do.
 
 use std::io::Read as _;
 
@@ -14,7 +14,7 @@ use super::{
     value::{Text, Value},
 };
 
-/// Both libraries take no offence at bits beyond the last byte.
+/// Both libraries ignore bits after the last byte.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -25,9 +25,9 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// Why something is not decompressed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotUnpacked {
-    /// The variant cannot, either; after so many bytes.
+    /// The variant cannot decompress it either. Holds the number of bytes before the error.
     Unreadable(usize),
-    /// There is more than there is room for.
+    /// It is larger than the limit.
     TooLarge,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn base64(variant: Variant, text: &Text) -> Option<Vec<u8>> {
         Variant::Python => python_digits(text)?,
         Variant::Standard | Variant::TypeScript => {
             let digits = text.trim_end_matches('=');
-            // In groups of four, padding included, of which there are at most two.
+            // TypeScript needs groups of four characters, including at most two of padding.
             if text.encode_utf16().count() % 4 != 0 || text.len() - digits.len() > 2 {
                 return None;
             }
@@ -47,7 +47,7 @@ pub(crate) fn base64(variant: Variant, text: &Text) -> Option<Vec<u8>> {
     LENIENT.decode(digits).ok()
 }
 
-/// Python passes over what is no digit, stops at the padding of a group, and wants all groups whole.
+/// Python skips other characters, stops at the padding of a group, and needs complete groups.
 fn python_digits(text: &str) -> Option<String> {
     let mut digits = String::with_capacity(text.len());
     let mut pads = 0;
@@ -70,8 +70,9 @@ fn python_digits(text: &str) -> Option<String> {
     digits.len().is_multiple_of(4).then_some(digits)
 }
 
-/// Member after member, and no more than `room`: a few bytes can stand for gigabytes. Python passes
-/// over zeros behind one, and takes nothing for nothing; Node stops at a zero.
+/// Decompresses one gzip member after the other, at most `room` bytes, because a few bytes can
+/// decompress to gigabytes. Python skips zeros after a member and accepts empty input; Node stops
+/// at a zero.
 pub(crate) fn gunzip(
     variant: Variant,
     mut bytes: &[u8],
@@ -98,8 +99,8 @@ pub(crate) fn gunzip(
     Ok(plain)
 }
 
-/// Python refuses what is no UTF-8; TypeScript replaces it, and in `powertools_base64` also passes
-/// over a byte order mark.
+/// Python refuses invalid UTF-8; TypeScript replaces it, and in `powertools_base64` also skips a
+/// byte order mark.
 pub(crate) fn utf8(
     variant: Variant,
     bytes: &[u8],

@@ -1,5 +1,6 @@
-//! Doubles as text: for Python and JavaScript the shortest digits that read back as the same double,
-//! of those the closest, of those the even ones. Where the point goes differs.
+//! Doubles as text. Python and JavaScript both write the shortest digits that are parsed as the
+//! same double; of several, the closest, and of equally close ones the even. They differ in where
+//! they put the point.
 
 /// The sign, the shortest digits, and the power of ten of the first of them. `double` is finite.
 struct Decimal {
@@ -12,7 +13,7 @@ impl Decimal {
     fn of(double: f64) -> Self {
         let shortest = format!("{double:e}");
         let count = shortest.bytes().take_while(|b| *b != b'e').filter(u8::is_ascii_digit).count();
-        // As many digits as those, but to even where two are as close; Rust's shortest goes up.
+        // The same number of digits, but a tie is rounded to even; Rust's shortest form rounds up.
         let even = format!("{double:.*e}", count.saturating_sub(1));
         let text = if even.parse() == Ok(double) { even } else { shortest };
         let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
@@ -21,7 +22,7 @@ impl Decimal {
         Self { negative, digits, power: power.parse().unwrap_or(0) }
     }
 
-    /// Digits with a point, without an exponent; no point if there is nothing behind it.
+    /// Digits without an exponent, with a point only if digits follow it.
     fn plain(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
         let before = usize::try_from(self.power.saturating_add(1)).unwrap_or(0);
@@ -36,7 +37,7 @@ impl Decimal {
         }
     }
 
-    /// Digits with an exponent of at least so many digits, its sign always there.
+    /// Digits with a signed exponent of at least `width` digits.
     fn scientific(&self, width: usize) -> String {
         let sign = if self.negative { "-" } else { "" };
         let (first, rest) = self.digits.split_at_checked(1).unwrap_or(("0", ""));
@@ -47,7 +48,7 @@ impl Decimal {
     }
 }
 
-/// `repr(float)`, and what `json.dumps` writes for those that are no numbers.
+/// `repr(float)`, and what `json.dumps` writes for infinities and NaN.
 pub(crate) fn python(double: f64) -> String {
     if double.is_nan() {
         return "NaN".to_owned();

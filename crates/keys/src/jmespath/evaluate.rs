@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{SelectionError, own};
 
-/// What every JavaScript object has without having been given it; there, a field of that name is a
-/// function where it should be missing.
+/// The members that every JavaScript object inherits. In TypeScript, a missing field of such a name
+/// is a function.
 const INHERITED: [&str; 11] = [
     "constructor",
     "hasOwnProperty",
@@ -32,7 +32,8 @@ const INHERITED: [&str; 11] = [
 
 const STEP: &str = "the step of a slice cannot be 0";
 
-/// TypeScript's cache of expressions takes them for ones that it has parsed.
+/// Expressions of these names seem to be in TypeScript's cache of parsed expressions, so it fails
+/// for them.
 pub(crate) fn is_inherited(expression: &str) -> bool {
     expression == "__proto__" || INHERITED.contains(&expression)
 }
@@ -40,7 +41,7 @@ pub(crate) fn is_inherited(expression: &str) -> bool {
 /// One evaluation.
 pub(crate) struct Evaluation<'e> {
     pub(crate) state: State<'e>,
-    /// The first part found missing of lists that become values, where someone asks.
+    /// Records the first missing part of a list that becomes a value, if the caller needs it.
     pub(crate) absences: Option<Absences<'e>>,
 }
 
@@ -48,7 +49,7 @@ impl Evaluation<'_> {
     pub(crate) fn run(&self, node: &Node, value: &Value) -> Evaluated {
         let selected = self.step(node, value)?;
         match (node, &selected) {
-            // They put nothing together, or have been counted.
+            // These make no new lists or objects, or have counted them already.
             (
                 Node::Current
                 | Node::Field { .. }
@@ -75,7 +76,7 @@ impl Evaluation<'_> {
             Node::Literal(value) => value.clone(),
             Node::Index(index) => at(value, *index),
             Node::Slice { start, stop, step, offset } => match (value, step.unwrap_or(1)) {
-                // Python looks at the step only where there is something to slice.
+                // Python checks the step only if there is a list to slice.
                 (Value::Array(_), 0) => return Err(evaluation(STEP.to_owned(), *offset)),
                 (_, 0) if self.state.variant == Variant::TypeScript => {
                     return Err(evaluation(STEP.to_owned(), *offset));
@@ -156,8 +157,8 @@ impl Evaluation<'_> {
         })
     }
 
-    /// Evaluates what only decides which values are selected, or in which order: parts of lists may
-    /// be missing in it.
+    /// Evaluates a node that only decides which values are selected, or in which order. Lists in it
+    /// may have missing parts.
     pub(crate) fn decide(&self, node: &Node, value: &Value) -> Evaluated {
         match &self.absences {
             Some(absences) => absences.deciding(|| self.run(node, value)),
@@ -172,7 +173,7 @@ impl Evaluation<'_> {
         value: &Value,
     ) -> Result<Argument<'a>, SelectionError> {
         Ok(match argument {
-            // All but `map` ask for what decides an order.
+            // In all functions except `map`, the reference only decides an order.
             Node::Reference(node) if function == "map" => {
                 Argument::Expression(Box::new(|item| self.run(node, item)))
             }
@@ -181,8 +182,8 @@ impl Evaluation<'_> {
         })
     }
 
-    /// The arguments of `not_null`: parts may be missing in those that it passes over, unless it finds
-    /// none.
+    /// Evaluates the arguments of `not_null`. Arguments that are passed over may have missing
+    /// parts, unless all are passed over.
     fn alternatives<'a>(
         &'a self,
         arguments: &'a [Node],
@@ -209,7 +210,7 @@ impl Evaluation<'_> {
         Ok(given)
     }
 
-    /// Evaluates what is flattened.
+    /// Evaluates a list that is flattened.
     fn flattened(&self, list: &Node, value: &Value) -> Evaluated {
         match &self.absences {
             Some(absences) => absences.flattening(list, || self.run(list, value)),
@@ -217,7 +218,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// What is selected of each, as far as it is not `null`.
+    /// Applies `each` to every item and drops `null` results.
     fn each<'v>(&self, items: impl Iterator<Item = &'v Value>, each: &Node) -> Evaluated {
         let mut collected = Vec::new();
         for item in items {

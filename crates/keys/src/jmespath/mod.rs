@@ -31,13 +31,13 @@ pub(super) mod write;
 pub use collision::Collision;
 pub use collision::Collisions;
 
-/// Where a mistake in an expression is, in bytes, and what it is.
+/// The byte offset of a mistake in an expression, and its message.
 pub(super) type Mistake = (usize, String);
 
-/// Who evaluates expressions in this way. Where they differ, the code says so.
+/// The implementation whose semantics are used. Comments mark where they differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// As the specification has it (<https://jmespath.org/specification.html>), and numbers exactly.
+    /// The specification (<https://jmespath.org/specification.html>), with exact numbers.
     Standard,
     /// `jmespath.py`, which Powertools for Python uses.
     Python,

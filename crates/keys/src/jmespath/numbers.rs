@@ -1,4 +1,5 @@
-//! Arithmetic: exact in the standard, in Python's integers and doubles, and in JavaScript's doubles.
+//! Arithmetic: exact in the standard variant, with integers and doubles in Python, and with doubles
+//! in JavaScript.
 
 use super::{
     Collision, Collisions, Variant, compare,
@@ -79,9 +80,9 @@ fn exact_sum(numbers: &[&Number]) -> Result<Decimal, &'static str> {
 
 /// Python adds integers exactly until it meets a double; JavaScript has doubles only.
 ///
-/// Since 3.12, Python makes up for what is lost between doubles
-/// (<https://docs.python.org/3/variant/functions.html#sum>). The sum is that of the versions before;
-/// where it is another one it is a loss.
+/// Since 3.12, Python compensates for the rounding of doubles
+/// (<https://docs.python.org/3/variant/functions.html#sum>). The sum is that of the versions
+/// before; where it is another one it is a loss.
 pub(crate) fn sum(
     variant: Variant,
     numbers: &[&Number],
@@ -121,7 +122,7 @@ pub(crate) fn sum(
     Ok(Value::double(doubles))
 }
 
-/// A sum that keeps what its total is too coarse for, after Neumaier.
+/// Neumaier's compensated sum, which keeps the rounding errors of its total.
 #[derive(Default)]
 struct Compensated {
     total: f64,
@@ -167,7 +168,7 @@ pub(crate) fn average(
 
 /// The double next to the quotient of two integers, as Python divides them.
 fn quotient(total: i128, count: usize) -> Option<f64> {
-    /// More digits than a double has, so that what follows them decides a tie only.
+    /// More digits than a double has, so that the digits after them only decide a tie.
     const ENOUGH: u128 = 1 << 56;
     let count = u128::try_from(count).ok().filter(|count| *count < 1 << 60)?;
     let mut dividend = total.unsigned_abs();
@@ -183,7 +184,7 @@ fn quotient(total: i128, count: usize) -> Option<f64> {
     Some(if total < 0 { -quotient } else { quotient })
 }
 
-/// `to_number`: the number that a text stands for in the language, or `null`.
+/// `to_number`: the number that the language parses from a text, or `null`.
 pub(crate) fn from_text(variant: Variant, text: &Text) -> Result<Value, &'static str> {
     let Some(text) = text.to_str() else { return Ok(Value::Null) };
     Ok(match variant {
@@ -194,7 +195,7 @@ pub(crate) fn from_text(variant: Variant, text: &Text) -> Result<Value, &'static
     .unwrap_or(Value::Null))
 }
 
-/// What `trim()` takes away: <https://tc39.es/ecma262/#prod-WhiteSpace>
+/// The characters that `trim()` removes: <https://tc39.es/ecma262/#prod-WhiteSpace>
 pub(crate) fn is_javascript_space(c: char) -> bool {
     (c.is_whitespace() && c != '\u{85}') || c == '\u{FEFF}'
 }
@@ -212,13 +213,13 @@ fn python_number(text: &str) -> Result<Option<Value>, &'static str> {
     Ok((named || is_decimal(&plain)).then(|| approximate(&plain)).flatten())
 }
 
-/// Never exact: other texts give the same.
+/// Never exact, because other texts have the same value.
 fn approximate(text: &str) -> Option<Value> {
     let double = text.parse::<f64>().ok()?;
     Some(Value::Number(Number { kind: Kind::Double(double), exact: false }))
 }
 
-/// Digits, maybe with a sign; no more of them than Python reads.
+/// Digits with an optional sign, at most as many as Python reads.
 fn python_integer(plain: &str) -> Option<String> {
     let (sign, digits) = match plain.strip_prefix('-') {
         Some(digits) => ("-", digits),

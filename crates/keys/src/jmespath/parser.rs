@@ -1,8 +1,8 @@
-//! From tokens to an expression, as each of the three parses it.
+//! Parses tokens into an expression, for each of the three variants.
 //!
-//! Neither library builds what the specification says: to them, `a.*.b.c` selects `c` from the *list*
-//! of all `b`, and a slice behind an index (`a[0][1:].b`) projects nothing. Both allow commas to be
-//! left out between arguments. Where they differ from each other is marked, too.
+//! Neither library follows the specification everywhere: in both, `a.*.b.c` selects `c` from the
+//! *list* of all `b`, a slice after an index (`a[0][1:].b`) does not project, and commas between
+//! arguments may be left out. Comments mark where the two differ from each other.
 
 use std::collections::HashSet;
 
@@ -16,13 +16,13 @@ use super::{
 };
 use crate::Functions;
 
-/// Nothing here is deeper than the expression has operators, which are counted before.
+/// The recursion is at most as deep as the number of operators, which is limited before.
 pub(crate) fn parse(variant: Variant, text: &str, functions: &Functions) -> Result<Node, Mistake> {
     let mut parser = Parser { variant, cursor: Cursor::new(tokens(variant, text)?), functions };
     let node = parser.expression(0)?;
     match parser.cursor.peek() {
         Token::End => Ok(node),
-        _ => Err(parser.cursor.mistake("the expression could end here, and goes on")),
+        _ => Err(parser.cursor.mistake("unexpected text after a complete expression")),
     }
 }
 
@@ -34,10 +34,10 @@ struct Parser<'f> {
 
 type Parsed = Result<Node, Mistake>;
 
-/// What helps where a function is not known.
-const OWN: &str = "one of your own is added with `.key_functions(..)`";
-const NO_VALUE: &str = "an expression reference (`&name`) is no value; \
-                        `map`, `sort_by`, `max_by` and `min_by` take one";
+/// The remedy for an unknown function.
+const OWN: &str = "add your own with `.key_functions(..)`";
+const NO_VALUE: &str = "an expression reference (`&name`) is not a value; \
+                        only `map`, `sort_by`, `max_by` and `min_by` take one";
 
 fn boxed(node: Node) -> Box<Node> {
     Box::new(node)
@@ -48,7 +48,7 @@ impl Parser<'_> {
         self.variant == Variant::Standard
     }
 
-    /// What binds stronger than `power`.
+    /// Parses while the next token binds stronger than `power`.
     fn expression(&mut self, power: u8) -> Parsed {
         let mut left = self.prefix()?;
         while power < self.cursor.peek().power() {
@@ -65,7 +65,7 @@ impl Parser<'_> {
             Token::Literal(value) => Node::Literal(value),
             Token::Name(name) => Node::Field { name: name.as_str().into(), offset },
             Token::Quoted(_) if self.cursor.peek().is('(') => {
-                return Err(self.cursor.mistake("a function's name has no quotes"));
+                return Err(self.cursor.mistake("write a function's name without quotes"));
             }
             Token::Quoted(name) => Node::Field { name, offset },
             Token::Sign('@') => Node::Current,
@@ -97,7 +97,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A token that goes on with one.
+    /// A token that continues an expression.
     fn infix(&mut self, left: Node) -> Parsed {
         let (offset, token) = (self.cursor.offset(), self.cursor.peek().clone());
         let power = token.power();
@@ -106,8 +106,8 @@ impl Parser<'_> {
             Token::Sign('.') if self.cursor.peek().is('*') => {
                 let star = self.cursor.offset();
                 self.cursor.skip();
-                // To the libraries as strong as the dot: what follows the next one is no longer
-                // projected.
+                // In the libraries it binds as strongly as the dot, so the part after the next dot
+                // is not projected.
                 let each = self.projected(if self.is_standard() { '*' } else { '.' })?;
                 Node::Values { object: boxed(left), each: boxed(each), offset: star }
             }
@@ -140,11 +140,11 @@ impl Parser<'_> {
         })
     }
 
-    /// Behind `(`. What would fail for every record that the call is evaluated on is refused.
+    /// After `(`. Refuses calls that would fail for every record.
     fn call(&mut self, function: &Node, offset: usize) -> Parsed {
         let name = match (function, self.variant) {
             (Node::Field { name, .. }, _) => name.to_str(),
-            // TypeScript looks at the value of whatever stands there.
+            // TypeScript takes the function's name from the value of any token.
             (Node::Literal(Value::String(name)), Variant::TypeScript) => name.to_str(),
             _ => None,
         };
@@ -321,7 +321,7 @@ impl Parser<'_> {
         self.projection(Token::Sign(by).power())
     }
 
-    /// What is selected of each.
+    /// The expression that is applied to each item.
     fn projection(&mut self, power: u8) -> Parsed {
         match self.cursor.peek() {
             Token::Sign('[') | Token::Filter => self.expression(power),

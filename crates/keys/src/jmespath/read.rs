@@ -1,5 +1,6 @@
-//! JSON text: as `json.loads` and `JSON.parse` read it, to the last digit; in the standard without what
-//! two readers may read differently, and as far as it is wanted.
+//! Parses JSON text, in the library variants exactly as `json.loads` and `JSON.parse` do. The
+//! standard variant refuses text that parsers read differently, and can parse only the fields that
+//! are wanted.
 
 use std::sync::Arc;
 
@@ -11,16 +12,16 @@ use super::{
 };
 use crate::{DocumentError, field_set::Wanted, limits::MOST_BYTES};
 
-/// As deep as documents may be, for the libraries; and less by two in the standard, as `serde_json`
-/// has it.
+/// The deepest nesting of documents in the library variants. In the standard variant the limit is
+/// less by two, as in `serde_json`.
 const DEEPEST: usize = 128;
 /// More digits than Python reads as an integer.
 /// <https://docs.python.org/3/library/stdtypes.html#integer-string-conversion-length-limitation>
 pub(crate) const MOST_DIGITS: usize = 4300;
-/// From here on, neighbouring integers share a double.
+/// From this value on, neighbouring integers have the same double.
 pub(crate) const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
 
-/// Whether the library reads further than we do.
+/// Whether the library might accept a text that exceeds our limits.
 pub(crate) fn is_beyond_us(error: &DocumentError) -> bool {
     match error {
         DocumentError::Syntax { reason, .. } => *reason == DEEP,
@@ -33,7 +34,7 @@ pub(crate) fn read(variant: Variant, json: &str) -> Result<Value, DocumentError>
     read_wanted(variant, json, &Wanted::All)
 }
 
-/// Reads what is wanted of a text. The rest must only look like JSON.
+/// Parses only the wanted fields of a text. The rest is only roughly checked to be JSON.
 pub(crate) fn read_wanted(
     variant: Variant,
     json: &str,
@@ -65,7 +66,7 @@ impl Reader<'_> {
             (Some(b'{'), _) => self.object(wanted, depth),
             (Some(b'['), Wanted::All) => self.array(depth),
             (Some(b'"'), Wanted::All) => self.string().map(Value::String),
-            // Where only members are wanted, it is enough that it is no object.
+            // Only members are wanted, and a list or a text has none, so its content is skipped.
             (Some(b'['), Wanted::Members(_)) => self.skip().map(|()| Value::array(vec![])),
             (Some(b'"'), Wanted::Members(_)) => self.skip().map(|()| Value::text("")),
             (Some(b'-' | b'0'..=b'9'), _) => self.number(),
@@ -84,7 +85,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes over a value, at no cost of stack, however deep.
+    /// Skips a value of any depth without recursion.
     fn skip(&mut self) -> Result<(), DocumentError> {
         let mut open = Vec::new();
         loop {
@@ -130,7 +131,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Python reads what no JSON has.
+    /// Python accepts constants that are not JSON.
     fn take_constant(&mut self, text: &str) -> bool {
         self.variant == Variant::Python && self.take(text)
     }
@@ -212,7 +213,7 @@ impl Reader<'_> {
             Variant::Python if is_integer && text.trim_start_matches('-').len() > MOST_DIGITS => {
                 return Err(self.error("an integer of more digits than Python reads"));
             }
-            // Python has no negative zero among its integers.
+            // Python's integers have no negative zero.
             Variant::Python if text == "-0" => Value::integer("0"),
             Variant::Python if is_integer => Value::integer(text),
             variant => Value::Number(number(variant, text)),
@@ -229,11 +230,11 @@ fn is_64_bits(numeral: &str) -> bool {
     numeral != "-0" && (numeral.parse::<u64>().is_ok() || numeral.parse::<i64>().is_ok())
 }
 
-/// A numeral as the double next to it, or infinity.
+/// A numeral as its nearest double, or infinity.
 fn number(variant: Variant, numeral: &str) -> Number {
     let double = numeral.parse::<f64>().unwrap_or(f64::NAN);
     let exact = is_64_bits(numeral) || Decimal::of(numeral).exact().is_some();
-    // JavaScript has no other integers beside these: the next one may look the same.
+    // Beyond this limit, JavaScript reads neighbouring integers as the same double.
     let told_apart = variant == Variant::Python || double.abs() < EXACT_LIMIT;
     Number { kind: Kind::Double(double), exact: exact && told_apart }
 }

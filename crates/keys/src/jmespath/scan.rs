@@ -1,4 +1,4 @@
-//! The words of a JSON text: its strings, numerals and limits, and where one is wrong.
+//! Scans the strings and numerals of a JSON text, with the positions of errors.
 
 use super::{Variant, value::Text};
 use crate::DocumentError;
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Passes over what stands for itself in a string.
+    /// Skips the unescaped characters of a string.
     pub(super) fn plain(&mut self) -> &'a str {
         let rest = self.json.get(self.at..).unwrap_or("");
         let special = |byte: u8| matches!(byte, b'"' | b'\\' | 0..0x20);
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         rest.get(..length).unwrap_or("")
     }
 
-    /// Passes over an escape, which is a unit of UTF-16; `None` at the end of the string.
+    /// Skips an escape and returns its UTF-16 unit; `None` at the end of the string.
     pub(super) fn special(&mut self) -> Result<Option<u16>, DocumentError> {
         match self.peek() {
             Some(b'"') => {

@@ -1,16 +1,16 @@
-//! The functions that expressions may call, and how many arguments they take.
+//! The functions that expressions may call, and their numbers of arguments.
 
 use super::Variant;
 
-/// How many arguments: at least, and at most.
+/// The least and the most arguments.
 pub(crate) type Arity = (usize, usize);
 
 const ONE: Arity = (1, 1);
 const TWO: Arity = (2, 2);
 const SOME: Arity = (1, usize::MAX);
 
-/// Those of JMESPath (<https://jmespath.org/specification.html#built-in-functions>) and those that
-/// Powertools for AWS Lambda adds.
+/// The functions of JMESPath (<https://jmespath.org/specification.html#built-in-functions>) and
+/// those that Powertools for AWS Lambda adds.
 const SHARED: [(&str, Arity); 29] = [
     ("abs", ONE),
     ("avg", ONE),
@@ -43,11 +43,11 @@ const SHARED: [(&str, Arity); 29] = [
     ("values", ONE),
 ];
 
-/// The shorter names that our own expressions have for Powertools'.
+/// Shorter names of the Powertools functions, in our own expressions.
 const OURS: [(&str, Arity); 3] = [("json", ONE), ("base64", ONE), ("base64_gzip", ONE)];
 
-/// The function that the variant calls by this name. TypeScript looks for a method, so that
-/// `powertoolsJson` and `Powertools_json` are names of it too.
+/// The function that the variant calls for this name. TypeScript converts the name to a method's,
+/// so that `powertoolsJson` and `Powertools_json` are accepted too.
 pub(crate) fn named(variant: Variant, name: &str) -> Option<(&'static str, Arity)> {
     let is_it = |own: &str| match variant {
         Variant::Standard | Variant::Python => own == name,
@@ -74,12 +74,12 @@ fn method(name: &str) -> String {
     method
 }
 
-/// Whether it reads JSON, of which an expression may look at some members only.
+/// Whether it parses JSON, of which only the fields that the expression reads are needed.
 pub(crate) fn is_json(name: &str) -> bool {
     matches!(name, "json" | "powertools_json")
 }
 
-/// What is wrong with so many arguments.
+/// Checks the number of arguments.
 pub(crate) fn check(name: &str, (least, most): Arity, given: usize) -> Result<(), String> {
     if (least..=most).contains(&given) {
         return Ok(());
@@ -88,7 +88,7 @@ pub(crate) fn check(name: &str, (least, most): Arity, given: usize) -> Result<()
     Err(format!("`{name}` takes {at_least}{least} argument(s), not {given}"))
 }
 
-/// Which argument of a function is an expression, and not its value.
+/// The index of the argument that is an expression reference.
 pub(crate) fn takes_reference(function: &str) -> Option<usize> {
     match function {
         "map" => Some(0),
@@ -97,7 +97,7 @@ pub(crate) fn takes_reference(function: &str) -> Option<usize> {
     }
 }
 
-/// What a function takes, where it met something else.
+/// The arguments that a function takes, for messages.
 pub(crate) fn takes(function: &str) -> &'static str {
     match function {
         "abs" | "ceil" | "floor" => "a number",

@@ -1,4 +1,4 @@
-//! The lists that TypeScript has sorted in place, so that all who see them see them sorted.
+//! The lists that TypeScript sorts in place, so that every later use sees them sorted.
 
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
@@ -6,7 +6,7 @@ use super::value::Value;
 
 pub(super) type List = Arc<[Value]>;
 
-/// The lists that an evaluation has sorted, by where they are, and what they are since.
+/// The lists that an evaluation has sorted, by address, with their sorted form.
 #[derive(Default)]
 pub(crate) struct Sorted(RefCell<HashMap<usize, (List, List)>>);
 
@@ -19,7 +19,7 @@ impl Sorted {
         self.0.borrow().is_empty()
     }
 
-    /// The value as it is by now.
+    /// The value with all lists that were sorted since.
     pub(crate) fn now(&self, value: Value) -> Value {
         if self.is_empty() {
             return value;
@@ -27,7 +27,7 @@ impl Sorted {
         value.replacing(&|list| self.0.borrow().get(&place(list)).map(|(_, now)| Arc::clone(now)))
     }
 
-    /// Keeps the old list, so that no other comes to its place.
+    /// Keeps the old list alive, so that its address is not reused.
     pub(super) fn note(&self, old: &List, now: &List) {
         self.0.borrow_mut().insert(place(old), (Arc::clone(old), Arc::clone(now)));
     }

@@ -1,4 +1,4 @@
-//! What one evaluation keeps, for the evaluator and for the functions that it calls.
+//! The state of one evaluation, shared by the evaluator and the functions.
 
 use std::{cell::Cell, collections::BTreeMap};
 
@@ -13,8 +13,8 @@ pub(crate) struct State<'e> {
     /// How many bytes may still be decompressed.
     pub(crate) room: Cell<usize>,
     pub(crate) budget: Budget,
-    /// What the expression looks at in the JSON texts that it reads, by the offset of the call that
-    /// reads it. The whole of others.
+    /// The fields that the expression reads of nested JSON, by the offset of the call that parses
+    /// it. Other nested JSON is parsed completely.
     pub(super) texts: Option<&'e BTreeMap<usize, Wanted>>,
 }
 
@@ -30,7 +30,7 @@ impl<'e> State<'e> {
         }
     }
 
-    /// Reads JSON texts only as far as this says.
+    /// Parses only these fields of nested JSON.
     pub(crate) fn with_texts(self, texts: &'e BTreeMap<usize, Wanted>) -> Self {
         Self { texts: Some(texts), ..self }
     }
@@ -40,7 +40,7 @@ impl<'e> State<'e> {
         Self { budget, ..self }
     }
 
-    /// Notes what the library could lose of a value that something depends on.
+    /// Records the collisions of a value that affects the result.
     pub(crate) fn see(&self, value: &Value) {
         if self.variant != Variant::Standard {
             self.collisions.see(value);
@@ -48,7 +48,8 @@ impl<'e> State<'e> {
     }
 }
 
-/// What an evaluation may still put together: an expression can multiply what a record holds.
+/// Limits the items and text that an evaluation may make, because an expression can multiply the
+/// data of a record.
 pub(crate) struct Budget {
     /// Items and members of lists and objects.
     items: Cell<usize>,
@@ -72,7 +73,7 @@ impl Budget {
         Self { items: Cell::new(items), text: Cell::new(MOST_TEXT) }
     }
 
-    /// As at the beginning.
+    /// Restores the full budget.
     pub(crate) fn renew(&self) {
         self.items.set(MOST_ITEMS);
         self.text.set(MOST_TEXT);

@@ -26,8 +26,8 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// How strongly it binds what stands before it. What binds less than [`PROJECTION_STOP`] ends a
-    /// projection.
+    /// How strongly it binds to the expression before it. A token that binds less than
+    /// [`PROJECTION_STOP`] ends a projection.
     pub(crate) const fn power(&self) -> u8 {
         match self {
             Self::Sign('|') => 1,
@@ -51,8 +51,8 @@ impl Token {
     }
 }
 
-/// What helps where a name holds what no name without quotes can.
-const QUOTE_IT: &str = "a name that holds it is written in double quotes";
+/// The remedy for a name that needs quotes.
+const QUOTE_IT: &str = "write a name that contains it in double quotes";
 
 pub(crate) const PROJECTION_STOP: u8 = 10;
 
@@ -136,14 +136,14 @@ impl<'t> Lexer<'t> {
             '-' if self.peek().is_some_and(|c| c.is_ascii_digit()) => {
                 Token::Number(self.number(-1)?)
             }
-            '=' => return Err((start, "`=` compares nothing: it is `==`".to_owned())),
+            '=' => return Err((start, "`=` is not an operator; write `==` to compare".to_owned())),
             '-' => return Err((start, format!("`-` must be followed by digits; {QUOTE_IT}"))),
             c => return Err((start, format!("invalid character: {c}; {QUOTE_IT}"))),
         })
     }
 
-    /// Beyond 64 bits, any index is as far outside of every list. The standard refuses what is outside
-    /// of every list that there can be.
+    /// An index beyond 64 bits is outside of every list, so its exact value has no effect. The
+    /// standard variant refuses indexes of more than 32 bits.
     fn number(&mut self, sign: i64) -> Result<i64, Mistake> {
         let start = self.at;
         let number = self.take_while(|c| c.is_ascii_digit()).parse().unwrap_or(i64::MAX);
@@ -153,7 +153,7 @@ impl<'t> Lexer<'t> {
         Ok(sign * number)
     }
 
-    /// What is between two of these, which a backslash keeps from being the second.
+    /// The text up to the closing quote. A quote after a backslash does not close it.
     fn until(&mut self, quote: char) -> Option<&'t str> {
         self.skip(quote);
         let inside = self.rest();
@@ -170,7 +170,7 @@ impl<'t> Lexer<'t> {
         None
     }
 
-    /// TypeScript replaces the first of them only.
+    /// TypeScript replaces only the first occurrence.
     fn unescape(&self, text: &str, escaped: &str, plain: &str) -> String {
         match self.variant {
             Variant::Standard | Variant::Python => text.replace(escaped, plain),
@@ -192,7 +192,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Python still reads what is no JSON as text, as the language once had it.
+    /// Python reads a literal that is not JSON as text, as early JMESPath did.
     fn literal(&self, json: &str) -> Result<Value, String> {
         match (read(self.variant, json), self.variant) {
             (Ok(value), Variant::Standard) if !value.is_exact() => {

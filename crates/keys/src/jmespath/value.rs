@@ -1,5 +1,5 @@
-//! A JSON value with all that any variant sees of it: the order of members, numbers beyond 64 bits,
-//! half surrogates.
+//! A JSON value with every detail that a variant can observe: the order of members, numbers beyond
+//! 64 bits, half surrogates.
 
 use std::{cmp::Ordering, collections::HashMap, sync::Arc};
 
@@ -8,7 +8,7 @@ use super::{Variant, decimal::Decimal};
 /// Cheap to clone.
 #[derive(Clone)]
 pub(crate) enum Value {
-    /// JavaScript's: no value at all.
+    /// JavaScript's `undefined`.
     Undefined,
     Null,
     Bool(bool),
@@ -18,37 +18,37 @@ pub(crate) enum Value {
     Object(Arc<Members>),
 }
 
-/// A number, and whether it is the one that was written.
+/// A number, and whether it is exactly the number that was written.
 #[derive(Clone)]
 pub(crate) struct Number {
     pub(crate) kind: Kind,
-    /// Whether no other number could have been written in its place.
+    /// Whether no other number has the same representation.
     pub(crate) exact: bool,
 }
 
 #[derive(Clone)]
 pub(crate) enum Kind {
-    /// As decimal digits: of 64 bits in the standard, of any size in Python.
+    /// Decimal digits: at most 64 bits in the standard variant, any size in Python.
     Integer(Arc<str>),
-    /// The standard's: with a point or an exponent, or beyond 64 bits.
+    /// Only in the standard variant: with a point or an exponent, or beyond 64 bits.
     Decimal(Arc<Decimal>),
     Double(f64),
 }
 
-/// A text in either of two forms, so that equal texts have equal forms.
+/// A text, in one of two forms. Equal texts always have the same form.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Text {
     Plain(Arc<str>),
-    /// Code points with half surrogates among them; never in the standard.
+    /// Code points that include half surrogates; never in the standard variant.
     Codes(Arc<[u32]>),
 }
 
-/// The members of an object, in the order in which the variant goes through them.
+/// The members of an object, in the order in which the variant iterates over them.
 pub(crate) struct Members {
     entries: Vec<(Text, Value)>,
-    /// Whether they are in the order of their names.
+    /// Whether the members are sorted by name.
     sorted: bool,
-    /// Whether a name was given more than once; the last value counts.
+    /// Whether a name occurred more than once. The last value is used.
     pub(crate) repeated: bool,
 }
 
@@ -69,12 +69,13 @@ impl Value {
         Self::Number(Number { kind: Kind::Decimal(Arc::new(decimal)), exact: true })
     }
 
-    /// From decimal digits, maybe after a minus.
+    /// An integer from decimal digits, with an optional minus.
     pub(crate) fn integer(digits: impl Into<Arc<str>>) -> Self {
         Self::Number(Number { kind: Kind::Integer(digits.into()), exact: true })
     }
 
-    /// Another list for each that `replaced` knows; what holds none stays the same, and in its place.
+    /// Replaces each list for which `replaced` returns another. Values without such a list are not
+    /// copied.
     pub(crate) fn replacing(self, replaced: &impl Fn(&Arc<[Self]>) -> Option<Arc<[Self]>>) -> Self {
         self.replaced(replaced).unwrap_or(self)
     }
@@ -103,7 +104,7 @@ impl Value {
         }
     }
 
-    /// Whether each number in it is one that a double holds exactly.
+    /// Whether a double can hold every number in it exactly.
     pub(crate) fn is_exact(&self) -> bool {
         match self {
             Self::Number(Number { kind: Kind::Decimal(decimal), .. }) => decimal.exact().is_some(),
@@ -117,7 +118,7 @@ impl Value {
         matches!(self, Self::Null)
     }
 
-    /// JMESPath's idea of true: numbers always are.
+    /// Whether it is true in JMESPath, where all numbers are true.
     pub(crate) fn is_truthy(&self) -> bool {
         match self {
             Self::Undefined | Self::Null => false,
@@ -136,7 +137,7 @@ impl From<&str> for Text {
     }
 }
 
-/// In the order of their code points, which is that of the bytes of UTF-8.
+/// Ordered by code points, as the bytes of UTF-8 are.
 impl Ord for Text {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
@@ -158,7 +159,7 @@ impl Text {
         plain.map_or_else(|| Self::Codes(codes.into()), |plain| Self::Plain(plain.into()))
     }
 
-    /// Puts surrogates together that make a pair, as JavaScript's strings do by nature.
+    /// Combines surrogate pairs into code points.
     pub(crate) fn from_units(units: &[u16]) -> Self {
         let decoded = char::decode_utf16(units.iter().copied());
         let code = |unit: Result<char, _>| {
@@ -178,7 +179,7 @@ impl Text {
         plain.chars().map(u32::from).chain(codes.iter().copied())
     }
 
-    /// How much memory it takes.
+    /// The memory that it needs.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Plain(plain) => plain.len(),
@@ -190,18 +191,19 @@ impl Text {
         self.to_str() == Some("")
     }
 
-    /// UTF-16, as JavaScript sees it.
+    /// The UTF-16 units, as in JavaScript.
     pub(crate) fn units(&self) -> Vec<u16> {
         self.each_unit().collect()
     }
 
-    /// The same, one by one: a text is as long as its sender likes, and often its beginning decides.
+    /// The UTF-16 units as an iterator, since a text can be long and often its beginning decides a
+    /// comparison.
     pub(crate) fn each_unit(&self) -> impl Iterator<Item = u16> {
         self.codes().flat_map(|code| {
             let mut pair = [0; 2];
             let units = match char::from_u32(code) {
                 Some(c) => c.encode_utf16(&mut pair).len(),
-                // Half a surrogate is one unit.
+                // A half surrogate is one unit.
                 None => {
                     pair = [u16::try_from(code).unwrap_or(0xFFFD), 0];
                     1
@@ -211,7 +213,7 @@ impl Text {
         })
     }
 
-    /// Which comes first where the language compares what it counts: code points, or units of UTF-16.
+    /// Compares as the variant's language does: by code points, or by UTF-16 units.
     pub(crate) fn compare(&self, variant: Variant, other: &Self) -> Ordering {
         match variant {
             Variant::Standard | Variant::Python => self.cmp(other),
@@ -219,7 +221,7 @@ impl Text {
         }
     }
 
-    /// As Rust's text, if there is no half surrogate in it.
+    /// The text as a `str`, if it has no half surrogates.
     pub(crate) fn to_str(&self) -> Option<&str> {
         match self {
             Self::Plain(plain) => Some(plain),
@@ -227,7 +229,7 @@ impl Text {
         }
     }
 
-    /// For messages: half surrogates are replaced.
+    /// The text for messages, with half surrogates replaced.
     pub(crate) fn shown(&self) -> String {
         self.codes().map(|code| char::from_u32(code).unwrap_or('\u{FFFD}')).collect()
     }
@@ -238,14 +240,14 @@ impl Text {
 }
 
 impl Members {
-    /// Members as they were given. Of several of one name the last value counts, at the place of the
-    /// first. JavaScript moves names that look like array indexes to the front; the standard has no
-    /// order, and ours is that of the names.
+    /// The members of a parsed object. If a name occurs several times, the last value is used, at
+    /// the position of the first. JavaScript moves names that are array indexes to the front. The
+    /// standard defines no order; ours is by name.
     pub(crate) fn new(variant: Variant, mut given: Vec<(Text, Value)>) -> Self {
         let count = given.len();
         let sorted = variant == Variant::Standard;
         if sorted {
-            // Stable: the last of several is that which was given last.
+            // The sort is stable, so the last of several members of a name stays the last.
             given.sort_by(|(one, _), (other, _)| one.cmp(other));
         }
         let mut entries: Vec<(Text, Value)> = Vec::with_capacity(count);
@@ -267,13 +269,13 @@ impl Members {
         }
         let repeated = entries.len() < count;
         if variant == Variant::TypeScript {
-            // Stable: what is no index stays in its order, at the end.
+            // The sort is stable, so names that are not indexes keep their order, at the end.
             entries.sort_by_key(|(name, _)| array_index(name).unwrap_or(u64::MAX));
         }
         Self { entries, sorted, repeated }
     }
 
-    /// Members that an expression puts together, where a later one may well replace another.
+    /// Members that an expression combines, where a later one often replaces an earlier one.
     pub(crate) fn merged(variant: Variant, given: Vec<(Text, Value)>) -> Self {
         Self { repeated: false, ..Self::new(variant, given) }
     }

@@ -1,4 +1,4 @@
-//! A value as the text that each variant hashes.
+//! Writes a value as the text that each variant hashes.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::limits::MOST_BYTES;
 
-/// How a value is laid out.
+/// The layout of the text.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
     variant: Variant,
@@ -17,7 +17,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// What is hashed: `json.dumps(.., sort_keys=True)` or `JSON.stringify(deepSort(..))`.
+    /// The layout that is hashed: `json.dumps(.., sort_keys=True)` or
+    /// `JSON.stringify(deepSort(..))`.
     pub(crate) const fn hashed(variant: Variant) -> Self {
         let separators = match variant {
             Variant::Python => (", ", ": "),
@@ -26,21 +27,21 @@ impl Layout {
         Self { variant, separators, sorted: true }
     }
 
-    /// What the function `to_string` gives.
+    /// The layout of the function `to_string`.
     pub(crate) const fn to_string(variant: Variant) -> Self {
         Self { variant, separators: (",", ":"), sorted: false }
     }
 }
 
-/// Of a text, in bytes. What was read grows fivefold at most: `1e20` is 21 digits to JavaScript. But
-/// an expression can list one value many times over.
+/// The longest text in bytes. A value that was read grows at most fivefold (JavaScript writes
+/// `1e20` as 21 digits), but an expression can list one value many times.
 const LONGEST: usize = 8 * MOST_BYTES;
 
-/// A text longer than any that is written.
+/// The error of a text longer than the limit.
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
-/// The text; `None` where JavaScript has none.
+/// The text; `None` where JavaScript returns `undefined`.
 pub(crate) fn write(
     layout: Layout,
     value: &Value,
@@ -103,8 +104,8 @@ impl Writer<'_> {
         self.members(entries.into_iter(), out);
     }
 
-    /// Puts the members into a new object, one by one, by their names in lower case: names that
-    /// differ in case only keep their order, and `__proto__` sets no member.
+    /// Adds the members to a new object in the order of their lower-case names. Names that differ
+    /// only in case keep their order, and `__proto__` does not set a member.
     fn deep_sorted(&self, mut entries: Vec<&(Text, Value)>, out: &mut String) {
         let given = entries.len();
         entries.retain(|(name, _)| !name.is("__proto__"));
@@ -176,7 +177,7 @@ fn escape_units(code: u32, out: &mut String) {
 pub(crate) fn number_text(variant: Variant, number: &Number) -> String {
     match (&number.kind, variant) {
         (Kind::Integer(text), _) => text.to_string(),
-        // As `serde_json` writes doubles. What is not exact is refused before.
+        // As `serde_json` writes doubles. Inexact numbers were refused before.
         (Kind::Decimal(decimal), _) => {
             let number = decimal.exact().and_then(serde_json::Number::from_f64);
             number.map_or_else(String::new, |number| number.to_string())
@@ -186,7 +187,7 @@ pub(crate) fn number_text(variant: Variant, number: &Number) -> String {
     }
 }
 
-/// `toLowerCase`, which half surrogates pass through, as units of UTF-16, which JavaScript compares.
+/// `toLowerCase`, which keeps half surrogates, as UTF-16 units, which JavaScript compares.
 fn lower_case(name: &Text) -> Vec<u16> {
     let mut units = Vec::new();
     let mut whole = String::new();

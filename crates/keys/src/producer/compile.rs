@@ -1,5 +1,5 @@
-//! Compiling the expressions of a key specification, and refusing those that cannot tell records apart. Producers and
-//! consumers both do it here.
+//! Compiles the expressions of a key specification, for producers and consumers alike, and refuses
+//! those that cannot distinguish records.
 
 use std::sync::Arc;
 
@@ -10,36 +10,36 @@ use crate::{
     is_operation_name,
 };
 
-/// A key specification whose expressions are compiled.
+/// A key specification with compiled expressions.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Compiled {
     /// The operation's name.
     pub operation: Arc<str>,
-    /// How its keys are written.
+    /// The format of its keys.
     pub key_format: KeyFormat,
-    /// What selects them.
+    /// The expressions that select its keys and fingerprints.
     pub keys: CompiledKeys,
 }
 
-/// What selects the keys and fingerprints of an operation.
+/// The compiled expressions of an operation.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each operation")]
 pub enum CompiledKeys {
-    /// Expressions of our own.
+    /// Keys in the form of this library.
     Own {
-        /// `None` is what the source calls a record.
+        /// Selects the key. `None`: the id that the source gives the record.
         key: Option<CompiledPath<Expression>>,
-        /// What else must agree.
+        /// Selects what else must agree between deliveries.
         fingerprint: Option<CompiledPath<Expression>>,
     },
-    /// Those of another library.
+    /// Keys in the form of another library.
     External {
         /// The library.
         library: Arc<dyn ExternalKeys>,
-        /// What selects the key.
+        /// Selects the key.
         key: CompiledPath<Box<dyn ExternalExpression>>,
-        /// What else must agree.
+        /// Selects what else must agree between deliveries.
         fingerprint: Option<CompiledPath<Box<dyn ExternalExpression>>>,
     },
 }
@@ -47,20 +47,20 @@ pub enum CompiledKeys {
 /// A compiled expression, and what it is applied to.
 #[derive(Debug)]
 pub struct CompiledPath<E> {
-    /// What it sees.
+    /// What the expression is applied to.
     pub view: View,
-    /// As it was written.
+    /// The expression as it was written.
     pub text: Arc<str>,
-    /// Compiled.
+    /// The compiled expression.
     pub expression: E,
 }
 
 impl KeySpec {
-    /// Compiles the specification, and the expression of a fingerprint with it. This is for consumers; a producer
-    /// needs [`producer`](Self::producer).
+    /// Compiles the specification for a consumer, together with the expression of its fingerprint.
+    /// A producer calls [`producer`](Self::producer).
     ///
     /// # Errors
-    /// A mistake in it or in the fingerprint's expression.
+    /// The specification or the fingerprint's expression has a mistake.
     pub fn compile(&self, fingerprint: Option<&KeyPath>) -> Result<Compiled, KeySpecError> {
         let operation = || Arc::clone(&self.operation);
         if !is_operation_name(&self.operation) {
@@ -85,7 +85,12 @@ impl KeySpec {
         let compile = |what, path: &KeyPath| {
             let compiled = Expression::compile_with(&path.expression, functions);
             let expression = self.compiled(what, compiled)?;
-            self.tells_apart(what, path, expression.is_constant(), expression.few_values())?;
+            self.check_distinguishes(
+                what,
+                path,
+                expression.is_constant(),
+                expression.few_values(),
+            )?;
             Ok(compiled_path(path, expression))
         };
         let key = match (&self.key, self.optional.first()) {
@@ -121,7 +126,12 @@ impl KeySpec {
                 ExpressionUse::Fingerprint => library.fingerprint(&path.expression),
             };
             let expression = self.compiled(what, compiled)?;
-            self.tells_apart(what, path, expression.is_constant(), expression.few_values())?;
+            self.check_distinguishes(
+                what,
+                path,
+                expression.is_constant(),
+                expression.few_values(),
+            )?;
             Ok(compiled_path(path, expression))
         };
         let Some(key) = &self.key else {
@@ -145,9 +155,9 @@ impl KeySpec {
         expression.map_err(|source| KeySpecError::Expression { operation, what, source })
     }
 
-    /// Refuses an expression that selects the same from every record, and a key that is one of a few
-    /// values, because of `few_by`.
-    fn tells_apart(
+    /// Refuses an expression that selects the same value from every record, and a key that is one
+    /// of a few values because of `few_by`.
+    fn check_distinguishes(
         &self,
         what: ExpressionUse,
         path: &KeyPath,

@@ -1,19 +1,19 @@
-//! Keys for producers that have none.
+//! Makes keys for work that has no identifier.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use uuid::Builder;
 
-/// A key for something that has none: a UUID of version 7
-/// ([RFC 9562](https://www.rfc-editor.org/rfc/rfc9562#section-5.7)), such as
-/// `018bcfe5-6800-7cc3-98c4-dc0c0c07398f`. Its first 48 bits are the milliseconds of `now`, which tells whoever
-/// sees it when it was made; 74 bits are random, from the operating system. Keys of one millisecond
-/// are in no order.
+/// A key for work that has no identifier: a UUID of version 7 ([RFC
+/// 9562](https://www.rfc-editor.org/rfc/rfc9562#section-5.7)), such as
+/// `018bcfe5-6800-7cc3-98c4-dc0c0c07398f`. Its first 48 bits are the milliseconds of `now`, so
+/// everyone who sees the key can tell when it was made. 74 bits are random, from the operating
+/// system. Keys of the same millisecond are not ordered.
 ///
 /// **Store it before the first send**, together with what is sent and in the same transaction. A
-/// send whose answer was lost is made again by a program that may have been started anew: only if
-/// it finds the old key is the second message a duplicate. A key that is made at each send
-/// protects from nothing.
+/// send whose response was lost is repeated, possibly after a restart of the program. The second
+/// message is recognised as a duplicate only if it has the old key. A key that is made anew for
+/// each send has no effect.
 ///
 /// ```
 /// use std::time::SystemTime;
@@ -24,11 +24,11 @@ use uuid::Builder;
 /// # let mut outbox = BTreeMap::new();
 /// let refund = KeySpec::new("refund", "requestId").producer()?;
 ///
-/// // Once, when the refund is decided: the key goes into the database with it.
+/// // Once, when the refund is decided: the key is stored in the database with it.
 /// let request = serde_json::json!({ "requestId": new_key(SystemTime::now())?, "amount": 5 });
 /// outbox.insert("refund-17", request.to_string());
 ///
-/// // As often as it takes, after a crash too: what was stored is sent, as it was stored.
+/// // As often as necessary, also after a crash: send the stored text unchanged.
 /// let mut ids = Vec::new();
 /// for _ in 0..3 {
 ///     let body = &outbox["refund-17"];
@@ -45,20 +45,20 @@ use uuid::Builder;
 /// ```
 ///
 /// # Errors
-/// The operating system gave no randomness. Nothing was made; try again.
+/// The operating system returned no random bytes. No key was made; try again.
 pub fn new_key(now: SystemTime) -> Result<String, EntropyError> {
     let mut random = [0; 10];
     getrandom::fill(&mut random).map_err(EntropyError)?;
-    // Before 1970 counts as 1970: the random bits tell keys apart all the same.
+    // A clock before 1970 counts as 1970: the random bits still make keys distinct.
     let millis = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let millis = u64::try_from(millis).unwrap_or(u64::MAX);
     let uuid = Builder::from_unix_timestamp_millis(millis, &random).into_uuid();
     Ok(uuid.hyphenated().to_string())
 }
 
-/// The operating system gave no randomness for a key.
+/// The operating system returned no random bytes for a key.
 #[derive(Debug, thiserror::Error)]
-#[error("no randomness from the operating system")]
+#[error("the operating system returned no random bytes; try again")]
 pub struct EntropyError(#[source] getrandom::Error);
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_the_clocks_time_the_version_and_the_variant() {
+    fn a_new_key_holds_the_time_the_version_and_the_variant() {
         // The instant of RFC 9562, appendix A.6.
         let key = new_key(at(0x017F_22E2_79B0)).unwrap();
         assert!(key.starts_with("017f22e2-79b0-7"), "{key}");

@@ -1,24 +1,25 @@
-//! What the keys of an operation are made of, in one place for who sends and who processes.
+//! The key specification of an operation, shared by its producer and its consumer.
 
 use std::sync::Arc;
 
 use super::{KeySpecError, Producer};
 use crate::{Functions, KeyFormat, KeyPath, Secret, external::ExternalKeys};
 
-/// How the keys of an operation are made: its name, where the key is in the payload, and the form.
+/// How the keys of an operation are made: its name, the expression that selects the key, and the
+/// key format.
 ///
-/// Make it once, in code that producer and consumer share. The producer computes keys with it
-/// ([`producer`](Self::producer)), the consumer makes its operation of it
-/// (`Operation::from(spec)` in `lambda-idempotency`), and neither can change it alone.
+/// Define it once, in code that producer and consumer share. The producer computes keys with it
+/// ([`producer`](Self::producer)), and the consumer makes its operation from it
+/// (`Operation::from(spec)` in `lambda-idempotency`), so that their keys cannot diverge.
 ///
 /// ```
 /// use lambda_idempotency_keys::producer::{KeyFormat, KeySpec, SecretError};
 ///
-/// // In a crate of the two:
+/// // In a crate that both depend on:
 /// pub fn place_order() -> KeySpec {
 ///     KeySpec::new("place-order", "[tenant, order.id]")
 /// }
-/// // With all there is:
+/// // With all settings:
 /// pub fn invite(secret: &str) -> Result<KeySpec, SecretError> {
 ///     let form = KeyFormat::secret(secret)?;
 ///     Ok(KeySpec::new("invite", "[email, campaign]").optional(["campaign"]).key_format(form))
@@ -32,24 +33,24 @@ pub struct KeySpec {
     pub(super) key: Option<KeyPath>,
     pub(super) optional: Vec<String>,
     pub(super) key_format: KeyFormat,
-    /// `None` is the standard ones.
+    /// `None` means the standard functions.
     pub(super) functions: Option<Functions>,
     pub(super) powertools: Option<Arc<dyn ExternalKeys>>,
 }
 
 impl KeySpec {
-    /// Keys of the operation with this name, which are what `key` selects from the payload:
-    /// JMESPath, `@` for the whole of it. Every part must be there; keys are hashed.
+    /// The keys of the operation with this name. `key` is a JMESPath expression on the payload; `@`
+    /// selects all of it. Every part must be present, and keys are hashed.
     ///
-    /// An expression on the record *around* the payload ([`record`](crate::record)) is for consumers only:
-    /// AWS makes that record when the message is delivered.
+    /// An expression on the record *around* the payload ([`record`](crate::record)) is for
+    /// consumers only, because AWS makes that record when it delivers the message.
     #[must_use]
     pub fn new(operation: impl Into<Arc<str>>, key: impl Into<KeyPath>) -> Self {
         Self::without_key(operation).key(key)
     }
 
-    /// The operation with this name, whose records are known by what their source calls them. No producer
-    /// can know that before.
+    /// The operation with this name and without a key expression: its records are identified by the
+    /// id that their source gives them. A producer cannot know that id in advance.
     #[must_use]
     pub fn without_key(operation: impl Into<Arc<str>>) -> Self {
         Self {
@@ -62,15 +63,15 @@ impl KeySpec {
         }
     }
 
-    /// Another expression for the key.
+    /// Replaces the expression that selects the key.
     #[must_use]
     pub fn key(mut self, key: impl Into<KeyPath>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// Allows these parts of the key to be missing, `null` or empty, as
-    /// [`Expression::optional`](crate::Expression::optional) does. Default: none.
+    /// Allows these parts of the key to be missing, `null` or empty. See
+    /// [`Expression::optional`](crate::Expression::optional). Default: none.
     #[must_use]
     pub fn optional<'n>(mut self, parts: impl IntoIterator<Item = &'n str>) -> Self {
         self.optional.extend(parts.into_iter().map(str::to_owned));
@@ -84,15 +85,15 @@ impl KeySpec {
         self
     }
 
-    /// Functions of your own, for the expression. Default: the standard ones.
+    /// The functions that the expression may call. Default: the standard functions.
     #[must_use]
     pub fn key_functions(mut self, functions: Functions) -> Self {
         self.functions = Some(functions);
         self
     }
 
-    /// Makes the keys of another library, whose prefix then takes the place of the operation's name:
-    /// those of Powertools for AWS Lambda are in `lambda-idempotency-powertools`.
+    /// Makes the keys of another library, whose prefix replaces the operation's name.
+    /// `lambda-idempotency-powertools` has those of Powertools for AWS Lambda.
     #[must_use]
     pub fn powertools(mut self, powertools: impl ExternalKeys + 'static) -> Self {
         self.powertools = Some(Arc::new(powertools));
@@ -105,7 +106,7 @@ impl KeySpec {
         &self.operation
     }
 
-    /// Where the key is, if that is said.
+    /// The expression that selects the key, if there is one.
     #[must_use]
     pub const fn key_path(&self) -> Option<&KeyPath> {
         self.key.as_ref()
@@ -117,7 +118,7 @@ impl KeySpec {
         &self.optional
     }
 
-    /// The secret that keys are made with, if there is one.
+    /// The secret of the key format, if it has one.
     #[must_use]
     pub const fn secret(&self) -> Option<&Secret> {
         match &self.key_format {
@@ -126,24 +127,24 @@ impl KeySpec {
         }
     }
 
-    /// Whether it has functions of the user's own.
+    /// Whether [`functions`](Self::functions) was called.
     #[must_use]
     pub const fn has_functions(&self) -> bool {
         self.functions.is_some()
     }
 
-    /// The library whose keys they are, if they are not ours.
+    /// The other library whose keys are made, if any.
     #[must_use]
     pub fn external(&self) -> Option<&dyn ExternalKeys> {
         self.powertools.as_deref()
     }
 
-    /// Compiles the specification. Do it once, when the program starts.
+    /// Compiles the specification. Call it once, when the program starts.
     ///
     /// # Errors
-    /// A mistake in it: a name that cannot be used, an expression with a mistake, one that
-    /// selects the same, or one of a few values, from everything, settings that exclude one another, a key
-    /// that is not taken from the payload.
+    /// The name is invalid; the expression is invalid, or selects the same value or one of a few
+    /// values from every payload; settings exclude each other; or the key is not taken from the
+    /// payload.
     pub fn producer(&self) -> Result<Producer, KeySpecError> {
         Producer::of(self.compile(None)?)
     }
@@ -157,18 +158,21 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_the_operation() {
         for (spec, expected) in [
-            (KeySpec::new("", "id"), "operation name \"\""),
-            (KeySpec::new("a#b", "id"), "operation name \"a#b\""),
+            (KeySpec::new("", "id"), "invalid operation name \"\""),
+            (KeySpec::new("a#b", "id"), "invalid operation name \"a#b\""),
             (KeySpec::new("place", "id["), "operation `place`: invalid JMESPath"),
-            (KeySpec::new("place", ""), "it is empty; `@` stands for the whole payload"),
+            (KeySpec::new("place", ""), "it is empty; write `@` for the whole payload"),
             (KeySpec::new("place", "'id'"), "`'id'` selects the same from every record"),
             (
                 KeySpec::new("place", "length(items)"),
-                "one of a few values, by `length`, which many",
+                "one of a few values, because of `length`, and many",
             ),
             (KeySpec::new("place", "[id]").optional(["no"]), "it lists `id`"),
-            (KeySpec::without_key("place").optional(["id"]), "part `id` of its key is optional"),
-            (KeySpec::without_key("place"), "names no key"),
+            (
+                KeySpec::without_key("place").optional(["id"]),
+                "part `id` of its key as optional but has no key",
+            ),
+            (KeySpec::without_key("place"), "it has no key expression"),
             (KeySpec::new("place", record("id")), "the record around the payload"),
         ] {
             let error = spec.producer().unwrap_err().to_string();

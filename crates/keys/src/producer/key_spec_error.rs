@@ -1,16 +1,16 @@
-//! Mistakes in how keys are to be made.
+//! Mistakes in key specifications.
 
 use std::{fmt, sync::Arc};
 
 use crate::ExpressionError;
 
-/// Which expression of an operation.
+/// What an expression of an operation is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExpressionUse {
-    /// What selects the key.
+    /// It selects the key.
     Key,
-    /// What selects the fingerprint.
+    /// It selects the fingerprint.
     Fingerprint,
 }
 
@@ -23,33 +23,34 @@ impl fmt::Display for ExpressionUse {
     }
 }
 
-/// A mistake in a [`KeySpec`](super::KeySpec), and so in an operation, which contains one.
+/// A mistake in a [`KeySpec`](super::KeySpec), or in an operation, which contains a `KeySpec`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeySpecError {
-    /// The operation's name cannot be used.
+    /// The operation's name is invalid.
     #[error(
-        "operation name {name:?} cannot be used: it needs 1 to 128 characters, \
-         none of them `#` or a control character"
+        "invalid operation name {name:?}: use 1 to 128 characters, without `#` and without control \
+         characters"
     )]
     Name {
         /// The name.
         name: Arc<str>,
     },
-    /// An expression has a mistake, or no such part that could be optional.
+    /// An expression is invalid, or does not list a part that was named as optional.
     #[error("{what} of operation `{operation}`: {source}")]
     Expression {
         /// The operation.
         operation: Arc<str>,
         /// Which of its expressions.
         what: ExpressionUse,
-        /// The mistake and its place.
+        /// The mistake and its position.
         source: ExpressionError,
     },
-    /// An expression selects the same from every record, which would make all of them one.
+    /// An expression selects the same value from every record, so that all records would share one
+    /// key.
     #[error(
         "{what} of operation `{operation}`: `{expression}` selects the same from every record; \
-         a field is written without quotes, or in double quotes"
+         write a field without quotes, or in double quotes"
     )]
     Constant {
         /// The operation.
@@ -59,24 +60,24 @@ pub enum KeySpecError {
         /// The expression.
         expression: String,
     },
-    /// The key's expression selects one of a few values, which would make records of different work one.
+    /// The key's expression selects one of a few values, so that records of different work would
+    /// share a key.
     #[error(
-        "key of operation `{operation}`: `{expression}` selects one of a few values, by {by}, which many \
-         records share; name what tells the work from other work, alone or beside it: \
-         `[order.id, ..]`"
+        "key of operation `{operation}`: `{expression}` selects one of a few values, because of \
+         {by}, and many records share them; add a field that identifies the work: `[order.id, ..]`"
     )]
     FewValues {
         /// The operation.
         operation: Arc<str>,
         /// The expression.
         expression: String,
-        /// The function or operator that leaves only a few values.
+        /// The function or operator that has only a few results.
         by: &'static str,
     },
     /// A part of the key is optional, but there is no key expression.
     #[error(
-        "operation `{operation}` says that part `{part}` of its key is optional, and names no key; \
-         name one with `.key(\"...\")`"
+        "operation `{operation}` names part `{part}` of its key as optional but has no key; \
+         add one with `.key(\"...\")`"
     )]
     OptionalPart {
         /// The operation.
@@ -84,48 +85,48 @@ pub enum KeySpecError {
         /// The part.
         part: String,
     },
-    /// Keys of another library are made as that makes them.
+    /// Keys in the form of another library cannot have optional parts or a key format.
     #[error(
-        "operation `{operation}` makes another library's keys, which have no optional parts and \
-         no format but their own; leave these out, or `.powertools(..)`"
+        "operation `{operation}` makes the keys of another library, which have no optional parts and \
+         a fixed format; remove `.optional(..)` and `.key_format(..)`, or `.powertools(..)`"
     )]
     PowertoolsFormat {
         /// The operation.
         operation: Arc<str>,
     },
-    /// Keys of another library have no default.
+    /// Keys in the form of another library need a key expression.
     #[error(
-        "operation `{operation}` has keys of Powertools and names none: name one with `.key(\"...\")`; \
-         `@` is the whole payload, as Powertools takes it without an expression"
+        "operation `{operation}` has `.powertools(..)` but no key; add one with `.key(\"...\")`: \
+         `@` selects the whole payload, as Powertools does without an expression"
     )]
     PowertoolsWithoutKey {
         /// The operation.
         operation: Arc<str>,
     },
-    /// Expressions of another library cannot call functions of the user's own.
+    /// Expressions of another library cannot call the user's functions.
     #[error(
-        "operation `{operation}` has `.key_functions(..)` without effect: Powertools has functions of its own; \
-         remove yours, or `.powertools(..)`"
+        "operation `{operation}` has `.key_functions(..)`, which has no effect on Powertools keys; \
+         remove it, or `.powertools(..)`"
     )]
     PowertoolsFunctions {
         /// The operation.
         operation: Arc<str>,
     },
-    /// A producer cannot know what a source will call a record.
+    /// A producer cannot know the id that a source will give a record.
     #[error(
-        "operation `{operation}` has keys that no producer can compute: it names no key, so that a record \
-         is known by the id that AWS gives it when it is delivered; name a part of the payload with \
+        "a producer cannot compute the keys of operation `{operation}`: it has no key expression, so its \
+         keys are the ids that AWS gives records when it delivers them; select a part of the payload with \
          `.key(\"...\")`"
     )]
     DefaultKey {
         /// The operation.
         operation: Arc<str>,
     },
-    /// A producer cannot know the record that AWS makes around the payload.
+    /// A producer cannot know the record that AWS puts around the payload.
     #[error(
-        "operation `{operation}` has keys that no producer can compute: its key is taken from the record \
-         around the payload, which AWS makes when it is delivered; name a part of the payload with \
-         `.key(\"...\")`"
+        "a producer cannot compute the keys of operation `{operation}`: its key is taken from the record \
+         around the payload, which AWS makes when it delivers the payload; select a part of the payload \
+         with `.key(\"...\")`"
     )]
     RecordKey {
         /// The operation.

@@ -1,13 +1,14 @@
-//! A payload with its key, and the id by which a FIFO queue or topic knows it.
+//! A payload with its key and its deduplication id for FIFO queues and topics.
 
 use std::fmt;
 
 use crate::{Digest, Key};
 
-/// Changes if another id could come out. A message is then sent twice if its first copy has the old.
+/// Has to change whenever the ids change. A message is then delivered twice if its first copy has
+/// the old id.
 const SCHEME: &[u8] = b"lambda-idempotency deduplication id 1";
 
-/// A payload to be sent, and its key. Its `Debug` shows no payload.
+/// A payload to be sent, with its key. `Debug` does not show the payload.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
     body: String,
@@ -25,13 +26,13 @@ impl Message {
         &self.body
     }
 
-    /// The same, to keep.
+    /// The JSON text to send, by value.
     #[must_use]
     pub fn into_body(self) -> String {
         self.body
     }
 
-    /// The key, exactly as the consumer stores it. [`Key::hash`] is what logs may show.
+    /// The key, exactly as the consumer stores it. Log only its [`Key::hash`].
     #[must_use]
     pub const fn key(&self) -> &Key {
         &self.key
@@ -50,31 +51,31 @@ impl fmt::Debug for Message {
     }
 }
 
-/// The `MessageDeduplicationId` of a key, for SQS FIFO queues and SNS FIFO topics: a SHA-256 of it in
-/// 64 hexadecimal digits. Equal keys have equal ids, distinct keys distinct ones. [SQS] and [SNS]
-/// take up to 128 letters, digits and punctuation marks.
+/// The `MessageDeduplicationId` of a key, for SQS FIFO queues and SNS FIFO topics: its SHA-256 in
+/// 64 hexadecimal digits. Equal keys have equal ids, and distinct keys have distinct ids. [SQS] and
+/// [SNS] accept up to 128 letters, digits and punctuation marks.
 ///
-/// # What it is good for
+/// # What it prevents
 ///
-/// For five minutes after a message was accepted, the queue or topic accepts further ones with its
-/// id and delivers none of them, even if the first has been received and deleted by then. This
-/// spares the consumer most copies that a retrying producer makes, and takes the place of
-/// content-based deduplication, which takes two copies for two messages if one byte differs.
+/// For five minutes after the queue or topic accepted a message, it accepts further messages with
+/// the same id but does not deliver them, even if the first was received and deleted meanwhile.
+/// This removes most copies that a retrying producer makes. It replaces content-based
+/// deduplication, which treats two copies as two messages if one byte differs.
 ///
-/// # What it does not protect from
+/// # What it does not prevent
 ///
-/// * A copy that is sent **later than five minutes** after the first. The consumer's record does,
-///   for its retention.
-/// * **Redelivery** of one message: that is the consumer's work.
-/// * Copies **elsewhere**. An id is known within its queue or topic, and where the queue has
-///   `DeduplicationScope` `messageGroup`, or the topic `FifoThroughputScope` `MessageGroup`, within
-///   the message group: there, derive the group from the key's parts too, so that copies are in
-///   one group.
-/// * A **second message of the same key with another payload**, a correction for instance: it is
-///   dropped in silence within the five minutes, and the consumer never compares fingerprints. Give
-///   what is other work another key.
-/// * A copy that is sent **on purpose** within the five minutes, because the first one failed and is
-///   in a dead-letter queue: it is dropped too. Redrive the first one instead.
+/// * A copy that is sent **later than five minutes** after the first. The consumer's idempotency
+///   record recognises it until its retention ends.
+/// * **Redelivery** of one message. The consumer recognises it.
+/// * Copies in **another queue, topic or message group**. An id applies within its queue or topic.
+///   If the queue has `DeduplicationScope` `messageGroup`, or the topic has `FifoThroughputScope`
+///   `MessageGroup`, it applies only within the message group: derive the group from the key's
+///   parts too, so that copies are in the same group.
+/// * A **second message with the same key and another payload**, for instance a correction: within
+///   the five minutes it is dropped silently, and the consumer cannot compare fingerprints. Give
+///   different work a different key.
+/// * A copy that is sent **on purpose** within the five minutes, because the first message failed
+///   and is in a dead-letter queue: it is dropped too. Redrive the first message instead.
 ///
 /// [SQS]: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 /// [SNS]: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html

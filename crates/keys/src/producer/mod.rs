@@ -1,11 +1,8 @@
-//! The other end: the key of a payload before it is sent, computed by the code that the consumer
-//! computes it with.
+//! Computes the key of a payload before it is sent, with the same code that the consumer uses.
 //!
-//! A consumer that knows an order by its id answers a second copy from the first one's record,
-//! whoever sent it. A producer can use the same key: to give a FIFO queue or topic a
-//! [deduplication id](Message::deduplication_id), to log which work a message asks for
-//! ([`Key::hash`]), to look its record up, or to find out that a payload has no key while there is
-//! still somebody to tell.
+//! A producer can use the consumer's key to give a FIFO queue or topic a [deduplication
+//! id](Message::deduplication_id), to log which work a message asks for ([`Key::hash`]), to look up
+//! the idempotency record, or to report a payload without a key to its caller, before it is sent.
 //!
 //! ```
 //! use lambda_idempotency_keys::producer::KeySpec;
@@ -28,10 +25,10 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`KeySpec`] | what keys are made of; one for producer and consumer |
-//! | [`Producer`] | the key of a payload |
+//! | [`KeySpec`] | what keys are made of, shared by producer and consumer |
+//! | [`Producer`] | computes the key of a payload |
 //! | [`Message`] | a payload with its key and its deduplication id |
-//! | [`new_key`] | a key for what has none |
+//! | [`new_key`] | a key for work that has no identifier |
 //! | [`ProducerError`], [`PayloadError`] | why a payload has no key |
 //!
 //! None of this needs Lambda or the AWS SDK.
@@ -48,7 +45,7 @@ pub use key_spec::KeySpec;
 pub use key_spec_error::{ExpressionUse, KeySpecError};
 pub use message::{Message, deduplication_id};
 
-// What a key specification is made with, and what it makes.
+// The types in the signatures of a key specification.
 #[doc(no_inline)]
 pub use crate::{Functions, Key, KeyFormat, KeyPath, Secret, SecretError};
 
@@ -61,11 +58,11 @@ use crate::{
     external::ExternalExpression,
 };
 
-/// Computes the keys of payloads, as the consumer of the same [`KeySpec`] does. Cheap to clone.
+/// Computes the keys of payloads as the consumer with the same [`KeySpec`] does. Cheap to clone.
 ///
-/// What it is given is the *payload*: the body of an SQS message, the message of an SNS
-/// notification, the `detail` of an EventBridge event, the data of a Kinesis or Kafka record; not what
-/// AWS puts around it.
+/// Pass it the *payload*: the body of an SQS message, the message of an SNS notification, the
+/// `detail` of an EventBridge event, the data of a Kinesis or Kafka record. Do not pass the
+/// envelope that AWS adds.
 #[derive(Clone, Debug)]
 pub struct Producer {
     operation: Arc<str>,
@@ -81,7 +78,7 @@ enum Keys {
         reads: FieldSet,
         format: KeyFormat,
     },
-    /// Those of another library.
+    /// The keys of another library.
     Powertools {
         text: Arc<str>,
         expression: Box<dyn ExternalExpression>,
@@ -89,14 +86,14 @@ enum Keys {
 }
 
 /// Why a payload has no key. The consumer would refuse it for the same reason, unless its policy is
-/// to run or skip what has no key.
+/// to run or skip records without a key.
 ///
-/// Says what is wrong and what to do, never what stands in the payload.
+/// The message says what is wrong and what to do; it never quotes the payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProducerError {
-    /// The payload is not JSON, or its key is missing or cannot be used.
-    #[error("a payload for operation `{operation}`: {reason}")]
+    /// The payload is not JSON, or its key is missing or unusable.
+    #[error("payload for operation `{operation}`: {reason}")]
     Rejected {
         /// The operation.
         operation: Arc<str>,
@@ -104,11 +101,11 @@ pub enum ProducerError {
         #[source]
         reason: PayloadError,
     },
-    /// The value cannot be written as JSON: its own `Serialize` fails, or a map in it has keys that
-    /// are no texts.
+    /// The value cannot be serialized as JSON: its `Serialize` fails, or it holds a map whose keys
+    /// are not strings.
     #[error(
-        "a payload for operation `{operation}` cannot be written as JSON; \
-         correct its `Serialize`, or give maps keys that are texts"
+        "the payload for operation `{operation}` cannot be serialized as JSON; \
+         correct its `Serialize`, or use strings as the keys of its maps"
     )]
     Unserializable {
         /// The operation.
@@ -120,20 +117,20 @@ pub enum ProducerError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// It is not JSON.
+    /// The payload is not JSON.
     #[error("the payload is {0}; send JSON")]
     NotJson(#[source] DocumentError),
-    /// Its bytes are not UTF-8.
-    #[error("the payload is not text: its bytes are not UTF-8; send JSON")]
+    /// The payload's bytes are not UTF-8.
+    #[error("the payload is not valid UTF-8; send JSON")]
     NotText,
-    /// The key expression selects nothing that can be a key.
+    /// The key expression does not select a usable key.
     #[error(
         "no idempotency key under `{expression}`: {error}; correct the payload or the expression"
     )]
     Key {
         /// The expression.
         expression: Arc<str>,
-        /// What is wrong with what it selects.
+        /// What is wrong with the selected value.
         #[source]
         error: SelectionError,
     },
@@ -160,8 +157,8 @@ impl Producer {
         }
     }
 
-    /// For one tenant, where the consumer is a function with [tenant isolation]: Lambda names it to
-    /// the consumer, which then has it in every key. Default: no tenant.
+    /// Computes keys for one tenant, for a consumer that uses [tenant isolation]: Lambda passes the
+    /// tenant to the consumer, which adds it to every key. Default: no tenant.
     ///
     /// [tenant isolation]: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
     #[must_use]
@@ -178,10 +175,10 @@ impl Producer {
         self.keys.key(&scope, payload).map_err(|reason| self.rejected(reason))
     }
 
-    /// The key of a payload of bytes, which have to be UTF-8: Kinesis and Kafka carry bytes.
+    /// The key of a payload of bytes, as Kinesis and Kafka carry them. They must be UTF-8.
     ///
     /// # Errors
-    /// They are not, or the payload has no key.
+    /// The bytes are not UTF-8, or the payload has no key.
     pub fn key_of_bytes(&self, payload: &[u8]) -> Result<Key, ProducerError> {
         match str::from_utf8(payload) {
             Ok(text) => self.key(text),
@@ -189,21 +186,21 @@ impl Producer {
         }
     }
 
-    /// A value as the JSON text to send, with its key. Send this text and no other: written by
-    /// another serializer, a number could come out another one.
+    /// Serializes a value as the JSON text to send, with its key. Send exactly this text: another
+    /// serializer could write a number differently.
     ///
     /// # Errors
-    /// The value cannot be written as JSON, or has no key.
+    /// The value cannot be serialized as JSON, or has no key.
     pub fn message<P: Serialize + ?Sized>(&self, payload: &P) -> Result<Message, ProducerError> {
         let body = serde_json::to_string(payload)
-            // The error is not shown: it may quote the value.
+            // The error is dropped because it may quote the value.
             .map_err(|_| ProducerError::Unserializable {
                 operation: Arc::clone(&self.operation),
             })?;
         self.message_of(body)
     }
 
-    /// A payload that is JSON text already, with its key.
+    /// A payload that is already JSON text, with its key.
     ///
     /// # Errors
     /// The payload has no key.

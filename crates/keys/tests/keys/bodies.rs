@@ -1,5 +1,5 @@
-//! What must hold for any bytes: the bodies of the fuzz targets in `fuzz/`, which `fuzz` runs
-//! bounded on stable Rust.
+//! Properties that hold for any bytes: the bodies of the fuzz targets in `fuzz/`. The module `fuzz`
+//! runs them with a limit on stable Rust.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use lambda_idempotency_powertools::{
     PowertoolsDocument, PowertoolsExpression, PowertoolsKeys, PowertoolsLanguage,
 };
 
-/// Expressions of every kind that events are tried with; the first selects all.
+/// Expressions of every kind to apply to events; the first selects the whole event.
 static EXPRESSIONS: LazyLock<[(Expression, FieldSet); 10]> = LazyLock::new(|| {
     [
         "@",
@@ -28,7 +28,7 @@ static EXPRESSIONS: LazyLock<[(Expression, FieldSet); 10]> = LazyLock::new(|| {
     })
 });
 
-/// What all of them look at: some share a text.
+/// The fields that all of them read. Some read the same nested JSON.
 static READS: LazyLock<FieldSet> =
     LazyLock::new(|| FieldSet::of(EXPRESSIONS.iter().map(|(expression, _)| expression)));
 
@@ -66,7 +66,8 @@ pub(crate) fn event_bytes(bytes: &[u8]) {
         }
         let sparse = Document::read(&text, reads);
         if let Ok(document) = &document {
-            // What is JSON as a whole is so in part, and what is not looked at makes no difference.
+            // Text that parses as a whole also parses in part, and fields that the expression does
+            // not read make no difference.
             let sparse = sparse.unwrap();
             assert_eq!(expression.evaluate(document), expression.evaluate(&sparse));
             keys(expression, document);
@@ -147,7 +148,7 @@ pub(crate) fn powertools_bytes(bytes: &[u8]) {
     }
 }
 
-/// What is selected without a loss is what is selected, and is the same each time.
+/// A key without a collision is the same with collisions accepted, and the same each time.
 fn their_keys(
     powertools: &PowertoolsKeys,
     expression: &PowertoolsExpression,

@@ -1,4 +1,4 @@
-//! Input at and beyond every bound has a defined outcome.
+//! Input at and beyond every limit has a defined result.
 
 use std::io::Write as _;
 
@@ -25,7 +25,12 @@ fn a_member_that_is_named_twice() {
         assert!(selected("@", distinct).is_ok(), "{distinct}");
     }
     let inside = r#"{"body":"{\"id\":1,\"id\":2}"}"#;
-    assert!(selected("json(body).id", inside).unwrap_err().to_string().contains("twice"));
+    assert!(
+        selected("json(body).id", inside)
+            .unwrap_err()
+            .to_string()
+            .contains("two members of the same name")
+    );
 }
 
 #[test]
@@ -82,7 +87,7 @@ fn deep_nesting() {
             let record = format!("{{\"body\":{body},\"id\":1}}");
             assert_eq!(selected("json(body)", &record).is_ok(), is_read, "{depth}");
             assert_eq!(selected("id", &record).unwrap(), "1");
-            // Beside what is looked at, depth costs no stack.
+            // In fields that are not read, depth needs no stack.
             let id = Expression::compile("id").unwrap();
             let beside = format!("{{\"deep\":{deep},\"id\":1}}");
             let document = Document::read(&beside, &FieldSet::of([&id])).unwrap();
@@ -111,7 +116,7 @@ fn beyond_eight_mebibytes() {
     assert_eq!(error, DocumentError::TooLong { bytes: 8 * MIB + 1 });
     assert!(error.to_string().contains("8388608"), "{error}");
     assert_eq!(selected("@", &text(8 * MIB)).unwrap().len(), 8 * MIB);
-    // An expression can list one value often: what it selects is bounded as well.
+    // An expression can list one value many times, so the selected value is limited too.
     let doubled = format!("@{}", " | [@, @]".repeat(30));
     assert_eq!(selected(&doubled, "\"text\""), Err(SelectionError::TooLong));
     let expression = Expression::compile(&doubled).unwrap();
@@ -119,7 +124,7 @@ fn beyond_eight_mebibytes() {
     assert_eq!(expression.evaluate(&text), Err(SelectionError::TooLong));
 }
 
-/// The readers that `serde_json` has do not agree on the last few doubles: none of them is read.
+/// The parsers of `serde_json` differ on the few largest doubles, so these are refused.
 #[test]
 fn the_largest_doubles() {
     for numeral in ["1.7976931348623157e308", "-17976931348623157e292", "1797.6931348623157e305"] {
@@ -135,7 +140,7 @@ fn the_largest_doubles() {
     assert_eq!(selected("n", beside), Err(SelectionError::InexactNumber));
 }
 
-/// A list of texts that swell must not fill the memory, each by less than the bound.
+/// A list of compressed texts, each below the limit, must not fill the memory.
 #[test]
 fn what_is_decompressed_in_one_evaluation_shares_one_bound() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -150,6 +155,6 @@ fn what_is_decompressed_in_one_evaluation_shares_one_bound() {
     for _ in 0..2 {
         assert_eq!(selected(expression, &list(1)).unwrap(), format!("[{}]", 5 * MIB));
         let refused = selected(expression, &list(2)).unwrap_err();
-        assert!(refused.to_string().contains("more than 8 MiB when decompressed"), "{refused}");
+        assert!(refused.to_string().contains("larger than 8 MiB together"), "{refused}");
     }
 }

@@ -1,6 +1,7 @@
 //! The official JMESPath compliance suite, through our own reading of documents and expressions.
 //!
-//! What cannot be a key (`null`, `""`, ...) is judged after evaluation, and tested in `missing`.
+//! Values that cannot be a key (`null`, `""`, ...) are refused after the evaluation; `missing`
+//! tests that.
 
 use std::{fs, path::Path};
 
@@ -8,7 +9,7 @@ use lambda_idempotency_keys::{Document, Expression, FieldSet, SelectionError};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-/// How many there are: none gets lost unnoticed.
+/// The number of cases, so that a missing case is noticed.
 const RESULTS: usize = 715;
 const ERRORS: usize = 146;
 const BENCHMARKS: usize = 14;

@@ -73,7 +73,7 @@ proptest! {
         distinct(&one, &other)?;
     }
 
-    /// Neither where one part ends and the next begins can be mistaken, nor how many there are.
+    /// Neither the borders of parts nor their number can be confused.
     #[test]
     fn lists_of_parts(
         one in prop::collection::vec("[a\0]{0,3}", 0..4),

@@ -1,4 +1,4 @@
-//! One event, however it is written, has one key.
+//! Equal events have the same key, however they are written.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ proptest! {
         prop_assert_eq!(key("@", &plain), key("@", &other));
     }
 
-    /// JSON inside JSON is read the same as JSON.
+    /// Nested JSON is parsed like other JSON.
     #[test]
     fn json_in_a_string_is_read_alike(
         value in json().prop_filter("no key", |value| !value.is_empty()),

@@ -1,4 +1,4 @@
-//! Numbers in expressions are exact: two that differ are never taken for one.
+//! Numbers in expressions are exact: distinct numbers are never equal.
 
 use lambda_idempotency_keys::{Document, Expression, FieldSet, SelectionError};
 
@@ -76,7 +76,7 @@ fn equal_numbers_are_equal_however_they_are_written() {
     for equal in ["`1` == `1.0`", "`100` == `1e2`", "`0` == `-0`", "`0.5` == `5e-1`"] {
         assert_eq!(selected(equal, "0").unwrap(), "true", "{equal}");
     }
-    // As keys they stay apart: producers in other languages tell them apart.
+    // Their keys differ, because producers in other languages distinguish them.
     assert_ne!(selected("@", "1"), selected("@", "1.0"));
 }
 
@@ -121,7 +121,8 @@ fn sums_and_averages_are_exact_or_refused() {
     assert!(fine.to_string().contains("averages"), "{fine}");
 }
 
-/// Averages that do not end as decimals are fractions: equal ones are equal, whatever they are of.
+/// Averages that are infinite decimals are fractions: equal averages are equal, whatever numbers
+/// they are of.
 #[test]
 fn averages_that_do_not_end_are_compared_and_computed_with_exactly() {
     let json = r#"{"a":[2,2,1],"b":[2,2,1,2,2,1],"t":[1,0,0],"u":[2,0,0],
@@ -152,7 +153,7 @@ fn averages_that_do_not_end_are_compared_and_computed_with_exactly() {
     }
 }
 
-/// Such exponents were all taken for one.
+/// A regression test: all such exponents were read as the same.
 #[test]
 fn numbers_with_an_exponent_beyond_64_bits_are_refused_where_they_are_read() {
     let (one, other) = ("1e-99999999999999999999", "1e-88888888888888888888");
@@ -170,7 +171,7 @@ fn numbers_with_an_exponent_beyond_64_bits_are_refused_where_they_are_read() {
     );
 }
 
-/// A part that is put together ends there: what follows is of the list, as the reference has it.
+/// The projection ends at a hash: the next part is applied to the list, as in the reference.
 #[test]
 fn what_follows_a_hash_in_a_projection_is_not_projected() {
     let json = r#"{"a":[{"b":1},{"b":2}]}"#;

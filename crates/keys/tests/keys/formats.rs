@@ -65,7 +65,7 @@ proptest! {
         }
     }
 
-    /// A secret's keys are nobody else's, and what is readable is never taken for a hash.
+    /// Keys with a secret never equal other keys, and readable keys never equal hashed ones.
     #[test]
     fn forms_never_meet((one, other) in (part(), part())) {
         let formats = formats();
@@ -74,7 +74,7 @@ proptest! {
                 let (Some(a), Some(b)) = (key(format, None, &one), key(another, None, &other)) else {
                     continue;
                 };
-                // What is not safe to read is hashed, so that the same value may have one key.
+                // `Readable` hashes unsafe parts, so the key can equal that of `Hashed`.
                 let fallen_back = matches!((format, another), (KeyFormat::Hashed, KeyFormat::Readable))
                     && one == other && !b.as_str().contains('~');
                 prop_assert_eq!(a == b, fallen_back);
@@ -83,7 +83,7 @@ proptest! {
         }
     }
 
-    /// What logs show says nothing of what a readable key holds.
+    /// Logs do not show the content of a readable key.
     #[test]
     fn logs_show_a_hash(id in "[a-zA-Z0-9._:-]{3,40}") {
         let key = key(&KeyFormat::Readable, None, &Json::Text(id.clone())).unwrap();

@@ -1,4 +1,4 @@
-//! Functions beside the standard ones: those that read text, and the user's own.
+//! Functions besides the standard ones: those that decode text, and the user's.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use lambda_idempotency_keys::{Document, Expression, Functions, SelectionError};
@@ -61,7 +61,7 @@ fn what_goes_wrong_in_one_is_said_without_values() {
     }
 }
 
-/// As everywhere: found when the function starts, however deep.
+/// Mistakes at any depth are found when the function starts.
 #[test]
 fn calls_are_checked_when_they_are_compiled() {
     for (expression, offset, said) in [

@@ -1,4 +1,4 @@
-//! The fuzz targets, bounded: over the corpus, and a little damage to each of its files.
+//! Runs the fuzz targets with a limit: on the corpus, and on slightly damaged copies of its files.
 
 use std::{fs, path::Path};
 

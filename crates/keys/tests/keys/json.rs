@@ -1,10 +1,10 @@
-//! JSON values as a model, and many ways to write each down.
+//! A model of JSON values, and many ways to write each.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-/// A JSON value, without numbers that are no integers: `numbers` is about those.
+/// A JSON value whose numbers are integers; `numbers` tests the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Json {
     Null,
@@ -27,7 +27,7 @@ pub(crate) fn integer() -> impl Strategy<Value = i128> {
     ]
 }
 
-/// NestedJson that are easily taken for one another, or for structure.
+/// Texts that are easily confused with each other, or with structure.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),

@@ -1,4 +1,4 @@
-//! Records that are easily taken for one another: each pair has two keys, or no key.
+//! Records that look alike: each two have distinct keys, or no key.
 
 use std::collections::BTreeMap;
 
@@ -169,7 +169,7 @@ fn scoped() -> impl Strategy<Value = (String, Option<String>, String)> {
 proptest! {
     #![proptest_config(cases(2048))]
 
-    /// Operation, tenant and value run into one text, in which none of them can pass for another.
+    /// Operation, tenant and value are combined in one text, in which they cannot be confused.
     #[test]
     fn operations_tenants_and_values(one in scoped(), other in scoped()) {
         let secret = KeyFormat::Secret(Secret::new("a secret of tests").unwrap());

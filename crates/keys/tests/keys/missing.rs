@@ -1,4 +1,4 @@
-//! What is missing, null or empty is never a key, nor part of one.
+//! A missing, null or empty value is never a key or a part of one.
 
 use lambda_idempotency_keys::SelectionError;
 use proptest::prelude::*;
@@ -8,12 +8,12 @@ use crate::{
     support::{cases, selected},
 };
 
-/// JSON texts that are nothing.
+/// JSON texts that are null or empty.
 fn nothing() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["null", "\"\"", "[]", "{}", " [ ] ", "{ }"])
 }
 
-/// Where `a` is there and `b` is not.
+/// Expressions that need `b`, where only `a` is present.
 const HALF: &[&str] = &[
     "b",
     "[a, b]",
@@ -38,7 +38,7 @@ const HALF: &[&str] = &[
     "list[5:]",
 ];
 
-/// A list with a missing part, wherever its way leads from there.
+/// A list with a missing part is refused, wherever the list is used afterwards.
 #[test]
 fn a_part_that_is_missing_is_refused_wherever_its_list_goes() {
     let json = r#"{"items":[{"id":7,"paid":true}],"id":7}"#;
@@ -62,7 +62,7 @@ fn a_part_that_is_missing_is_refused_wherever_its_list_goes() {
     }
 }
 
-/// What only decides is not in the key.
+/// A value that only decides is not in the key.
 #[test]
 fn parts_may_be_missing_in_conditions_comparisons_and_orders() {
     let json = r#"{"items":[{"id":7,"paid":true},{"id":8}],"id":7}"#;
@@ -78,7 +78,7 @@ fn parts_may_be_missing_in_conditions_comparisons_and_orders() {
     }
 }
 
-/// `not_null` falls back honestly: lists in arguments that it passes over are not in the key.
+/// Lists in arguments that `not_null` passes over are not in the key.
 #[test]
 fn parts_may_be_missing_in_arguments_that_not_null_passes_over() {
     let json = r#"{"orderId":1,"seq":7}"#;
@@ -102,7 +102,7 @@ fn parts_may_be_missing_in_arguments_that_not_null_passes_over() {
     }
 }
 
-/// A default is not of the record.
+/// A default is a constant, not data of the record.
 #[test]
 fn a_default_may_be_empty_where_the_record_has_the_part() {
     let expression = "merge({note: ''}, @).[id, note]";
@@ -165,7 +165,7 @@ proptest! {
             r#"{{"a":1,"b":{nothing},"c":{{"a":1,"b":{nothing}}},
                "list":[{{"id":1,"b":{nothing}}},{{"id":2,"b":{nothing}}}]}}"#
         );
-        // A projection keeps what is empty, and drops what is null: data, not a part.
+        // A projection keeps empty values and drops null: they are data, not parts.
         prop_assume!(expression != "list[*].b");
         let result = selected(expression, &json);
         prop_assert!(is_refused(&result), "{}: {:?}", expression, result);
@@ -176,7 +176,7 @@ proptest! {
         prop_assert!(is_refused(&selected("@", nothing)));
     }
 
-    /// What is there is taken, wherever it stands.
+    /// A value that is present is a key, at any position.
     #[test]
     fn whatever_is_something(value in json()) {
         let json = format!("{{\"value\":{}}}", value.written(0));

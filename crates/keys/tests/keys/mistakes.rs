@@ -1,18 +1,18 @@
-//! Mistakes in expressions: found when a function starts, and shown with their place. What can fold
-//! distinct values is warned of, and says how.
+//! Mistakes in expressions are found when a function starts and shown with their position.
+//! Functions that can make distinct values equal are warned of.
 
 use lambda_idempotency_keys::{Expression, Functions};
 
-/// Every kind, as it is shown.
+/// Every kind of mistake, with its message.
 #[test]
-fn each_is_shown_with_its_place() {
+fn each_mistake_is_shown_with_its_position() {
     for (text, offset, reason) in [
-        ("", 0, "it is empty; `@` stands for the whole payload"),
+        ("", 0, "it is empty; write `@` for the whole payload"),
         ("a.", 2, "expected identifier, '*', '{', or '[', but it ends"),
         ("a..b", 2, "expected identifier, '*', '{', or '['"),
-        ("a b", 2, "the expression could end here, and goes on"),
+        ("a b", 2, "unexpected text after a complete expression"),
         ("[a b]", 3, "expected ']' or ','"),
-        ("a)", 1, "the expression could end here, and goes on"),
+        ("a)", 1, "unexpected text after a complete expression"),
         ("[a", 2, "expected ']' or ',', but it ends"),
         ("a || && b", 5, "expected a value here"),
         ("[a,]", 3, "expected a value here"),
@@ -30,33 +30,33 @@ fn each_is_shown_with_its_place() {
         ("'a", 0, "this ' is not closed"),
         (r#""a"#, 0, r#"this " is not closed"#),
         ("`a", 0, "this ` is not closed"),
-        ("a = b", 2, "`=` compares nothing: it is `==`"),
+        ("a = b", 2, "`=` is not an operator; write `==` to compare"),
         (
             "order-id",
             5,
-            "`-` must be followed by digits; a name that holds it is written in double quotes",
+            "`-` must be followed by digits; write a name that contains it in double quotes",
         ),
-        ("größe.id", 2, "invalid character: ö; a name that holds it is written in double quotes"),
+        ("größe.id", 2, "invalid character: ö; write a name that contains it in double quotes"),
         (
             r#""größe".nope(b)"#,
             12,
-            "there is no function `nope`; one of your own is added with `.key_functions(..)`",
+            "there is no function `nope`; add your own with `.key_functions(..)`",
         ),
         ("[a, length(b, c)]", 10, "`length` takes 1 argument(s), not 2"),
         ("not_null()", 8, "`not_null` takes at least 1 argument(s), not 0"),
-        (r#""length"(a)"#, 8, "a function's name has no quotes"),
+        (r#""length"(a)"#, 8, "write a function's name without quotes"),
         ("length(a", 8, "expected ')' or ',', but it ends"),
         ("sort_by(a, b)", 7, "`sort_by` takes an expression reference (`&name`) as argument 2"),
         (
             "[&a]",
             1,
-            "an expression reference (`&name`) is no value; `map`, `sort_by`, `max_by` and `min_by` take one",
+            "an expression reference (`&name`) is not a value; only `map`, `sort_by`, `max_by` and `min_by` take one",
         ),
         ("a == `0.1000000000000000055`", 5, "it holds a number that a double cannot hold exactly"),
         (
             r#"`{"a":1,"a":2}`"#,
             0,
-            "an object names a member twice, before line 1, column 13: two readers may take different values for it",
+            "an object has two members of the same name, before line 1, column 13; JSON parsers differ in which one they use",
         ),
     ] {
         let error = Expression::compile(text).unwrap_err();
@@ -87,10 +87,13 @@ fn literals_and_names_that_are_no_json() {
 fn expressions_beyond_every_bound() {
     let long = format!("[{}]", "a,".repeat(2048));
     let error = Expression::compile(&long).unwrap_err();
-    assert_eq!((error.offset(), error.reason()), (0, "it is longer than 4096 bytes"));
+    assert_eq!((error.offset(), error.reason()), (0, "it is longer than 4096 bytes; shorten it"));
     let deep = format!("a{}", ".a".repeat(101));
     let error = Expression::compile(&deep).unwrap_err();
-    assert_eq!((error.offset(), error.reason()), (201, "it has more than 100 operators"));
+    assert_eq!(
+        (error.offset(), error.reason()),
+        (201, "it has more than 100 operators; simplify it")
+    );
 }
 
 /// The caret stands under its place in one line, though the expression has several.
@@ -103,10 +106,13 @@ fn expressions_of_several_lines() {
 }
 
 #[test]
-fn functions_that_cannot_be_called() {
+fn functions_with_invalid_names_are_refused() {
     for (name, reason) in [
         ("length", "there is a standard function `length`; give yours another name"),
-        ("a-b", "a function cannot be called \"a-b\""),
+        (
+            "a-b",
+            "invalid function name \"a-b\": use letters, digits and `_`, and do not begin with a digit",
+        ),
     ] {
         let functions = Functions::standard().with(name, 1, |_| Err("never called"));
         let error = Expression::compile_with("a", &functions).unwrap_err();
@@ -114,50 +120,53 @@ fn functions_that_cannot_be_called() {
     }
     let own = Functions::standard().with("own", 1, |_| Err("never called"));
     let error = Expression::compile_with("own(&a)", &own).unwrap_err();
-    assert!(error.reason().starts_with("an expression reference (`&name`) is no value"), "{error}");
+    assert!(
+        error.reason().starts_with("an expression reference (`&name`) is not a value"),
+        "{error}"
+    );
 }
 
 #[test]
-fn parts_that_cannot_be_optional() {
+fn a_part_that_is_not_listed_cannot_be_optional() {
     let error = Expression::compile("[a, b.c]").unwrap().optional(["c"]).unwrap_err();
-    let reason = "it has no part `c` that could be optional; it lists `a`, `b.c`";
+    let reason = "it has no part `c` to make optional; it lists `a`, `b.c`";
     assert_eq!((error.offset(), error.reason()), (0, reason));
 }
 
-/// Everything in a key that can make distinct values one, as it is shown.
+/// Every kind of warning, with its message.
 #[test]
-fn warnings_say_what_is_lost() {
+fn warnings_name_values_that_become_equal() {
     for (text, warnings) in [
         (
             "[a, to_string(b)]",
             vec![
-                "`to_string` at offset 13 can make distinct values one: \
-                 42 and \"42\" become the same text; a key may hold numbers as they are",
+                "`to_string` at offset 13 can make distinct values equal: \
+                 42 and \"42\" become the same text; numbers can be used in a key without it",
             ],
         ),
         (
             "join('-', [a, b])",
             vec![
-                "`join` at offset 4 can make distinct values one: with '-', both \
+                "`join` at offset 4 can make distinct values equal: with '-', both \
                  [\"a-b\", \"c\"] and [\"a\", \"b-c\"] become \"a-b-c\"; \
-                 `[a, b]` is a key of two parts",
+                 use `[a, b]`, a key of two parts",
             ],
         ),
         (
             "[to_number(a), length(b)]",
             vec![
-                "`to_number` at offset 10 can make distinct values one: \
-                 7 and \"7\" become the same number; so do \"0.5\" and \"0.50\"",
-                "`length` at offset 21 can make distinct values one: \
-                 it says something about a value that others share",
+                "`to_number` at offset 10 can make distinct values equal: \
+                 7 and \"7\" become the same number, and so do \"0.5\" and \"0.50\"",
+                "`length` at offset 21 can make distinct values equal: \
+                 many distinct values have the same result",
             ],
         ),
         (
             "[items[].id, prices.*]",
             vec![
-                "`[]` at offset 6 can make distinct values one: \
-                 [[1], [2]] and [[1, 2]] become [1, 2]; `[*]` keeps apart what is nested",
-                "`*` at offset 20 can make distinct values one: \
+                "`[]` at offset 6 can make distinct values equal: \
+                 [[1], [2]] and [[1, 2]] become [1, 2]; `[*]` keeps nested lists distinct",
+                "`*` at offset 20 can make distinct values equal: \
                  the names of the members are left out",
             ],
         ),

@@ -1,4 +1,4 @@
-//! Numbers: two that differ never look alike, and none that cannot be told apart is accepted.
+//! Distinct numbers never have equal keys, and numbers that cannot be distinguished are refused.
 
 use lambda_idempotency_keys::{Document, SelectionError};
 use proptest::prelude::*;
@@ -41,7 +41,8 @@ fn value(numeral: &str) -> (bool, String, i64) {
     (negative, digits, power)
 }
 
-/// `1` and `1.0` are two keys, whatever their value: producers in other languages tell them apart.
+/// `1` and `1.0` have distinct keys although their values are equal, because producers in other
+/// languages distinguish them.
 fn is_integer(numeral: &str) -> bool {
     !numeral.contains(['.', 'e', 'E']) && numeral != "-0"
 }
@@ -74,7 +75,8 @@ proptest! {
         prop_assert_eq!(selected("@", &value.to_string()).unwrap(), value.to_string());
     }
 
-    /// What is accepted is what was written; all else is refused as inexact.
+    /// A number that is accepted is exactly the number that was written; others are refused as
+    /// inexact.
     #[test]
     fn what_is_accepted_is_exact(numeral in numeral()) {
         match selected("@", &numeral) {

@@ -75,15 +75,15 @@ fn refusals_name_the_operation_and_the_remedy() {
         (r#"{"s3cr3t":1}"#, "under `[id, at]`: part 1 of it selects nothing (or null)"),
         (r#"{"id":"s3cr3t","at":[]}"#, "part 2 of it selects something empty"),
         (r#"{"id":0.1000000000000000055,"at":"s3cr3t"}"#, "send it as a string"),
-        (r#"{"id":"s3cr3t","id":1,"at":1}"#, "names a member twice"),
+        (r#"{"id":"s3cr3t","id":1,"at":1}"#, "two members of the same name"),
     ] {
         let error = producer("[id, at]").message_of(payload).unwrap_err().to_string();
-        assert!(error.starts_with("a payload for operation `op`: "), "{error}");
+        assert!(error.starts_with("payload for operation `op`: "), "{error}");
         assert!(error.contains(expected) && !error.contains("s3cr3t"), "{error}");
     }
     let long = format!("\"{}\"", "a".repeat(8 << 20));
     let error = producer("@").message_of(long).unwrap_err().to_string();
-    assert!(error.contains("more than the 8388608 that are read"), "{error}");
+    assert!(error.contains("at most 8388608 are read"), "{error}");
     let error = producer("@").key_of_bytes(&[b'"', 0xff, b'"']).unwrap_err();
     let reason = PayloadError::NotText;
     assert_eq!(error, ProducerError::Rejected { operation: "op".into(), reason });

@@ -1,4 +1,4 @@
-//! Reading only what is looked at selects the same as reading everything.
+//! Parsing only the fields that are read selects the same as parsing everything.
 
 use lambda_idempotency_keys::{Document, Expression, FieldSet, SelectionError};
 use proptest::prelude::*;
@@ -115,9 +115,9 @@ fn several_expressions_share_a_reading_and_others_are_refused() {
     assert_eq!(other.select(&document), Err(SelectionError::Unread));
 }
 
-/// The key does not depend on it, whatever it is.
+/// A mistake in a field that no expression reads has no effect.
 #[test]
-fn what_is_not_looked_at_does_no_harm() {
+fn fields_that_are_not_read_make_no_difference() {
     for beside in
         [r#""x":1,"x":2"#, r#""x":1e999"#, r#""x":"\ud800""#, r#""x":{"y":[{"z":1,"z":2}]}"#]
     {
@@ -129,5 +129,5 @@ fn what_is_not_looked_at_does_no_harm() {
     }
     let id = Expression::compile("id").unwrap();
     let twice = Document::read(r#"{"id":1,"x":0,"id":2}"#, &FieldSet::of([&id]));
-    assert!(twice.unwrap_err().to_string().contains("twice"));
+    assert!(twice.unwrap_err().to_string().contains("two members of the same name"));
 }

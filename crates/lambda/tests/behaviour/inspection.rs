@@ -106,7 +106,7 @@ fn what_is_logged_of_an_expression_can_be_asked_for() {
     let operation = Operation::new("place").key("join('-', [tenant, id])");
     let warnings = inspect::warnings(&operation).unwrap();
     assert_eq!(warnings.len(), 1);
-    assert!(warnings[0].to_string().contains("`[a, b]` is a key of two parts"));
+    assert!(warnings[0].to_string().contains("use `[a, b]`, a key of two parts"));
     assert!(inspect::warnings(&Operation::new("place")).unwrap().is_empty());
     assert!(inspect::warnings(&operation.key("[")).is_err());
 }

@@ -157,18 +157,21 @@ fn mistakes_are_found_when_the_function_starts() {
     for (operation, said) in [
         (by_id().optional(["coupon"]), "it lists `id`, `tenant`"),
         (Operation::new("op").key("id").optional(["id"]), "write it as `[a, b]`"),
-        (Operation::new("op").optional(["id"]), "names no key"),
+        (Operation::new("op").optional(["id"]), "has no key"),
         (
             by_id()
                 .key_format(KeyFormat::secret(secret).unwrap())
                 .powertools(PowertoolsKeys::python("p")),
-            "another library's",
+            "the keys of another library",
         ),
         (
             by_id().key_format(KeyFormat::Readable).powertools(PowertoolsKeys::python("p")),
-            "another library's",
+            "the keys of another library",
         ),
-        (by_id().optional(["id"]).powertools(PowertoolsKeys::python("p")), "another library's"),
+        (
+            by_id().optional(["id"]).powertools(PowertoolsKeys::python("p")),
+            "the keys of another library",
+        ),
     ] {
         let error: ConfigError = operation.check().unwrap_err();
         assert!(error.to_string().contains(said), "{error}");

@@ -236,7 +236,7 @@ fn a_dialect_needs_a_key_and_an_expression_that_it_can_evaluate() {
         matches!(&none, Err(ConfigError::KeySpec(KeySpecError::PowertoolsWithoutKey { .. }))),
         "{none:?}"
     );
-    assert!(none.unwrap_err().to_string().contains("`@` is the whole payload"));
+    assert!(none.unwrap_err().to_string().contains("`@` selects the whole payload"));
     assert_eq!(operation("@"), Ok(()));
     assert_eq!(operation("powertools_json(powertools_base64(data)).id"), Ok(()));
     let of_key = |error: ConfigError| match error {

@@ -248,7 +248,7 @@ async fn a_copy_behind_the_five_minutes_has_the_same_id_and_runs_no_more() {
 #[test]
 fn an_operation_that_producers_cannot_know_says_what_to_do() {
     for (operation, expected) in [
-        (Operation::new("place"), "it names no key"),
+        (Operation::new("place"), "it has no key expression"),
         (Operation::new("place").key(record("messageId")), "the record around the payload"),
         (Operation::new("place").key("body").whole_record(), "the record around the payload"),
     ] {

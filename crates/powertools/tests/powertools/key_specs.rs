@@ -13,16 +13,16 @@ fn mistakes_are_named_with_the_operation() {
     for (spec, expected) in [
         (
             KeySpec::new("place", "a == b").powertools(python()),
-            "one of a few values, by a comparison",
+            "one of a few values, because of a comparison",
         ),
         (KeySpec::new("place", "'id'").powertools(python()), "selects the same"),
         (KeySpec::new("place", "lower(id)").powertools(python()), "lower"),
         (KeySpec::new("place", "[id]").optional(["id"]).powertools(python()), "no optional parts"),
         (
             KeySpec::new("place", "id").key_format(KeyFormat::Readable).powertools(python()),
-            "no form",
+            "a fixed format",
         ),
-        (KeySpec::new("place", "id").key_format(secret).powertools(python()), "no form"),
+        (KeySpec::new("place", "id").key_format(secret).powertools(python()), "a fixed format"),
     ] {
         let error = spec.producer().unwrap_err();
         assert!(!matches!(error, KeySpecError::Name { .. }), "{error}");

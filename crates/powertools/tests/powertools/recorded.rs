@@ -73,7 +73,7 @@ const REFUSED: [&str; 6] = [
     "Powertools has no function",
     "argument(s), not",
     // References that are no argument of a function that takes one.
-    "which is no value",
+    "which is not a value",
     "no `&expression` there",
     // In TypeScript, some functions make nothing of an error within.
     "the step of a slice",

@@ -1,4 +1,4 @@
-//! Simulated time: when everything is asleep, it is later.
+//! Simulated time: when all parts sleep, time advances to the next wake-up.
 
 use std::{
     future::{Future, poll_fn},
@@ -13,21 +13,21 @@ use std::{
 
 use super::ManualClock;
 
-/// Longer than any test means to simulate.
+/// Longer than any test simulates.
 const A_YEAR: Duration = Duration::from_secs(366 * 24 * 3600);
 
 impl ManualClock {
-    /// Runs `future` in simulated time. Whenever it waits, and nothing in it is ready to go on,
-    /// time advances to the end of the earliest sleep on this clock.
+    /// Runs `future` in simulated time. Whenever all its parts wait, time advances to the end of
+    /// the earliest sleep on this clock.
     ///
-    /// Put everything that takes part inside `future`: concurrent parts by `join!`, `join_all` or
-    /// `FuturesUnordered`, not by spawning. What waits for something outside (a socket, another
-    /// thread) looks asleep, so time would run away from it; while nobody sleeps on the clock, such
-    /// waiting is fine.
+    /// Run all concurrent parts inside `future`, with `join!`, `join_all` or `FuturesUnordered`; do
+    /// not spawn them. A part that waits for something outside (a socket, another thread) seems to
+    /// sleep, so time advances while it waits. Such waiting is safe only while no part sleeps on
+    /// the clock.
     ///
     /// # Panics
-    /// If a year passes: `future` waits for what will never come, beside something that sleeps
-    /// over and over.
+    /// If a year of simulated time passes: a part of `future` then waits for an event that never
+    /// happens, while another part sleeps repeatedly.
     ///
     /// ```
     /// use std::time::Duration;
@@ -89,7 +89,7 @@ impl ManualClock {
     }
 }
 
-/// Notes that the future was woken, and tells the task it runs in.
+/// Records that the future was woken, and wakes its task.
 #[derive(Default)]
 struct Signal {
     woken: AtomicBool,

@@ -1,14 +1,14 @@
-//! Clocks for tests: one that moves when told, one that is wrong.
+//! Clocks for tests: one that the test moves, and one that is skewed.
 //!
-//! [`ManualClock`] stands still until a test moves it. Passing time and adjusting the clock are
-//! different things, as on a real machine:
+//! [`ManualClock`] shows the same time until a test moves it. As on a real machine, time that
+//! passes differs from an adjustment of the clock:
 //!
 //! * [`advance`](ManualClock::advance): time passes. Sleeps end.
-//! * [`set`](ManualClock::set) and [`step_back`](ManualClock::step_back): someone adjusts the
-//!   clock. [`now`](Clock::now) jumps, and who sleeps goes on sleeping for as long as before.
+//! * [`set`](ManualClock::set) and [`step_back`](ManualClock::step_back): the clock is adjusted.
+//!   [`now`](Clock::now) jumps, and sleeps last as long as before.
 //!
-//! [`ManualClock::drive`] moves it by itself: whenever everything is asleep, time jumps to the next
-//! wake-up. A test of an hour takes a millisecond, and takes the same course every time:
+//! [`ManualClock::drive`] moves it automatically: whenever all parts sleep, time jumps to the next
+//! wake-up. A test of an hour takes a millisecond, and runs the same way every time:
 //!
 //! ```
 //! use std::time::Duration;
@@ -44,7 +44,7 @@ use lambda_idempotency_core::clock::{BoxFuture, Clock, Timestamp};
 
 pub use skewed::SkewedClock;
 
-/// A clock that moves only when told. Clones are the same clock.
+/// A clock that moves only when the test moves it. Clones share the clock.
 #[derive(Clone)]
 pub struct ManualClock {
     state: Arc<Mutex<State>>,
@@ -56,7 +56,7 @@ struct State {
     set_at: Duration,
     /// How much time has passed in all.
     passed: Duration,
-    /// Who sleeps, by when they wake (in `passed`) and in the order they came.
+    /// The sleeps, ordered by their end (in `passed`), then by their start.
     sleepers: BTreeMap<(Duration, u64), Option<Waker>>,
     next_sleeper: u64,
 }
@@ -73,7 +73,7 @@ impl State {
 }
 
 impl ManualClock {
-    /// A clock that shows `now`, and goes on showing it.
+    /// A clock that shows `now` until it is moved.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let state = State {
@@ -86,8 +86,8 @@ impl ManualClock {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Lets `duration` pass, in one step: everyone whose sleep ends within it wakes at the end of
-    /// it. To stop at each wake-up on the way, use [`drive`](Self::drive).
+    /// Lets `duration` pass in one step: all sleeps that end within it wake at its end. To stop at
+    /// each wake-up, use [`drive`](Self::drive).
     ///
     /// ```
     /// # use std::time::Duration;
@@ -112,7 +112,7 @@ impl ManualClock {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Adjusts the clock to show `now`. No time passes: nobody wakes for it.
+    /// Adjusts the clock to show `now`. No time passes, so no sleep ends.
     pub fn set(&self, now: Timestamp) {
         self.lock().set(now);
     }
@@ -124,14 +124,14 @@ impl ManualClock {
         state.set(now);
     }
 
-    /// How many sleeps are under way.
+    /// The number of sleeps in progress.
     #[must_use]
     pub fn sleepers(&self) -> usize {
         self.lock().sleepers.len()
     }
 
-    /// What the clock will show when the next sleep ends, if it is not adjusted meanwhile; `None`
-    /// if nobody sleeps.
+    /// The time at which the next sleep ends, if the clock is not adjusted before; `None` without
+    /// sleeps.
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
         let state = self.lock();
@@ -139,8 +139,8 @@ impl ManualClock {
         Some(state.now().plus(due.saturating_sub(state.passed)))
     }
 
-    /// How much time is left until the next sleep ends. One that has ended, and whose sleeper is not
-    /// polled (a process that is frozen), does not count.
+    /// The time until the next sleep ends. A sleep that has ended but is not polled (in a frozen
+    /// process) does not count.
     fn until_next_wake(&self) -> Option<Duration> {
         let state = self.lock();
         let (due, _) = state.sleepers.keys().find(|(due, _)| *due > state.passed)?;
@@ -176,7 +176,7 @@ impl fmt::Debug for ManualClock {
     }
 }
 
-/// Counts as a sleeper from its creation until it has ended or is dropped.
+/// One sleep, which counts from its creation until it has ended or is dropped.
 struct Sleep {
     clock: ManualClock,
     id: (Duration, u64),

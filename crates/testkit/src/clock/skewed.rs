@@ -1,10 +1,11 @@
-//! A clock that is wrong.
+//! A skewed clock.
 
 use std::time::Duration;
 
 use lambda_idempotency_core::clock::{BoxFuture, Clock, Timestamp};
 
-/// Shows another time than the clock it is made from, by a constant offset: another machine.
+/// The clock of another machine: it differs from the clock that it is made from by a constant
+/// offset.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A write whose answer was lost is repeated, or arrives twice, and is recognised.
+//! A write whose response was lost is repeated, or arrives twice, and is recognised.
 
 use lambda_idempotency_core::{
     admission::{Admission, Overtaken, Settled, Settlement, admit},
@@ -12,7 +12,7 @@ use super::{
     protocol::{attempt, claim, complete, hold, release, settle},
 };
 
-/// A claim that is sent again meets its own record, and is told that it won.
+/// A claim that is sent again finds its own record, and has succeeded.
 pub async fn retried_claim_meets_its_own_token(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let (now, me) = (now(), claim(token(), now()));
@@ -28,7 +28,7 @@ pub async fn retried_claim_meets_its_own_token(store: &dyn Store) {
     );
 }
 
-/// A takeover that is sent again meets its own record too.
+/// A takeover that is sent again finds its own record, and has succeeded.
 pub async fn retried_takeover_meets_its_own_token(store: &dyn Store) {
     let mut lapsed = in_progress(token());
     lapsed.lease_until = Some(now().minus(secs(60)));
@@ -64,9 +64,9 @@ pub async fn retried_renewal_is_done(store: &dyn Store) {
     retried_settlement_is_done(store, renew).await;
 }
 
-/// A renewal whose answer was lost was applied; the next one is longer, names the lease that it knew
-/// of, and misses. The record is its owner's all the same, and the longer lease is written over what
-/// is there. Were this taken for a lost lease, a handler would be stopped that nobody has replaced.
+/// A renewal was applied but its response was lost. The next renewal is longer and names the old
+/// lease, so its guard fails. The record is still its owner's, and the longer lease is written over
+/// it. Treating this as a lost lease would stop a handler that no other worker has replaced.
 pub async fn longer_renewal_after_a_lost_one_is_written(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let now = now();
@@ -86,8 +86,8 @@ pub async fn longer_renewal_after_a_lost_one_is_written(store: &dyn Store) {
     assert_eq!(settle(&slot, &held, &complete("1"), now).await, Settled::Done, "it is still ours");
 }
 
-/// A store that is asked past the deadline may do nothing. What it says of that has to be true: what
-/// it calls applied is there, and what it says cannot have been applied is not.
+/// A store that is called after the deadline may do nothing, but its verdicts have to be true: a
+/// write reported as applied is stored, and a write reported as not applied is not.
 pub async fn past_the_deadline_it_tells_the_truth(store: &dyn Store) {
     for count in [1, 3] {
         let slots = Slot::several(store, count);
@@ -122,7 +122,8 @@ async fn retried_settlement_is_done(store: &dyn Store, settlement: Settlement) {
     );
 }
 
-/// A put-back of a key with a history is recognised by its last owner; the failures stay counted.
+/// An undo of a key with earlier failures is recognised by its last owner, and the failures stay
+/// counted.
 pub async fn retried_undo_keeps_the_history(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let now = now();
@@ -136,7 +137,7 @@ pub async fn retried_undo_keeps_the_history(store: &dyn Store) {
     );
     for _ in 0..2 {
         let settled = settle(&slot, &second, &Settlement::Undo, now).await;
-        assert_eq!(settled, Settled::Done, "undone, and undone again");
+        assert_eq!(settled, Settled::Done, "an undo that is sent again is done");
     }
     let third = hold(&slot, &claim(token(), now), now).await;
     assert_eq!(
@@ -146,12 +147,12 @@ pub async fn retried_undo_keeps_the_history(store: &dyn Store) {
     );
 }
 
-/// A put-back that deletes, sent again, is done.
+/// An undo that deletes the record is done when it is sent again.
 pub async fn retried_delete_is_written(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
     let (guard, record) = held.write(&Settlement::Undo, now());
-    assert_eq!(record, None, "a first claim that is undone leaves nothing");
+    assert_eq!(record, None, "undoing a first claim deletes its record");
     for _ in 0..2 {
         written(slot.write(guard.clone(), None).await, "what is gone is deleted");
         slot.holds(None, "nothing is left").await;
@@ -198,8 +199,8 @@ pub async fn duplicate_of_a_takeover_cannot_reopen_the_key(store: &dyn Store) {
     .await;
 }
 
-/// A completion that finds nothing (someone deleted the record, or a sweep did) is written under
-/// `Absent`: the work is done, and a later delivery must hear of it.
+/// A completion that finds no record (it was deleted, or expired by TTL) is written under `Absent`:
+/// the work is done, and later deliveries must be answered with it.
 pub async fn completion_that_finds_nothing_is_written_under_absent(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
@@ -210,7 +211,8 @@ pub async fn completion_that_finds_nothing_is_written_under_absent(store: &dyn S
     assert_eq!(answer, Admission::Replay(Some("7".into())), "the completion is there");
 }
 
-/// The same, but before that write a successor completed the key: its word stands.
+/// The same, but a successor completed the key before that write: the successor's completion is
+/// kept.
 pub async fn completion_that_finds_a_successors_is_answered_with_it(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let (now, mine) = (now(), complete("\"mine\""));
@@ -232,7 +234,7 @@ pub async fn completion_that_finds_a_successors_is_answered_with_it(store: &dyn 
     );
 }
 
-/// A claim left in doubt can be found out by a read: the token tells.
+/// Whether a claim in doubt was applied is found out by a read, which shows its token.
 pub async fn claim_in_doubt_is_found_out_by_reading(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let me = claim(token(), now());

@@ -1,4 +1,4 @@
-//! Many members in one call: verdicts in order, each for itself.
+//! Many members in one call: one independent verdict for each, in order.
 
 use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
@@ -19,8 +19,8 @@ pub async fn empty_read_has_no_answers(store: &dyn Store) {
     read_all(store, &[]).await;
 }
 
-/// Every guard and every verdict in one call: each member has its own, in the order asked, and a
-/// refused one harms no other.
+/// Every guard and every verdict in one call: each member has its own verdict, in order, and a
+/// refused member does not affect the others.
 pub async fn mixed_guards_have_their_own_verdicts(store: &dyn Store) {
     let slots = Slot::several(store, 9);
     let me = token();
@@ -77,18 +77,18 @@ pub async fn mixed_guards_have_their_own_verdicts(store: &dyn Store) {
     }
 }
 
-/// A batch larger than one chunk of any store is written whole; nobody else has to know how much a
-/// server takes at once.
+/// A batch larger than one request of any store is written completely. The limits of a server do
+/// not concern callers of the store.
 pub async fn batch_of_60_is_written(store: &dyn Store) {
     batch_of(store, 60).await;
 }
 
-/// The same for several chunks with a rest.
+/// The same for several full requests and a partial one.
 pub async fn batch_of_130_is_written(store: &dyn Store) {
     batch_of(store, 130).await;
 }
 
-/// Every third key is taken; each member is told about its own.
+/// Every third key is taken; each member has its own verdict.
 async fn batch_of(store: &dyn Store, count: usize) {
     let slots = Slot::several(store, count);
     let mut taken: Vec<Option<IdempotencyRecord>> = Vec::new();
@@ -128,8 +128,8 @@ async fn batch_of(store: &dyn Store, count: usize) {
     }
 }
 
-/// A batch of settlements, as the end of an invocation sends it, twice: the second time each
-/// member is told what the first has written.
+/// A batch of settlements, as at the end of an invocation, is sent twice: the second time each
+/// member finds the record that the first wrote.
 pub async fn batch_of_settlements(store: &dyn Store) {
     let slots = Slot::several(store, 30);
     let owners: Vec<_> = slots.iter().map(|_| token()).collect();
@@ -160,7 +160,7 @@ pub async fn batch_of_settlements(store: &dyn Store) {
     }
 }
 
-/// A member that cannot be stored is the only one that fails, and leaves nothing behind.
+/// A member that cannot be stored is the only one that fails, and stores nothing.
 pub async fn one_bad_member_harms_only_itself(store: &dyn Store) {
     let huge = format!("\"{}\"", "x".repeat(500 * 1024));
     let slots = Slot::several(store, 7);
@@ -182,8 +182,8 @@ pub async fn one_bad_member_harms_only_itself(store: &dyn Store) {
     }
 }
 
-/// A record of 500 KiB is more than some stores hold: they refuse it and keep what was
-/// there; the others store it.
+/// Some stores cannot hold a record of 500 KiB: they refuse it and keep the stored record. Other
+/// stores store it.
 pub async fn outcome_that_is_too_large_leaves_the_claim(store: &dyn Store) {
     let me = token();
     let held = in_progress(me);
@@ -228,7 +228,7 @@ fn refused_for_its_size(error: &lambda_idempotency_core::store::StoreError) {
     );
 }
 
-/// Reads answer in the order asked, with nothing for what is not there.
+/// Reads answer in the order of the keys, with `None` for a missing record.
 pub async fn reads_are_in_order_with_gaps(store: &dyn Store) {
     let slots = Slot::several(store, 8);
     let mut expected = Vec::new();
@@ -246,7 +246,7 @@ pub async fn reads_are_in_order_with_gaps(store: &dyn Store) {
     assert_eq!(read_all(store, &keys).await, expected, "answers are in the order asked");
 }
 
-/// A read larger than one chunk of any store is answered whole.
+/// A read larger than one request of any store is answered completely.
 pub async fn read_of_150_keys(store: &dyn Store) {
     let slots = Slot::several(store, 150);
     let mut expected = Vec::new();
@@ -266,7 +266,7 @@ pub async fn read_of_150_keys(store: &dyn Store) {
     }
 }
 
-/// A batch of takeovers and first claims together, as a redelivered batch brings them.
+/// A batch of takeovers and first claims, as for a redelivered batch.
 pub async fn claims_and_takeovers_in_one_batch(store: &dyn Store) {
     let slots = Slot::several(store, 26);
     let mut lapsed = in_progress(token());

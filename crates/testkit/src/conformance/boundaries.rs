@@ -1,4 +1,4 @@
-//! What exactly a guard names: one scenario a field, and nothing instead of a record.
+//! What exactly a guard compares: one scenario for each field, and for a missing record.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn full() -> IdempotencyRecord {
     record
 }
 
-/// Tries guards that are `record` but for one field, then the right one.
+/// Tries guards that differ from `record` in one field, then the right one.
 async fn names(
     store: &dyn Store,
     record: &IdempotencyRecord,
@@ -36,7 +36,7 @@ async fn names(
     slot.accepts(Guard::Unchanged(RecordVersion::of(record)), Some(&successor), &why).await;
 }
 
-/// `RecordVersion` with another status is refused: the record was settled meanwhile.
+/// `RecordVersion` with another status is refused, because the record was settled meanwhile.
 pub async fn unchanged_names_the_status(store: &dyn Store) {
     const ALL: [Status; 3] = [Status::InProgress, Status::Completed, Status::PermanentlyFailed];
     for status in ALL {
@@ -48,7 +48,8 @@ pub async fn unchanged_names_the_status(store: &dyn Store) {
     }
 }
 
-/// `RecordVersion` with another owner is refused: someone else took over with the same lease.
+/// `RecordVersion` with another owner is refused, because another worker took the key over with the
+/// same lease.
 pub async fn unchanged_names_the_owner(store: &dyn Store) {
     let record = full();
     names(
@@ -98,7 +99,8 @@ pub async fn unchanged_tells_a_last_owner_from_none(store: &dyn Store) {
     names(store, &record, "last_owner", [other]).await;
 }
 
-/// `RecordVersion` with another lease is refused, by one millisecond: the owner has renewed.
+/// `RecordVersion` with another lease is refused, even if it differs by one millisecond, because
+/// the owner has renewed it.
 pub async fn unchanged_names_the_lease_to_the_millisecond(store: &dyn Store) {
     let record = full();
     let lease = record.lease_until.expect("`full` sets it");
@@ -128,7 +130,7 @@ pub async fn unchanged_tells_a_lease_from_none(store: &dyn Store) {
     .await;
 }
 
-/// `RecordVersion` with another expiry is refused, by one second.
+/// `RecordVersion` with another expiry is refused, even if it differs by one second.
 pub async fn unchanged_names_the_expiry(store: &dyn Store) {
     let record = full();
     let others = [record.expires_at.plus(secs(1)), record.expires_at.minus(secs(1))]
@@ -146,7 +148,7 @@ pub async fn unchanged_holds_with_every_optional_field_absent(store: &dyn Store)
         .await;
 }
 
-/// A takeover is decided once: the guard that was right misses what it has written.
+/// A takeover succeeds once: its guard fails on the record that it wrote.
 pub async fn unchanged_misses_its_own_successor(store: &dyn Store) {
     let old = full();
     let slot = Slot::with(store, &old).await;
@@ -157,8 +159,8 @@ pub async fn unchanged_misses_its_own_successor(store: &dyn Store) {
     slot.refuses(seen, Some(&in_progress(token())), Some(&successor), why).await;
 }
 
-/// Two releases within one second differ in their last owner alone; a claimant that read the first
-/// must not replace the second, or a failure would be counted out.
+/// Two releases within one second differ only in their last owner. A claim that read the first must
+/// not replace the second, or a failed attempt would not be counted.
 pub async fn two_releases_within_a_second_are_told_apart(store: &dyn Store) {
     let first = released(token());
     let mut second = first.clone();
@@ -174,7 +176,8 @@ pub async fn two_releases_within_a_second_are_told_apart(store: &dyn Store) {
     .await;
 }
 
-/// `RecordVersion` on nothing is refused and finds nothing: the record was deleted or swept meanwhile.
+/// `RecordVersion` without a stored record is refused and finds nothing: the record was deleted or
+/// expired by TTL meanwhile.
 pub async fn unchanged_on_nothing_finds_nothing(store: &dyn Store) {
     let slot = Slot::fresh(store);
     for seen in [full(), released(token()), IdempotencyRecord::new(Status::InProgress, now())] {
@@ -189,7 +192,7 @@ pub async fn unchanged_on_nothing_finds_nothing(store: &dyn Store) {
     }
 }
 
-/// `OwnedBy` on nothing is refused and finds nothing.
+/// `OwnedBy` without a stored record is refused and finds nothing.
 pub async fn owned_by_on_nothing_finds_nothing(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let me = token();
@@ -197,7 +200,7 @@ pub async fn owned_by_on_nothing_finds_nothing(store: &dyn Store) {
     slot.refuses(Guard::OwnedBy(me), Some(&completed(me, "1")), None, why).await;
 }
 
-/// `OwnedBy` holds only while the record is in progress, whosever token it carries.
+/// `OwnedBy` holds only while the record is in progress, even if the token is equal.
 pub async fn owned_by_needs_a_record_in_progress(store: &dyn Store) {
     for status in [Status::Completed, Status::PermanentlyFailed] {
         let me = token();
@@ -226,11 +229,12 @@ pub async fn owned_by_misses_a_released_record(store: &dyn Store) {
     let me = token();
     let record = released(me);
     let slot = Slot::with(store, &record).await;
-    let why = "a released record is nobody's, not even of who released it";
+    let why = "a released record has no owner, not even the one that released it";
     slot.refuses(Guard::OwnedBy(me), Some(&completed(me, "1")), Some(&record), why).await;
 }
 
-/// `OwnedBy` looks at neither lease nor expiry: who was late, but not replaced, may settle.
+/// `OwnedBy` compares neither lease nor expiry: an owner that is late, but was not replaced, may
+/// settle.
 pub async fn owned_by_holds_after_the_lease(store: &dyn Store) {
     let me = token();
     let mut record = in_progress(me);
@@ -250,7 +254,7 @@ pub async fn delete_under_owned_by(store: &dyn Store) {
     slot.accepts(Guard::OwnedBy(me), None, "the owner may delete").await;
 }
 
-/// `RecordVersion` deletes what was read, and not what is there instead.
+/// `RecordVersion` deletes the record that was read, and no other.
 pub async fn delete_under_unchanged(store: &dyn Store) {
     let record = full();
     let slot = Slot::with(store, &record).await;
@@ -265,7 +269,7 @@ pub async fn delete_under_unchanged(store: &dyn Store) {
     .await;
 }
 
-/// Deleting under `Absent` is refused while something is there.
+/// Deleting under `Absent` is refused while there is a record.
 pub async fn delete_under_absent_deletes_nothing(store: &dyn Store) {
     let record = full();
     let slot = Slot::with(store, &record).await;
@@ -273,8 +277,8 @@ pub async fn delete_under_absent_deletes_nothing(store: &dyn Store) {
     slot.refuses(Guard::Absent, None, Some(&record), why).await;
 }
 
-/// To delete what is gone already is done: a retried delete whose answer was lost must not look
-/// like a lost lease.
+/// Deleting a record that is already gone succeeds: a repeated delete whose response was lost must
+/// not look like a lost lease.
 pub async fn delete_of_what_is_gone_is_written(store: &dyn Store) {
     let slot = Slot { store, key: fresh_key() };
     for guard in

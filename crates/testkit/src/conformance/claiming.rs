@@ -20,7 +20,7 @@ pub async fn absent_key_is_written_and_read_back(store: &dyn Store) {
     slot.accepts(Guard::Absent, Some(&record), "an absent key is claimed under `Absent`").await;
 }
 
-/// Of two claims the first stands: the second finds it, whole and unchanged. This is what keeps a
+/// Of two claims the first is kept: the second finds it, complete and unchanged. This prevents a
 /// duplicate from running.
 pub async fn second_absent_write_finds_the_first(store: &dyn Store) {
     let first = in_progress(token());
@@ -30,8 +30,8 @@ pub async fn second_absent_write_finds_the_first(store: &dyn Store) {
     slot.refuses(Guard::Absent, Some(&second), Some(&first), why).await;
 }
 
-/// `Absent` fails on a completed, a failed and a released record alike: what is free to be taken
-/// over is not for the store to judge.
+/// `Absent` fails on a completed, a failed and a released record alike: the store does not decide
+/// which records may be taken over.
 pub async fn absent_finds_a_record_of_any_status(store: &dyn Store) {
     let mut failed = completed(token(), "{}");
     failed.status = Status::PermanentlyFailed;
@@ -44,8 +44,8 @@ pub async fn absent_finds_a_record_of_any_status(store: &dyn Store) {
     }
 }
 
-/// An expired record is still there: a store that treats it as absent decides by its own clock,
-/// and lets a claim through that names nothing of what it replaces.
+/// An expired record still exists. A store that treated it as absent would decide by its own clock,
+/// and accept a claim without a guard on the record it replaces.
 pub async fn expired_record_is_found_under_absent(store: &dyn Store) {
     let mut old = IdempotencyRecord::new(Status::Completed, now().minus(secs(10)));
     old.result = Some("1".into());
@@ -54,7 +54,7 @@ pub async fn expired_record_is_found_under_absent(store: &dyn Store) {
     slot.refuses(Guard::Absent, Some(&in_progress(token())), Some(&old), why).await;
 }
 
-/// A record in progress whose lease has lapsed is still there, for the same reason.
+/// A record in progress whose lease has ended still exists, for the same reason.
 pub async fn lapsed_record_is_found_under_absent(store: &dyn Store) {
     let mut old = in_progress(token());
     old.lease_until = Some(now().minus(secs(30)));
@@ -72,8 +72,8 @@ pub async fn deleted_key_is_absent_again(store: &dyn Store) {
     slot.accepts(Guard::Absent, Some(&in_progress(token())), why).await;
 }
 
-/// A takeover replaces the whole record. Were one field left over, a new claim would answer with
-/// an old outcome, or be compared with an old fingerprint.
+/// A takeover replaces the whole record. If a field were left over, a new claim would answer with
+/// an old result, or be compared with an old fingerprint.
 pub async fn takeover_replaces_every_field(store: &dyn Store) {
     let mut old = IdempotencyRecord::new(Status::PermanentlyFailed, now().minus(secs(5)));
     old.owner = Some(token());
@@ -127,8 +127,8 @@ pub async fn a_key_lives_through_the_protocol(store: &dyn Store) {
     );
 }
 
-/// A record whose owner disappeared is taken over once its lease and the allowance are over, and
-/// tells the next owner of the lost attempt.
+/// A record of a lost attempt is taken over after its lease and the clock skew, and the next owner
+/// gets the number of lost attempts.
 pub async fn lapsed_record_is_taken_over(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let early = now();
@@ -140,8 +140,8 @@ pub async fn lapsed_record_is_taken_over(store: &dyn Store) {
 }
 
 /// At the last instant of its lease a record is still its owner's, and at the last instant of its
-/// retention it still answers; for the allowance after that too. A store that rounds either of them
-/// down frees the key early.
+/// retention it still answers; also for the clock skew after that. A store that rounds either of
+/// them down frees the key too early.
 pub async fn at_its_last_instant_it_still_counts(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
@@ -159,8 +159,8 @@ pub async fn at_its_last_instant_it_still_counts(store: &dyn Store) {
     }
 }
 
-/// The retention begins with the completion, and not with the claim: an order that took an hour is
-/// answered for no shorter time than one that took a second.
+/// The retention begins with the completion, not with the claim: an order that took an hour is
+/// answered for as long as one that took a second.
 pub async fn completion_restarts_the_retention(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
@@ -173,8 +173,8 @@ pub async fn completion_restarts_the_retention(store: &dyn Store) {
     );
 }
 
-/// The fingerprint outlives the completion, so that another payload under the key is found out for
-/// as long as the key answers.
+/// The completion keeps the fingerprint, so that another payload under the key is detected for as
+/// long as the key answers.
 pub async fn fingerprint_outlives_the_completion(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let with = |hash: &str| {
@@ -191,8 +191,8 @@ pub async fn fingerprint_outlives_the_completion(store: &dyn Store) {
     assert_eq!(same, Admission::Replay(Some("1".into())), "the same payload has its answer");
 }
 
-/// A key belongs to the application that claimed it, for as long as its record counts: another one
-/// is neither answered by it nor takes it over.
+/// A key belongs to the application that claimed it for as long as its record is valid: another
+/// application neither gets its result nor takes it over.
 pub async fn another_application_is_refused_and_changes_nothing(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let of = |name: &str| {
@@ -213,8 +213,8 @@ pub async fn another_application_is_refused_and_changes_nothing(store: &dyn Stor
     assert_eq!(same, Admission::Replay(Some("1".into())), "its own application is answered");
 }
 
-/// A permanent failure is the answer to every later delivery, with all that was said of
-/// it, until it expires; then the key begins anew.
+/// A permanent failure is the answer to every later delivery, with all its fields, until it
+/// expires; then the key can be claimed anew.
 pub async fn permanent_failure_is_the_answer_until_it_expires(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
@@ -241,8 +241,8 @@ pub async fn permanent_failure_is_the_answer_until_it_expires(store: &dyn Store)
     );
 }
 
-/// A record that is gone when its takeover arrives (someone deleted it, or a sweep did) is claimed
-/// as if it had never been.
+/// A record that is gone when its takeover arrives (it was deleted, or expired by TTL) is claimed
+/// as if it had never existed.
 pub async fn what_is_gone_at_its_takeover_is_claimed_anew(store: &dyn Store) {
     let mut lapsed = in_progress(token());
     lapsed.lease_until = Some(now().minus(secs(60)));
@@ -265,7 +265,7 @@ pub async fn what_is_gone_at_its_takeover_is_claimed_anew(store: &dyn Store) {
     assert_eq!(held.lost_attempts(), 0, "nothing is known of the one before");
 }
 
-/// A completed record that expired is claimed anew, with nothing of its past.
+/// A completed record that expired is claimed anew, and none of its fields are kept.
 pub async fn expired_record_is_claimed_anew(store: &dyn Store) {
     let mut old = completed(token(), "\"old\"");
     old.failed_attempts = 2;
@@ -280,8 +280,8 @@ pub async fn expired_record_is_claimed_anew(store: &dyn Store) {
     );
 }
 
-/// A record in progress without a lease (another library wrote it, which knew no deadline) is
-/// found as it is, and can be taken over by naming the missing lease.
+/// A record in progress without a lease (from another library that did not know its deadline) is
+/// found unchanged, and can be taken over with a guard that names the missing lease.
 pub async fn record_without_a_lease_is_locked_until_it_expires(store: &dyn Store) {
     let foreign = IdempotencyRecord::new(Status::InProgress, now().plus(secs(600)));
     let slot = Slot::with(store, &foreign).await;
@@ -293,8 +293,8 @@ pub async fn record_without_a_lease_is_locked_until_it_expires(store: &dyn Store
     assert_eq!(held.lost_attempts(), 1, "its owner disappeared");
 }
 
-/// Keys that look alike are different keys. Two operations that shared a record would answer for
-/// each other.
+/// Keys that look alike are different keys. Two operations that shared a record would get each
+/// other's results.
 pub async fn similar_keys_do_not_meet(store: &dyn Store) {
     let base = fresh_key();
     let base = base.as_str();
@@ -331,7 +331,8 @@ pub async fn similar_keys_do_not_meet(store: &dyn Store) {
     assert_eq!(read_all(store, &keys).await, records, "each key has kept the record of its own");
 }
 
-/// Keys of 1,024 bytes, the longest that are made, are kept whole: they differ in their last byte.
+/// Keys of 1,024 bytes, the longest that the library makes, are stored completely: they differ in
+/// their last byte.
 pub async fn long_keys_are_kept_whole(store: &dyn Store) {
     let stem = format!("{:x<1023}", fresh_key().as_str());
     for last in ["a", "b"] {
@@ -342,8 +343,7 @@ pub async fn long_keys_are_kept_whole(store: &dyn Store) {
     }
 }
 
-/// A read sees what was written before it, every time: a claim that read an older state would be
-/// decided by it.
+/// A read always sees the latest write: a claim that read an older state would decide on it.
 pub async fn reads_see_the_latest_write(store: &dyn Store) {
     let me = token();
     let mut record = in_progress(me);

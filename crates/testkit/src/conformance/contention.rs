@@ -1,4 +1,4 @@
-//! Many at once: one wins, and the others are told who.
+//! Many writes at once: one succeeds, and the others find its record.
 
 use futures_util::future::join_all;
 use lambda_idempotency_core::{
@@ -16,12 +16,12 @@ use super::{
     protocol::{attempt, claim, hold, release, settle},
 };
 
-/// Of 16 claimants of one key one wins.
+/// Of 16 concurrent claims of one key, one succeeds.
 pub async fn sixteen_claimants_have_one_winner(store: &dyn Store) {
     claimants(store, 16).await;
 }
 
-/// Of 50 claimants of one key one wins.
+/// Of 50 concurrent claims of one key, one succeeds.
 pub async fn fifty_claimants_have_one_winner(store: &dyn Store) {
     claimants(store, 50).await;
 }
@@ -31,7 +31,7 @@ async fn claimants(store: &dyn Store, count: usize) {
     one_winner(&slot, &Guard::Absent, count).await;
 }
 
-/// Of 30 that take one lapsed record over, all with the same guard, one wins.
+/// Of 30 concurrent takeovers of one record, all with the same guard, one succeeds.
 pub async fn takeovers_of_a_lapsed_record_have_one_winner(store: &dyn Store) {
     let mut lapsed = in_progress(token());
     lapsed.lease_until = Some(now().minus(secs(60)));
@@ -61,7 +61,8 @@ async fn one_winner(slot: &Slot<'_>, guard: &Guard, count: usize) {
     slot.holds(Some(winner), "the winner's record is what is there").await;
 }
 
-/// Through the protocol: of 24 that claim one key over and over one runs, the others are busy.
+/// With the whole protocol: of 24 workers that claim one key repeatedly, one runs and the others
+/// are busy.
 pub async fn claims_through_the_protocol_have_one_winner(store: &dyn Store) {
     let mut lapsed = in_progress(token());
     lapsed.lease_until = Some(now().minus(secs(60)));
@@ -75,7 +76,7 @@ pub async fn claims_through_the_protocol_have_one_winner(store: &dyn Store) {
     }
 }
 
-/// An owner that settles while others try to take over: either it settles and they find that, or
+/// An owner settles while others try to take over: either it settles and they find its record, or
 /// one of them has the key and the owner is refused. Never both.
 pub async fn settling_against_takeovers_has_one_winner(store: &dyn Store) {
     for _ in 0..8 {
@@ -108,8 +109,8 @@ async fn one_is_written(slot: &Slot<'_>, writes: &[Write]) {
     slot.holds(written[0], "the one that was told so is there").await;
 }
 
-/// Batches that overlap, in different orders: each key has one winner, each batch is told the
-/// truth about each member, and no two batches block each other.
+/// Batches that overlap, in different orders: each key has one winner, each verdict is true, and no
+/// two batches block each other.
 pub async fn overlapping_batches_have_one_winner_a_key(store: &dyn Store) {
     let keys: Vec<Key> = Slot::several(store, 40).into_iter().map(|slot| slot.key).collect();
     let batches: Vec<Vec<Write>> = (0..8)
@@ -154,8 +155,8 @@ pub async fn overlapping_batches_have_one_winner_a_key(store: &dyn Store) {
     }
 }
 
-/// Twelve workers share a key that fails for each of them: whoever gets it releases it. Every failure
-/// is counted, none twice; a store that loses one update among many loses a count.
+/// Twelve workers share a key whose handler always fails: each worker claims and releases it. Every
+/// failed attempt is counted once; a store that loses an update loses a count.
 pub async fn every_failure_under_contention_is_counted(store: &dyn Store) {
     const WORKERS: usize = 12;
     let slot = Slot::fresh(store);
@@ -203,7 +204,7 @@ pub async fn renewing_against_takeovers_has_one_winner(store: &dyn Store) {
     }
 }
 
-/// Different keys at once do not stand in each other's way.
+/// Concurrent writes of different keys do not block each other.
 pub async fn different_keys_at_once_all_win(store: &dyn Store) {
     let slots = Slot::several(store, 50);
     let record = in_progress(token());

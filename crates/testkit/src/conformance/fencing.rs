@@ -1,4 +1,4 @@
-//! Who lost a key can change nothing.
+//! A worker that lost its key cannot change the record.
 
 use lambda_idempotency_core::{
     admission::{Admission, Held, Overtaken, Settled, Settlement, admit},
@@ -20,8 +20,9 @@ async fn overtaken(store: &dyn Store) -> (Slot<'_>, Held, Held) {
     (slot, first, second)
 }
 
-/// Each owner of a key has a higher fence than the one before, so that a system downstream which
-/// keeps the highest can turn away the late ones; also after a release, and where clocks step back.
+/// Each owner of a key has a higher fence than the one before, so that a downstream system that
+/// keeps the highest fence can refuse late writes; also after a release, and if the clock steps
+/// back.
 pub async fn each_owner_has_a_higher_fence(store: &dyn Store) {
     let (slot, first, second) = overtaken(store).await;
     assert!(second.record.fence > first.record.fence, "the successor's is higher");
@@ -43,8 +44,8 @@ pub async fn late_completion_cannot_overwrite_the_successor(store: &dyn Store) {
     slot.holds(Some(&second.record), "the successor's record is untouched").await;
 }
 
-/// A failure that is reported too late does not release the successor's key: a third would run
-/// beside it.
+/// A failure that is reported too late does not release the successor's key, or a third worker
+/// would run at the same time.
 pub async fn late_failure_cannot_release_the_successor(store: &dyn Store) {
     let (slot, first, second) = overtaken(store).await;
     let settled = settle(&slot, &first, &release(), now()).await;
@@ -62,7 +63,7 @@ pub async fn late_undo_cannot_delete_the_successor(store: &dyn Store) {
     slot.holds(Some(&second.record), "the successor's record is untouched").await;
 }
 
-/// A heartbeat that comes too late does not give the key back to its former owner.
+/// A renewal that comes too late does not give the key back to its former owner.
 pub async fn late_renewal_cannot_take_the_key_back(store: &dyn Store) {
     let (slot, first, second) = overtaken(store).await;
     let renew = Settlement::Renew { lease_until: now().plus(secs(900)) };
@@ -74,8 +75,8 @@ pub async fn late_renewal_cannot_take_the_key_back(store: &dyn Store) {
     slot.holds(Some(&second.record), "the successor's record is untouched").await;
 }
 
-/// A takeover that was decided before the owner completed its key (late, but not too late) finds the
-/// completion: the work must not run again because somebody has read too early.
+/// A takeover that was decided before the owner completed its key (late, but not too late) finds
+/// the completion: the work must not run again because a worker read too early.
 pub async fn stale_takeover_cannot_reopen_a_completed_key(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let early = now();
@@ -108,7 +109,7 @@ pub async fn late_failure_is_answered_with_the_successors_completion(store: &dyn
     }
 }
 
-/// The successor settles as if nobody had been before it.
+/// The successor settles as if it were the first owner.
 pub async fn successor_settles_undisturbed(store: &dyn Store) {
     let (slot, first, second) = overtaken(store).await;
     settle(&slot, &first, &complete("\"first\""), now()).await;
@@ -121,7 +122,7 @@ pub async fn successor_settles_undisturbed(store: &dyn Store) {
     assert_eq!(later, Admission::Replay(Some("\"second\"".into())), "its outcome is the answer");
 }
 
-/// A duplicate that was turned away holds nothing, and cleaning up after itself removes nothing.
+/// A duplicate that was refused holds nothing, and its cleanup removes nothing.
 pub async fn rejected_duplicate_does_not_remove_the_owners_lock(store: &dyn Store) {
     let owners = in_progress(token());
     let slot = Slot::with(store, &owners).await;
@@ -134,8 +135,8 @@ pub async fn rejected_duplicate_does_not_remove_the_owners_lock(store: &dyn Stor
     slot.refuses(Guard::Unchanged(RecordVersion::of(&refused)), None, Some(&owners), why).await;
 }
 
-/// What is completed stays so, against its own owner too: a release, a put-back or a renewal that
-/// was on its way when the completion was written must not make the work run again.
+/// A completion is final for its own owner too: a release, an undo or a renewal that arrives after
+/// the completion must not make the work run again.
 pub async fn completed_is_final_for_its_own_owner(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;

@@ -1,4 +1,4 @@
-//! Writes that outlive whoever sent them.
+//! A store whose writes may be applied after their caller is gone.
 
 use std::{
     collections::VecDeque,
@@ -13,23 +13,24 @@ use lambda_idempotency_core::{
     store::{Store, StoreError, Verdict, Write},
 };
 
-/// What becomes of the writes that are on their way when their sender stops.
+/// What happens to writes in transit when their caller is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DelayedWrites {
-    /// They never arrive.
+    /// They are never applied.
     #[default]
     Lost,
-    /// They arrive after so many further calls of the store: with 0 before whatever comes next, with
-    /// 1 behind the successor's first look, which has then seen the record as it was before.
+    /// They are applied after this number of further calls of the store. With 0, they are applied
+    /// before the next call; with 1, after the successor's first read, which then sees the old
+    /// record.
     After(usize),
 }
 
-/// A store over a network that goes on delivering when the sender is gone.
+/// A store behind a network that may still deliver writes after their caller is gone.
 ///
-/// Each call waits once before each of its writes and once before its answer, so that
+/// Each call waits once before each of its writes and once before its response, so that
 /// [`drop_after`](super::drop_after) can stop its caller with all, some or none of a batch applied.
-/// What was not applied then is pending: [`DelayedWrites`] says whether and when it lands. The store
-/// underneath has to answer at once, as one in memory does. Clones are the same store.
+/// The other writes are then pending, and [`DelayedWrites`] says whether and when they are applied.
+/// The inner store has to answer at once, as a store in memory does. Clones share the store.
 ///
 /// ```
 /// use lambda_idempotency_core::{
@@ -69,35 +70,36 @@ struct Shared<S> {
 #[derive(Default)]
 struct State {
     delayed: DelayedWrites,
-    /// In the order they were sent, each with the number of calls that come before it.
+    /// The pending writes in the order they were sent, each with the number of calls before it is
+    /// applied.
     pending: VecDeque<(usize, Write)>,
 }
 
 impl<S: Store> DelayedStore<S> {
-    /// Wraps `inner`; what is pending is [`DelayedWrites::Lost`].
+    /// Wraps `inner`. Default: [`DelayedWrites::Lost`].
     #[must_use]
     pub fn new(inner: S) -> Self {
         Self { shared: Arc::new(Shared { inner, state: Mutex::default() }) }
     }
 
-    /// The store underneath.
+    /// The inner store.
     #[must_use]
     pub fn inner(&self) -> &S {
         &self.shared.inner
     }
 
-    /// Decides about the writes of senders that stop from now on.
+    /// Sets what happens to the writes of callers that are dropped from now on.
     pub fn delayed_writes(&self, what: DelayedWrites) {
         self.lock().delayed = what;
     }
 
-    /// How many writes are still to land.
+    /// The number of pending writes.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.lock().pending.len()
     }
 
-    /// Applies all that is pending now.
+    /// Applies all pending writes now.
     pub async fn apply_pending(&self) {
         let pending: Vec<_> = self.lock().pending.drain(..).collect();
         for (_, write) in pending {
@@ -105,7 +107,7 @@ impl<S: Store> DelayedStore<S> {
         }
     }
 
-    /// One more call: lands what is due before it.
+    /// Counts a call, and applies the writes that are due before it.
     async fn arrive(&self) {
         let mut due = Vec::new();
         self.lock().pending.retain_mut(|(calls, write)| {
@@ -126,7 +128,7 @@ impl<S: Store> DelayedStore<S> {
     }
 }
 
-/// The writes of one call that have not been applied; pending when its caller is gone.
+/// The writes of one call that are not yet applied. They become pending when the caller is dropped.
 struct Sending<'a, S: Store> {
     store: &'a DelayedStore<S>,
     left: VecDeque<Write>,

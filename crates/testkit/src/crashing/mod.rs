@@ -1,13 +1,13 @@
-//! A crash at every await.
+//! Simulates a crash at every await.
 //!
-//! A worker can die wherever it waits. [`crash_points`] tries each of those places: it drops the
-//! future after its first poll, after its second, and so on, until it lives to its end.
+//! A worker can die at any await. [`crash_points`] tests each of them: it drops the future after
+//! its first poll, after its second, and so on, until the future completes.
 //!
 //! Put a [`FaultyStore::yielding`](crate::faults::FaultyStore::yielding) underneath: a store in
-//! memory answers at once, and only what waits can be dropped. Or an [`DelayedStore`], whose writes may
-//! land when their sender is long gone.
+//! memory answers at once, and a future can be dropped only where it waits. Or use a
+//! [`DelayedStore`], whose writes may be applied after their caller is gone.
 //!
-//! In simulated time, drive what is dropped, not the other way round:
+//! In simulated time, call `drive` around `drop_after`, not inside it:
 //! `clock.drive(drop_after(polls, victim))`.
 //!
 //! ```
@@ -23,7 +23,7 @@
 //!         step = 2;
 //!     })
 //!     .await;
-//!     // Whatever must hold after a crash anywhere:
+//!     // Assert what must hold after a crash at any await:
 //!     assert!(step <= 2);
 //!     ended.is_some()
 //! })
@@ -46,7 +46,7 @@ const TOO_MANY: usize = 10_000;
 
 /// Polls `future` at most `polls` times, then drops it. `None` if it had not ended by then.
 ///
-/// With 0 it is dropped before it has begun.
+/// With 0 it is dropped before it starts.
 pub async fn drop_after<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     let mut future = Box::pin(future);
     let mut left = polls;
@@ -57,7 +57,7 @@ pub async fn drop_after<F: Future>(polls: usize, future: F) -> Option<F::Output>
         left -= 1;
         match future.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Some(output)),
-            // The last poll has been: nobody need wake us for another.
+            // That was the last poll, so no wake-up is needed.
             Poll::Pending if left == 0 => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         }
@@ -65,14 +65,14 @@ pub async fn drop_after<F: Future>(polls: usize, future: F) -> Option<F::Output>
     .await
 }
 
-/// Calls `story` with 0, 1, 2, ... polls until it says that its victim lived to its end. Returns at
-/// how many points it was dropped.
+/// Calls `story` with 0, 1, 2, ... polls until it returns `true`. Returns the number of points at
+/// which the worker was dropped.
 ///
-/// `story` prepares the scene, runs the victim by [`drop_after`], checks what must hold after it,
-/// and says whether it ended.
+/// `story` prepares the store, runs the worker with [`drop_after`], asserts what must hold after
+/// the crash, and returns whether the worker completed.
 ///
 /// # Panics
-/// If the victim has not ended after 10,000 polls.
+/// If the worker has not completed after 10,000 polls.
 pub async fn crash_points(mut story: impl AsyncFnMut(usize) -> bool) -> usize {
     for polls in 0..TOO_MANY {
         if story(polls).await {

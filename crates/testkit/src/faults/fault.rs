@@ -1,4 +1,4 @@
-//! One fault: what goes wrong, and with which calls.
+//! One fault, and the calls that it applies to.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -30,10 +30,10 @@ impl From<&Guard> for GuardKind {
     }
 }
 
-/// Something that goes wrong, for [`FaultyStore::inject`](super::FaultyStore::inject).
+/// A store fault, for [`FaultyStore::inject`](super::FaultyStore::inject).
 ///
-/// Begin with what happens; narrow down to whom. Unless told otherwise, a fault strikes the first
-/// write call, once, with all its members.
+/// Start with a constructor for what happens, then select the calls. By default, a fault applies
+/// once, to all members of the first write call.
 ///
 /// ```
 /// use lambda_idempotency_core::{key::Key, record::Status, store::StoreErrorKind};
@@ -85,24 +85,25 @@ impl Fault {
         Self::new(Action::Refuse(kind))
     }
 
-    /// The members are applied, and answered with
-    /// [`Unavailable`](StoreErrorKind::Unavailable): the connection broke too late.
+    /// The members are applied, but their response is lost and the verdict is
+    /// [`Unavailable`](StoreErrorKind::Unavailable).
     #[must_use]
     pub fn lose_answer() -> Self {
         Self::new(Action::LoseAnswer)
     }
 
-    /// The call reaches the store only after `duration` on `clock`. If its deadline comes first it
-    /// never does, and its caller is told
-    /// [`Unavailable`](StoreErrorKind::Unavailable) at the deadline.
+    /// The call reaches the store only after `duration` on `clock`. If its deadline comes first, it
+    /// never reaches the store, and the verdict at the deadline is
+    /// [`Unavailable`](StoreErrorKind::Unavailable).
     #[must_use]
     pub fn delay(clock: impl Clock, duration: Duration) -> Self {
         let clock = Arc::new(clock);
         Self::new(Action::Delay { clock, before: duration, after: Duration::ZERO })
     }
 
-    /// The call is applied at once, and its answer takes `duration` on `clock`. If its deadline comes
-    /// first the answer is lost: [`Unavailable`](StoreErrorKind::Unavailable) at the deadline.
+    /// The call is applied at once, and its response takes `duration` on `clock`. If its deadline
+    /// comes first, the response is lost, and the verdict at the deadline is
+    /// [`Unavailable`](StoreErrorKind::Unavailable).
     #[must_use]
     pub fn delay_answer(clock: impl Clock, duration: Duration) -> Self {
         let clock = Arc::new(clock);
@@ -110,27 +111,28 @@ impl Fault {
     }
 
     /// The members are applied twice, the second time after `later` further write calls (0: right
-    /// after the first time): a network that repeats itself. Nobody hears of the second answer.
+    /// after the first time), as by a network that repeats a request. The second response is
+    /// dropped.
     #[must_use]
     pub fn duplicate(later: usize) -> Self {
         Self::new(Action::Duplicate { later })
     }
 
-    /// Strikes reads instead of writes.
+    /// Applies to reads instead of writes.
     #[must_use]
     pub fn on_reads(mut self) -> Self {
         self.reads = true;
         self
     }
 
-    /// Strikes members with this key only.
+    /// Applies only to members with this key.
     #[must_use]
     pub fn for_key(self, key: &Key) -> Self {
         let wanted = key.clone();
         self.for_keys(move |key| *key == wanted)
     }
 
-    /// Strikes members whose key passes.
+    /// Applies only to members whose key passes `which`.
     #[must_use]
     pub fn for_keys(mut self, which: impl Fn(&Key) -> bool + Send + Sync + 'static) -> Self {
         self.filters.push(Box::new(move |target| match target {
@@ -140,19 +142,19 @@ impl Fault {
         self
     }
 
-    /// Strikes writes with a guard of this kind only.
+    /// Applies only to writes with a guard of this kind.
     #[must_use]
     pub fn guarded_by(self, kind: GuardKind) -> Self {
         self.for_writes(move |write| GuardKind::from(&write.guard) == kind)
     }
 
-    /// Strikes writes of a record with this status only.
+    /// Applies only to writes of a record with this status.
     #[must_use]
     pub fn that_writes(self, status: Status) -> Self {
         self.for_writes(move |write| write.record.as_ref().is_some_and(|r| r.status == status))
     }
 
-    /// Strikes writes that pass only.
+    /// Applies only to writes that pass `which`.
     #[must_use]
     pub fn for_writes(mut self, which: impl Fn(&Write) -> bool + Send + Sync + 'static) -> Self {
         self.filters.push(Box::new(move |target| match target {
@@ -162,35 +164,36 @@ impl Fault {
         self
     }
 
-    /// Strikes the `n`th matching call for the first time (the first is 1).
+    /// Applies from the `n`th matching call on (the first is 1).
     #[must_use]
     pub fn nth(mut self, n: usize) -> Self {
         self.skip = n.saturating_sub(1);
         self
     }
 
-    /// Strikes `count` matching calls, then no more.
+    /// Applies to `count` matching calls.
     #[must_use]
     pub fn times(mut self, count: usize) -> Self {
         self.left = count;
         self
     }
 
-    /// Strikes every matching call.
+    /// Applies to every matching call.
     #[must_use]
     pub fn always(self) -> Self {
         self.times(usize::MAX)
     }
 
-    /// Strikes one matching call in `n` on average, in a sequence that `seed` decides. Does not
-    /// end: implies [`always`](Self::always).
+    /// Applies to one in `n` matching calls on average, in a sequence that `seed` decides, without
+    /// end (implies [`always`](Self::always)).
     #[must_use]
     pub fn one_in(mut self, n: u64, seed: u64) -> Self {
         self.dice = Some(Dice { state: seed, sides: n.max(1) });
         self.always()
     }
 
-    /// Which members of a call it strikes; `None` if it does not strike the call. Counts the call.
+    /// The members of a call that it applies to; `None` if it does not apply to the call. Counts
+    /// the call.
     pub(super) fn strike(&mut self, call: &[Target<'_>]) -> Option<Vec<bool>> {
         let struck: Vec<bool> = call.iter().map(|target| self.matches(*target)).collect();
         if !struck.contains(&true) || self.left == 0 {

@@ -1,4 +1,4 @@
-//! What was asked of the store, and what was answered.
+//! The calls of a store and their results.
 
 use lambda_idempotency_core::{
     key::Key,
@@ -11,15 +11,15 @@ use lambda_idempotency_core::{
 pub enum Call {
     /// A call of `write`.
     Write {
-        /// What was asked.
+        /// The arguments.
         writes: Vec<Write>,
-        /// What the caller was told, faults included; `None` if it did not wait for the answer (or
-        /// still does).
+        /// The verdicts that the caller got, including injected faults; `None` if the caller was
+        /// dropped before, or still waits.
         verdicts: Option<Vec<Verdict>>,
     },
     /// A call of `read`.
     Read {
-        /// What was asked.
+        /// The arguments.
         keys: Vec<Key>,
     },
 }

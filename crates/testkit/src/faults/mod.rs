@@ -1,6 +1,6 @@
-//! A store that fails on purpose.
+//! A store with injected faults.
 //!
-//! [`FaultyStore`] wraps any store, injects [`Fault`]s, and remembers every call.
+//! [`FaultyStore`] wraps any store, injects [`Fault`]s, and keeps a history of all calls.
 //!
 //! ```
 //! use lambda_idempotency_core::{
@@ -51,7 +51,7 @@ pub use history::Call;
 use fault::Target;
 use plan::Plan;
 
-/// Wraps a store, injects faults, keeps a history. Clones are the same store.
+/// Wraps a store, injects faults and keeps a history. Clones share the store.
 pub struct FaultyStore<S> {
     shared: Arc<Shared<S>>,
 }
@@ -70,39 +70,39 @@ struct State {
     outage: bool,
     yields: bool,
     history: Vec<Call>,
-    /// Writes that the network repeats, each after so many further write calls.
+    /// Writes that the network repeats, each after a number of further write calls.
     echoes: Vec<(usize, Vec<Write>)>,
     before: Vec<Before>,
     after: Vec<After>,
 }
 
 impl<S: Store> FaultyStore<S> {
-    /// Wraps `inner`; nothing goes wrong yet.
+    /// Wraps `inner`, without faults.
     #[must_use]
     pub fn new(inner: S) -> Self {
         Self { shared: Arc::new(Shared { inner, state: Mutex::default() }) }
     }
 
-    /// Lets every call wait once before it is applied and once before it is answered, so that
-    /// concurrent calls interleave, and [`crashing`](crate::crashing) can drop one there.
+    /// Makes every call wait once before it is applied and once before its response, so that
+    /// concurrent calls interleave and [`crashing`](crate::crashing) can drop a call there.
     #[must_use]
     pub fn yielding(self) -> Self {
         self.lock().yields = true;
         self
     }
 
-    /// The store underneath, to look or to meddle without faults.
+    /// The inner store, to read or write without faults.
     #[must_use]
     pub fn inner(&self) -> &S {
         &self.shared.inner
     }
 
-    /// Adds a fault. Faults are independent: several can strike one call.
+    /// Adds a fault. Faults are independent: several can apply to one call.
     pub fn inject(&self, fault: Fault) {
         self.lock().faults.push(fault);
     }
 
-    /// Takes all faults out again, ends an outage, and drops what was to be repeated.
+    /// Removes all faults, ends an outage, and drops writes that were to be repeated.
     pub fn heal(&self) {
         let mut state = self.lock();
         state.faults.clear();
@@ -110,17 +110,17 @@ impl<S: Store> FaultyStore<S> {
         state.echoes.clear();
     }
 
-    /// From now on nothing gets through, until [`heal`](Self::heal).
+    /// Refuses every call until [`heal`](Self::heal).
     pub fn outage(&self) {
         self.lock().outage = true;
     }
 
-    /// Calls `hook` with the writes of every call before anything else is done with them.
+    /// Calls `hook` with the writes of every call before they are applied.
     pub fn before(&self, hook: impl Fn(&[Write]) + Send + Sync + 'static) {
         self.lock().before.push(Arc::new(hook));
     }
 
-    /// Calls `hook` with the writes of every call and the verdicts its caller is about to see.
+    /// Calls `hook` with the writes of every call and the verdicts that its caller gets.
     pub fn after(&self, hook: impl Fn(&[Write], &[Verdict]) + Send + Sync + 'static) {
         self.lock().after.push(Arc::new(hook));
     }
@@ -131,24 +131,24 @@ impl<S: Store> FaultyStore<S> {
         self.lock().history.clone()
     }
 
-    /// Forgets the history, and with it the counts.
+    /// Clears the history and the counts.
     pub fn forget(&self) {
         self.lock().history.clear();
     }
 
-    /// How many write calls there were.
+    /// The number of write calls.
     #[must_use]
     pub fn write_calls(&self) -> usize {
         self.count(|call| usize::from(matches!(call, Call::Write { .. })))
     }
 
-    /// How many writes there were in all calls together.
+    /// The number of writes in all calls together.
     #[must_use]
     pub fn writes(&self) -> usize {
         self.count(|call| if let Call::Write { writes, .. } = call { writes.len() } else { 0 })
     }
 
-    /// How many read calls there were.
+    /// The number of read calls.
     #[must_use]
     pub fn read_calls(&self) -> usize {
         self.count(|call| usize::from(matches!(call, Call::Read { .. })))
@@ -184,7 +184,7 @@ impl State {
         plan
     }
 
-    /// One more write call is through: what is to be repeated now.
+    /// Counts a write call, and returns the writes to repeat after it.
     fn due_echoes(&mut self) -> Vec<Vec<Write>> {
         let (due, later) = self.echoes.drain(..).partition::<Vec<_>, _>(|(left, _)| *left == 0);
         self.echoes = later.into_iter().map(|(left, writes)| (left - 1, writes)).collect();

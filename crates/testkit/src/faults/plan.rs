@@ -1,4 +1,4 @@
-//! What is to be done with one call, all faults taken together.
+//! Combines all faults that apply to one call.
 
 use std::{sync::Arc, time::Duration};
 
@@ -51,7 +51,7 @@ impl Plan {
         }
         for (member, _) in self.members.iter_mut().zip(struck).filter(|(_, struck)| **struck) {
             match action {
-                // The first fault that refuses a member decides how.
+                // The first fault that refuses a member decides its error.
                 Action::Refuse(kind) => member.refused = member.refused.or(Some(*kind)),
                 Action::LoseAnswer => member.lost = true,
                 Action::Duplicate { later } => member.repeated.push(*later),
@@ -60,12 +60,14 @@ impl Plan {
         }
     }
 
-    /// The time on the way there. What is not there by the deadline never arrives.
+    /// Waits before the call reaches the store. A call that is not there by the deadline never
+    /// arrives.
     pub(super) async fn wait_before(&mut self, call_deadline: Timestamp) {
         self.late |= !wait(&self.before, call_deadline).await;
     }
 
-    /// The time on the way back. What is not back by the deadline was applied, and nobody hears of it.
+    /// Waits before the response. If it does not arrive by the deadline, the writes were applied
+    /// but the response is lost.
     pub(super) async fn wait_after(&mut self, call_deadline: Timestamp) {
         self.late |= !wait(&self.after, call_deadline).await;
     }
@@ -76,8 +78,8 @@ impl Plan {
         members.iter().zip(&self.members).filter(reaches).map(|(m, _)| m.clone()).collect()
     }
 
-    /// The writes to repeat, each after so many further calls. What never got through is not
-    /// repeated.
+    /// The writes to repeat, each after a number of further calls. Writes that never reached the
+    /// store are not repeated.
     pub(super) fn echoes(&self, writes: &[Write]) -> Vec<(usize, Vec<Write>)> {
         let mut echoes = Vec::new();
         for (write, member) in writes.iter().zip(&self.members) {
@@ -88,7 +90,7 @@ impl Plan {
         echoes
     }
 
-    /// What the caller is told, given what the store said to those that reached it.
+    /// The verdicts for the caller, from the store's verdicts on the members that reached it.
     pub(super) fn verdicts(&self, answered: Vec<Verdict>) -> Vec<Verdict> {
         self.merge(answered, Verdict::Unknown)
     }
@@ -121,7 +123,7 @@ impl Plan {
     }
 }
 
-/// Waits for all, or until the deadline: whether there was time for all.
+/// Waits for all waits, or until the deadline. Returns whether all ended before it.
 async fn wait(waits: &Waits, call_deadline: Timestamp) -> bool {
     for (clock, duration) in waits {
         let left = call_deadline.since(clock.now());

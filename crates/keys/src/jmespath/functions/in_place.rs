@@ -1,4 +1,5 @@
-//! `sort` and `reverse`, with which TypeScript changes the list itself, for all who see it.
+//! `sort` and `reverse`, with which TypeScript changes the list itself, so that every use of the
+//! list sees the change.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -6,12 +7,13 @@ use super::{Answer, Call};
 use crate::jmespath::{coercion, sorted::List, value::Value};
 
 impl Call<'_> {
-    /// `sort` of what JavaScript takes for numbers. Of texts, it asks the locale.
+    /// `sort` of values that JavaScript compares as numbers. The order of texts depends on the
+    /// locale.
     pub(super) fn sort_in_place(&self, items: &List) -> Answer {
         if items.len() > 1 && items.iter().any(|item| matches!(item, Value::String(_))) {
             return Err(self.differs("TypeScript sorts text as the locale has it"));
         }
-        // It puts what is undefined last, and asks nobody.
+        // JavaScript puts `undefined` values last, without comparing them.
         let (last, defined): (Vec<&Value>, Vec<&Value>) =
             items.iter().partition(|item| matches!(item, Value::Undefined));
         let mut keyed = Vec::with_capacity(items.len());
@@ -32,8 +34,8 @@ impl Call<'_> {
         Ok(Value::Array(sorted))
     }
 
-    /// An expression is evaluated more than once, and each time turns the list around again. So the
-    /// result is certain only for a list that nobody else can see.
+    /// TypeScript evaluates an expression more than once, and each evaluation reverses the list
+    /// again. So the result is certain only for a list that has no other use.
     pub(super) fn reverse_in_place(&self, items: &List) -> Answer {
         if Arc::strong_count(items) > 1 {
             return Err(self.differs("TypeScript reverses the list itself, for all who see it"));

@@ -14,16 +14,16 @@ use super::{
 };
 use crate::SelectionError;
 
-/// Why a call has no value.
+/// Why a call fails.
 pub(crate) enum Why {
-    /// What went wrong: types and counts, never values.
+    /// The message, with types and counts but without values.
     Reason(String),
-    /// What has no place in the expression, or has one of its own.
+    /// An error without an offset, or with its own.
     Error(SelectionError),
 }
 type Answer = Result<Value, Why>;
 
-/// What an expression selects.
+/// The result of evaluating an expression.
 pub(super) type Evaluated = Result<Value, SelectionError>;
 
 /// An argument of a function.
@@ -83,7 +83,7 @@ struct Call<'c> {
 }
 
 impl Call<'_> {
-    /// Counts the bytes of a text that is put together.
+    /// Counts the bytes of a text that is made.
     fn spend_text(&self, bytes: usize) -> Result<(), Why> {
         self.state.budget.spend_text(bytes).map_err(Why::Error)
     }
@@ -213,7 +213,7 @@ impl Call<'_> {
         let Value::Array(items) = items else { return Err(self.type_error(items)) };
         let run = match (expression, self.variant) {
             (Argument::Expression(run), _) => run,
-            // TypeScript does not look at it before it is called for the first of them.
+            // TypeScript does not use the reference if the list is empty.
             (Argument::Value(_), Variant::TypeScript) if items.is_empty() => {
                 return Ok(Value::array(vec![]));
             }
@@ -224,7 +224,7 @@ impl Call<'_> {
         mapped.collect::<Result<_, Why>>().map(Value::array)
     }
 
-    /// `value || null` in JavaScript, which takes 0, "" and false for nothing.
+    /// `value || null` in JavaScript, where 0, "" and false are falsy.
     fn or_null(&self, value: Value) -> Value {
         if self.variant != Variant::TypeScript || coercion::is_truthy(&value) {
             return value;
@@ -235,7 +235,7 @@ impl Call<'_> {
         Value::Null
     }
 
-    /// Both look at the type of the first only.
+    /// Both libraries check the type of only the first argument.
     fn merge(&self, values: &[Value]) -> Answer {
         if let Some(first) = values.first().filter(|first| !matches!(first, Value::Object(_))) {
             return Err(self.type_error(first));

@@ -1,11 +1,11 @@
-//! The greatest, the least, and all in order.
+//! The functions `max`, `min` and `sort`, with and without keys.
 
 use std::{cmp::Ordering, sync::Arc};
 
 use super::{Answer, Call, Evaluated, Why};
 use crate::jmespath::{Variant, coercion, compare, numbers, value::Value};
 
-/// A value, and what it is ordered by.
+/// A value, and the key it is ordered by.
 type Keyed = (Value, Value);
 
 impl Call<'_> {
@@ -41,7 +41,7 @@ impl Call<'_> {
         }
     }
 
-    /// TypeScript checks that no number is followed by something else, and no more.
+    /// TypeScript checks only that no number is followed by a value of another type.
     fn check_types(&self, items: &[Value]) -> Result<(), Why> {
         let is_number = |item: &&Value| matches!(item, Value::Number(_));
         let behind = items.iter().skip_while(|item| !is_number(item)).find(|item| !is_number(item));
@@ -93,7 +93,7 @@ impl Call<'_> {
         let picked = if self.name.starts_with("max") {
             let Some((greatest, item)) = sorted.last() else { return Ok(Value::Null) };
             if self.variant == Variant::Standard && self.name == "max" {
-                // Of `1` and `1.0`, which are equal, always the last.
+                // Of `1` and `1.0`, which are equal, the last is returned.
                 return Ok(item.clone());
             }
             let mut equal = sorted.iter();
@@ -104,7 +104,7 @@ impl Call<'_> {
         Ok(picked.map_or(Value::Null, |(_, item)| item.clone()))
     }
 
-    /// The order of two texts, or of two numbers that are any.
+    /// The order of two texts, or of two numbers.
     fn order(&self, a: &Value, b: &Value) -> Result<Ordering, Why> {
         match (a, b) {
             (Value::Number(a), Value::Number(b)) => {

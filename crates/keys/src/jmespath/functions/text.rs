@@ -1,4 +1,4 @@
-//! Functions on text, and some that take lists as well.
+//! Functions on text, some of which also take lists.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Call<'_> {
-    /// What the language counts: code points, or units of UTF-16.
+    /// The units that the language counts: code points, or UTF-16 units.
     pub(super) fn symbols(&self, text: &Text) -> Vec<u32> {
         match self.variant {
             Variant::Standard | Variant::Python => text.codes().collect(),
@@ -51,7 +51,7 @@ impl Call<'_> {
         }))
     }
 
-    /// `part in text`, or `text.includes(part)`, which makes a text of anything.
+    /// `part in text`, or `text.includes(part)`, which converts any value to text.
     pub(super) fn contains_text(&self, text: &Text, part: &Value) -> Answer {
         let part = match (part, self.variant) {
             (Value::String(part), _) => part.clone(),
@@ -63,8 +63,8 @@ impl Call<'_> {
         Ok(Value::Bool(is_within(&part, &text)))
     }
 
-    /// JavaScript knows lists and objects by their identity, which is that of ours: it is copied
-    /// where the variant copies it.
+    /// JavaScript compares lists and objects by identity. Ours have the same identity, because we
+    /// copy them exactly where the variant does.
     pub(super) fn has(&self, items: &[Value], part: &Value) -> bool {
         items.iter().any(|item| match (item, part, self.variant) {
             (Value::Array(item), Value::Array(part), Variant::TypeScript) => {
@@ -96,8 +96,8 @@ impl Call<'_> {
         })
     }
 
-    /// What is not in the strict form is an error: a reader that passes over what it does not know
-    /// would take two distinct texts for one.
+    /// Text that is not in the strict form is an error: a decoder that skips unknown characters
+    /// would decode two distinct texts to the same value.
     pub(super) fn decode_strictly(&self, text: &str) -> Answer {
         let room = &self.state.room;
         let decoded = match self.name {
@@ -117,7 +117,7 @@ impl Call<'_> {
             .map_err(|why| format!("{}(): {why}", self.name).into())
     }
 
-    /// What TypeScript cannot decode is `undefined` there, and an error in Python.
+    /// Text that cannot be decoded is `undefined` in TypeScript and an error in Python.
     pub(super) fn decode(&self, text: &Text) -> Answer {
         let collisions = self.state.collisions;
         if text.to_str().is_none() && self.name == "powertools_json" {
@@ -141,8 +141,8 @@ impl Call<'_> {
         }
     }
 
-    /// `None` is what the variant cannot read. What is beyond *our* bounds it may well read: that is
-    /// an error, since all that is `undefined` has one key.
+    /// Returns `None` for text that the variant cannot parse. Text beyond *our* limits is an error,
+    /// because the variant might parse it, and all `undefined` values have the same key.
     fn json(&self, text: &Text) -> Result<Option<Value>, Why> {
         match text.to_str().map(|json| read(self.variant, json)) {
             Some(Ok(value)) => Ok(Some(value)),
@@ -165,14 +165,14 @@ impl Call<'_> {
                 Ok(None)
             }
             Err(NotUnpacked::TooLarge) => {
-                let bound = "the texts of a record hold more than 8 MiB when decompressed";
+                let bound = "the decompressed texts of a record are larger than 8 MiB together";
                 Err(format!("{}(): {bound}", self.name).into())
             }
         }
     }
 }
 
-/// Whether `part` stands in `text`, in one pass over both (Knuth, Morris and Pratt).
+/// Whether `text` contains `part`, in one pass over both (Knuth, Morris and Pratt).
 fn is_within(part: &[u32], text: &[u32]) -> bool {
     /// How much of `part` ends with `symbol`, if `matched` of it ended before that.
     fn step(part: &[u32], borders: &[usize], mut matched: usize, symbol: u32) -> usize {
@@ -201,7 +201,7 @@ mod tests {
     use super::is_within;
 
     #[test]
-    fn a_part_is_found_wherever_it_stands() {
+    fn a_part_is_found_at_every_position() {
         let codes = |text: &str| text.chars().map(u32::from).collect::<Vec<_>>();
         // Every text and every part of two letters, which have all the borders that there can be.
         let words: Vec<String> = (0..1 << 8)
