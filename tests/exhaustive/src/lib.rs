@@ -1,1 +1,1 @@
-//! Nothing: this package has tests only.
+//! This package has tests only; its manifest says why.
