@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::policy::{OnConflict, Policy};
 use lambda_idempotency_engine::batch::Pace;
+#[cfg(feature = "http")]
+use lambda_idempotency_keys::producer::ExpressionUse;
 use lambda_idempotency_keys::{
-    Expression, FieldSet, KeyFormat, KeyPath, View,
-    producer::{CompiledPath, ExpressionUse},
+    Expression, FieldSet, KeyFormat, KeyPath, View, producer::CompiledPath,
 };
 
 use super::compiled_powertools::CompiledPowertools;
