@@ -127,7 +127,7 @@ impl KeySpec {
         }
     }
 
-    /// Whether [`functions`](Self::functions) was called.
+    /// Whether [`key_functions`](Self::key_functions) was called.
     #[must_use]
     pub const fn has_functions(&self) -> bool {
         self.functions.is_some()
