@@ -101,6 +101,11 @@ struct Present<'h> {
     host: &'h mut dyn Host,
 }
 
+/// A handler whose last poll took longer than this keeps the processor: completions are then sent
+/// before the next handler is polled, even if a call is on its way. Shorter polls happen on any busy
+/// machine, and sending each completion alone would cost a request for each record.
+const LONG_POLL: Duration = Duration::from_millis(10);
+
 /// The state machine of one batch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Machine<'a> {
@@ -179,7 +184,7 @@ impl<'a> Machine<'a> {
                 self.written(call, writes, verdicts, present);
             }
             Input::Ended { at, ended, since, blocked } => {
-                self.blocked = blocked > Duration::from_millis(1);
+                self.blocked = blocked > LONG_POLL;
                 self.ended(at, ended, since, present);
             }
             Input::LeaderDone { at, record } => self.leader_done(at, record, present),
