@@ -138,10 +138,12 @@ async fn a_batch_of_ten_costs_no_more_than_three_requests() {
 
 /// 25 keys fit into a request.
 #[tokio::test]
-async fn a_batch_of_a_hundred_costs_no_more_than_ten_requests() {
+async fn a_batch_of_a_hundred_costs_no_more_than_twelve_requests() {
     let costs = Costs::measured(100).await;
     let [fresh, warm, cold] = costs.requests();
-    assert!(fresh <= 10, "{fresh}");
+    // Four for the claims. How many completions share a request depends on how busy the processor is,
+    // since none waits for another handler.
+    assert!(fresh <= 12, "{fresh}");
     assert_eq!(warm, 0);
     assert!(cold <= 8, "{cold}");
     let [fresh, _, cold] = costs.billed();
