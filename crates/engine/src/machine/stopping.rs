@@ -10,8 +10,8 @@ use lambda_idempotency_core::{
 };
 
 impl Machine<'_> {
-    /// Ends the time of the handlers: nothing starts any more. What runs is dropped and keeps its
-    /// lease; what was let go and has not begun goes back.
+    /// Stops the handlers: none starts any more. A running handler is dropped and its claim stays
+    /// until the lease ends; a record whose handler has not begun is returned to its source.
     pub(super) fn stop(&mut self, present: &mut Present<'_>) {
         if !self.starts.stop() {
             return;
