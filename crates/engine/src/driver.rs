@@ -21,7 +21,7 @@ use lambda_idempotency_core::{
 use crate::{
     batch::Batch,
     handler::Handler,
-    machine::{Effect, Input, Machine, Setting, Told},
+    machine::{Action, Input, Machine, Setting, Told},
     observe::Report,
     parts::Parts,
     surroundings::Surroundings,
@@ -79,26 +79,26 @@ impl<'a> Driver<'a> {
 
     /// Does what the machine says.
     fn act(&mut self) {
-        while let Some(effect) = self.machine.next(self.now(), &mut self.surroundings) {
-            match effect {
-                Effect::Read { call, keys, deadline } => {
+        while let Some(action) = self.machine.next(self.now(), &mut self.surroundings) {
+            match action {
+                Action::Read { call, keys, deadline } => {
                     let store = Arc::clone(&self.parts.store);
                     self.calls.push(Box::pin(async move {
                         Input::Read { call, found: store.read(&keys, deadline).await }
                     }));
                 }
-                Effect::Write { call, writes, deadline } => {
+                Action::Write { call, writes, deadline } => {
                     let store = Arc::clone(&self.parts.store);
                     self.calls.push(Box::pin(async move {
                         let verdicts = store.write(&writes, deadline).await;
                         Input::Written { call, writes, verdicts }
                     }));
                 }
-                Effect::GiveWay => self.gives_way = true,
-                Effect::Start { at, held, stop } => {
+                Action::GiveWay => self.gives_way = true,
+                Action::Start { at, held, stop } => {
                     self.running.extend(self.surroundings.start(at, held.as_deref(), stop));
                 }
-                Effect::Report(told) => self.report(told),
+                Action::Report(told) => self.report(told),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! An outcome, and what follows from it: for the record's copies, for its group, and for who is next.
 
 use super::{
-    Effect, Machine, Present, Told,
+    Action, Machine, Present, Told,
     carried::Carried,
     outcomes::shared,
     records::{Entry, Stage, Task},
@@ -11,15 +11,17 @@ use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::outcome::{NotStarted, Outcome};
 
 impl Machine<'_> {
-    /// Lets a record go if its turn has come.
-    pub(super) fn consider(&mut self, at: usize, present: &mut Present<'_>) {
-        if let Some(outcome) = self.set_off(at) {
+    /// Begins a record if it is the first of its key and its group. One whose outcome is known
+    /// already, or that needs no handler, is finished.
+    pub(super) fn begin_if_first(&mut self, at: usize, present: &mut Present<'_>) {
+        if let Some(outcome) = self.try_begin(at) {
             self.finish(at, outcome, present);
         }
     }
 
-    /// Lets a record go if its turn has come, or returns the outcome that it has then.
-    fn set_off(&mut self, at: usize) -> Option<Outcome> {
+    /// Queues a record for its claim or its handler if it is the first of its key and its group;
+    /// returns the outcome of one that needs neither.
+    fn try_begin(&mut self, at: usize) -> Option<Outcome> {
         let entry = self.records.at(at);
         if entry.stage() != Stage::Queued || !self.order.may_go(at) {
             return None;
@@ -72,15 +74,15 @@ impl Machine<'_> {
                     open.push((record, outcome));
                 } else {
                     let told = tell(at, entry, outcome);
-                    self.effects.push_back(Effect::Report(told));
+                    self.actions.push_back(Action::Report(told));
                 }
                 present.host.leave(at);
                 self.records.done(at);
                 next.extend(self.order.leave(at));
             }
-            // Only now: a record whose group has just failed must not set off.
+            // Only now: a record whose group has just failed must not begin.
             let Some(candidate) = next.pop() else { break };
-            open.extend(self.set_off(candidate).map(|outcome| (candidate, outcome)));
+            open.extend(self.try_begin(candidate).map(|outcome| (candidate, outcome)));
         }
         if !all_well && self.setting.after_failure == AfterFailure::Batch {
             self.close(NotStarted::Order, present);

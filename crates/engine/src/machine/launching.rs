@@ -1,7 +1,7 @@
 //! What begins: claims ahead of their handlers, handlers as far as there is room and time.
 
 use super::{
-    Effect, Machine, Present,
+    Action, Machine, Present,
     claims::{Answer, Claimed, Request, Wanted},
     records::{Entry, Stage},
     sharing::Shared,
@@ -59,7 +59,7 @@ impl Machine<'_> {
         let held = entry.held().cloned();
         self.starts.started();
         let stop = self.starts.budget().stop();
-        self.effects.push_back(Effect::Start { at, held, stop });
+        self.actions.push_back(Action::Start { at, held, stop });
     }
 
     fn claim_ahead(&mut self, present: &mut Present<'_>) {
@@ -152,11 +152,11 @@ impl Machine<'_> {
             match sent {
                 Some((Request::Read(keys), deadline)) => {
                     self.call_ids.sent();
-                    self.effects.push_back(Effect::Read { call, keys, deadline });
+                    self.actions.push_back(Action::Read { call, keys, deadline });
                 }
                 Some((Request::Write(writes), deadline)) => {
                     self.call_ids.sent();
-                    self.effects.push_back(Effect::Write { call, writes, deadline });
+                    self.actions.push_back(Action::Write { call, writes, deadline });
                 }
                 None => return answered,
             }
@@ -173,7 +173,7 @@ impl Machine<'_> {
         let call = self.call_ids.next();
         if let Some((writes, deadline)) = self.leases.send(call, now, held) {
             self.call_ids.sent();
-            self.effects.push_back(Effect::Write { call, writes, deadline });
+            self.actions.push_back(Action::Write { call, writes, deadline });
         }
     }
 }

@@ -88,7 +88,7 @@ pub enum Ended {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Effect {
+pub enum Action {
     /// Read these keys, and say what was found.
     Read {
         /// What the answer is known by.

@@ -15,7 +15,7 @@
 //! | Which stage is a record in? What is known of it? | `records` |
 //! | Whose turn is it in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
-//! | What may be claimed and started now? Who decides that nothing more starts? | `starts` |
+//! | What may be claimed and started now? Who decides that nothing more starts? | `starts`, and `stopping` for what follows |
 //! | Who may have killed the process, and when does it run alone? | `quarantine` |
 //! | Who waits for a busy key, and until when? | `waiting` |
 //! | What does the store know of a claim? Where is a claim in doubt undone? | `claims` |
@@ -28,10 +28,10 @@
 //! | What begins next? Who is told what this process knows? | `launching`, `sharing` |
 //! | What follows from the answer to a claim? | `claiming` |
 //! | What is written when a handler has ended, and what follows from the answer? | `settling` |
-//! | What becomes of a handler whose lease is lost? | `renewing` |
+//! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
 //! | Where does a group stop after a failure? Who is told an outcome? | `finishing` |
 //! | How is a record put aside? | `diverting` |
-//! | What is dropped and returned at the end of the time? | `stopping` |
+//! | What is undone, dropped and returned when nothing more starts or the time is over? | `stopping` |
 //!
 //! The first group are parts: each owns its state, is asked through its methods, and knows no other
 //! part. The second group are the rules of the machine, which move records from part to part.
@@ -46,12 +46,12 @@ mod finishing;
 mod host;
 mod launching;
 mod leases;
+mod lost_leases;
 mod messages;
 mod order;
 mod outcomes;
 mod quarantine;
 mod records;
-mod renewing;
 mod settlements;
 mod settling;
 mod sharing;
@@ -84,7 +84,7 @@ pub use self::{
     calls::CallId,
     carried::Carried,
     host::{Host, Join},
-    messages::{Effect, Ended, Input, Setting, Told},
+    messages::{Action, Ended, Input, Setting, Told},
     outcomes::Why,
     records::{Ask, Task},
 };
@@ -120,7 +120,7 @@ pub struct Machine<'a> {
     leases: Leases,
     call_ids: CallIds,
     /// What is to be done next, in this order.
-    effects: VecDeque<Effect>,
+    actions: VecDeque<Action>,
     /// Whether the last handler that ended kept the processor: a completion must not wait for the
     /// next one.
     blocked: bool,
@@ -150,12 +150,12 @@ impl<'a> Machine<'a> {
             claims: Claims::default(),
             settlements: Settlements::default(),
             call_ids: CallIds::default(),
-            effects: VecDeque::with_capacity(16),
+            actions: VecDeque::with_capacity(16),
             blocked: false,
         };
         let present = &mut Present { now, host };
         for at in machine.by_priority() {
-            machine.consider(at, present);
+            machine.begin_if_first(at, present);
         }
         machine
     }
@@ -217,8 +217,8 @@ impl<'a> Machine<'a> {
 
     /// What is to be done now, one thing after the other; `None` if that is all. What is gathered to
     /// be sent together comes from [`rest`](Self::rest).
-    pub fn next(&mut self, now: Timestamp, host: &mut dyn Host) -> Option<Effect> {
-        if self.effects.is_empty() {
+    pub fn next(&mut self, now: Timestamp, host: &mut dyn Host) -> Option<Action> {
+        if self.actions.is_empty() {
             let present = &mut Present { now, host };
             self.stop_overdue(present);
             if !self.starts.budget().is_over(now) {
@@ -228,10 +228,10 @@ impl<'a> Machine<'a> {
             let presses = std::mem::take(&mut self.blocked);
             if (presses || self.settlements.is_overdue(now)) && self.send_settlements(presses, now)
             {
-                self.effects.push_back(Effect::GiveWay);
+                self.actions.push_back(Action::GiveWay);
             }
         }
-        self.effects.pop_front()
+        self.actions.pop_front()
     }
 
     /// Nothing else is ready: sends what was gathered, and ends what the clock ends. Says whether
@@ -245,7 +245,7 @@ impl<'a> Machine<'a> {
             self.abandon(present);
         }
         self.send_settlements(false, now);
-        !self.effects.is_empty()
+        !self.actions.is_empty()
     }
 
     fn send_settlements(&mut self, presses: bool, now: Timestamp) -> bool {
@@ -254,7 +254,7 @@ impl<'a> Machine<'a> {
             return false;
         };
         self.call_ids.sent();
-        self.effects.push_back(Effect::Write { call, writes, deadline });
+        self.actions.push_back(Action::Write { call, writes, deadline });
         true
     }
 
@@ -271,7 +271,7 @@ impl<'a> Machine<'a> {
 
     /// Whether every record has its outcome, and nothing is left to be settled.
     pub fn is_done(&self) -> bool {
-        self.records.open() == 0 && self.settlements.is_empty() && self.effects.is_empty()
+        self.records.open() == 0 && self.settlements.is_empty() && self.actions.is_empty()
     }
 
     /// What is said of a key that belongs to another application.

@@ -58,7 +58,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Starts nothing any more: what is claimed is put back, what waits goes back.
+    /// Starts nothing any more: claims whose handler has not begun are undone, and records that wait are
+    /// returned to their source.
     pub(super) fn close(&mut self, why: NotStarted, present: &mut Present<'_>) {
         let Some((to_claim, ready)) = self.starts.close(why) else { return };
         while let Some((at, until)) = self.waiting.pop() {

@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
 use crate::{
     batch::AfterFailure,
     host::Surroundings,
-    machine::{Ask, Effect, Ended, Input, Machine, Setting, Task, Told},
+    machine::{Action, Ask, Ended, Input, Machine, Setting, Task, Told},
     setup::Setup,
     store::claim,
     world::{Call, Fate, Flaw, Invocation, Own, Place, Request, Running, World},
@@ -90,8 +90,8 @@ pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Opt
         machine.handle(input, now, &mut Surroundings { setup, world, own });
     }
     loop {
-        while let Some(effect) = machine.next(now, &mut Surroundings { setup, world, own }) {
-            act(machine, setup, world, own, effect);
+        while let Some(action) = machine.next(now, &mut Surroundings { setup, world, own }) {
+            act(machine, setup, world, own, action);
         }
         if own.ends.is_some_and(|ends| world.now >= ends) {
             world.flaws.add(Flaw::TooLate);
@@ -117,10 +117,10 @@ fn act(
     setup: &Setup,
     world: &mut World,
     own: &mut Own,
-    effect: Effect,
+    action: Action,
 ) {
-    match effect {
-        Effect::Read { call, keys, deadline } => {
+    match action {
+        Action::Read { call, keys, deadline } => {
             if own.running.iter().any(is_quarantined) {
                 world.flaws.add(Flaw::NotAlone);
             }
@@ -129,7 +129,7 @@ fn act(
             let is_late = deadline <= world.now;
             own.calls.push(Call { id: call, request: Request::Read(keys), deadline, is_late });
         }
-        Effect::Write { call, writes, deadline } => {
+        Action::Write { call, writes, deadline } => {
             let deadline = world.truly(own.process, deadline);
             for write in &writes {
                 check_write(setup, world, own, write, deadline);
@@ -138,8 +138,8 @@ fn act(
             own.calls.push(Call { id: call, request: Request::Write(writes), deadline, is_late });
         }
         // Calls are polled before handlers here in any case, and after them as well.
-        Effect::GiveWay => {}
-        Effect::Start { at, held, stop } => {
+        Action::GiveWay => {}
+        Action::Start { at, held, stop } => {
             let now = world.clock(own.process);
             let lease = held.as_ref().and_then(|held| held.record.lease_until);
             let missed = if lease.is_some_and(|lease| now > lease) {
@@ -156,7 +156,7 @@ fn act(
             let due = Some(world.now.plus(setup.takes));
             own.running.push(Running { at, held, since: now, due });
         }
-        Effect::Report(told) => report(setup, world, own, &told),
+        Action::Report(told) => report(setup, world, own, &told),
     }
 }
 

@@ -70,7 +70,7 @@ fn undos() {
         faults: faults(1, 1, 0),
         undo: true,
         expect: &[Event::Undo, Event::TakenAfterRelease],
-        ..Setup::new("put-backs")
+        ..Setup::new("undone claims")
     };
     hold(setup.or_large(5, faults(1, 1, 0)));
 }

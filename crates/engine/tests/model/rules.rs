@@ -216,7 +216,7 @@ fn fenced() -> Setup {
         end: 4,
         faults: faults(0, 0, 1),
         expect: &[Event::Undo, Event::TakenAfterRelease, Event::FailureCounted],
-        ..Setup::new("fences, put-backs and removed records")
+        ..Setup::new("fences, undone claims and removed records")
     }
 }
 
