@@ -2,6 +2,14 @@
 
 use std::time::Duration;
 
+use crate::{clock::Timestamp, failure::Failure};
+
+/// How long [`OnConflict::Return`] waits for another worker: the rest of its lease, or its call in the
+/// same process.
+const SHORT_WAIT: Duration = Duration::from_secs(2);
+/// How long after the end of that lease a delivery still looks whether the key was taken over.
+const AFTER_LEASE: Duration = Duration::from_secs(1);
+
 /// How the records of one operation are treated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -60,6 +68,29 @@ impl Default for Policy {
     }
 }
 
+impl Policy {
+    /// Whether a key fails permanently by this failure, which is the last of `failed_attempts`. If
+    /// not, it is released, and a later delivery calls the handler again.
+    ///
+    /// ```
+    /// use lambda_idempotency_core::{failure::Failure, policy::Policy};
+    ///
+    /// let mut policy = Policy::default();
+    /// policy.max_failed_attempts = Some(3);
+    /// let failure = Failure::transient("the bank is closed");
+    /// assert!(!policy.fails_permanently(&failure, 2));
+    /// assert!(policy.fails_permanently(&failure, 3));
+    /// ```
+    #[must_use]
+    pub fn fails_permanently(&self, failure: &Failure, failed_attempts: u32) -> bool {
+        let declared = match self.on_failure {
+            OnFailure::Return => failure.is_permanent(),
+            OnFailure::FailPermanently => !failure.is_declared_transient(),
+        };
+        declared || self.max_failed_attempts.is_some_and(|most| failed_attempts >= most)
+    }
+}
+
 /// What to do with a delivery while another worker holds its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -79,6 +110,48 @@ pub enum OnConflict {
     Skip,
 }
 
+impl OnConflict {
+    /// Whether a delivery is acknowledged unprocessed while another worker holds its key.
+    #[must_use]
+    pub const fn skips(self) -> bool {
+        match self {
+            Self::Skip => true,
+            Self::Return | Self::Wait { .. } => false,
+        }
+    }
+
+    /// This policy for a delivery that must not be acknowledged in the expectation that another worker
+    /// completes it: [`Return`](Self::Return) in place of [`Skip`](Self::Skip).
+    #[must_use]
+    pub const fn or_return(self) -> Self {
+        match self {
+            Self::Skip => Self::Return,
+            Self::Return | Self::Wait { .. } => self,
+        }
+    }
+
+    /// Until when a delivery waits that first found its key held at `since`, while the lease ends at
+    /// `lease_until`. It does not wait if that is `since`.
+    #[must_use]
+    pub fn waits_until(self, since: Timestamp, lease_until: Timestamp) -> Timestamp {
+        match self {
+            Self::Return if lease_until <= since.plus(SHORT_WAIT) => lease_until.plus(AFTER_LEASE),
+            Self::Return | Self::Skip => since,
+            Self::Wait { up_to } => since.plus(up_to),
+        }
+    }
+
+    /// Until when a delivery waits that found at `since` that another invocation of its process works
+    /// on its key.
+    #[must_use]
+    pub fn follows_until(self, since: Timestamp) -> Timestamp {
+        match self {
+            Self::Return | Self::Skip => since.plus(SHORT_WAIT),
+            Self::Wait { up_to } => since.plus(up_to),
+        }
+    }
+}
+
 /// What to do with a delivery whose key failed permanently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -88,6 +161,17 @@ pub enum OnPermanentFailure {
     Return,
     /// The delivery is acknowledged.
     Acknowledge,
+}
+
+impl OnPermanentFailure {
+    /// Whether the delivery is acknowledged.
+    #[must_use]
+    pub const fn acknowledges(self) -> bool {
+        match self {
+            Self::Return => false,
+            Self::Acknowledge => true,
+        }
+    }
 }
 
 /// How long a claim holds its key, and so how long others wait if its worker dies.
@@ -105,6 +189,17 @@ pub enum Lease {
         /// The length of a lease, at least a second.
         length: Duration,
     },
+}
+
+impl Lease {
+    /// The length of a lease that is renewed; `None` if it lasts until the end of the invocation.
+    #[must_use]
+    pub const fn renewed_length(self) -> Option<Duration> {
+        match self {
+            Self::Invocation => None,
+            Self::Renewed { length } => Some(length),
+        }
+    }
 }
 
 /// What to do about a [`Failure`](crate::failure::Failure) that was not declared transient or
@@ -133,6 +228,17 @@ pub enum OnTimeout {
     FailPermanently,
 }
 
+impl OnTimeout {
+    /// Whether the key fails permanently.
+    #[must_use]
+    pub const fn fails_permanently(self) -> bool {
+        match self {
+            Self::Return => false,
+            Self::FailPermanently => true,
+        }
+    }
+}
+
 /// What to do with a record whose key cannot be claimed because the store is unavailable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -143,4 +249,58 @@ pub enum OnOutage {
     /// The handler runs without protection against duplicates: copies of the record run it again.
     /// Does not apply to refusals such as missing permissions.
     RunUnprotected,
+}
+
+impl OnOutage {
+    /// Whether the handler runs without protection.
+    #[must_use]
+    pub const fn runs_unprotected(self) -> bool {
+        match self {
+            Self::Return => false,
+            Self::RunUnprotected => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(ms: u64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    #[test]
+    fn a_short_rest_of_a_lease_is_waited_for_and_a_long_one_is_not() {
+        let until = |lease_ends| OnConflict::Return.waits_until(at(1_000), at(lease_ends));
+        assert_eq!(until(3_000), at(4_000), "a second longer than the lease");
+        assert_eq!(until(3_001), at(1_000), "not at all");
+        let wait = OnConflict::Wait { up_to: Duration::from_secs(9) };
+        assert_eq!(wait.waits_until(at(1_000), at(90_000)), at(10_000));
+        assert_eq!(OnConflict::Skip.waits_until(at(1_000), at(1_001)), at(1_000));
+    }
+
+    #[test]
+    fn another_invocation_of_the_process_is_followed_for_two_seconds_or_as_long_as_was_said() {
+        let wait = OnConflict::Wait { up_to: Duration::from_secs(9) };
+        let until = |policy: OnConflict| policy.follows_until(at(1_000));
+        assert_eq!([OnConflict::Return, OnConflict::Skip].map(until), [at(3_000); 2]);
+        assert_eq!(until(wait), at(10_000));
+        assert_eq!(OnConflict::Skip.or_return(), OnConflict::Return);
+        assert_eq!(wait.or_return(), wait);
+    }
+
+    #[test]
+    fn a_declared_failure_counts_for_more_than_the_policy() {
+        let permanent = |on_failure| {
+            let policy = Policy { on_failure, ..Policy::default() };
+            let failures = [Failure::transient("x"), Failure::from("x"), Failure::permanent("x")];
+            failures.map(|failure| policy.fails_permanently(&failure, 1))
+        };
+        assert_eq!(permanent(OnFailure::Return), [false, false, true]);
+        assert_eq!(permanent(OnFailure::FailPermanently), [false, true, true]);
+        let policy = Policy { max_failed_attempts: Some(2), ..Policy::default() };
+        let transient = Failure::transient("x");
+        assert_eq!([1, 2, 3].map(|n| policy.fails_permanently(&transient, n)), [false, true, true]);
+    }
 }

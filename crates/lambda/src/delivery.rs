@@ -218,7 +218,7 @@ impl<'a> Extraction<'a> {
         match self.operation.on_missing_key {
             OnMissingKey::RunUnprotected => Missing::RunUnprotected,
             OnMissingKey::Skip => Missing::Skip,
-            _ => Missing::Reject(rejection),
+            OnMissingKey::Return => Missing::Reject(rejection),
         }
     }
 

@@ -2,21 +2,12 @@
 
 use std::time::Duration;
 
-use super::{
-    Machine, Present,
-    claims::Claimed,
-    records::Stage,
-    waiting::{AFTER_LEASE, pause},
-};
+use super::{Machine, Present, claims::Claimed, records::Stage, waiting::pause};
 use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::Outcome,
-    policy::{OnConflict, OnOutage, OnPermanentFailure},
     store::{StoreError, StoreErrorKind},
 };
-
-/// What [`OnConflict::Return`] waits for the end of a lease.
-const REMAINDER: Duration = Duration::from_secs(2);
 
 impl Machine<'_> {
     pub(super) fn claimed(&mut self, at: usize, claimed: Claimed, present: &mut Present<'_>) {
@@ -34,8 +25,7 @@ impl Machine<'_> {
             Claimed::Replay(result) => self.finish(at, Outcome::Replayed { result }, present),
             Claimed::PermanentlyFailed { error_type, failed_attempts, fence } => {
                 self.records.at(at).found_final(fence);
-                let acknowledged =
-                    self.setting.policy.on_permanent_failure == OnPermanentFailure::Acknowledge;
+                let acknowledged = self.setting.policy.on_permanent_failure.acknowledges();
                 self.finish(
                     at,
                     Outcome::PermanentlyFailed { error_type, failed_attempts, acknowledged },
@@ -73,7 +63,7 @@ impl Machine<'_> {
     fn runs_without(&self, error: &StoreError) -> bool {
         let outage =
             matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled);
-        let chosen = self.setting.policy.on_outage == OnOutage::RunUnprotected;
+        let chosen = self.setting.policy.on_outage.runs_unprotected();
         outage && chosen && self.starts.closed().is_none()
     }
 
@@ -83,12 +73,10 @@ impl Machine<'_> {
         let since = entry.met_busy(now);
         let pause = pause(entry.looks());
         entry.looked();
-        let limit = match conflict {
-            OnConflict::Skip => return self.finish(at, Outcome::Skipped, present),
-            OnConflict::Return if until <= since.plus(REMAINDER) => until.plus(AFTER_LEASE),
-            OnConflict::Wait { up_to } => since.plus(up_to),
-            _ => since,
-        };
+        if conflict.skips() {
+            return self.finish(at, Outcome::Skipped, present);
+        }
+        let limit = conflict.waits_until(since, until);
         let past = until.plus(Duration::from_millis(1));
         let wake = now.plus(pause).min(past.max(now)).min(limit);
         let in_time = self.starts.budget().stop().is_none_or(|stop| wake < stop);

@@ -63,11 +63,8 @@ impl Machine<'_> {
     /// What becomes of a delivery whose key is held elsewhere. Nobody else is trusted to put a record
     /// aside: it is acknowledged only when that is done.
     pub(super) fn conflict(&self, at: usize) -> OnConflict {
-        match self.setting.policy.on_conflict {
-            OnConflict::Skip if self.records.get(at).is_some_and(|entry| entry.ask().is_aside) => {
-                OnConflict::Return
-            }
-            conflict => conflict,
-        }
+        let conflict = self.setting.policy.on_conflict;
+        let is_aside = self.records.get(at).is_some_and(|entry| entry.ask().is_aside);
+        if is_aside { conflict.or_return() } else { conflict }
     }
 }

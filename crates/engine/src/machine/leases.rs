@@ -11,7 +11,7 @@ use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Settlement},
     clock::Timestamp,
-    policy::{Lease, Policy},
+    policy::Policy,
     record::IdempotencyRecord,
     store::{Guard, Write},
 };
@@ -32,12 +32,8 @@ pub(super) struct Terms {
 
 impl Terms {
     pub(super) fn new(policy: &Policy, end: Option<Timestamp>) -> Self {
-        let length = match policy.lease {
-            Lease::Renewed { length } => Some(length),
-            _ => None,
-        };
         let end = end.map(|end| end.plus(policy.lease_grace));
-        Self { end, fallback: policy.fallback_lease, length }
+        Self { end, fallback: policy.fallback_lease, length: policy.lease.renewed_length() }
     }
 
     /// When the last lease of the invocation ends; `None` if each claim has an end of its own.

@@ -16,7 +16,6 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     failure::Failure,
     outcome::{NotStarted, Outcome},
-    policy::OnFailure,
     store::{StoreError, StoreErrorKind, Verdict},
 };
 
@@ -114,13 +113,7 @@ impl Machine<'_> {
         if self.records.at(at).ask().is_aside {
             return Settlement::Release { error_type: error };
         }
-        let policy = self.setting.policy;
-        let exhausted = policy.max_failed_attempts.is_some_and(|most| failed_attempts >= most);
-        let retried = match policy.on_failure {
-            OnFailure::FailPermanently => failure.is_declared_transient(),
-            _ => !failure.is_permanent(),
-        };
-        if retried && !exhausted {
+        if !self.setting.policy.fails_permanently(failure, failed_attempts) {
             return Settlement::Release { error_type: error };
         }
         let message = serde_json::Value::String(failure.message());

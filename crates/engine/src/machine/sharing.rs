@@ -8,12 +8,8 @@ use lambda_idempotency_core::{
     admission::{Claim, admit},
     clock::Timestamp,
     outcome::Outcome,
-    policy::OnConflict,
     record::{IdempotencyRecord, Owner},
 };
-
-/// How long [`OnConflict::Return`] follows another invocation of this process.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What this process says before a claim in the store.
 pub(super) enum Shared {
@@ -62,21 +58,18 @@ impl Machine<'_> {
         let entry = self.records.at(at);
         let since = entry.met_busy(now);
         let past = until.plus(Duration::from_millis(1));
-        let (limit, wake) = match conflict {
-            OnConflict::Skip if holds => return Shared::Knows(Claimed::Busy { until }),
+        let limit = conflict.follows_until(since);
+        let mut wake = past;
+        if conflict.skips() && !holds {
             // A leader without a claim may come to nothing: to acknowledge for its sake could lose
             // the record. It is asked again until it has one.
-            OnConflict::Skip => (since.plus(PATIENCE), now.plus(pause(0))),
-            OnConflict::Wait { up_to } => (since.plus(up_to), past),
-            _ => (since.plus(PATIENCE), past),
-        };
-        match conflict {
-            OnConflict::Skip if now >= limit => {
+            if now >= limit {
                 self.finish(at, Outcome::Busy { until }, present);
                 return Shared::Follows;
             }
-            _ if now >= limit => return Shared::Knows(Claimed::Busy { until }),
-            _ => {}
+            wake = now.plus(pause(0));
+        } else if conflict.skips() || now >= limit {
+            return Shared::Knows(Claimed::Busy { until });
         }
         entry.enter(Stage::Waiting);
         self.quarantine.leave(at);

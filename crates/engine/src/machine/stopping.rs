@@ -5,7 +5,6 @@ use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Settlement,
     outcome::{NotStarted, Outcome},
-    policy::OnTimeout,
     store::{StoreError, StoreErrorKind},
 };
 
@@ -41,12 +40,12 @@ impl Machine<'_> {
         let entry = self.records.at(at);
         // Putting a record aside is tried again, whatever becomes of its own work.
         let held = entry.held().cloned().filter(|_| !entry.ask().is_aside);
-        match (held, self.setting.policy.on_timeout) {
-            (Some(held), _) if !keeps(Rule::StoppedKeepsItsLease) => {
+        match held {
+            Some(held) if !keeps(Rule::StoppedKeepsItsLease) => {
                 let outcome = Outcome::TimedOut { permanent: false };
                 self.settle(at, held, Settlement::Undo, outcome, present);
             }
-            (Some(held), OnTimeout::FailPermanently) => {
+            Some(held) if self.setting.policy.on_timeout.fails_permanently() => {
                 let error = "a timeout".into();
                 let settlement = Settlement::FailPermanently { result: None, error_type: error };
                 let outcome = Outcome::TimedOut { permanent: true };

@@ -13,9 +13,6 @@ pub(super) fn pause(looks: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << looks.min(8)).min(LONGEST_PAUSE)
 }
 
-/// How long after the end of a lease a record may still look whether it was taken over.
-pub(super) const AFTER_LEASE: Duration = LONGEST_PAUSE;
-
 /// The waiting records. Each event of a batch asks who wakes next, however many there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Waiting {
