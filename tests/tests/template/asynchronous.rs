@@ -72,3 +72,8 @@ pub(crate) fn events(template: &Value) -> Problems {
     }
     problems
 }
+
+/// The topic is encrypted.
+pub(crate) fn topic(template: &Value) -> Problems {
+    expect(template, "/Resources/OrdersTopic/Properties/KmsMasterKeyId", json!("alias/aws/sns"))
+}

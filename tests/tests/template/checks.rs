@@ -6,16 +6,21 @@ use crate::{alarms, asynchronous, document::at, function, queue, role, stream, t
 
 pub(crate) type Problems = Vec<String>;
 
-const CHECKS: [fn(&Value) -> Problems; 11] = [
+const CHECKS: [fn(&Value) -> Problems; 16] = [
     function::settings,
     function::environment,
     queue::events,
     queue::visibility,
     queue::dead_letters,
+    queue::in_transit,
     asynchronous::events,
+    asynchronous::topic,
     tables::tables,
     role::permissions,
     alarms::alarms,
+    alarms::log_filters,
+    alarms::durations,
+    alarms::dashboard,
     stream::mapping,
     stream::permissions,
 ];

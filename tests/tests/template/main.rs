@@ -51,6 +51,12 @@ fn the_function_is_built_so_that_a_panic_unwinds() {
 }
 
 #[test]
+fn builds_are_not_cached_by_a_hash_of_their_own_output() {
+    let settings = fs::read_to_string(root().join("samconfig.toml")).unwrap();
+    assert!(!settings.lines().any(|line| line.starts_with("cached")));
+}
+
+#[test]
 fn every_sample_event_parses() {
     for file in sample_events() {
         let text = fs::read_to_string(&file).unwrap();
@@ -264,6 +270,34 @@ fn every_check_notices_what_it_is_for() {
             "FailedEventsQueue",
         ),
         ("/Resources/ErrorsAlarm".into(), None, "Errors"),
+        ("/Resources/LostEventsAlarm".into(), None, "DestinationDeliveryFailures"),
+        ("/Resources/NotRecordedAlarm".into(), None, "ProcessedNotRecorded"),
+        ("/Resources/PermanentFailuresAlarm/Properties/TreatMissingData".into(), None, "Permanent"),
+        ("/Resources/BacklogAlarm".into(), None, "ApproximateAgeOfOldestMessage"),
+        (
+            "/Resources/NotRecordedCount/Properties/MetricTransformations/0/MetricName".into(),
+            Some(json!("NotRecorded")),
+            "MetricName",
+        ),
+        ("/Mappings/LongByTimeout/60/Milliseconds".into(), Some(json!(60_000)), "60 s"),
+        (
+            "/Resources/OrdersDashboard/Properties/DashboardBody/Fn::Sub/0".into(),
+            Some(json!("{\"widgets\": [}")),
+            "not JSON",
+        ),
+        // How it travels and lies.
+        ("/Resources/OrdersTopic/Properties/KmsMasterKeyId".into(), None, "KmsMasterKeyId"),
+        (
+            "/Resources/QueuesPolicy/Properties/Queues/0".into(),
+            None,
+            "OrdersQueue accepts requests without TLS",
+        ),
+        (
+            "/Resources/UndeliveredQueuePolicy/Properties/PolicyDocument/Statement/2/Condition"
+                .into(),
+            None,
+            "UndeliveredQueue accepts",
+        ),
         ("/Resources/ThrottlesAlarm/Properties/Threshold".into(), Some(json!(5)), "Throttles"),
     ];
 

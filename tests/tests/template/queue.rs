@@ -118,3 +118,29 @@ pub(crate) fn dead_letters(template: &Value) -> Problems {
     }
     problems
 }
+
+/// Every queue refuses requests without TLS.
+pub(crate) fn in_transit(template: &Value) -> Problems {
+    let resources = entries(at(template, "/Resources"));
+    let of_type = |wanted: &str| {
+        let wanted = wanted.to_owned();
+        resources.iter().filter(move |(_, resource)| resource["Type"] == *wanted)
+    };
+    let refuses = |policy: &Value| {
+        items(&policy["PolicyDocument"]["Statement"]).iter().any(|statement| {
+            statement["Effect"] == "Deny"
+                && statement["Principal"] == "*"
+                && statement["Action"] == "sqs:*"
+                && statement["Condition"] == json!({"Bool": {"aws:SecureTransport": "false"}})
+        })
+    };
+    of_type("AWS::SQS::Queue")
+        .filter(|(queue, _)| {
+            !of_type("AWS::SQS::QueuePolicy").any(|(_, policy)| {
+                let policy = &policy["Properties"];
+                items(&policy["Queues"]).contains(&json!({"Ref": queue})) && refuses(policy)
+            })
+        })
+        .map(|(queue, _)| format!("{queue} accepts requests without TLS"))
+        .collect()
+}

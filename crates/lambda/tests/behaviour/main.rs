@@ -23,6 +23,7 @@ mod inspection;
 mod kafka;
 mod kept_results;
 mod keys;
+mod log_filters;
 mod misplaced;
 mod mixed;
 mod new_invocations;

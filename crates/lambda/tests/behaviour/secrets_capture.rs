@@ -22,6 +22,18 @@ impl Captured {
         tracing::subscriber::set_default(subscriber)
     }
 
+    /// Captures what this thread logs as `lambda_runtime` writes it with the log format JSON.
+    pub(crate) fn start_as_lambda_does(&self) -> tracing::subscriber::DefaultGuard {
+        let subscriber = tracing_subscriber::fmt()
+            .with_target(false)
+            .without_time()
+            .with_env_filter(EnvFilter::new("info"))
+            .with_writer(self.clone())
+            .json()
+            .finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
     /// Adds what an error shows, with all its sources.
     pub(crate) fn error(&self, error: &(impl std::error::Error + Clone)) {
         self.shown(error);
