@@ -12,7 +12,12 @@ use aws_sdk_dynamodb::{
 };
 use lambda_idempotency_core::store::{StoreError, StoreErrorKind};
 
-use crate::{config::Config, item::Corrupt, retry::TimedOut};
+use crate::{
+    config::Config,
+    credentials::{Missing, missing_credentials},
+    item::Corrupt,
+    retry::TimedOut,
+};
 
 /// The request that an error names.
 #[derive(Clone, Copy)]
@@ -135,9 +140,8 @@ where
         }
         SdkError::DispatchFailure(dispatch) => {
             let cause = chain(dispatch.as_connector_error());
-            if cause.contains("credential") {
-                let context = format!("{doing} was not sent: no usable AWS credentials");
-                return Failure::new(StoreErrorKind::Denied, context).because(cause);
+            if let Some(missing) = missing_credentials(dispatch.as_connector_error()) {
+                return no_credentials(doing, missing).because(cause);
             }
             let failure = Failure::unanswered(format!("{doing} did not reach DynamoDB"));
             // The connection was refused, so nothing was sent.
@@ -170,8 +174,16 @@ pub(crate) fn service_failure(
     let Config { table, region, .. } = doing.config;
     // A batch's members say `ThrottlingError` where a request says `ThrottlingException`.
     let class = code.strip_suffix("Exception").or_else(|| code.strip_suffix("Error"));
-    let failure = match class.unwrap_or(code) {
-        "ProvisionedThroughputExceeded" | "RequestLimitExceeded" | "Throttling" => {
+    let class = class.unwrap_or(code);
+    let failure = match class {
+        // The last three are not in the documentation of DynamoDB; the SDKs take them for throttling
+        // whichever service sends them.
+        "ProvisionedThroughputExceeded"
+        | "RequestLimitExceeded"
+        | "Throttling"
+        | "Throttled"
+        | "RequestThrottled"
+        | "TooManyRequests" => {
             Failure::transient(StoreErrorKind::Throttled, format!("{doing} was throttled"))
         }
         "TransactionConflict" | "ReplicatedWriteConflict" => Failure::transient(
@@ -181,10 +193,19 @@ pub(crate) fn service_failure(
         "InternalServer" | "InternalFailure" | "ServiceUnavailable" => {
             Failure::unanswered(format!("{doing} met an error of the server"))
         }
+        // The server waited too long for the request, which the SDKs take for transient. How much of
+        // the request had arrived is not known.
+        "RequestTimeout" => Failure::unanswered(format!("{doing} reached the server too slowly")),
+        _ if is_clock_skew(class, &message) => Failure::transient(
+            StoreErrorKind::Unavailable,
+            format!("{doing}: the time of the request was refused; correct this machine's clock"),
+        ),
         "AccessDenied" | "NotAuthorized" => Failure::new(
             StoreErrorKind::Denied,
             format!("{doing}: the role needs {} on the table", permissions(doing.permission)),
         ),
+        // None of these is retried. The next request would have the same credentials: the SDK replaces
+        // them when their own expiry comes, whatever DynamoDB says of them.
         "UnrecognizedClient"
         | "InvalidClientTokenId"
         | "ExpiredToken"
@@ -212,6 +233,33 @@ pub(crate) fn service_failure(
         cause.push_str(&format!(" (request {id})"));
     }
     failure.because(cause)
+}
+
+/// Whether the request was refused for the time that it was signed with.
+///
+/// Such a request was not applied, and the next may succeed: the SDK compares the `Date` of each
+/// response with its own clock and signs the next request with the server's time.
+///
+/// A wrong secret key has the same code as a wrong time, `InvalidSignatureException`. It stays wrong,
+/// so only the messages of a wrong time count.
+fn is_clock_skew(class: &str, message: &str) -> bool {
+    match class {
+        "RequestTimeTooSkewed" | "RequestExpired" | "RequestInTheFuture" => true,
+        "InvalidSignature" | "SignatureDoesNotMatch" => {
+            let signs = ["Signature expired", "Signature not yet current"];
+            signs.iter().any(|sign| message.starts_with(sign))
+        }
+        _ => false,
+    }
+}
+
+/// A request that was not sent, because there were no credentials to sign it with.
+fn no_credentials(doing: Doing<'_>, missing: Missing) -> Failure {
+    let context = format!("{doing} was not sent: no usable AWS credentials");
+    match missing {
+        Missing::NotNow => Failure::transient(StoreErrorKind::Unavailable, context),
+        Missing::NotConfigured => Failure::new(StoreErrorKind::Denied, context),
+    }
 }
 
 /// Whether a `ValidationException` is about the table's key.

@@ -32,9 +32,19 @@ fn each_code_has_its_kind() {
         ("RequestLimitExceeded", Throttled, true, false),
         ("TransactionConflict", Contended, true, false),
         ("ReplicatedWriteConflictException", Contended, true, false),
+        ("RequestThrottledException", Throttled, true, false),
+        ("TooManyRequestsException", Throttled, true, false),
+        ("ThrottledException", Throttled, true, false),
         ("InternalServerError", Unavailable, true, true),
+        ("InternalFailure", Unavailable, true, true),
+        ("ServiceUnavailable", Unavailable, true, true),
         ("AccessDenied", Denied, false, false),
+        ("NotAuthorized", Denied, false, false),
         ("ExpiredTokenException", Denied, false, false),
+        ("UnrecognizedClientException", Denied, false, false),
+        ("InvalidClientTokenId", Denied, false, false),
+        ("IncompleteSignatureException", Denied, false, false),
+        ("MissingAuthenticationTokenException", Denied, false, false),
         ("ResourceNotFound", Misconfigured, false, false),
         ("ItemCollectionSizeLimitExceeded", Refused, false, false),
         ("ValidationError", Refused, false, false),
@@ -51,6 +61,46 @@ fn each_code_has_its_kind() {
     assert_eq!(failure("ValidationException", size).kind, TooLarge);
     let key = "The provided key element does not match the schema";
     assert_eq!(failure("ValidationException", key).kind, Misconfigured);
+}
+
+#[test]
+fn a_request_that_the_server_got_too_slowly_is_sent_again_in_doubt() {
+    for code in ["RequestTimeout", "RequestTimeoutException"] {
+        let failure = failure(code, "");
+        assert!(failure.retry && failure.in_doubt, "{code}");
+        assert_eq!(failure.kind, StoreErrorKind::Unavailable, "{code}");
+    }
+}
+
+#[test]
+fn a_request_with_a_wrong_time_is_sent_again_without_doubt() {
+    let expired = "Signature expired: 20261122T050000Z is now earlier than 20261122T050500Z";
+    let early = "Signature not yet current: 20261122T060000Z is still later than 20261122T050500Z";
+    for (code, message) in [
+        ("RequestTimeTooSkewed", ""),
+        ("RequestTimeTooSkewedException", "The difference is too large."),
+        ("RequestExpired", ""),
+        ("RequestInTheFuture", ""),
+        ("InvalidSignatureException", expired),
+        ("InvalidSignatureException", early),
+        ("SignatureDoesNotMatch", expired),
+        ("SignatureDoesNotMatch", early),
+    ] {
+        let failure = failure(code, message);
+        assert!(failure.retry && !failure.in_doubt, "{code}: {message}");
+        assert_eq!(failure.kind, StoreErrorKind::Unavailable, "{code}: {message}");
+        let text = failure.report(false).to_string();
+        assert!(text.ends_with("correct this machine's clock"), "{text}");
+    }
+}
+
+#[test]
+fn a_wrong_secret_key_is_not_sent_again() {
+    let message = "The request signature we calculated does not match the signature you provided.";
+    for code in ["InvalidSignatureException", "SignatureDoesNotMatch"] {
+        let failure = failure(code, message);
+        assert_eq!((failure.kind, failure.retry), (StoreErrorKind::Denied, false), "{code}");
+    }
 }
 
 #[test]

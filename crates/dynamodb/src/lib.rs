@@ -46,6 +46,9 @@
 //!   applied.
 //! * **Throttled** requests and members are sent again, with pauses that double from 25 ms to
 //!   400 ms, until the deadline of the call.
+//! * **Without credentials for now** (the role's endpoint does not answer), or **with a wrong clock**
+//!   (the SDK signs the next request with the server's time): in the same way. Credentials that
+//!   DynamoDB refuses, and a missing configuration, are reported at once.
 //!
 //! A write in a batch keeps attributes that are not in [`Attributes`], and a single write removes
 //! them. Do not add your own attributes to these items.
@@ -103,6 +106,7 @@ mod batch;
 mod builder;
 mod config;
 mod config_error;
+mod credentials;
 mod data;
 #[cfg(feature = "from-env")]
 mod env;

@@ -35,3 +35,16 @@ mod with_company {
 
     store_conformance!(store);
 }
+
+/// As statements, to a server that answers failed conditions without the item.
+mod without_items {
+    use super::*;
+
+    async fn store() -> InCompany {
+        let fixture = Fixture::start().await;
+        fixture.wire.withhold_items();
+        InCompany(fixture.store())
+    }
+
+    store_conformance!(store);
+}

@@ -3,7 +3,11 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
 use aws_sdk_dynamodb::config::{
@@ -14,6 +18,7 @@ use aws_smithy_runtime_api::client::{
     http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
     result::ConnectorError,
 };
+use aws_smithy_types::date_time::{DateTime, Format};
 use dynoxide::Database;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -30,10 +35,14 @@ pub enum Fault {
     Status(u16),
     /// It never arrives; this is the answer.
     Instead(u16, Value),
+    /// It is refused for its time, by a server whose clock is ahead by this much.
+    Skewed(Duration),
     /// These members of a batch are not applied and answered with this code.
     Refuse(Vec<usize>, &'static str),
     /// These members of a batch are applied and answered with this code.
     Belie(Vec<usize>, &'static str),
+    /// Only this many members of a batch, the first ones, are applied and answered.
+    Only(usize),
     /// Something else happens in the table first.
     Before(Box<dyn FnOnce(&Database) + Send + Sync>),
 }
@@ -51,7 +60,10 @@ pub struct Wire {
     inner: SharedHttpClient,
     db: Database,
     sent: Mutex<Vec<(String, Value)>>,
+    /// The times that requests were signed with.
+    signed: Mutex<Vec<SystemTime>>,
     faults: Mutex<VecDeque<Fault>>,
+    withholds_items: AtomicBool,
 }
 
 impl fmt::Debug for Wire {
@@ -63,7 +75,9 @@ impl fmt::Debug for Wire {
 impl Wire {
     pub fn new(db: Database) -> Arc<Self> {
         let inner = aws_smithy_http_client::Builder::new().build_http();
-        Arc::new(Self { inner, db, sent: Mutex::default(), faults: Mutex::default() })
+        let (sent, signed, faults) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let withholds_items = AtomicBool::new(false);
+        Arc::new(Self { inner, db, sent, signed, faults, withholds_items })
     }
 
     pub fn client(self: &Arc<Self>) -> SharedHttpClient {
@@ -75,6 +89,15 @@ impl Wire {
         self.faults.lock().unwrap().extend(faults);
     }
 
+    /// From now on, a member of a batch whose condition failed is answered without the item.
+    ///
+    /// The API reference says that the item is in the answer if the request asks for it with
+    /// `ALL_OLD`, and the embedded server puts it there for an `UPDATE` and a `DELETE`. People who
+    /// recorded the service's answers found none, so the store has to work with both.
+    pub fn withhold_items(&self) {
+        self.withholds_items.store(true, Ordering::Relaxed);
+    }
+
     /// Forgets the faults that have struck nobody.
     pub fn heal(&self) {
         self.faults.lock().unwrap().clear();
@@ -83,6 +106,11 @@ impl Wire {
     /// What was sent since the last call: operations and bodies.
     pub fn take(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut *self.sent.lock().unwrap())
+    }
+
+    /// The times that all requests so far were signed with.
+    pub fn signed(&self) -> Vec<SystemTime> {
+        self.signed.lock().unwrap().clone()
     }
 
     /// The operations sent since the last call.
@@ -112,11 +140,23 @@ struct Connector {
 }
 
 impl HttpConnector for Connector {
-    fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let answer = self.answer(request);
+        if !self.wire.withholds_items.load(Ordering::Relaxed) {
+            return answer;
+        }
+        HttpConnectorFuture::new(async move { Ok(without_items(answer.await?).await) })
+    }
+}
+
+impl Connector {
+    fn answer(&self, mut request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
         let mut body: Value = serde_json::from_slice(request.body().bytes().unwrap()).unwrap();
         self.wire.sent.lock().unwrap().push((operation, body.clone()));
+        let signed = signing_time(request.headers().get("x-amz-date").unwrap());
+        self.wire.signed.lock().unwrap().push(signed);
         let fault = self.wire.faults.lock().unwrap().pop_front().unwrap_or(Fault::Pass);
         match fault {
             Fault::Pass => self.inner.call(request),
@@ -125,6 +165,7 @@ impl HttpConnector for Connector {
                 self.inner.call(request)
             }
             Fault::Instead(status, body) => HttpConnectorFuture::ready(Ok(answer(status, &body))),
+            Fault::Skewed(ahead) => HttpConnectorFuture::ready(Ok(too_late(signed + ahead))),
             Fault::LoseAnswer => {
                 let sent = self.inner.call(request);
                 HttpConnectorFuture::new(async move {
@@ -165,6 +206,10 @@ impl HttpConnector for Connector {
                     Ok(answer(200, &answered))
                 })
             }
+            Fault::Only(answered) => {
+                body["Statements"].as_array_mut().unwrap().truncate(answered);
+                resend(&self.inner, &mut request, &body)
+            }
             Fault::Belie(members, code) => {
                 let sent = self.inner.call(request);
                 HttpConnectorFuture::new(async move {
@@ -177,6 +222,25 @@ impl HttpConnector for Connector {
             }
         }
     }
+}
+
+/// The time in a header like `20261122T050000Z`.
+fn signing_time(basic: &str) -> SystemTime {
+    let [date, time] = basic.split('T').collect::<Vec<_>>().try_into().unwrap();
+    let date = [&date[..4], &date[4..6], &date[6..]].join("-");
+    let time = [&time[..2], &time[2..4], &time[4..]].join(":");
+    let time = DateTime::from_str(&format!("{date}T{time}"), Format::DateTime).unwrap();
+    time.try_into().unwrap()
+}
+
+/// The answer of a server whose clock shows `now` to a request that was signed much earlier.
+fn too_late(now: SystemTime) -> HttpResponse {
+    let kind = "com.amazon.coral.service#InvalidSignatureException";
+    let message = "Signature expired: 20261122T050000Z is now earlier than 20261122T050500Z";
+    let mut response = answer(400, &json!({"__type": kind, "message": message}));
+    let date = DateTime::from(now).fmt(Format::HttpDate).unwrap();
+    response.headers_mut().insert("date", date);
+    response
 }
 
 fn refusal(code: &str) -> Value {
@@ -193,6 +257,18 @@ fn resend(
     changed.headers_mut().insert("content-length", bytes.len().to_string());
     *changed.body_mut() = bytes.into();
     inner.call(changed)
+}
+
+/// The answer to a batch of statements without the items that it found; any other as it is.
+async fn without_items(response: HttpResponse) -> HttpResponse {
+    let status = response.status().as_u16();
+    let mut body = collect(response).await;
+    if let Some(Value::Array(members)) = body.get_mut("Responses") {
+        for error in members.iter_mut().filter_map(|member| member.get_mut("Error")) {
+            error.as_object_mut().unwrap().remove("Item");
+        }
+    }
+    answer(status, &body)
 }
 
 async fn collect(response: HttpResponse) -> Value {

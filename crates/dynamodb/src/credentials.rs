@@ -1,0 +1,87 @@
+//! Why a request had no credentials: for now, or until somebody configures them.
+
+use std::error::Error;
+
+use aws_credential_types::provider::error::CredentialsError;
+
+/// Why there were no credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// Their source failed or did not answer, as when they are refreshed during an outage. The next
+    /// request asks it again.
+    NotNow,
+    /// There is no source, or its configuration is wrong.
+    NotConfigured,
+}
+
+/// Why there were no credentials, if that is why the request failed.
+pub(crate) fn missing_credentials(error: Option<&(impl Error + 'static)>) -> Option<Missing> {
+    let mut next = error.map(|error| error as &dyn Error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<CredentialsError>() {
+            return Some(match error {
+                CredentialsError::ProviderError(_) | CredentialsError::ProviderTimedOut(_) => {
+                    Missing::NotNow
+                }
+                _ => Missing::NotConfigured,
+            });
+        }
+        // These two errors of the SDK have types that are not public: its time limit for the source,
+        // and a client without any source.
+        let text = error.to_string();
+        if text.starts_with("identity resolver timed out") {
+            return Some(Missing::NotNow);
+        }
+        if text.contains("such as credentials") {
+            return Some(Missing::NotConfigured);
+        }
+        next = error.source();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use aws_smithy_runtime_api::client::result::ConnectorError;
+
+    use super::*;
+
+    /// As the SDK reports an error that came before the request was sent.
+    fn missing(error: impl Into<Box<dyn Error + Send + Sync>>) -> Option<Missing> {
+        missing_credentials(Some(&ConnectorError::other(error.into(), None)))
+    }
+
+    #[test]
+    fn a_source_that_fails_may_answer_later() {
+        let error = CredentialsError::provider_error("503 from STS");
+        assert_eq!(missing(error), Some(Missing::NotNow));
+        let error = CredentialsError::provider_timed_out(Duration::from_secs(5));
+        assert_eq!(missing(error), Some(Missing::NotNow));
+    }
+
+    #[test]
+    fn without_a_source_there_will_be_none_later() {
+        let error = CredentialsError::not_loaded("no provider in chain");
+        assert_eq!(missing(error), Some(Missing::NotConfigured));
+        let error = CredentialsError::invalid_configuration("profile `x` is not defined");
+        assert_eq!(missing(error), Some(Missing::NotConfigured));
+        let error = CredentialsError::unhandled("no access key in the answer");
+        assert_eq!(missing(error), Some(Missing::NotConfigured));
+    }
+
+    #[test]
+    fn the_errors_of_the_sdk_that_have_no_public_type() {
+        let error = "identity resolver timed out after 5s";
+        assert_eq!(missing(error), Some(Missing::NotNow));
+        let error = "no identity resolver: set an identity, such as credentials";
+        assert_eq!(missing(error), Some(Missing::NotConfigured));
+    }
+
+    #[test]
+    fn other_errors_are_not_about_credentials() {
+        assert_eq!(missing("connection reset"), None);
+        assert_eq!(missing_credentials(None::<&ConnectorError>), None);
+    }
+}

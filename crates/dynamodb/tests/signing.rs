@@ -1,0 +1,133 @@
+//! Requests that are not sent or refused for what they are signed with: credentials and the time.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use aws_credential_types::{
+    Credentials,
+    provider::{ProvideCredentials, error::CredentialsError, future},
+};
+use lambda_idempotency_core::{
+    clock::{Clock, SystemClock},
+    store::{Store, StoreErrorKind},
+};
+use lambda_idempotency_dynamodb::DynamoDbStore;
+use serde_json::json;
+use support::{Fault, Fixture, TABLE, Told, claims, one, soon, told, unknown};
+
+/// Its credentials fail to load as often as it says, as those of a role during an outage.
+#[derive(Debug)]
+struct Refreshed {
+    failures: AtomicUsize,
+    error: fn() -> CredentialsError,
+}
+
+impl ProvideCredentials for Refreshed {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        let failures = self.failures.load(Ordering::Relaxed);
+        if failures == 0 {
+            return future::ProvideCredentials::ready(Ok(Credentials::new(
+                "id", "secret", None, None, "test",
+            )));
+        }
+        self.failures.store(failures - 1, Ordering::Relaxed);
+        future::ProvideCredentials::ready(Err((self.error)()))
+    }
+}
+
+/// A store whose credentials fail to load this often.
+fn with_credentials(
+    fixture: &Fixture,
+    failures: usize,
+    error: fn() -> CredentialsError,
+) -> DynamoDbStore {
+    let provider = Refreshed { failures: failures.into(), error };
+    let config = fixture.client.config().to_builder().credentials_provider(provider).build();
+    DynamoDbStore::builder(aws_sdk_dynamodb::Client::from_conf(config), TABLE)
+        .backoff(Duration::from_millis(1), Duration::from_millis(4))
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn credentials_that_fail_to_refresh_are_asked_for_again() {
+    let errors: [fn() -> CredentialsError; 2] = [
+        || CredentialsError::provider_error("503 from STS"),
+        || CredentialsError::provider_timed_out(Duration::from_secs(5)),
+    ];
+    for error in errors {
+        for count in [1, 3] {
+            let fixture = Fixture::start().await;
+            let store = with_credentials(&fixture, 2, error);
+            for verdict in store.write(&claims(count), soon()).await {
+                assert_eq!(told(&verdict), Told::Written);
+            }
+            assert_eq!(fixture.wire.operations().len(), 1, "nothing was sent without credentials");
+        }
+    }
+}
+
+#[tokio::test]
+async fn credentials_that_never_load_are_unavailable_without_doubt() {
+    let fixture = Fixture::start().await;
+    let store = with_credentials(&fixture, usize::MAX, || CredentialsError::provider_error("503"));
+    let call_deadline = SystemClock.now().plus(Duration::from_millis(100));
+    for verdict in store.write(&claims(3), call_deadline).await {
+        let error = unknown(verdict);
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+        assert!(!error.may_have_applied(), "nothing was sent: {error}");
+        assert!(error.to_string().contains("no usable AWS credentials"), "{error}");
+    }
+}
+
+/// The next request is signed with the server's time, which is why it is worth sending.
+#[tokio::test]
+async fn a_wrong_clock_costs_one_request() {
+    let ahead = Duration::from_secs(600);
+    for count in [1, 3] {
+        let fixture = Fixture::start().await;
+        fixture.wire.fault([Fault::Skewed(ahead)]);
+        for verdict in fixture.store().write(&claims(count), soon()).await {
+            assert_eq!(told(&verdict), Told::Written);
+        }
+        let [wrong, corrected] = fixture.wire.signed()[..] else { panic!("two requests") };
+        let correction = corrected.duration_since(wrong).unwrap();
+        assert!(correction.abs_diff(ahead) < Duration::from_secs(30), "{correction:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_secret_key_costs_one_request() {
+    let fixture = Fixture::start().await;
+    let message = "The request signature we calculated does not match the signature you provided.";
+    let body = json!({"__type": "com.amazon.coral.service#InvalidSignatureException",
+        "message": message});
+    fixture.wire.fault([Fault::Instead(400, body)]);
+    let error = unknown(one(&fixture.store(), claims(1).remove(0)).await);
+    assert_eq!(error.kind(), StoreErrorKind::Denied);
+    assert!(!error.is_transient() && !error.may_have_applied());
+    assert_eq!(fixture.wire.operations(), ["PutItem"]);
+}
+
+#[tokio::test]
+async fn a_request_that_arrived_too_slowly_is_sent_again() {
+    for count in [1, 3] {
+        let fixture = Fixture::start().await;
+        fixture
+            .wire
+            .fault([Fault::error("RequestTimeoutException"), Fault::error("RequestTimeout")]);
+        for verdict in fixture.store().write(&claims(count), soon()).await {
+            assert_eq!(told(&verdict), Told::Written);
+        }
+        assert_eq!(fixture.wire.take().len(), 3);
+    }
+}

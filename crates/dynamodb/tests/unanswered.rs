@@ -1,0 +1,149 @@
+//! Answers that say less than they might: members without an answer, failed conditions without the
+//! item, and an answer that was lost before one that says that nothing was done.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    clock::{Clock, SystemClock},
+    record::IdempotencyRecord,
+    store::{Guard, RecordVersion, Store, StoreErrorKind, Write},
+};
+use support::{
+    Fault, Fixture, Told, claimed, claims, completed, key, one, owner, released, soon, told,
+    unknown, write,
+};
+
+/// What the service may answer, and what the embedded server answers.
+const WITH_AND_WITHOUT_ITEMS: [bool; 2] = [true, false];
+
+async fn fixture(items: bool) -> Fixture {
+    let fixture = Fixture::start().await;
+    if !items {
+        fixture.wire.withhold_items();
+    }
+    fixture
+}
+
+async fn stored(fixture: &Fixture, n: usize) -> Option<IdempotencyRecord> {
+    fixture.store().read(&[key(n)], soon()).await.pop().unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_member_without_an_answer_is_sent_again() {
+    let fixture = Fixture::start().await;
+    fixture.wire.fault([Fault::Only(2)]);
+    for verdict in fixture.store().write(&claims(5), soon()).await {
+        assert_eq!(told(&verdict), Told::Written);
+    }
+    for n in 0..5 {
+        assert_eq!(stored(&fixture, n).await, Some(claimed(n as u128)), "of member {n}");
+    }
+}
+
+#[tokio::test]
+async fn a_member_without_an_answer_may_have_been_applied() {
+    let fixture = Fixture::start().await;
+    fixture.wire.fault([Fault::Only(2), Fault::error("AccessDeniedException")]);
+    let mut verdicts = fixture.store().write(&claims(5), soon()).await;
+    for verdict in verdicts.split_off(2) {
+        let error = unknown(verdict);
+        assert_eq!(error.kind(), StoreErrorKind::Denied);
+        assert!(error.may_have_applied(), "{error}");
+    }
+    assert!(verdicts.iter().all(|verdict| told(verdict) == Told::Written));
+}
+
+#[tokio::test]
+async fn doubt_outlives_throttling() {
+    for count in [1, 3] {
+        let fixture = Fixture::start().await;
+        let throttled = || Fault::error("ThrottlingException");
+        fixture.wire.fault([Fault::LoseAnswer, throttled(), throttled()]);
+        for verdict in fixture.store().write(&claims(count), soon()).await {
+            assert_eq!(told(&verdict), Told::Written, "its own work is recognised");
+        }
+    }
+}
+
+#[tokio::test]
+async fn doubt_of_a_member_outlives_its_throttling() {
+    let fixture = Fixture::start().await;
+    fixture.wire.fault([
+        Fault::Belie(vec![0, 2], "InternalServerError"),
+        Fault::Refuse(vec![0, 1], "ThrottlingError"),
+    ]);
+    for verdict in fixture.store().write(&claims(4), soon()).await {
+        assert_eq!(told(&verdict), Told::Written, "its own work is recognised");
+    }
+}
+
+#[tokio::test]
+async fn doubt_outlives_throttling_until_the_deadline() {
+    for count in [1, 3] {
+        let fixture = Fixture::start().await;
+        let throttled = (0..500).map(|_| Fault::error("ThrottlingException"));
+        fixture.wire.fault([Fault::LoseAnswer].into_iter().chain(throttled));
+        let call_deadline = SystemClock.now().plus(Duration::from_millis(300));
+        for verdict in fixture.store().write(&claims(count), call_deadline).await {
+            let error = unknown(verdict);
+            assert_eq!(error.kind(), StoreErrorKind::Throttled);
+            assert!(error.may_have_applied(), "{error}");
+        }
+    }
+}
+
+/// Writes of owner 7 that another has overtaken, each to a key of its own.
+fn fenced() -> Vec<Write> {
+    let seen = || Guard::Unchanged(RecordVersion::of(&released(8)));
+    vec![
+        write(0, Guard::OwnedBy(owner(7)), Some(completed(7, "[1]"))),
+        write(1, Guard::OwnedBy(owner(7)), Some(released(7))),
+        write(2, Guard::OwnedBy(owner(7)), None),
+        write(3, seen(), Some(claimed(7))),
+        write(4, seen(), None),
+        write(5, Guard::Absent, Some(claimed(7))),
+    ]
+}
+
+#[tokio::test]
+async fn a_fenced_member_finds_the_record_of_the_other() {
+    for items in WITH_AND_WITHOUT_ITEMS {
+        let fixture = fixture(items).await;
+        let others = (0..6).map(|n| write(n, Guard::Absent, Some(claimed(9))));
+        fixture.store().write(&others.collect::<Vec<_>>(), soon()).await;
+        let verdicts = fixture.store().write(&fenced(), soon()).await;
+        for (n, verdict) in verdicts.iter().enumerate() {
+            let found = Told::Found(Some(claimed(9)));
+            assert_eq!(told(verdict), found, "member {n}, items: {items}");
+            assert_eq!(stored(&fixture, n).await, Some(claimed(9)), "member {n}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_member_whose_record_is_gone_finds_nothing() {
+    for items in WITH_AND_WITHOUT_ITEMS {
+        let fixture = fixture(items).await;
+        let verdicts = fixture.store().write(&fenced(), soon()).await;
+        let written = [false, false, true, false, true, true];
+        for ((n, verdict), written) in verdicts.iter().enumerate().zip(written) {
+            let expected = if written { Told::Written } else { Told::Found(None) };
+            assert_eq!(told(verdict), expected, "member {n}, items: {items}");
+        }
+    }
+}
+
+/// As those of a batch, when there is one write.
+#[tokio::test]
+async fn a_fenced_write_finds_the_record_of_the_other() {
+    let fixture = Fixture::start().await;
+    for (n, fenced) in fenced().into_iter().enumerate() {
+        one(&fixture.store(), write(n, Guard::Absent, Some(claimed(9)))).await;
+        let verdict = one(&fixture.store(), fenced).await;
+        assert_eq!(told(&verdict), Told::Found(Some(claimed(9))), "write {n}");
+    }
+}
