@@ -76,6 +76,8 @@ impl Failure {
 
     /// The failure of a handler that panicked; the operation's policy decides whether it is called
     /// again. The panic's message is the error's message.
+    // For the engine, which catches the panic.
+    #[doc(hidden)]
     pub fn panicked(payload: &(dyn Any + Send)) -> Self {
         let said = payload.downcast_ref::<&str>().copied();
         let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
@@ -111,6 +113,8 @@ impl Failure {
 
     /// Marks the failure as one of a sink, which puts records aside, so that its text does not
     /// blame the record's handler.
+    // For the engine, which calls the sink.
+    #[doc(hidden)]
     pub const fn of_sink(mut self) -> Self {
         self.of_sink = true;
         self

@@ -16,7 +16,7 @@ use crate::{
     attributes::Attributes,
     config::Config,
     error::{Doing, Failure, sdk_failure, service_failure},
-    guard::{predicate, tests},
+    guard::{predicate, terms},
     item::{fields, key_fields},
     member::{Answer, Lost, Member},
     retry::Budget,
@@ -169,7 +169,7 @@ fn where_clause(
         clause.push(format!("\"{name}\" = ?"));
         parameters.push(value);
     }
-    let predicate = predicate(tests(&member.write.guard, names), parameters);
+    let predicate = predicate(terms(&member.write.guard, names), parameters);
     format!(" WHERE {}{predicate}", clause.join(" AND "))
 }
 

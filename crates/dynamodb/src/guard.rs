@@ -1,6 +1,6 @@
 //! A [`Guard`] as a condition: an expression for a single write, a predicate for a statement.
 //!
-//! Both are made of the same [`Test`]s, one for each attribute the guard names, so that the two
+//! Both are made of the same [`Term`]s, one for each attribute the guard names, so that the two
 //! forms cannot mean different things.
 
 use std::collections::HashMap;
@@ -14,28 +14,28 @@ use crate::{
 };
 
 /// A condition on one attribute: equal to a value, or absent.
-pub(crate) struct Test<'n> {
+pub(crate) struct Term<'n> {
     /// The placeholder in an expression, without `#` or `:`.
     alias: &'static str,
     name: &'n str,
     value: Option<AttributeValue>,
 }
 
-/// The tests of a guard; all must hold.
-pub(crate) fn tests<'n>(guard: &Guard, names: &'n Attributes) -> Vec<Test<'n>> {
-    let test = |alias, name: &'n str, value| Test { alias, name, value };
+/// The terms of a guard; all must hold.
+pub(crate) fn terms<'n>(guard: &Guard, names: &'n Attributes) -> Vec<Term<'n>> {
+    let term = |alias, name: &'n str, value| Term { alias, name, value };
     match guard {
-        Guard::Absent => vec![test("id", &names.id, None)],
+        Guard::Absent => vec![term("id", &names.id, None)],
         Guard::OwnedBy(owner) => vec![
-            test("status", &names.status, Some(status(Status::InProgress))),
-            test("owner", &names.owner, Some(token(*owner))),
+            term("status", &names.status, Some(status(Status::InProgress))),
+            term("owner", &names.owner, Some(token(*owner))),
         ],
         Guard::Unchanged(seen) => vec![
-            test("status", &names.status, Some(status(seen.status))),
-            test("owner", &names.owner, seen.owner.map(token)),
-            test("last_owner", &names.last_owner, seen.last_owner.map(token)),
-            test("lease", &names.in_progress_expiration, seen.lease_until.map(millis)),
-            test("expiry", &names.expiration, Some(seconds(seen.expires_at))),
+            term("status", &names.status, Some(status(seen.status))),
+            term("owner", &names.owner, seen.owner.map(token)),
+            term("last_owner", &names.last_owner, seen.last_owner.map(token)),
+            term("lease", &names.in_progress_expiration, seen.lease_until.map(millis)),
+            term("expiry", &names.expiration, Some(seconds(seen.expires_at))),
         ],
     }
 }
@@ -49,13 +49,13 @@ pub(crate) struct Condition {
     pub(crate) values: Option<Item>,
 }
 
-/// The tests as a `ConditionExpression`.
+/// The terms as a `ConditionExpression`.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.ConditionExpressions.html>
-pub(crate) fn condition(tests: Vec<Test<'_>>) -> Condition {
+pub(crate) fn condition(terms: Vec<Term<'_>>) -> Condition {
     let mut condition =
         Condition { expression: String::new(), names: HashMap::new(), values: None };
-    for Test { alias, name, value } in tests {
+    for Term { alias, name, value } in terms {
         if !condition.expression.is_empty() {
             condition.expression.push_str(" AND ");
         }
@@ -70,14 +70,14 @@ pub(crate) fn condition(tests: Vec<Test<'_>>) -> Condition {
     condition
 }
 
-/// The tests as the end of a `WHERE` clause, each beginning with `AND`; values join `parameters`.
+/// The terms as the end of a `WHERE` clause, each beginning with `AND`; values join `parameters`.
 ///
 /// `IS MISSING` is how PartiQL says that an attribute is not there; `IS NULL` would mean one that
 /// is there and null:
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-functions.missing.html>
-pub(crate) fn predicate(tests: Vec<Test<'_>>, parameters: &mut Vec<AttributeValue>) -> String {
+pub(crate) fn predicate(terms: Vec<Term<'_>>, parameters: &mut Vec<AttributeValue>) -> String {
     let mut predicate = String::new();
-    for Test { name, value, .. } in tests {
+    for Term { name, value, .. } in terms {
         if let Some(value) = value {
             predicate.push_str(&format!(" AND \"{name}\" = ?"));
             parameters.push(value);
@@ -111,8 +111,8 @@ mod unit {
     fn both(guard: &Guard) -> (Condition, String, Vec<AttributeValue>) {
         let names = Attributes::default();
         let mut parameters = Vec::new();
-        let predicate = predicate(tests(guard, &names), &mut parameters);
-        (condition(tests(guard, &names)), predicate, parameters)
+        let predicate = predicate(terms(guard, &names), &mut parameters);
+        (condition(terms(guard, &names)), predicate, parameters)
     }
 
     #[test]

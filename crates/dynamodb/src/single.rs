@@ -11,7 +11,7 @@ use lambda_idempotency_core::store::Guard;
 
 use crate::{
     error::{Doing, Failure, sdk_failure},
-    guard::{Condition, condition, tests},
+    guard::{Condition, condition, terms},
     item::{Item, primary_key},
     member::{Answer, Lost, Member},
     retry::Budget,
@@ -83,7 +83,7 @@ impl DynamoDbStore {
     }
 
     fn condition(&self, member: &Member<'_>) -> Condition {
-        condition(tests(&member.write.guard, &self.config.attributes))
+        condition(terms(&member.write.guard, &self.config.attributes))
     }
 }
 

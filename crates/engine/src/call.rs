@@ -127,6 +127,8 @@ impl Call {
     }
 
     /// With how its record was delivered.
+    // For `lambda-idempotency`, which reads the event; tests have the setters below.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_delivered(mut self, delivered: Delivered) -> Self {
         self.delivered = delivered;
@@ -134,6 +136,8 @@ impl Call {
     }
 
     /// As if it belonged to this invocation.
+    // For `lambda-idempotency`, which has the invocation.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_invocation(mut self, invocation: Arc<dyn Invocation>) -> Self {
         self.delivered.set_invocation(invocation);

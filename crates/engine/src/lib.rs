@@ -2,6 +2,9 @@
 //! return. Knows no AWS and no Lambda; the `lambda-idempotency` crate adds those, and is what functions
 //! use.
 //!
+//! **This API is for the crates of this project and is not stable**: any release may change it. What
+//! functions need of it, `lambda-idempotency` exports.
+//!
 //! | module | holds |
 //! |---|---|
 //! | [`batch`] | the engine: claim, run, settle, for a whole batch |

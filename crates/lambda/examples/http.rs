@@ -20,7 +20,7 @@ use lambda_http::{
     tower::ServiceBuilder,
 };
 use lambda_idempotency::{
-    Call, Clock as _, DynamoDbStore, Failure, Idempotency, Operation, SystemClock,
+    Call, Clock as _, DynamoDbStore, Failure, Idempotency, Operation, clock::SystemClock,
 };
 use serde::Deserialize;
 

@@ -14,7 +14,9 @@
 //!     --package lambda-idempotency --example whole_event --repeat 2 --json
 //! ```
 
-use lambda_idempotency::{Clock as _, DynamoDbStore, Failure, Idempotency, Operation, SystemClock};
+use lambda_idempotency::{
+    Clock as _, DynamoDbStore, Failure, Idempotency, Operation, clock::SystemClock,
+};
 use lambda_runtime::{Error, LambdaEvent, service_fn, tower::ServiceBuilder, tracing};
 use serde::{Deserialize, Serialize};
 

@@ -20,8 +20,8 @@ use tower_service::Service;
 
 use crate::{
     call::Invoked,
-    delivery::Extraction,
     error::InvocationError,
+    find_key::Extraction,
     handler::ErasedHandler,
     operation::{Operation, Prepared},
     rejection::Rejection,

@@ -197,7 +197,7 @@ impl Idempotency {
     ///     .layer(idempotency.event(&charged)?)
     ///     .service(service_fn(charge));
     /// // lambda_runtime::run(service).await
-    /// # let _: lambda_idempotency::EventService<_, serde_json::Value> = service;
+    /// # let _: lambda_idempotency::wrappers::EventService<_, serde_json::Value> = service;
     /// # Ok(())
     /// # }
     /// ```

@@ -33,8 +33,8 @@ use lambda_runtime::Context;
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    delivery::{Extraction, Inspected, Missing, Texts},
     error::ConfigError,
+    find_key::{Extraction, Inspected, Missing, Texts},
     operation::{Operation, Prepared},
     rejection::Rejection,
     source::{self, Event, Identity, unwrap},

@@ -92,10 +92,11 @@ mod application;
 mod bad_record;
 mod busy;
 mod call;
-mod delivery;
+pub mod clock;
 mod divert;
 pub mod error;
 mod event;
+mod find_key;
 mod function;
 mod function_builder;
 pub mod guide;
@@ -104,10 +105,11 @@ mod handler;
 pub mod http;
 mod idempotency;
 pub mod inspect;
-mod missing_key;
 mod names;
 mod nested;
+mod on_missing_key;
 mod operation;
+pub mod outcome;
 mod records;
 mod rejection;
 mod routes;
@@ -117,6 +119,7 @@ mod sources;
 pub mod store;
 pub mod testing;
 mod unwinding;
+pub mod wrappers;
 
 pub use crate::{
     bad_record::{BadRecord, OnBadRecord},
@@ -124,25 +127,25 @@ pub use crate::{
     call::CallExt,
     divert::{DivertedRecord, Sink},
     error::{ConfigError, InvocationError, RunError},
-    event::{EventLayer, EventService},
+    event::EventLayer,
     function::Function,
     function_builder::FunctionBuilder,
-    handler::{Handler, HandlerResult, KeepResult, keep_result},
+    handler::{Handler, HandlerResult, keep_result},
     idempotency::Idempotency,
-    missing_key::OnMissingKey,
+    on_missing_key::OnMissingKey,
     operation::Operation,
-    records::{Envelope, Order},
+    records::{Envelope, KeepOrder},
     rejection::Rejection,
     run::{Run, RunContext},
     sources::Sources,
 };
 pub use lambda_idempotency_core::{
-    clock::{BoxFuture, Clock, SystemClock, Timestamp},
-    failure::{BoxError, Failure},
+    clock::{Clock, Timestamp},
+    failure::Failure,
     memory::MemoryStore,
-    outcome::{DivertReason, Foreign, NotStarted, Outcome, Rejected, ResultKept},
+    outcome::{DivertReason, NotStarted, Outcome, ResultKept},
     policy::{Lease, OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout},
-    store::{Store, StoreError, StoreErrorKind},
+    store::{Store, StoreError},
 };
 #[cfg(feature = "dynamodb")]
 pub use lambda_idempotency_dynamodb::{self as dynamodb, DynamoDbStore};
@@ -155,7 +158,7 @@ pub use lambda_idempotency_engine::{
 };
 pub use lambda_idempotency_keys::{Functions, KeyFormat, KeyPath, payload, producer, record};
 #[cfg(feature = "powertools")]
-pub use lambda_idempotency_powertools::{self as powertools, HashFunction, PowertoolsKeys};
+pub use lambda_idempotency_powertools::{self as powertools, PowertoolsKeys};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -8,7 +8,7 @@
 /// sources keep no order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Order {
+pub enum KeepOrder {
     /// Records with the same key: Kinesis' partition key, the key of a DynamoDB item, a DocumentDB
     /// document's key, a Kafka message's key. The default for Kinesis, DynamoDB and DocumentDB.
     Key,

@@ -18,8 +18,8 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     call::Invoked,
-    delivery::{Extraction, Texts},
     error::{ResultLost, RunError},
+    find_key::{Extraction, Texts},
     function::invocation_deadline,
     handler::{decode, serialized},
     nested,

@@ -16,7 +16,7 @@ use std::{
 
 use lambda_idempotency::{
     Call, Clock, Envelope, Failure, Idempotency, MemoryStore, Operation, PowertoolsKeys,
-    SystemClock,
+    clock::SystemClock,
 };
 use lambda_runtime::{Context, LambdaEvent};
 use serde::de::IgnoredAny;

@@ -15,8 +15,8 @@ use std::{
 
 use lambda_idempotency::{
     BadRecord, Call, Failure, Idempotency, MemoryStore, OnBadRecord, OnMissingKey, Operation,
-    Outcome, PowertoolsKeys, RunContext, RunError, StoreError, StoreErrorKind, Timestamp, inspect,
-    record, testing,
+    Outcome, PowertoolsKeys, RunContext, RunError, StoreError, Timestamp, inspect, record,
+    store::StoreErrorKind, testing,
 };
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Settlement, admit},

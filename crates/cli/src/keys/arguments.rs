@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use lambda_http::http::HeaderName;
-use lambda_idempotency::{Envelope, HashFunction, powertools::PowertoolsLanguage};
+use lambda_idempotency::{Envelope, powertools::HashFunction, powertools::PowertoolsLanguage};
 
 use super::scoped::{Scoped, scoped};
 

@@ -4,6 +4,8 @@ mod config;
 mod invocation;
 mod run;
 
+pub use lambda_idempotency_core::failure::BoxError;
+
 pub use config::{ConfigError, FilterMistake};
 pub use invocation::InvocationError;
 pub use run::{ResultLost, RunError};

@@ -12,7 +12,7 @@ use super::{
     settings::Settings,
 };
 use crate::{
-    delivery::Extraction,
+    find_key::Extraction,
     inspect::{InspectError, NoKey, Record, RecordKey},
     rejection::Rejection,
 };

@@ -31,10 +31,10 @@ use super::{
 };
 use crate::{
     call::Invoked,
-    delivery::{Extraction, Texts},
     error::{InvocationError, ResultLost, RunError},
+    find_key::{Extraction, Texts},
     function::invocation_deadline,
-    missing_key::OnMissingKey,
+    on_missing_key::OnMissingKey,
 };
 
 /// A service that handles each request once per key, and answers later ones with the first

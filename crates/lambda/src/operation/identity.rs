@@ -10,7 +10,7 @@ use lambda_idempotency_keys::{
 };
 
 use super::Operation;
-use crate::{error::ConfigError, missing_key::OnMissingKey};
+use crate::{error::ConfigError, on_missing_key::OnMissingKey};
 
 /// # Name and key
 ///

@@ -5,7 +5,7 @@ use lambda_idempotency_core::policy::{OnPermanentFailure, Policy};
 use lambda_idempotency_engine::batch::AfterFailure;
 
 use super::Operation;
-use crate::{bad_record::OnBadRecord, error::ConfigError, missing_key::OnMissingKey};
+use crate::{bad_record::OnBadRecord, error::ConfigError, on_missing_key::OnMissingKey};
 
 /// What an operation is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

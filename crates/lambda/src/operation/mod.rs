@@ -43,8 +43,8 @@ use crate::{
     busy::Hook,
     divert::Sink,
     error::ConfigError,
-    missing_key::OnMissingKey,
-    records::{Envelope, Order},
+    on_missing_key::OnMissingKey,
+    records::{Envelope, KeepOrder},
 };
 
 /// A piece of work that is done once per idempotency key.
@@ -94,7 +94,7 @@ pub struct Operation {
     filters: Vec<Filter>,
     pub(crate) envelopes: Vec<Envelope>,
     pub(crate) whole_record: bool,
-    pub(crate) order: Option<Order>,
+    pub(crate) order: Option<KeepOrder>,
     pub(crate) after_failure: AfterFailure,
     pub(crate) on_busy: Option<Hook>,
     prepared: Arc<OnceLock<Result<Arc<Prepared>, ConfigError>>>,

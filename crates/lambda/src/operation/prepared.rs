@@ -11,7 +11,7 @@ use lambda_idempotency_keys::{
 };
 
 use super::compiled_powertools::CompiledPowertools;
-use crate::{divert::Sink, missing_key::OnMissingKey};
+use crate::{divert::Sink, on_missing_key::OnMissingKey};
 
 /// An operation whose expressions are compiled.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use super::{Operation, filter::Kind};
 use crate::{
     bad_record::OnBadRecord,
-    missing_key::OnMissingKey,
-    records::{Envelope, Order},
+    on_missing_key::OnMissingKey,
+    records::{Envelope, KeepOrder},
 };
 
 /// # Which records
@@ -225,19 +225,19 @@ impl Operation {
         self.changed()
     }
 
-    /// Which records of a stream or topic wait for each other. Default: [`Order::Key`] for Kinesis,
-    /// DynamoDB and DocumentDB, [`Order::Shard`] for Kafka. SQS FIFO queues have message groups instead,
+    /// Which records of a stream or topic wait for each other. Default: [`KeepOrder::Key`] for Kinesis,
+    /// DynamoDB and DocumentDB, [`KeepOrder::Shard`] for Kafka. SQS FIFO queues have message groups instead,
     /// which always keep their order.
     ///
     /// ```
-    /// use lambda_idempotency::{Operation, Order};
+    /// use lambda_idempotency::{KeepOrder, Operation};
     ///
     /// // Records of one Kafka partition with different keys are processed concurrently.
-    /// let place = Operation::new("place-order").key("orderId").order(Order::Key);
+    /// let place = Operation::new("place-order").key("orderId").order(KeepOrder::Key);
     /// assert_eq!(place.check(), Ok(()));
     /// ```
     #[must_use]
-    pub fn order(mut self, order: Order) -> Self {
+    pub fn order(mut self, order: KeepOrder) -> Self {
         self.order = Some(order);
         self
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     operation::{Kind, Operation},
-    records::Order,
+    records::KeepOrder,
     rejection::Rejection,
 };
 
@@ -75,7 +75,7 @@ impl Source for DocumentDb {
 
     /// Changes of one document are in one order group. An event that is not a change of a document
     /// (a collection is dropped or renamed) concerns all documents: then the whole batch is
-    /// processed in order, unless `Order::None` is set.
+    /// processed in order, unless `KeepOrder::None` is set.
     fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
         let cluster = text(event.outside.arn).unwrap_or_default();
         let events = list(event.outside.events).unwrap_or_default();
@@ -84,10 +84,10 @@ impl Source for DocumentDb {
             changes.map(|(raw, event)| (raw, event, object(event))).collect();
         let are_documents = changes.iter().all(|(_, _, change)| change.key.is_some());
         let order = match operation.order {
-            Some(Order::None) => Order::None,
-            Some(Order::Shard) => Order::Shard,
-            Some(Order::Key) | None if are_documents => Order::Key,
-            Some(Order::Key) | None => Order::Shard,
+            Some(KeepOrder::None) => KeepOrder::None,
+            Some(KeepOrder::Shard) => KeepOrder::Shard,
+            Some(KeepOrder::Key) | None if are_documents => KeepOrder::Key,
+            Some(KeepOrder::Key) | None => KeepOrder::Shard,
         };
         let read = |(raw, event, change)| read(raw, event, &change, &cluster, order);
         changes.into_iter().map(read).collect()
@@ -99,16 +99,16 @@ fn read<'e>(
     event: Member<'e>,
     change: &Change<'e>,
     cluster: &Cow<'e, str>,
-    order: Order,
+    order: KeepOrder,
 ) -> Record<'e> {
     let token = id(object::<ResumeToken<'_>>(change.token).data);
     let namespace: Namespace<'_> = object(change.ns);
     let [db, collection] =
         [namespace.db, namespace.coll].map(|part| text(part).unwrap_or_default());
     let group = match (order, change.key) {
-        (Order::None, _) => None,
-        (Order::Key, Some(key)) => Some(format!("{db}\0{collection}\0{}", without_spaces(key))),
-        (Order::Key | Order::Shard, _) => Some(String::new()),
+        (KeepOrder::None, _) => None,
+        (KeepOrder::Key, Some(key)) => Some(format!("{db}\0{collection}\0{}", without_spaces(key))),
+        (KeepOrder::Key | KeepOrder::Shard, _) => Some(String::new()),
     };
     let payload = event.map(|event| Cow::Borrowed(event.get()));
     let record = record_id(NAME, token.as_deref(), cluster);

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     error::InvocationError,
     operation::{Kind, Operation},
-    records::Order,
+    records::KeepOrder,
     rejection::Rejection,
 };
 
@@ -96,8 +96,8 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
     let stream = text(delivered.stream).unwrap_or_default();
     let sequence = id(change.sequence);
     let group = match operation.order {
-        Some(Order::Shard) => Some(String::new()),
-        Some(Order::None) => None,
+        Some(KeepOrder::Shard) => Some(String::new()),
+        Some(KeepOrder::None) => None,
         _ => Some(change.keys.map(item_key).unwrap_or_default()),
     };
     let payload = payload(&delivered, &change).map(Cow::Owned);

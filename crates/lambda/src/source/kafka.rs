@@ -19,7 +19,7 @@ use super::{
 use crate::{
     error::InvocationError,
     operation::{Kind, Operation},
-    records::Order,
+    records::KeepOrder,
     rejection::Rejection,
 };
 
@@ -153,8 +153,8 @@ pub(super) fn read<'e>(
         (None, Some(_)) => Err(Rejection::NotText("value")),
     };
     let group = match operation.order {
-        Some(Order::Key) => Some(format!("{partition} {}", decoded.key)),
-        Some(Order::None) => None,
+        Some(KeepOrder::Key) => Some(format!("{partition} {}", decoded.key)),
+        Some(KeepOrder::None) => None,
         _ => Some(partition.clone()),
     };
     let id = offset.map_or_else(String::new, |offset| format!("{partition}@{offset}"));

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     error::InvocationError,
     operation::{Kind, Operation},
-    records::Order,
+    records::KeepOrder,
     rejection::Rejection,
 };
 
@@ -88,8 +88,8 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
     let stream = text(delivered.stream).unwrap_or_default();
     let sequence = id(data.sequence);
     let group = match operation.order {
-        Some(Order::Shard) => Some(Cow::Borrowed("")),
-        Some(Order::None) => None,
+        Some(KeepOrder::Shard) => Some(Cow::Borrowed("")),
+        Some(KeepOrder::None) => None,
         _ => Some(text(data.key).unwrap_or_default()),
     };
     let record = record_id(NAME, sequence.as_deref(), &stream);

@@ -1,8 +1,8 @@
 //! What the runtime demands of a function, checked by the compiler.
 
 use lambda_idempotency::{
-    Call, EventLayer, EventService, Failure, Function, Idempotency, InvocationError, Operation,
-    RunContext, RunError,
+    Call, EventLayer, Failure, Function, Idempotency, InvocationError, Operation, RunContext,
+    RunError, wrappers::EventService,
 };
 use lambda_runtime::{Diagnostic, LambdaEvent, Service, service_fn};
 use serde_json::{Value, value::RawValue};

@@ -1,7 +1,7 @@
 //! Change streams of DocumentDB: in order by document, and again as a whole batch.
 
 use lambda_idempotency::{
-    Call, Failure, OnBadRecord, OnMissingKey, OnPermanentFailure, Operation, Order, inspect,
+    Call, Failure, KeepOrder, OnBadRecord, OnMissingKey, OnPermanentFailure, Operation, inspect,
 };
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::{
 /// Does what the changed document says.
 fn handler(
     world: &World,
-) -> impl Fn(Value, Call) -> lambda_idempotency::BoxFuture<'static, Result<(), Failure>>
+) -> impl Fn(Value, Call) -> lambda_idempotency::store::BoxFuture<'static, Result<(), Failure>>
 + Send
 + Sync
 + 'static {
@@ -85,7 +85,7 @@ fn changes_of_one_document_wait_for_each_other() {
     let by_document = groups(&event, &Operation::new("a"));
     assert_eq!(by_document[0], by_document[1]);
     assert_ne!(by_document[0], by_document[2]);
-    let all = groups(&event, &Operation::new("a").order(Order::Shard));
+    let all = groups(&event, &Operation::new("a").order(KeepOrder::Shard));
     assert!(all.iter().all(|group| *group == all[0]), "{all:?}");
     // What happens to a collection happens to all of its documents.
     let with_drop =
@@ -97,7 +97,7 @@ fn changes_of_one_document_wait_for_each_other() {
 #[tokio::test]
 async fn without_an_order_nothing_waits_behind_a_failure() {
     let world = World::new();
-    let operation = Operation::new("a").order(Order::None);
+    let operation = Operation::new("a").order(KeepOrder::None);
     let function = world.idempotency().document_db(operation, handler(&world)).unwrap();
     let event =
         collection([document(1, "d-1", "a", "fail once"), dropped(2), document(3, "d-1", "b", "")]);

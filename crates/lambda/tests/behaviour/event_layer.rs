@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use lambda_idempotency::{EventService, Operation, RunError};
+use lambda_idempotency::{Operation, RunError, wrappers::EventService};
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde::{Deserialize, Serialize};
 use tower_service::Service as _;

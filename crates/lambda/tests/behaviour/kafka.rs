@@ -1,6 +1,6 @@
 //! Kafka: several partitions in one event, each in order and with a checkpoint of its own.
 
-use lambda_idempotency::{Function, Operation, Order, record};
+use lambda_idempotency::{Function, KeepOrder, Operation, record};
 use serde_json::{Value, json};
 
 use crate::{
@@ -50,7 +50,7 @@ async fn each_partition_has_its_checkpoint_and_what_was_not_started_is_named() {
 #[tokio::test]
 async fn with_order_by_key_the_rest_of_the_partition_goes_on() {
     let world = World::new();
-    let function = indexed(&world, by_offset().order(Order::Key));
+    let function = indexed(&world, by_offset().order(KeepOrder::Key));
     let mut same_key = message(0, 18, "a18", "");
     same_key["key"] = base64("a16").into();
     let mut event = partitions();
@@ -65,7 +65,7 @@ async fn with_order_by_key_the_rest_of_the_partition_goes_on() {
 #[tokio::test]
 async fn records_without_a_key_keep_the_order_of_their_partition() {
     let world = World::new();
-    let function = indexed(&world, by_offset().order(Order::Key));
+    let function = indexed(&world, by_offset().order(KeepOrder::Key));
     let mut records = [message(0, 1, "1", "fail"), message(0, 2, "2", ""), message(1, 1, "3", "")];
     for record in &mut records {
         record["key"] = Value::Null;
@@ -80,7 +80,7 @@ async fn records_without_a_key_keep_the_order_of_their_partition() {
 #[tokio::test]
 async fn without_an_order_no_record_waits_for_another() {
     let world = World::new();
-    let function = indexed(&world, by_offset().order(Order::None));
+    let function = indexed(&world, by_offset().order(KeepOrder::None));
     let records = [message(0, 1, "1", "fail"), message(0, 2, "2", ""), message(0, 3, "3", "fail")];
     let answer = world.invoke(&function, &topic(records)).await.unwrap();
     assert_eq!(answer, failures(&[("orders-0", 1), ("orders-0", 3)]));

@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use lambda_idempotency::{
-    AfterFailure, Call, ConfigError, Envelope, Failure, Functions, KeyFormat, Lease, OnBadRecord,
-    OnConflict, OnFailure, OnMissingKey, OnOutage, OnPermanentFailure, OnTimeout, Operation, Order,
-    PowertoolsKeys, RunContext, RunError,
+    AfterFailure, Call, ConfigError, Envelope, Failure, Functions, KeepOrder, KeyFormat, Lease,
+    OnBadRecord, OnConflict, OnFailure, OnMissingKey, OnOutage, OnPermanentFailure, OnTimeout,
+    Operation, PowertoolsKeys, RunContext, RunError,
 };
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ("schedule", |o| o.schedule("orders"), vec!["scheduler"]),
         ("event_source", |o| o.event_source("orders"), vec!["eventbridge"]),
         ("detail_type", |o| o.detail_type("Placed"), vec!["eventbridge"]),
-        ("order", |o| o.order(Order::Shard), STREAMS.to_vec()),
+        ("order", |o| o.order(KeepOrder::Shard), STREAMS.to_vec()),
         ("after_failure", |o| o.after_failure(AfterFailure::Batch), sources()),
         ("concurrency", |o| o.concurrency(1), sources()),
         ("envelope", |o| o.envelope(Envelope::Sns), sources()),

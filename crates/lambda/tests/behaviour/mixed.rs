@@ -1,6 +1,6 @@
 //! One function, several sources: each event goes to the first that is for it.
 
-use lambda_idempotency::{Call, ConfigError, Failure, Function, Operation, Order};
+use lambda_idempotency::{Call, ConfigError, Failure, Function, KeepOrder, Operation};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -144,7 +144,7 @@ fn a_setting_that_means_nothing_to_its_source_is_refused() {
     for (built, setting) in [
         (idempotency.sns(operation().detail_type("Placed"), handler()), "detail_type"),
         (idempotency.sqs(operation().topic("orders"), handler()), "topic"),
-        (idempotency.sqs(operation().order(Order::Shard), handler()), "order"),
+        (idempotency.sqs(operation().order(KeepOrder::Shard), handler()), "order"),
         (idempotency.invoke(operation().event_source("shop"), handler()), "event_source"),
     ] {
         let error = built.unwrap_err();
@@ -152,8 +152,8 @@ fn a_setting_that_means_nothing_to_its_source_is_refused() {
         assert!(error.to_string().contains(&format!("`.{setting}(..)`")), "{error}");
     }
     for built in [
-        idempotency.pipe(operation().queue("orders").order(Order::Key), handler()),
-        idempotency.kafka(operation().broker("shop").order(Order::Key), handler()),
+        idempotency.pipe(operation().queue("orders").order(KeepOrder::Key), handler()),
+        idempotency.kafka(operation().broker("shop").order(KeepOrder::Key), handler()),
         idempotency.event_bridge(operation().event_source("a").detail_type("b"), handler()),
     ] {
         built.unwrap();

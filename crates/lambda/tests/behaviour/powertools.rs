@@ -3,8 +3,9 @@
 use std::{future::ready, time::Duration};
 
 use lambda_idempotency::{
-    ConfigError, Failure, HashFunction, OnMissingKey, Operation, PowertoolsKeys, Rejection, Run,
-    RunContext, RunError, Store, Timestamp,
+    ConfigError, Failure, OnMissingKey, Operation, PowertoolsKeys, Rejection, Run, RunContext,
+    RunError, Store, Timestamp,
+    powertools::HashFunction,
     producer::{ExpressionUse, KeySpecError},
     record,
 };

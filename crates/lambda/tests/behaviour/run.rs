@@ -7,7 +7,7 @@ use std::{
 
 use lambda_idempotency::{
     Failure, Idempotency, OnConflict, OnMissingKey, Operation, Rejection, Run, RunContext,
-    RunError, Store, StoreErrorKind, Timestamp,
+    RunError, Store, Timestamp, store::StoreErrorKind,
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};

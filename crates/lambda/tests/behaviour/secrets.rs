@@ -2,7 +2,7 @@
 
 use lambda_idempotency::{
     Call, Failure, Function, Idempotency, KeyFormat, OnMissingKey, Operation, PowertoolsKeys,
-    RunContext, StoreErrorKind, TracingObserver, record,
+    RunContext, TracingObserver, record, store::StoreErrorKind,
 };
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde::{Deserialize, Serialize};

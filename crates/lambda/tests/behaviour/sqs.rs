@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{OnPermanentFailure, Operation, StoreErrorKind};
+use lambda_idempotency::{OnPermanentFailure, Operation, store::StoreErrorKind};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::faults::{Call, Fault, GuardKind};
 use serde_json::{Value, json};

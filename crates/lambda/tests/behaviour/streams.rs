@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{AfterFailure, Function, Operation, Order, record};
+use lambda_idempotency::{AfterFailure, Function, KeepOrder, Operation, record};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ async fn the_checkpoint_is_the_first_failure_and_other_keys_go_on() {
 async fn a_whole_shard_can_be_kept_in_order() {
     for at in [0, 1] {
         let world = World::new();
-        let (function, record) = &streams(&world, &index().order(Order::Shard))[at];
+        let (function, record) = &streams(&world, &index().order(KeepOrder::Shard))[at];
         let event = batch([
             record(1, "a", "a1", ""),
             record(2, "b", "b1", "fail"),
@@ -88,7 +88,7 @@ async fn a_whole_shard_can_be_kept_in_order() {
 /// Keys go side by side: a record that waits does not keep the next key waiting.
 #[tokio::test]
 async fn keys_go_side_by_side_and_a_shard_does_not() {
-    for (order, most) in [(Order::Key, 2), (Order::Shard, 1)] {
+    for (order, most) in [(KeepOrder::Key, 2), (KeepOrder::Shard, 1)] {
         let world = World::new();
         let ledger = world.ledger.clone();
         let running = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));

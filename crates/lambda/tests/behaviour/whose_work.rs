@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Foreign, Idempotency, OnConflict, OnPermanentFailure, Operation,
-    RunContext, RunError,
+    Call, ConfigError, Failure, Idempotency, OnConflict, OnPermanentFailure, Operation, RunContext,
+    RunError, outcome::Foreign,
 };
 use serde_json::{Value, json};
 

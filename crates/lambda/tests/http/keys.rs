@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lambda_http::http::{HeaderName, Method};
 use lambda_idempotency::{
-    AfterFailure, ConfigError, Envelope, Failure, Idempotency, MemoryStore, OnBadRecord,
-    OnConflict, OnMissingKey, OnPermanentFailure, Operation, Order, PowertoolsKeys, record,
+    AfterFailure, ConfigError, Envelope, Failure, Idempotency, KeepOrder, MemoryStore, OnBadRecord,
+    OnConflict, OnMissingKey, OnPermanentFailure, Operation, PowertoolsKeys, record,
 };
 
 use crate::support::{World, charges, post, request};
@@ -42,7 +42,7 @@ fn a_setting_without_an_effect_is_refused() {
     let settings: [(&str, Set); 11] = [
         ("queue", |o| o.queue("orders")),
         ("detail_type", |o| o.detail_type("Placed")),
-        ("order", |o| o.order(Order::Key)),
+        ("order", |o| o.order(KeepOrder::Key)),
         ("after_failure", |o| o.after_failure(AfterFailure::Batch)),
         ("concurrency", |o| o.concurrency(1)),
         ("envelope", |o| o.envelope(Envelope::Sns)),

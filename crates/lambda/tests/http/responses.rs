@@ -5,7 +5,7 @@ use lambda_http::{
     http::{Method, Response},
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
-use lambda_idempotency::{InvocationError, OnFailure, RunError, StoreErrorKind};
+use lambda_idempotency::{InvocationError, OnFailure, RunError, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use lambda_runtime::Diagnostic;
 

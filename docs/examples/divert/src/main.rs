@@ -8,7 +8,7 @@
 
 use aws_config::BehaviorVersion;
 use lambda_idempotency::{
-    Call, DivertedRecord, DynamoDbStore, Failure, Idempotency, Operation, SystemClock,
+    Call, DivertedRecord, DynamoDbStore, Failure, Idempotency, Operation, clock::SystemClock,
     producer::new_key,
 };
 use lambda_runtime::Error;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     divert::DivertedRecord,
-    missing_key::OnMissingKey,
+    on_missing_key::OnMissingKey,
     operation::{CompiledPowertools, FieldSets, Path, Prepared},
     rejection::Rejection,
     source::Record,

@@ -1,0 +1,3 @@
+//! What some outcomes hold: see [`Outcome`](crate::Outcome).
+
+pub use lambda_idempotency_core::outcome::{Foreign, Rejected};
