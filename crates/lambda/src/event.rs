@@ -61,7 +61,7 @@ impl<T> EventLayer<T> {
     /// # let idempotency = Idempotency::new(MemoryStore::new());
     /// let copy = Operation::new("copy").key("[job.id, tasks[0].taskId]");
     /// let layer: EventLayer<Value> = idempotency
-    ///     .event(&copy)?
+    ///     .event(copy)?
     ///     .keep(|answer| answer["results"][0]["resultCode"] != "TemporaryFailure");
     /// # let _ = layer;
     /// # Ok(())

@@ -1,6 +1,6 @@
 //! Builds a function from sources, operations and handlers, and checks them before the first event.
 
-use std::{collections::HashMap, fmt, future::Future, sync::Arc};
+use std::{fmt, future::Future, sync::Arc};
 
 use lambda_idempotency_core::failure::Failure;
 use lambda_idempotency_engine::batch::Engine;
@@ -134,7 +134,7 @@ impl FunctionBuilder {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
         }
-        let mut handler_types = HashMap::new();
+        let mut handlers: Vec<(Arc<str>, HandlerType)> = Vec::with_capacity(self.routes.len());
         let mut routes: Vec<Route> = Vec::with_capacity(self.routes.len());
         for Draft { source, operation, handler, handler_type, first } in self.routes {
             let prepared = operation.prepared()?;
@@ -142,8 +142,10 @@ impl FunctionBuilder {
             if let Some(first) = routes.get(first) {
                 let pair = [(first.source.name(), &first.operation), (source.name(), &operation)];
                 Operation::agree(pair)?;
-            } else if handler_types.insert(Arc::clone(&prepared.name), handler_type).is_some() {
+            } else if handlers.iter().any(|(name, _)| *name == prepared.name) {
                 return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
+            } else {
+                handlers.push((Arc::clone(&prepared.name), handler_type));
             }
             operation.fits(Place::Source(source.name()))?;
             operation.check_filters_of(source.name())?;
@@ -164,9 +166,8 @@ impl FunctionBuilder {
                 });
             }
         }
-        for (name, handler_type) in &handler_types {
-            self.names.take_records(name, *handler_type)?;
-        }
+        // Last, because a function that cannot be built takes no names.
+        self.names.take_records(&handlers)?;
         // Sources that take any event are tried last.
         routes.sort_by_key(|route| route.source.takes_anything());
         let Self { engine, otherwise, .. } = self;

@@ -58,7 +58,7 @@ impl Idempotency {
     #[must_use]
     pub fn new(store: impl Store) -> Self {
         let engine = Engine::new(store).with_observer(observer());
-        let new = Self { engine, names: Names::default(), mistake: None };
+        let new = Self { engine, names: Names::of_process(), mistake: None };
         new.named(application::from_environment())
     }
 
@@ -71,9 +71,10 @@ impl Idempotency {
     /// to their source ([`Outcome::Foreign`](crate::Outcome::Foreign)); they are not acknowledged
     /// for work that the other application did.
     ///
-    /// Within an application, operations of one name are the same work: one `Idempotency` refuses
-    /// two handlers, or two layers, of one name. Two that are made separately do not check each
-    /// other.
+    /// Within an application, operations of one name are the same work: two handlers or two layers
+    /// of one name are refused, in a process that Lambda started whichever `Idempotency` they are
+    /// of. Elsewhere, as in tests, each `Idempotency` that is not a clone of another checks only its
+    /// own, because it may have a store of its own.
     ///
     /// **Set it where functions of different names do the same work**: a renamed function, two
     /// stacks of a blue/green deployment, or two functions during a migration. Give both the name
@@ -194,7 +195,7 @@ impl Idempotency {
     /// let idempotency = Idempotency::new(MemoryStore::new());
     /// let charged = Operation::new("charge").key("paymentId");
     /// let service = ServiceBuilder::new()
-    ///     .layer(idempotency.event(&charged)?)
+    ///     .layer(idempotency.event(charged)?)
     ///     .service(service_fn(charge));
     /// // lambda_runtime::run(service).await
     /// # let _: lambda_idempotency::wrappers::EventService<_, serde_json::Value> = service;
@@ -205,8 +206,8 @@ impl Idempotency {
     /// # Errors
     /// A mistake in the operation; a setting that applies to event sources only, such as
     /// [`queue`](Operation::queue).
-    pub fn event<T>(&self, operation: &Operation) -> Result<EventLayer<T>, ConfigError> {
-        let layer = EventLayer::new(self.engine.clone(), operation)?;
+    pub fn event<T>(&self, operation: Operation) -> Result<EventLayer<T>, ConfigError> {
+        let layer = EventLayer::new(self.engine.clone(), &operation)?;
         self.allow(&*operation.prepared()?, Place::Event)?;
         Ok(layer)
     }
@@ -219,8 +220,8 @@ impl Idempotency {
     /// A mistake in the operation; a setting that applies to event sources only, such as
     /// [`queue`](Operation::queue).
     #[cfg(feature = "http")]
-    pub fn http(&self, operation: &Operation) -> Result<crate::http::HttpLayer, ConfigError> {
-        let layer = crate::http::HttpLayer::new(self.engine.clone(), operation)?;
+    pub fn http(&self, operation: Operation) -> Result<crate::http::HttpLayer, ConfigError> {
+        let layer = crate::http::HttpLayer::new(self.engine.clone(), &operation)?;
         self.allow(&*operation.prepared()?, Place::Http)?;
         Ok(layer)
     }

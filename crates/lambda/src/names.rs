@@ -3,7 +3,7 @@
 use std::{
     any::{TypeId, type_name},
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use crate::{error::ConfigError, operation::Place};
@@ -16,24 +16,29 @@ use crate::{error::ConfigError, operation::Place};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names(Arc<Mutex<HashMap<Arc<str>, Use>>>);
 
+/// Lambda and its emulators set this variable for each process of a function.
+const RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
+
 /// The limit of names for calls of `run`, because a program may make names from its data.
 const MAX_RUN_NAMES: usize = 1000;
 
 /// The handler of a function's records, by its type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct HandlerType {
     id: TypeId,
     name: &'static str,
+    /// Whether handlers of this type can be different functions.
+    is_pointer: bool,
 }
 
 impl HandlerType {
     pub(crate) fn of<H: 'static>() -> Self {
-        Self { id: TypeId::of::<H>(), name: type_name::<H>() }
-    }
-
-    /// Whether the type can hide different functions: function pointers and trait objects.
-    fn is_pointer(&self) -> bool {
-        self.name.contains("fn(") || self.name.contains("dyn ")
+        let name = type_name::<H>();
+        // A handler without a size, such as a function or a closure that captures nothing, is what
+        // its type says. Its name may mention pointers: those of its generic parameters.
+        let has_value = size_of::<H>() != 0;
+        let is_pointer = has_value && (name.contains("fn(") || name.contains("dyn "));
+        Self { id: TypeId::of::<H>(), name, is_pointer }
     }
 }
 
@@ -46,13 +51,22 @@ enum Use {
 }
 
 impl Names {
-    /// Takes a name for the handler of a function's records.
+    /// Those of the process where Lambda runs it, because its operations share a table. Elsewhere
+    /// those of one `Idempotency`: the tests of a process have a store and handlers of their own
+    /// under the same names.
+    pub(crate) fn of_process() -> Self {
+        static OF_FUNCTION: LazyLock<Names> = LazyLock::new(Names::default);
+        if std::env::var_os(RUNTIME_API).is_some() { OF_FUNCTION.clone() } else { Self::default() }
+    }
+
+    /// Takes names for the handlers of a function's records: all of them, or none if one is refused.
     pub(crate) fn take_records(
         &self,
-        name: &Arc<str>,
-        handler_type: HandlerType,
+        handlers: &[(Arc<str>, HandlerType)],
     ) -> Result<(), ConfigError> {
-        self.add(name, Use::Records(handler_type))
+        let used: Vec<_> =
+            handlers.iter().map(|(name, handler)| (name, Use::Records(*handler))).collect();
+        self.add(&used)
     }
 
     /// Takes a name for a place that is not a source.
@@ -61,17 +75,21 @@ impl Names {
             Place::Run => Use::Run,
             place => Use::Layer(place.name()),
         };
-        self.add(name, used)
+        self.add(&[(name, used)])
     }
 
-    fn add(&self, name: &Arc<str>, now: Use) -> Result<(), ConfigError> {
+    fn add(&self, used: &[(&Arc<str>, Use)]) -> Result<(), ConfigError> {
         // A poisoned lock can be used: no panic can leave the map half-changed.
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = names.get(name) {
-            return agree(name, *before, now);
+        for (name, now) in used {
+            if let Some(before) = names.get(*name) {
+                agree(name, *before, *now)?;
+            }
         }
-        if !matches!(now, Use::Run) || names.len() < MAX_RUN_NAMES {
-            names.insert(Arc::clone(name), now);
+        for (name, now) in used {
+            if !matches!(now, Use::Run) || names.len() < MAX_RUN_NAMES {
+                names.entry(Arc::clone(name)).or_insert(*now);
+            }
         }
         Ok(())
     }
@@ -83,13 +101,16 @@ fn agree(name: &Arc<str>, before: Use, now: Use) -> Result<(), ConfigError> {
     match (before, now) {
         // Closures of two call sites have different types, even if they do the same work.
         (Use::Run, Use::Run) => Ok(()),
-        (Use::Records(before), Use::Records(now)) if before != now => {
+        (Use::Records(before), Use::Records(now)) if before.id != now.id => {
             Err(ConfigError::TwoHandlers { name, handlers: [before.name, now.name] })
         }
-        (Use::Records(_), Use::Records(now)) if now.is_pointer() => {
+        (Use::Records(_), Use::Records(now)) if now.is_pointer => {
             Err(ConfigError::UnknownHandler { name, handler: now.name })
         }
         (Use::Records(_), Use::Records(_)) => Ok(()),
+        (Use::Layer(before), Use::Layer(now)) if before == now => {
+            Err(ConfigError::TwoLayers { name, layer: now })
+        }
         (before, now) => {
             Err(ConfigError::NameInUse { name, places: [before.describe(), now.describe()] })
         }

@@ -103,7 +103,7 @@ impl<'a> Inspection<'a> {
 
     /// The HTTP request that an event holds, if it does.
     fn request(&self, event: &str, operation: &Operation) -> Result<Option<Record>, InspectError> {
-        let layer = Idempotency::new(MemoryStore::new()).http(operation)?;
+        let layer = Idempotency::new(MemoryStore::new()).http(operation.clone())?;
         // An operation that takes its key from the body ignores the header.
         let layer = layer.clone().header(self.arguments.header.clone()).unwrap_or(layer);
         let shared = self.arguments.all_callers_are_one;

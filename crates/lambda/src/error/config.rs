@@ -33,6 +33,18 @@ pub enum ConfigError {
         /// What it is used for.
         places: [&'static str; 2],
     },
+    /// One name is used for two layers of one kind, which may be around different services.
+    #[error(
+        "operation `{name}` has two layers of {layer}, whose services would answer each other's \
+         duplicates; make the layer once and clone it or, for other work, give each operation its \
+         own name"
+    )]
+    TwoLayers {
+        /// The name.
+        name: Arc<str>,
+        /// `.event(..)` or `.http(..)`.
+        layer: &'static str,
+    },
     /// Operations of the same name have different handlers in two functions of a process.
     #[error(
         "operation `{name}` has two handlers, `{}` and `{}`, which would answer each other's \

@@ -21,7 +21,7 @@ use lambda_http::Body;
 /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
 /// # async fn charge(_: Request) -> Result<String, std::io::Error> { Ok(String::new()) }
 /// # async fn run() -> Result<(), Error> {
-/// let charges = Idempotency::new(MemoryStore::new()).http(&Operation::new("charges"))?;
+/// let charges = Idempotency::new(MemoryStore::new()).http(Operation::new("charges"))?;
 /// let service = ServiceBuilder::new().layer(charges).service(service_fn(charge));
 /// // the trait bound `StreamingIsNotSupported: std::error::Error` is not satisfied
 /// lambda_http::run_with_streaming_response(service).await
@@ -33,7 +33,7 @@ use lambda_http::Body;
 /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
 /// # async fn charge(_: Request) -> Result<String, std::io::Error> { Ok(String::new()) }
 /// # async fn run() -> Result<(), Error> {
-/// let charges = Idempotency::new(MemoryStore::new()).http(&Operation::new("charges"))?;
+/// let charges = Idempotency::new(MemoryStore::new()).http(Operation::new("charges"))?;
 /// let service = ServiceBuilder::new().layer(charges).service(service_fn(charge));
 /// lambda_http::run(service).await
 /// # }

@@ -34,7 +34,7 @@ impl HttpLayer {
     /// ```
     /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let charges = Idempotency::new(MemoryStore::new()).http(&Operation::new("charges"))?;
+    /// let charges = Idempotency::new(MemoryStore::new()).http(Operation::new("charges"))?;
     /// let event = r#"{"httpMethod":"POST","path":"/charges","body":"EUR 5.00","requestContext":{"elb":{
     ///     "targetGroupArn":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/a/b"}},
     ///     "headers":{"idempotency-key":"k-1"},"isBase64Encoded":false}"#;

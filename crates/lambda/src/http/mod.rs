@@ -12,7 +12,7 @@
 //! #[tokio::main]
 //! async fn main() -> Result<(), lambda_http::Error> {
 //!     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
-//!     let charges = idempotency.http(&Operation::new("charges"))?;
+//!     let charges = idempotency.http(Operation::new("charges"))?;
 //!     lambda_http::run(ServiceBuilder::new().layer(charges).service(service_fn(charge))).await
 //! }
 //! ```
@@ -124,7 +124,7 @@ impl HttpLayer {
     /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
     /// # let idempotency = Idempotency::new(MemoryStore::new());
     /// let items = Operation::new("items").key("sku");
-    /// let items = idempotency.http(&items)?.one_key_for_each_path()?;
+    /// let items = idempotency.http(items)?.one_key_for_each_path()?;
     /// # let _ = items;
     /// # Ok(())
     /// # }
@@ -173,7 +173,7 @@ impl HttpLayer {
     /// # let idempotency = Idempotency::new(MemoryStore::new());
     /// // For handlers that undo their work before they return a 5xx:
     /// let charges =
-    ///     idempotency.http(&Operation::new("charges"))?.keep(|status| status.is_success());
+    ///     idempotency.http(Operation::new("charges"))?.keep(|status| status.is_success());
     /// # let _ = charges;
     /// # Ok(())
     /// # }
@@ -209,7 +209,7 @@ impl HttpLayer {
     /// }
     /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
     /// # let idempotency = Idempotency::new(MemoryStore::new());
-    /// let charges = idempotency.http(&Operation::new("charges"))?.caller(user);
+    /// let charges = idempotency.http(Operation::new("charges"))?.caller(user);
     /// # let _ = charges;
     /// # Ok(())
     /// # }
@@ -252,7 +252,7 @@ impl HttpLayer {
     /// use lambda_http::http::{HeaderValue, header::ACCESS_CONTROL_ALLOW_ORIGIN};
     /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
     /// # let idempotency = Idempotency::new(MemoryStore::new());
-    /// let charges = idempotency.http(&Operation::new("charges"))?.amend_problems(|_, problem| {
+    /// let charges = idempotency.http(Operation::new("charges"))?.amend_problems(|_, problem| {
     ///     let shop = HeaderValue::from_static("https://shop.example.com");
     ///     problem.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, shop);
     /// });

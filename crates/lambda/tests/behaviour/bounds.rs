@@ -36,7 +36,7 @@ fn so_can_services_inside_the_layer() {
     let service = service_fn(|event: LambdaEvent<Value>| async move {
         Ok::<Value, std::io::Error>(event.payload)
     });
-    let layer: EventLayer<Value> = World::new().idempotency().event(&Operation::new("a")).unwrap();
+    let layer: EventLayer<Value> = World::new().idempotency().event(Operation::new("a")).unwrap();
     let service = tower_layer::Layer::layer(&layer.clone(), service);
     concurrent(&service);
     drop(lambda_runtime::run(service.clone()));

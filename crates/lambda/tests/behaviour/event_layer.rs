@@ -42,7 +42,7 @@ macro_rules! service {
                 Ok(Receipt { number: ledger.total(), id, request })
             }
         };
-        let layer = $world.idempotency().event(&$operation).unwrap();
+        let layer = $world.idempotency().event($operation).unwrap();
         ServiceBuilder::new().layer(layer).service(service_fn(charge))
     }};
 }
@@ -139,7 +139,7 @@ async fn the_service_that_was_polled_is_the_one_that_is_called() {
         }
     }
     let world = World::new();
-    let layer = world.idempotency().event(&by_id()).unwrap();
+    let layer = world.idempotency().event(by_id()).unwrap();
     let mut service: EventService<_, Payment> =
         tower_layer::Layer::layer(&layer, Picky(Arc::new(()), false));
     for id in ["a", "b"] {

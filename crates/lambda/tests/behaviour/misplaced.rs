@@ -106,7 +106,7 @@ async fn given(operation: Operation, place: &str) -> Result<(), ConfigError> {
         "pipe" => idempotency.pipe(operation, nothing),
         "scheduler" => idempotency.scheduler(operation, nothing),
         "invoke" => idempotency.invoke(operation, nothing),
-        "`.event(..)`" => return idempotency.event::<Value>(&operation).map(drop),
+        "`.event(..)`" => return idempotency.event::<Value>(operation).map(drop),
         "`.run(..)`" => {
             let payload = json!({ "id": "a", "by": "b", "amount": 1 });
             let function = async |_: Call| Ok::<_, Failure>(());

@@ -185,7 +185,7 @@ async fn a_whole_event_that_differs_or_repeats_is_no_key() {
             async { Ok::<_, Failure>(()) }
         });
         let service = |operation: &Operation| {
-            let layer = idempotency.event::<Value>(operation).unwrap();
+            let layer = idempotency.event::<Value>(operation.clone()).unwrap();
             ServiceBuilder::new().layer(layer).service(handler.clone())
         };
         let whole = service(&Operation::new("any"));
@@ -236,7 +236,7 @@ async fn answers_of_s3_batch(keep: fn(&Value) -> bool) -> [Value; 2] {
         let code = if is_first { "TemporaryFailure" } else { "Succeeded" };
         async move { Ok::<_, Failure>(json!({ "results": [{ "resultCode": code }] })) }
     });
-    let layer = world.idempotency().event::<Value>(&copying()).unwrap().keep(keep);
+    let layer = world.idempotency().event::<Value>(copying()).unwrap().keep(keep);
     let service = ServiceBuilder::new().layer(layer).service(copy);
     let mut answers = [Value::Null, Value::Null];
     for (invocation, answer) in ["i-1", "i-2"].into_iter().zip(&mut answers) {

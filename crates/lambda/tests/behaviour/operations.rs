@@ -77,7 +77,7 @@ async fn every_entrance_checks() {
     assert!(is_expression(&idempotency.sqs(bad(), nothing).err().unwrap()));
     assert!(is_expression(&idempotency.sns(bad(), nothing).err().unwrap()));
     assert!(is_expression(&idempotency.event_bridge(bad(), nothing).err().unwrap()));
-    assert!(is_expression(&idempotency.event::<Value>(&bad()).err().unwrap()));
+    assert!(is_expression(&idempotency.event::<Value>(bad()).err().unwrap()));
     let operation = bad();
     let run = idempotency.run(&operation, "x", RunContext::without_deadline(), |_| async {
         Ok::<_, std::io::Error>(1)

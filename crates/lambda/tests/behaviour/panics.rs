@@ -178,7 +178,7 @@ async fn an_events_result_that_panics_when_it_is_written_leaves_the_work_done() 
             Ok::<_, std::io::Error>(Bomb)
         }
     };
-    let layer = world.idempotency().event::<Value>(&by_id()).unwrap();
+    let layer = world.idempotency().event::<Value>(by_id()).unwrap();
     let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
     serve(service.clone(), r#"{"id":"a"}"#, world.context()).await.unwrap();
     serve(service, r#"{"id":"a"}"#, world.context()).await.unwrap_err();

@@ -199,7 +199,7 @@ async fn a_tenant_is_in_no_key_of_powertools_and_so_refused() {
     {
         let world = World::new();
         let operation = Operation::new("place").key("detail.id").powertools(powertools);
-        let layer = world.idempotency().event(&operation).unwrap();
+        let layer = world.idempotency().event(operation).unwrap();
         let service = layer.layer(service_fn(|_: LambdaEvent<Value>| ready(Ok::<u32, Failure>(1))));
         let mut context = world.context();
         context.tenant_id = Some("acme".to_owned());

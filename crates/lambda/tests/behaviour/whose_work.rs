@@ -137,7 +137,7 @@ async fn a_name_that_records_cannot_bear_does_not_start() {
     let bad = || world.application("two words");
     let refused = |error: &ConfigError| matches!(error, ConfigError::Application { .. });
     assert!(refused(&bad().sqs(process(), world.handler()).err().unwrap()));
-    assert!(refused(&bad().event::<Value>(&process()).err().unwrap()));
+    assert!(refused(&bad().event::<Value>(process()).err().unwrap()));
     let run = bad()
         .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), async |_| {
             Ok::<_, Failure>(1)
@@ -214,7 +214,7 @@ async fn a_name_is_used_for_one_thing_in_a_process() {
         idempotency.sqs(process(), world.handler()).unwrap();
     }
     idempotency.sns(process(), world.handler()).unwrap();
-    let error = idempotency.event::<Value>(&process()).err().unwrap();
+    let error = idempotency.event::<Value>(process()).err().unwrap();
     assert!(used(&error), "{error}");
     let text = error.to_string();
     assert!(text.contains("records") && text.contains("`.event(..)`"), "{text}");
@@ -226,7 +226,7 @@ async fn a_name_is_used_for_one_thing_in_a_process() {
     run(idempotency.clone(), 1).await.unwrap();
     run(idempotency.clone(), 2).await.unwrap();
     assert!(used(&idempotency.sqs(process(), world.handler()).err().unwrap()));
-    idempotency.event::<Value>(&Operation::new("another").key("id")).unwrap();
+    idempotency.event::<Value>(Operation::new("another").key("id")).unwrap();
 }
 
 /// One of two handlers would be answered from the other's work, and never run.
@@ -259,13 +259,82 @@ async fn a_handler_behind_a_pointer_is_not_taken_for_another_of_its_type() {
     assert!(matches!(error, ConfigError::UnknownHandler { .. }), "{error}");
 }
 
+/// Such a function is one handler, whatever it is generic over.
+#[tokio::test]
+async fn a_generic_function_is_one_handler() {
+    trait Shop: Send + Sync {}
+    async fn place<S: Shop + ?Sized>(_: Value, _: Call) -> Result<(), Failure> {
+        Ok(())
+    }
+    let idempotency = World::new().idempotency();
+    for _ in 0..2 {
+        idempotency.sqs(process(), place::<dyn Shop>).unwrap();
+    }
+}
+
 /// A layer is cloned, and not made twice: the second may be put around another service.
 #[tokio::test]
 async fn a_name_has_one_layer_in_a_process() {
     let idempotency = World::new().idempotency();
-    idempotency.event::<Value>(&process()).unwrap();
-    let error = idempotency.event::<Value>(&process()).err().unwrap();
-    assert!(matches!(error, ConfigError::NameInUse { .. }), "{error}");
+    idempotency.event::<Value>(process()).unwrap();
+    let error = idempotency.event::<Value>(process()).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "operation `process` has two layers of `.event(..)`, whose services would answer each \
+         other's duplicates; make the layer once and clone it or, for other work, give each \
+         operation its own name"
+    );
+}
+
+/// The function can be built without the operation that was refused.
+#[tokio::test]
+async fn a_function_that_is_not_built_takes_no_names() {
+    let idempotency = World::new().idempotency();
+    let handler = async |_: Value, _: Call| Ok::<_, Failure>(());
+    idempotency.event::<Value>(process()).unwrap();
+    let free = |number: u32| Operation::new(format!("free-{number}")).key("id");
+    let mut function = idempotency.function();
+    for number in 0..8 {
+        function = function.sqs(free(number).queue(format!("queue-{number}")), handler);
+    }
+    let refused = function.sns(process(), handler).build().err().unwrap();
+    assert!(matches!(refused, ConfigError::NameInUse { .. }), "{refused}");
+    for number in 0..8 {
+        idempotency.event::<Value>(free(number)).unwrap();
+    }
+}
+
+/// In a process of its own, since the environment belongs to all tests of this one.
+#[test]
+fn where_lambda_runs_it_names_are_those_of_the_process() {
+    for runtime_api in [None, Some("127.0.0.1:9001")] {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "whose_work::in_lambda", "--ignored", "--test-threads=1"]);
+        child.env_remove("AWS_LAMBDA_RUNTIME_API");
+        child.envs(runtime_api.map(|api| ("AWS_LAMBDA_RUNTIME_API", api)));
+        let output = child.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{runtime_api:?}: {text}");
+    }
+}
+
+/// Two `Idempotency` that were made separately.
+#[tokio::test]
+#[ignore = "run by `where_lambda_runs_it_names_are_those_of_the_process`"]
+async fn in_lambda() {
+    let world = World::new();
+    let one = async |_: Value, _: Call| Ok::<_, Failure>(());
+    let another = async |_: Value, _: Call| Ok::<_, Failure>(());
+    world.idempotency().sqs(process(), one).unwrap();
+    world.idempotency().sns(process(), one).unwrap();
+    let second = world.idempotency().sqs(process(), another);
+    if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_none() {
+        assert!(second.is_ok(), "tests have handlers and stores of their own");
+        return;
+    }
+    assert!(matches!(second, Err(ConfigError::TwoHandlers { .. })));
+    let layer = world.idempotency().event::<Value>(process());
+    assert!(matches!(layer, Err(ConfigError::NameInUse { .. })));
 }
 
 /// Names that are made of data neither fill the memory nor are refused.
@@ -347,7 +416,7 @@ async fn an_event_of_another_application_is_an_error() {
     let charge = async |_: LambdaEvent<Value>| Ok::<_, std::io::Error>("charged".to_owned());
     let service = |name: &str| {
         ServiceBuilder::new()
-            .layer(world.application(name).event::<Value>(&process()).unwrap())
+            .layer(world.application(name).event::<Value>(process()).unwrap())
             .service(service_fn(charge))
     };
     let event = r#"{"id":"a"}"#;

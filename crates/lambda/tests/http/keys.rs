@@ -54,7 +54,7 @@ fn a_setting_without_an_effect_is_refused() {
     ];
     let idempotency = Idempotency::new(MemoryStore::new());
     for (setting, set) in settings {
-        let error = idempotency.http(&set(charges())).expect_err(setting);
+        let error = idempotency.http(set(charges())).expect_err(setting);
         let ConfigError::Misplaced { setting: found, .. } = &error else { panic!("{error}") };
         assert_eq!(*found, setting);
         assert!(error.to_string().contains("`.http(..)`"), "{error}");
@@ -66,7 +66,7 @@ fn a_setting_without_an_effect_is_refused() {
             .max_failed_attempts(2)
             .on_missing_key(OnMissingKey::RunUnprotected),
     ] {
-        let _ = Idempotency::new(MemoryStore::new()).http(&operation).unwrap();
+        let _ = Idempotency::new(MemoryStore::new()).http(operation).unwrap();
     }
 }
 
@@ -81,7 +81,7 @@ fn an_expression_for_a_record_is_refused() {
         (charges().key(record("id")).powertools(powertools.clone()), "key"),
         (charges().key("id").fingerprint(record("amount")).powertools(powertools), "fingerprint"),
     ] {
-        let error = idempotency.http(&operation).expect_err(what);
+        let error = idempotency.http(operation).expect_err(what);
         let ConfigError::NoRecord { what: found, .. } = &error else { panic!("{error}") };
         assert_eq!(found.to_string(), what);
         assert!(error.to_string().contains("`.http(..)`"), "{error}");

@@ -53,7 +53,7 @@ async fn a_second_one_during_the_first_is_told_to_come_back() {
 #[tokio::test]
 async fn a_request_of_another_application_is_not_answered() {
     let world = World::new();
-    let of = |name: &str| world.idempotency().application(name).http(&charges()).unwrap();
+    let of = |name: &str| world.idempotency().application(name).http(charges()).unwrap();
     world.answer(&of("billing"), post("k-1", "EUR 5.00")).await;
     let refused = world.answer(&of("shipping"), post("k-1", "EUR 5.00")).await;
     assert_eq!((refused.status, refused.replayed), (500, false));

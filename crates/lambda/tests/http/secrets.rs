@@ -18,7 +18,7 @@ async fn requests_in_every_state() {
     let bodies = ["", "422 ", "500 ", "burn ", "huge ", "sleep "];
     for operation in [charges(), charges().fingerprint("body")] {
         let idempotency = world.idempotency().with_observer(TracingObserver::new());
-        let layer = idempotency.http(&operation).unwrap();
+        let layer = idempotency.http(operation).unwrap();
         let send = async |request| {
             if let Err(error) = world.send(&layer, request).await {
                 captured.error(&error);

@@ -49,7 +49,7 @@ impl World {
     }
 
     pub(crate) fn layer(&self, operation: &Operation) -> HttpLayer {
-        self.idempotency().http(operation).unwrap()
+        self.idempotency().http(operation.clone()).unwrap()
     }
 
     pub(crate) fn calls(&self) -> usize {
