@@ -27,7 +27,9 @@ const SHOW_ERROR_MESSAGES: &str = "IDEMPOTENCY_LOG_ERROR_MESSAGES";
 
 /// Makes handlers safe to call twice, with a store that records which work is done.
 ///
-/// Cheap to clone; make one when the function starts.
+/// Cheap to clone; make one when the function starts. Methods that keep an operation take it by value
+/// (`sqs` and the other sources, `event`, `http`); those that use it for one call borrow it (`run`,
+/// `kept_result`).
 ///
 /// ```
 /// use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation};
@@ -71,10 +73,10 @@ impl Idempotency {
     /// to their source ([`Outcome::Foreign`](crate::Outcome::Foreign)); they are not acknowledged
     /// for work that the other application did.
     ///
-    /// Within an application, operations of one name are the same work: two handlers or two layers
-    /// of one name are refused, in a process that Lambda started whichever `Idempotency` they are
-    /// of. Elsewhere, as in tests, each `Idempotency` that is not a clone of another checks only its
-    /// own, because it may have a store of its own.
+    /// Within an application, operations of one name are the same work, so two handlers or two
+    /// layers of one name are refused. In a process that Lambda started, all are compared.
+    /// Elsewhere, such as in tests, only those of one `Idempotency` and its clones are compared,
+    /// because another one may have another store.
     ///
     /// **Set it where functions of different names do the same work**: a renamed function, two
     /// stacks of a blue/green deployment, or two functions during a migration. Give both the name
