@@ -2,7 +2,7 @@
 
 use std::{fs, iter::Peekable, str::Chars};
 
-use lambda_idempotency::{Operation, StoreErrorKind, TracingObserver};
+use lambda_idempotency::{Operation, TracingObserver, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde_json::{Value, json};
 
