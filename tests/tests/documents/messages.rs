@@ -1,10 +1,14 @@
-//! Messages that the guide quotes for people to find: each is in the source, word for word.
+//! Messages that the guide quotes, so that readers can search for them: each is in the source, word
+//! for word.
 
 use std::{fs, path::Path};
 
 use crate::{read, root};
 
 const PAGE: &str = "crates/lambda/src/guide/troubleshooting.md";
+
+/// The page that quotes the problems that HTTP clients get.
+const PROBLEMS: &str = "crates/lambda/src/guide/sources/http.md";
 
 /// The quoted messages: the first cells of the tables whose first column is `message`.
 fn quoted(page: &str) -> Vec<&str> {
@@ -16,6 +20,21 @@ fn quoted(page: &str) -> Vec<&str> {
         messages.extend(cell.filter(|_| in_table).map(|(message, _)| message));
     }
     messages
+}
+
+/// The quoted problems, as `> **title.** detail`: each title and each detail. The name of the
+/// header becomes `..`, because the source has a placeholder for it.
+fn problems(page: &str) -> Vec<String> {
+    let quotes = page.split("\n\n").filter_map(|paragraph| {
+        let quote = &paragraph[paragraph.find("> **")?..];
+        let lines: Vec<_> = quote.lines().map(|line| line.trim_start_matches("> ")).collect();
+        Some(lines.join(" ").replace("`idempotency-key`", ".."))
+    });
+    let texts = quotes.flat_map(|quote| {
+        let (title, detail) = quote.trim_start_matches("**").split_once(".**").expect("a title");
+        [title.to_owned(), detail.to_owned()]
+    });
+    texts.collect()
 }
 
 /// All library sources below a folder, with texts that go over several lines put together.
@@ -48,14 +67,26 @@ fn every_message_that_is_explained_exists() {
     let messages = quoted(&page);
     assert!(messages.len() > 30, "{} messages: are these the tables?", messages.len());
     let lost: Vec<_> = messages.iter().flat_map(|message| missing(message, &all)).collect();
-    assert!(lost.is_empty(), "{PAGE} quotes what no source says:\n{}", lost.join("\n"));
+    assert!(lost.is_empty(), "{PAGE} quotes messages that no source has:\n{}", lost.join("\n"));
 }
 
 #[test]
-fn a_message_that_no_source_has_is_found_out() {
+fn every_problem_that_is_quoted_exists() {
+    let mut all = String::new();
+    sources(&root().join("crates/lambda/src/http"), &mut all);
+    let problems = problems(&read(PROBLEMS));
+    assert!(problems.len() > 20, "{} titles and details: are these the quotes?", problems.len());
+    let lost: Vec<_> = problems.iter().flat_map(|text| missing(text, &all)).collect();
+    assert!(lost.is_empty(), "{PROBLEMS} quotes texts that no source has:\n{}", lost.join("\n"));
+}
+
+#[test]
+fn a_message_that_no_source_has_is_found() {
     let page = "| message | cause |\n|---|---|\n| `the role .. needs it` | x |\n\n\
                 | where | what |\n|---|---|\n| `no message` | x |\n";
     assert_eq!(quoted(page), ["the role .. needs it"]);
     assert_eq!(missing("the role .. needs it", "\"the role {0} needs it\""), [""; 0]);
     assert_eq!(missing("the role .. needs it", "\"the role {0}\""), ["needs it"]);
+    let page = "### key\n> **No key.** Send the header `idempotency-key`\n> again.\n\nMore.\n";
+    assert_eq!(problems(page), ["No key", " Send the header .. again."]);
 }
