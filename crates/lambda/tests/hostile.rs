@@ -1,7 +1,7 @@
-//! Events made to hurt: as large as Lambda lets them be, and of a shape that is bad for parsers.
+//! Hostile events: as large as Lambda allows, and in shapes that are expensive to parse.
 //!
-//! Each is processed by a process of its own, whose peak memory the system counts. It stays in
-//! proportion to the event, and so does the time; the answer is an answer, not a crash.
+//! Each is handled in a separate process, whose peak memory the operating system reports. Memory and
+//! time must stay proportional to the event's size, and the function must answer and not crash.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -23,46 +23,48 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use tower_service::Service;
 
-/// The most that Lambda takes as an event, synchronously.
+/// The largest event of a synchronous invocation, in bytes.
 const LARGEST: usize = 6 * 1024 * 1024;
 const EVENT: &str = "HOSTILE_EVENT";
-/// How much memory a byte of an event may take. A list of numbers of one digit takes 46 bytes for
-/// each of its bytes, records of a hundred bytes take 46 as well, an order of a usual shape far less.
+/// The bytes of memory that each byte of an event may take. A list of one-digit numbers and records
+/// of a hundred bytes each take 46; an ordinary order takes far less.
 const MOST: usize = 64;
-/// In seconds, unoptimised and on a busy machine; the longest takes seven. What is quadratic takes
-/// many minutes.
+/// The time limit in seconds, for an unoptimised build on a busy machine. The slowest event takes
+/// seven seconds; quadratic code would take many minutes.
 const PATIENCE: usize = 90;
 
-/// What an event is called, and how it is made.
+/// The name of an event, and the function that makes it.
 type Hostile = (&'static str, fn() -> String);
 
-/// Whose keys are made by readers of their own.
-const LIBRARIES: [&str; 2] = ["powertools-python", "powertools-typescript"];
-/// Ours, with an envelope around the payload.
+/// Powertools in these languages has other keys, and their own code reads the documents.
+const LANGUAGES: [&str; 2] = ["powertools-python", "powertools-typescript"];
+/// Our own keys, with an envelope around the payload.
 const S3_IN_SQS: &str = "S3 in SQS";
-/// What is in such an envelope.
+/// The event for such an envelope.
 const NOTIFICATIONS: &str = "many notifications in a body";
-/// From here on there is one record, whose body is what hurts.
+/// This event and those after it have one record, with a hostile body.
 const FIRST_BODY: &str = "deep brackets in a body";
 
 const EVENTS: [Hostile; 11] = [
     ("a record", || records(1, |_| 1)),
     ("many copies", || records(LARGEST, |_| 1)),
     ("many records", || records(LARGEST, |number| number)),
-    ("many records that are none", || format!("{{\"Records\":[{}1]}}", "1,".repeat(LARGEST / 2))),
-    ("deep brackets around it", || "[".repeat(LARGEST)),
+    ("many numbers instead of records", || {
+        format!("{{\"Records\":[{}1]}}", "1,".repeat(LARGEST / 2))
+    }),
+    ("deep brackets around the event", || "[".repeat(LARGEST)),
     (FIRST_BODY, || body(&"[".repeat(LARGEST - 1000))),
     ("a long number", || body(&format!("{{\\\"id\\\":{}}}", "9".repeat(LARGEST - 1000)))),
-    ("a list for a key", || {
-        body(&format!("{{\\\"id\\\":[{}1]}}", "1,".repeat(LARGEST / 2 - 1000)))
-    }),
+    ("a list as a key", || body(&format!("{{\\\"id\\\":[{}1]}}", "1,".repeat(LARGEST / 2 - 1000)))),
     (NOTIFICATIONS, || {
         body(&format!(
             "{{\\\"Records\\\":[{}1]}}",
             "{\\\"s3\\\":{\\\"a\\\":1}},".repeat(LARGEST / 20)
         ))
     }),
-    ("a member named often", || body(&format!("{{{}}}", "\\\"id\\\":1,".repeat(LARGEST / 10)))),
+    ("many members with one name", || {
+        body(&format!("{{{}}}", "\\\"id\\\":1,".repeat(LARGEST / 10)))
+    }),
     ("many members", || {
         let mut members = String::new();
         for number in 0..LARGEST / 20 {
@@ -78,7 +80,7 @@ fn record(number: usize, body: &str) -> String {
     )
 }
 
-/// As many records as there is room for.
+/// As many records as fit into `room` bytes.
 fn records(room: usize, id: fn(usize) -> usize) -> String {
     let mut event = String::from("{\"Records\":[");
     for number in 0.. {
@@ -111,52 +113,56 @@ async fn process(keys: &str, event: String) {
     let mut context = Context::default();
     context.deadline = SystemClock.now().plus(Duration::from_secs(3600)).as_millis();
     poll_fn(|cx| function.poll_ready(cx)).await.unwrap();
-    // What is no JSON is refused by the runtime already.
+    // The runtime refuses text that is not JSON before it calls the function.
     let Ok(payload) = RawValue::from_string(event) else { return };
     // An answer or an error: both are fine.
     let _ = function.call(LambdaEvent::new(payload, context)).await;
 }
 
-/// The peak of this process, in bytes.
+/// The peak memory of this process, in bytes.
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
 }
 
-/// What the other test starts: says the size of the event, the growth of the peak, and the seconds.
+/// The other test starts this one in a process of its own. It prints the size of the event, the growth
+/// of the peak memory, and the seconds.
 #[test]
-#[ignore = "a part of the other test"]
+#[ignore = "the other test starts it"]
 fn one_event() {
     let name = env::var(EVENT).unwrap();
     let (keys, name) = name.split_once(": ").unwrap();
     let (_, make) = EVENTS.into_iter().find(|(event, _)| *event == name).unwrap();
     let event = make();
-    let (size, before, begun) = (event.len(), peak(), Instant::now());
+    let (size, before, start) = (event.len(), peak(), Instant::now());
     process(keys, event);
-    println!("figures {size} {} {}", peak() - before, begun.elapsed().as_secs());
+    println!("figures {size} {} {}", peak() - before, start.elapsed().as_secs());
 }
 
 #[test]
-fn memory_and_time_stay_in_proportion_to_the_event() {
+fn memory_and_time_are_proportional_to_the_event() {
     let ours = EVENTS.map(|(event, _)| format!("ours: {event}"));
-    // The readers of the others see the bodies only.
+    // The code for Powertools keys reads only the bodies.
     let bodies = EVENTS.into_iter().skip_while(|(event, _)| *event != FIRST_BODY);
-    let theirs = bodies.flat_map(|(event, _)| LIBRARIES.map(|of| format!("{of}: {event}")));
+    let powertools = bodies.flat_map(|(event, _)| LANGUAGES.map(|of| format!("{of}: {event}")));
     let enveloped = format!("{S3_IN_SQS}: {NOTIFICATIONS}");
-    for name in ours.into_iter().chain(theirs).chain([enveloped]) {
+    for name in ours.into_iter().chain(powertools).chain([enveloped]) {
         let output = Command::new(env::current_exe().unwrap())
             .args(["--exact", "one_event", "--ignored", "--nocapture"])
             .env(EVENT, &name)
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{name}: {}\n{said}", output.status);
-        let figures = said.lines().find_map(|line| line.strip_prefix("figures ")).unwrap();
+        let output_text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{name}: {}\n{output_text}", output.status);
+        let figures = output_text.lines().find_map(|line| line.strip_prefix("figures ")).unwrap();
         let figures: Vec<usize> = figures.split(' ').map(|n| n.parse().unwrap()).collect();
         let [size, grown, seconds] = figures[..] else { panic!("{figures:?}") };
         println!("{name}: {size} bytes, {} MB more, {seconds} s", grown >> 20);
-        assert!(grown <= size.max(100_000) * MOST, "{name}: {size} bytes took {grown} more");
+        assert!(
+            grown <= size.max(100_000) * MOST,
+            "{name}: {size} bytes took {grown} bytes of memory"
+        );
         assert!(seconds <= PATIENCE, "{name}: {size} bytes took {seconds} s");
     }
 }

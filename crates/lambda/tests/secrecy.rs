@@ -1,7 +1,7 @@
-//! Nothing that a public type shows of itself holds anything of a payload, a key or a result.
+//! The `Debug` and `Display` texts of public types contain nothing of a payload, a key or a result,
+//! because users log them.
 //!
-//! What is logged is the business of `behaviour/secrets.rs`; here it is `Debug` and `Display`, which
-//! users log.
+//! `behaviour/secrets.rs` tests what the library itself logs.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 
 const SECRET: &str = "s3cr3t";
 
-/// What was shown, and by what.
+/// The texts of values and errors, with the types of the values.
 #[derive(Clone, Default)]
 struct Shown(Arc<Mutex<String>>);
 
@@ -57,7 +57,7 @@ impl Shown {
     fn assert_silent(&self, proof: &[&str]) {
         let text = self.0.lock().unwrap();
         for part in proof {
-            assert!(text.contains(part), "nothing was shown of {part}:\n{text}");
+            assert!(text.contains(part), "there is no text of {part}:\n{text}");
         }
         let leak = text.lines().find(|line| line.contains(SECRET));
         assert_eq!(leak, None);
@@ -78,7 +78,7 @@ fn filled() -> IdempotencyRecord {
 }
 
 #[test]
-fn records_and_what_is_decided_about_them() {
+fn records_and_decisions_about_them() {
     let shown = Shown::default();
     let key = Key::from_text(format!("charge#~/{SECRET}"));
     let claim = Claim {
@@ -140,9 +140,9 @@ async fn stores_and_their_histories() {
     shown.assert_silent(&["FaultyStore", "Unknown", "Found", "MemoryStore"]);
 }
 
-/// Expressions that go wrong in every way on a document that is secret through and through.
+/// Expressions that fail in many ways, on a document that consists of secrets.
 #[test]
-fn keys_on_their_way() {
+fn expressions_documents_and_keys() {
     let shown = Shown::default();
     let text = json!({
         "id": SECRET, "list": [SECRET, 1, null], "none": null, "empty": "", "n": 0.1,
@@ -232,7 +232,7 @@ fn keys_on_their_way() {
 }
 
 #[tokio::test]
-async fn what_a_function_is_told() {
+async fn calls_and_bad_records() {
     let shown = Shown::default();
     let idempotency = Idempotency::new(MemoryStore::new());
     let (bad, call) = (shown.clone(), shown.clone());
@@ -288,9 +288,9 @@ async fn what_a_function_is_told() {
     ]);
 }
 
-/// An id that an application has chosen is as good as its payload.
+/// An id that an application has chosen is treated like its payload.
 #[tokio::test]
-async fn what_a_function_is_told_of_records_whose_ids_are_not_of_aws() {
+async fn records_with_ids_that_applications_chose() {
     let shown = Shown::default();
     let (calls, bad) = (shown.clone(), shown.clone());
     let ids = Arc::new(Mutex::new(Vec::new()));
@@ -332,11 +332,11 @@ async fn what_a_function_is_told_of_records_whose_ids_are_not_of_aws() {
         "rabbitmq record #",
         "inspect::Record: Record {",
     ]);
-    assert_eq!(*ids.lock().unwrap(), [SECRET], "the handler may know, as it knows the payload");
+    assert_eq!(*ids.lock().unwrap(), [SECRET], "the handler gets the id, as it gets the payload");
 }
 
 #[test]
-fn what_producers_are_told() {
+fn producers_messages_and_errors() {
     let shown = Shown::default();
     let by_id = || KeySpec::new("op", "[id, at]");
     let secret = KeyFormat::Secret(Secret::new(format!("{SECRET} that is long enough")).unwrap());
@@ -362,7 +362,7 @@ fn what_producers_are_told() {
 }
 
 #[tokio::test]
-async fn what_a_caller_of_run_is_told() {
+async fn errors_of_run() {
     let shown = Shown::default();
     let idempotency = Idempotency::new(MemoryStore::new());
     let by_id = Operation::new("op").key("id").fingerprint("note");
@@ -392,11 +392,11 @@ async fn what_a_caller_of_run_is_told() {
     shown.assert_silent(&["handler failed", "permanently", "another payload", "another type"]);
 }
 
-/// Every public error of these crates; one that is added here is one that somebody has looked at.
+/// Lists every public error of these crates. Before you add one to the list, test its texts above.
 #[test]
 fn no_error_is_forgotten() {
-    const LOOKED_AT: &[&str] = &[
-        // Texts of our own, positions, and parts of expressions: see above.
+    const REVIEWED: &[&str] = &[
+        // Their texts are our own, with positions and parts of expressions; tested above.
         "DivertReason",
         "DocumentError",
         "ExpressionError",
@@ -407,14 +407,14 @@ fn no_error_is_forgotten() {
         "PayloadError",
         "ProducerError",
         "RecordError",
-        // Carries a `Rejection`, and says what that says.
+        // Contains a `Rejection`, and has its text.
         "Rejected",
         "Rejection",
         "RunError",
         "SecretError",
         "SelectionError",
         "StoreError",
-        // Of the configuration, which is not data.
+        // They are about the configuration, which is not data.
         "ConfigError",
         "DynamoDbConfigError",
         "EntropyError",
@@ -436,9 +436,9 @@ fn no_error_is_forgotten() {
     assert!(found.len() > 10, "{found:?}");
     for name in &found {
         assert!(
-            LOOKED_AT.contains(&name.as_str()),
-            "`{name}` is a new error: see that it shows nothing of a payload, a key or a result, \
-             try it in this file, and add it to the list"
+            REVIEWED.contains(&name.as_str()),
+            "`{name}` is a new error: check that its texts contain nothing of a payload, a key or a \
+             result, test it in this file, and add it to the list"
         );
     }
 }
@@ -463,7 +463,7 @@ fn errors(folder: &Path, found: &mut Vec<String>) {
                     found.push(name.to_owned());
                 }
             }
-            // A blank line ends what a derive is about.
+            // A derive belongs to the item before the next blank line.
             derived &= !line.is_empty();
         }
     }

@@ -1,10 +1,10 @@
-//! A build in which a panic ends the process is refused, with the lines that mend it.
+//! A build with `panic = "abort"` is refused; the message contains the lines to add.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::process::Command;
 
-/// Compiles the file that refuses, alone, as the profile and the features of a build would have it.
+/// Compiles only the file with the check, with the profile and the features of a build as arguments.
 fn compile(arguments: &[&str]) -> Result<(), String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc)
@@ -31,11 +31,11 @@ fn a_build_that_unwinds_is_not_refused() {
 }
 
 #[test]
-fn who_wants_to_abort_can_say_so_by_name() {
+fn a_build_that_aborts_is_accepted_with_the_feature_panic_abort() {
     assert_eq!(compile(&["-Cpanic=abort", "--cfg", "feature=\"panic-abort\""]), Ok(()));
 }
 
-/// The file is part of the library, or all of the above says nothing about it.
+/// Without this, the tests above would not show that the library has the check.
 #[test]
 fn the_library_has_the_check() {
     assert!(include_str!("../src/lib.rs").lines().any(|line| line == "mod unwinding;"));

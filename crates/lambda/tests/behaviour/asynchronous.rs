@@ -1,4 +1,5 @@
-//! SNS and EventBridge: all is acknowledged, or the invocation fails and says why.
+//! SNS and EventBridge: the invocation acknowledges all records, or fails with an error that names
+//! those that are returned.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ async fn success_is_null() {
 }
 
 #[tokio::test]
-async fn failure_names_source_record_and_problem() {
+async fn the_error_names_source_record_and_cause() {
     let world = World::new();
     let idempotency = world.idempotency();
     let sns = idempotency.sns(Operation::new("a").key("id"), world.handler()).unwrap();
@@ -43,11 +44,11 @@ async fn failure_names_source_record_and_problem() {
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("1 of 1") && text.contains(source), "{text}");
         assert!(text.contains("failed with a message") && text.contains("failure 1"), "{text}");
-        assert!(!text.contains("no luck"), "a handler's words may quote the payload: {text}");
+        assert!(!text.contains("no luck"), "a handler's message may quote the payload: {text}");
     }
     for (function, event) in [
         (&sns, notification(&id, "{}")),
-        (&sns, notification(&id, "no JSON")),
+        (&sns, notification(&id, "not JSON")),
         (&bus, bus_event(&id, "Placed", &json!({}))),
         (&bus, bus_event(&id, "Placed", &Value::Null)),
     ] {
@@ -59,7 +60,7 @@ async fn failure_names_source_record_and_problem() {
 }
 
 #[tokio::test]
-async fn long_lists_of_problems_are_cut() {
+async fn the_error_names_only_the_first_records() {
     let world = World::new();
     let sns = world.idempotency().sns(Operation::new("a").key("id"), world.handler()).unwrap();
     let records: Vec<Value> =
@@ -93,11 +94,11 @@ async fn a_record_without_an_identity_is_refused() {
     let idempotency = world.idempotency();
     let sns = idempotency.sns(Operation::new("a"), world.handler()).unwrap();
     let bus = idempotency.event_bridge(Operation::new("b"), world.handler()).unwrap();
-    let mut nameless = bus_event("", "Placed", &json!({ "id": "a" }));
+    let mut without_id = bus_event("", "Placed", &json!({ "id": "a" }));
     for (function, event) in
-        [(&sns, notification("", r#"{"id":"a"}"#)), (&bus, nameless.clone()), {
-            nameless.as_object_mut().unwrap().remove("id");
-            (&bus, nameless)
+        [(&sns, notification("", r#"{"id":"a"}"#)), (&bus, without_id.clone()), {
+            without_id.as_object_mut().unwrap().remove("id");
+            (&bus, without_id)
         }]
     {
         let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
@@ -107,7 +108,7 @@ async fn a_record_without_an_identity_is_refused() {
 }
 
 #[tokio::test]
-async fn an_expression_takes_the_place_of_the_identity() {
+async fn a_key_expression_replaces_the_identity() {
     let world = World::new();
     let idempotency = world.idempotency();
     let sns = idempotency.sns(Operation::new("a").key("id"), world.handler()).unwrap();
@@ -120,7 +121,7 @@ async fn an_expression_takes_the_place_of_the_identity() {
 }
 
 #[tokio::test]
-async fn the_record_around_the_payload_can_hold_the_key() {
+async fn a_key_expression_can_read_the_record_around_the_payload() {
     let world = World::new();
     let idempotency = world.idempotency();
     let by_message = Operation::new("a").key(record("Sns.MessageId"));
@@ -138,7 +139,7 @@ async fn the_record_around_the_payload_can_hold_the_key() {
 }
 
 #[tokio::test]
-async fn an_event_replayed_from_an_archive_is_known_by_its_id() {
+async fn an_event_replayed_from_an_archive_is_recognised_by_its_id() {
     let world = World::new();
     let bus = world.idempotency().event_bridge(Operation::new("watch"), world.handler()).unwrap();
     let mut event: Value = serde_json::from_str(&sample("eventBridgeEvent")).unwrap();
@@ -150,9 +151,9 @@ async fn an_event_replayed_from_an_archive_is_known_by_its_id() {
     assert_eq!(world.ledger.total(), 1);
 }
 
-/// Both retries of an asynchronous invocation may fall inside the lease of a call that was killed.
+/// Both retries of an asynchronous invocation may come while a killed attempt's lease holds the key.
 #[tokio::test]
-async fn they_wait_for_the_end_of_a_lease_unless_told_otherwise() {
+async fn a_record_with_a_busy_key_waits_for_the_end_of_the_lease_by_default() {
     for (conflict, waits) in [(None, true), (Some(OnConflict::Return), false)] {
         let world = World::new();
         let mut operation = Operation::new("a").key("id");

@@ -1,4 +1,4 @@
-//! What the runtime demands of a function, checked by the compiler.
+//! The trait bounds that the runtime needs, checked by the compiler.
 
 use lambda_idempotency::{
     Call, EventLayer, Failure, Function, Idempotency, InvocationError, Operation, RunContext,
@@ -13,7 +13,7 @@ async fn handler(_: Value, _: Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As `lambda_runtime::run_concurrent` has them, by name.
+/// Has the bounds of `lambda_runtime::run_concurrent`.
 fn concurrent<F>(_: &F)
 where
     F: Service<LambdaEvent<Box<RawValue>>, Response: Send + 'static> + Clone + Send + 'static,
@@ -22,9 +22,9 @@ where
 {
 }
 
-/// The functions themselves; their futures are made, and never polled.
+/// The futures are made, but not polled.
 #[test]
-fn functions_can_be_given_to_the_runtime() {
+fn functions_satisfy_the_bounds_of_the_runtime() {
     let function = World::new().idempotency().sqs(Operation::new("a"), handler).unwrap();
     concurrent(&function);
     drop(lambda_runtime::run(function.clone()));
@@ -32,7 +32,7 @@ fn functions_can_be_given_to_the_runtime() {
 }
 
 #[test]
-fn so_can_services_inside_the_layer() {
+fn services_inside_the_layer_satisfy_the_bounds_of_the_runtime() {
     let service = service_fn(|event: LambdaEvent<Value>| async move {
         Ok::<Value, std::io::Error>(event.payload)
     });
@@ -44,14 +44,14 @@ fn so_can_services_inside_the_layer() {
 }
 
 #[test]
-fn what_is_shared_can_be_shared() {
+fn public_types_are_clone_send_and_sync() {
     fn shared<T: Clone + Send + Sync + 'static>() {}
     fn error<T: std::error::Error + Clone + Send + Sync + 'static>() {}
     shared::<Function>();
     shared::<Idempotency>();
     shared::<Operation>();
     shared::<EventLayer<Value>>();
-    // Whatever the type of the event is: it is never held.
+    // The type of the event need not be `Send`, because no value of it is kept.
     shared::<EventLayer<std::rc::Rc<()>>>();
     shared::<EventService<u8, std::cell::RefCell<()>>>();
     error::<InvocationError>();

@@ -1,4 +1,4 @@
-//! ActiveMQ and RabbitMQ: whole batches come again, and what was done is not done twice.
+//! ActiveMQ and RabbitMQ: the whole batch is delivered again, and processed messages are replayed.
 
 use lambda_idempotency::{OnMissingKey, Operation, record};
 use serde_json::{Value, json};
@@ -11,10 +11,10 @@ use crate::{
 const BROKER: &str = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
 
 fn active(messages: impl IntoIterator<Item = (&'static str, &'static str, &'static str)>) -> Value {
-    let messages = messages.into_iter().map(|(message, id, fate)| {
+    let messages = messages.into_iter().map(|(message, id, action)| {
         json!({
             "messageID": message, "messageType": "jms/text-message", "redelivered": false,
-            "data": base64(json!({ "id": id, "do": fate }).to_string()),
+            "data": base64(json!({ "id": id, "do": action }).to_string()),
             "destination": { "physicalName": "orders" }, "properties": null,
         })
     });
@@ -23,11 +23,11 @@ fn active(messages: impl IntoIterator<Item = (&'static str, &'static str, &'stat
 }
 
 fn rabbit(messages: impl IntoIterator<Item = (Value, &'static str, &'static str)>) -> Value {
-    let messages = messages.into_iter().map(|(message, id, fate)| {
+    let messages = messages.into_iter().map(|(message, id, action)| {
         json!({
             "basicProperties": { "messageId": message, "correlationId": id, "headers": {} },
             "redelivered": false,
-            "data": base64(json!({ "id": id, "do": fate }).to_string()),
+            "data": base64(json!({ "id": id, "do": action }).to_string()),
         })
     });
     let messages: Vec<Value> = messages.collect();
@@ -36,7 +36,7 @@ fn rabbit(messages: impl IntoIterator<Item = (Value, &'static str, &'static str)
 }
 
 #[tokio::test]
-async fn a_batch_comes_again_whole_and_what_is_done_stays_done() {
+async fn a_batch_is_delivered_again_whole_and_processed_records_are_replayed() {
     let world = World::new();
     let idempotency = world.idempotency();
     let active_mq = idempotency.active_mq(Operation::new("a"), world.handler()).unwrap();
@@ -65,7 +65,7 @@ async fn a_batch_comes_again_whole_and_what_is_done_stays_done() {
 }
 
 #[tokio::test]
-async fn a_message_is_known_by_its_id_in_its_queue() {
+async fn the_identity_of_a_message_is_its_id_in_its_queue() {
     let world = World::new();
     let function = world.idempotency().rabbit_mq(Operation::new("b"), world.handler()).unwrap();
     let event = rabbit([("1".into(), "x", "")]);
@@ -80,7 +80,7 @@ async fn a_message_is_known_by_its_id_in_its_queue() {
     assert_eq!(world.ledger.executed("x"), 3);
 }
 
-/// RabbitMQ sets no id by itself. To take the payload for one would answer one order with another.
+/// RabbitMQ sets no id by itself. The payload cannot serve instead: two orders may be equal.
 #[tokio::test]
 async fn a_message_without_an_id_needs_a_key() {
     let world = World::new();
@@ -112,19 +112,19 @@ async fn a_message_without_an_id_needs_a_key() {
         for _ in 0..2 {
             world.invoke(&function, &rabbit([(Value::Null, name, "")])).await.unwrap();
         }
-        assert_eq!(world.ledger.executed(name), executed, "the policy for missing keys holds");
+        assert_eq!(world.ledger.executed(name), executed, "as the policy for missing keys says");
     }
 }
 
 #[tokio::test]
-async fn bad_messages_fail_and_say_why() {
+async fn bad_messages_fail_with_the_cause_in_the_error() {
     let world = World::new();
     let idempotency = world.idempotency();
     let active_mq = idempotency.active_mq(Operation::new("a"), world.handler()).unwrap();
     let rabbit_mq = idempotency.rabbit_mq(Operation::new("b"), world.handler()).unwrap();
     for (data, expected) in [
         (json!(base64([0xff])), "whole_record"),
-        (json!("no base64!"), "whole_record"),
+        (json!("not base64!"), "whole_record"),
         (json!(null), "the record has no data"),
         (json!(7), "the record has no data"),
     ] {
@@ -138,7 +138,7 @@ async fn bad_messages_fail_and_say_why() {
         assert!(text.contains(expected), "{text}");
     }
     let mut odd = rabbit([]);
-    odd["rmqMessagesByQueue"]["orders::/"] = "no list".into();
+    odd["rmqMessagesByQueue"]["orders::/"] = "not a list".into();
     assert!(world.invoke(&rabbit_mq, &odd).await.is_err());
     assert_eq!(world.ledger.total(), 0);
     assert_eq!(world.invoke(&rabbit_mq, &rabbit([])).await.unwrap(), Value::Null);
@@ -146,7 +146,7 @@ async fn bad_messages_fail_and_say_why() {
 }
 
 #[tokio::test]
-async fn a_broker_can_be_chosen() {
+async fn a_broker_filter_accepts_its_name_or_arn() {
     let world = World::new();
     let idempotency = world.idempotency();
     for (broker, taken) in [("shop", true), (BROKER, true), ("other", false), ("b-1", false)] {

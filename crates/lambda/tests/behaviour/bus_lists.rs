@@ -1,12 +1,12 @@
-//! A custom event bus hands over lists of events.
+//! A custom event bus invokes the function with lists of events.
 
 use lambda_idempotency::{KeyFormat, Operation, inspect};
 use serde_json::{Value, json};
 
 use crate::support::{World, bus_event, diagnostic, event_id, without};
 
-fn placed(id: &str, order: &str, fate: &str) -> Value {
-    bus_event(&event_id(id), "Placed", &json!({ "id": order, "do": fate }))
+fn placed(id: &str, order: &str, action: &str) -> Value {
+    bus_event(&event_id(id), "Placed", &json!({ "id": order, "do": action }))
 }
 
 #[tokio::test]
@@ -20,12 +20,12 @@ async fn each_event_of_a_list_is_a_record() {
     world.ledger.assert_each_once(["a", "c"]);
     assert_eq!(world.invoke(&bus, &list).await.unwrap(), Value::Null);
     world.ledger.assert_each_once(["a", "b", "c"]);
-    // Alone, it is the same event.
+    // Delivered alone, the event has the same identity.
     assert_eq!(world.invoke(&bus, &placed("1", "a", "")).await.unwrap(), Value::Null);
     world.ledger.assert_once("a");
 }
 
-/// The id that such a bus gives is in its metadata, and may not be in the event.
+/// A custom bus puts the id into its metadata, which may not be part of the event.
 #[tokio::test]
 async fn an_event_without_an_id_needs_a_key() {
     let world = World::new();
@@ -42,17 +42,17 @@ async fn an_event_without_an_id_needs_a_key() {
     world.ledger.assert_once("a");
 }
 
-fn cancelled(id: &str, order: &str, fate: &str) -> Value {
-    bus_event(&event_id(id), "Cancelled", &json!({ "id": order, "do": fate }))
+fn cancelled(id: &str, order: &str, action: &str) -> Value {
+    bus_event(&event_id(id), "Cancelled", &json!({ "id": order, "do": action }))
 }
 
 fn of(name: &str, detail_type: &str) -> Operation {
     Operation::new(name).detail_type(detail_type)
 }
 
-/// Each event goes to the first operation that is for it, whatever came along with it.
+/// Each event goes to the first operation that accepts it, whatever the other events of the list.
 #[tokio::test]
-async fn a_list_of_several_kinds_is_split_by_operation() {
+async fn each_event_of_a_list_goes_to_its_own_operation() {
     let world = World::new();
     let [placing, other] = [World::new(), World::new()];
     let function = world
@@ -75,13 +75,13 @@ async fn a_list_of_several_kinds_is_split_by_operation() {
         world.ledger.assert_each_once(["b"]);
         other.ledger.assert_each_once(["c"]);
     }
-    // Alone, they are the same events.
+    // Delivered alone, the events have the same identities.
     world.invoke(&function, &placed("1", "a", "")).await.unwrap();
     placing.ledger.assert_each_once(["a", "d"]);
 }
 
 #[tokio::test]
-async fn what_fails_of_a_split_list_comes_again_and_the_rest_is_not_repeated() {
+async fn failed_events_of_a_list_run_again_and_the_others_do_not() {
     let world = World::new();
     let function = world
         .idempotency()
@@ -90,36 +90,36 @@ async fn what_fails_of_a_split_list_comes_again_and_the_rest_is_not_repeated() {
         .event_bridge(of("cancel", "Cancelled"), world.handler())
         .build()
         .unwrap();
-    let nameless = without(placed("", "e", ""), "id");
+    let without_id = without(placed("", "e", ""), "id");
     let list = json!([
         cancelled("1", "a", "fail once"),
         placed("2", "b", ""),
         placed("3", "c", "fail once"),
         cancelled("4", "d", ""),
-        nameless,
+        without_id,
     ]);
     let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
     assert_eq!(kind, "Idempotency.RecordsReturned");
-    // In the order of the event, as its numbers count.
-    let [first, third, nameless] =
+    // The error names the records in the order of the list.
+    let [first, third, without_id] =
         [&*event_id("1"), &event_id("3"), "no. 5 of the batch"].map(|part| text.find(part));
-    assert!(first.is_some() && first < third && third < nameless, "{text}");
+    assert!(first.is_some() && first < third && third < without_id, "{text}");
     assert!(text.contains("3 of 5 eventbridge"), "{text}");
     world.ledger.assert_each_once(["b", "d"]);
     world.invoke(&function, &list).await.unwrap_err();
     world.ledger.assert_each_once(["a", "b", "c", "d"]);
 }
 
-/// It cannot be acknowledged, and must not cost the others anything.
+/// Such an event cannot be acknowledged, and must not stop the others.
 #[tokio::test]
-async fn an_event_of_a_list_that_no_operation_takes_is_named_and_the_others_are_done() {
+async fn an_event_of_a_list_that_no_operation_takes_is_returned_and_the_others_are_processed() {
     let world = World::new();
-    let strange = bus_event(&event_id("9"), "Strange", &json!({ "id": "s3cr3t" }));
-    let list = json!([strange, placed("1", "a", "")]);
+    let unknown = bus_event(&event_id("9"), "Strange", &json!({ "id": "s3cr3t" }));
+    let list = json!([unknown, placed("1", "a", "")]);
     let build = || world.idempotency().function();
     for function in [
         build().event_bridge(of("place", "Placed"), world.handler()),
-        // Neither of these two is for single events of a list.
+        // `.otherwise(..)` and `.invoke(..)` do not take single events of a list.
         build()
             .event_bridge(of("place", "Placed"), world.handler())
             .otherwise(|_| async { Ok::<_, std::io::Error>("taken") }),
@@ -138,26 +138,27 @@ async fn an_event_of_a_list_that_no_operation_takes_is_named_and_the_others_are_
     }
 }
 
-/// Its id may be anything that a transformer chose.
+/// A transformer may have set any id.
 #[tokio::test]
 async fn the_id_of_an_event_that_no_operation_takes_is_hashed_with_the_secret_of_another() {
-    let strange = bus_event("ann@example.com", "Strange", &json!({}));
-    let list = json!([strange, placed("1", "a", "")]);
-    let told = async |operation: Operation| {
+    let unknown = bus_event("ann@example.com", "Strange", &json!({}));
+    let list = json!([unknown, placed("1", "a", "")]);
+    let error_of = async |operation: Operation| {
         let world = World::new();
         let function = world.idempotency().event_bridge(operation, world.handler()).unwrap();
         let (_, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
         assert!(text.contains('#') && !text.contains("ann@"), "{text}");
         text
     };
-    let plain = told(of("place", "Placed")).await;
-    let secret = told(of("place", "Placed").key_format(KeyFormat::secret([7; 32]).unwrap())).await;
+    let plain = error_of(of("place", "Placed")).await;
+    let secret =
+        error_of(of("place", "Placed").key_format(KeyFormat::secret([7; 32]).unwrap())).await;
     assert_ne!(plain, secret);
 }
 
-/// A transformer may have made something else of one of them.
+/// A transformer may have replaced an event with other JSON.
 #[tokio::test]
-async fn what_is_not_an_event_in_a_list_harms_none_of_the_others() {
+async fn json_in_a_list_that_is_not_an_event_does_not_affect_the_others() {
     let world = World::new();
     let function = world.idempotency().event_bridge(Operation::new("a"), world.handler()).unwrap();
     let list = json!([{ "id": "s3cr3t" }, placed("1", "a", ""), 7, placed("2", "b", "")]);
@@ -173,9 +174,9 @@ async fn what_is_not_an_event_in_a_list_harms_none_of_the_others() {
     assert_eq!(inspect::event(&list.to_string(), None).unwrap().len(), 4);
 }
 
-/// A list of which nothing is for any operation is an event like others that are for nobody.
+/// If no operation accepts any event of a list, the list is an unknown event.
 #[tokio::test]
-async fn a_list_of_which_no_operation_takes_anything_is_unknown() {
+async fn a_list_without_an_event_for_any_operation_is_unknown() {
     let world = World::new();
     let list = json!([cancelled("1", "a", ""), cancelled("2", "b", "")]);
     let place = || world.idempotency().function().event_bridge(of("a", "Placed"), world.handler());
@@ -188,9 +189,9 @@ async fn a_list_of_which_no_operation_takes_anything_is_unknown() {
     assert_eq!(world.invoke(&rest, &list).await.unwrap(), "taken");
 }
 
-/// What is shown of a list under an operation is what the operation gets of it.
+/// With an operation, inspection shows the events of a list that the operation gets.
 #[test]
-fn inspection_shows_what_is_the_operations() {
+fn inspection_shows_the_events_of_the_operation() {
     let list = json!([placed("1", "a", ""), cancelled("2", "b", "")]).to_string();
     let ids = |operation: Option<&Operation>| -> Vec<_> {
         let records = inspect::event(&list, operation).unwrap();

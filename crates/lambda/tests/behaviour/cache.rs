@@ -1,10 +1,10 @@
-//! What a process remembers of completed keys is the user's to bound, and to switch off.
+//! The user can limit and switch off the cache of completed keys.
 
 use lambda_idempotency::{Cache, Operation};
 
 use crate::support::{World, batch, order};
 
-/// The store's calls for a duplicate of what this process has just completed.
+/// The calls of the store for a duplicate of a record that this process has just completed.
 async fn calls_for_a_duplicate(world: &World, cache: Cache) -> usize {
     let idempotency = world.idempotency().with_cache(cache);
     let function = idempotency.sqs(Operation::new("a").key("id"), world.handler()).unwrap();
@@ -18,7 +18,7 @@ async fn calls_for_a_duplicate(world: &World, cache: Cache) -> usize {
 }
 
 #[tokio::test]
-async fn with_the_cache_off_a_duplicate_asks_the_store() {
+async fn with_the_cache_off_a_duplicate_calls_the_store() {
     assert_eq!(calls_for_a_duplicate(&World::new(), Cache::off()).await, 1);
     assert_eq!(calls_for_a_duplicate(&World::new(), Cache::new()).await, 0);
 }

@@ -1,4 +1,4 @@
-//! What a handler can ask its call about the record, while the payload stays decoded and keys see it.
+//! A handler gets the record and the invocation from its `Call`, beside the decoded payload.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 
 use crate::support::{World, batch, notification, order, sample};
 
-/// What a handler finds out about each of its calls.
+/// What a handler reads from each of its calls.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<String>>>);
+struct Noted(Arc<Mutex<Vec<String>>>);
 
-impl Told {
-    /// A handler that asks `what` of each call.
-    fn asking(
+impl Noted {
+    /// A handler that notes what `read` returns for each call.
+    fn handler(
         &self,
-        what: impl Fn(&Value, &Call) -> String + Clone + Send + Sync + 'static,
+        read: impl Fn(&Value, &Call) -> String + Clone + Send + Sync + 'static,
     ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static
     {
-        let told = self.0.clone();
+        let noted = self.0.clone();
         move |payload, call| {
-            told.lock().unwrap().push(what(&payload, &call));
+            noted.lock().unwrap().push(read(&payload, &call));
             std::future::ready(Ok(()))
         }
     }
@@ -46,15 +46,15 @@ fn sent(message: &str, id: &str, receives: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_handler_of_a_payload_sees_the_record_around_it() {
+async fn a_handler_of_a_payload_can_read_the_record() {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Message<'m> {
         message_id: &'m str,
     }
 
-    let (world, told) = (World::new(), Told::default());
-    let handler = told.asking(|payload, call| {
+    let (world, noted) = (World::new(), Noted::default());
+    let handler = noted.handler(|payload, call| {
         let message: Message<'_> = call.record_as().unwrap();
         let attributes = ["tenant", "size", "digest", "none"].map(|name| call.attribute(name));
         let context = call.context().unwrap();
@@ -67,19 +67,19 @@ async fn a_handler_of_a_payload_sees_the_record_around_it() {
             context.deadline > 0
         )
     });
-    // The key is in the decoded body, although the handler sees the message.
+    // The key expression reads the decoded body, although the handler reads the message.
     let function = world.idempotency().sqs(Operation::new("a").key("id"), handler).unwrap();
     let event = batch([sent("m-1", "a", "3"), sent("m-2", "a", "1")]);
     assert!(world.returned(&function, &event).await.is_empty());
     let attributes = r#"[Some("acme é \"x\""), Some("12"), Some("AAEC"), None]"#;
     let wanted = format!("\"a\" m-1 Some(3) Some(\"request-1\") {attributes} true");
-    assert_eq!(told.all(), [wanted]);
+    assert_eq!(noted.all(), [wanted]);
 }
 
 #[tokio::test]
-async fn the_raw_record_is_what_aws_delivers_and_is_not_copied() {
-    let (world, told) = (World::new(), Told::default());
-    let handler = told.asking(|_, call| {
+async fn the_raw_record_is_a_part_of_the_event_and_not_a_copy() {
+    let (world, noted) = (World::new(), Noted::default());
+    let handler = noted.handler(|_, call| {
         let raw = call.raw_record().unwrap();
         format!("{} {raw}", raw.as_ptr().addr())
     });
@@ -88,10 +88,10 @@ async fn the_raw_record_is_what_aws_delivers_and_is_not_copied() {
     let texts = messages.clone().map(|message| message.to_string());
     let event = batch(messages).to_string();
     world.invoke_raw(&function, &event).await.unwrap();
-    let told = told.all();
-    let places: Vec<(usize, &str)> = told
+    let noted = noted.all();
+    let places: Vec<(usize, &str)> = noted
         .iter()
-        .map(|told| told.split_once(' ').unwrap())
+        .map(|noted| noted.split_once(' ').unwrap())
         .map(|(place, text)| (place.parse().unwrap(), text))
         .collect();
     assert_eq!(places.iter().map(|(_, text)| *text).collect::<Vec<_>>(), texts);
@@ -99,24 +99,24 @@ async fn the_raw_record_is_what_aws_delivers_and_is_not_copied() {
     assert_eq!(places[1].0 - places[0].0, between, "both are parts of one event");
 }
 
-/// What the handler of a function tells of an event.
-async fn told_by(
+/// What the handler of a function notes for an event.
+async fn noted_by(
     event: &str,
-    function: impl Fn(&Idempotency, Operation, Told) -> Function,
+    function: impl Fn(&Idempotency, Operation, Noted) -> Function,
 ) -> Vec<String> {
-    let (world, told) = (World::new(), Told::default());
+    let (world, noted) = (World::new(), Noted::default());
     let operation = Operation::new("a");
-    let function = function(&world.idempotency(), operation, told.clone());
+    let function = function(&world.idempotency(), operation, noted.clone());
     world.invoke_raw(&function, event).await.unwrap();
-    told.all()
+    noted.all()
 }
 
-/// A function of one source whose handler tells an attribute.
-macro_rules! told {
+/// What a function of one source notes for an attribute.
+macro_rules! noted {
     ($event:expr, $name:literal, $source:ident $(, $envelope:expr)?) => {
-        told_by($event, |idempotency, operation, told| {
+        noted_by($event, |idempotency, operation, noted| {
             let operation = operation$(.envelope($envelope))?;
-            let handler = told.asking(|_, call| format!("{:?}", call.attribute($name)));
+            let handler = noted.handler(|_, call| format!("{:?}", call.attribute($name)));
             idempotency.$source(operation, handler).unwrap()
         })
         .await
@@ -128,30 +128,30 @@ async fn each_source_has_its_own_attributes() {
     let mut published = notification("n-1", "{}");
     let attributes = json!({ "tenant": { "Type": "String", "Value": "acme" } });
     published["Records"][0]["Sns"]["MessageAttributes"] = attributes.clone();
-    assert_eq!(told!(&published.to_string(), "tenant", sns), [r#"Some("acme")"#]);
-    assert_eq!(told!(&published.to_string(), "other", sns), ["None"]);
+    assert_eq!(noted!(&published.to_string(), "tenant", sns), [r#"Some("acme")"#]);
+    assert_eq!(noted!(&published.to_string(), "other", sns), ["None"]);
 
     let piped = json!([sent("m-1", "a", "1")]).to_string();
-    assert_eq!(told!(&piped, "size", pipe), [r#"Some("12")"#]);
+    assert_eq!(noted!(&piped, "size", pipe), [r#"Some("12")"#]);
 
     let kafka = r#"{"eventSource":"aws:kafka","bootstrapServers":"b","records":{"t-0":[{"topic":"t",
         "partition":0,"offset":1,"timestamp":1,"value":"e30=","headers":[{"tenant":[97,-61,-87]},
         {"twice":[49]},{"twice":[50]},{"bytes":[-1]}]}]}}"#;
-    assert_eq!(told!(kafka, "tenant", kafka), [r#"Some("aé")"#]);
-    assert_eq!(told!(kafka, "twice", kafka), [r#"Some("2")"#]);
-    assert_eq!(told!(kafka, "bytes", kafka), ["None"]);
+    assert_eq!(noted!(kafka, "tenant", kafka), [r#"Some("aé")"#]);
+    assert_eq!(noted!(kafka, "twice", kafka), [r#"Some("2")"#]);
+    assert_eq!(noted!(kafka, "bytes", kafka), ["None"]);
 
     let rabbit = sample("rabbitMQEvent").replace(r#""messageId": null"#, r#""messageId": "m""#);
-    assert_eq!(told!(&rabbit, "header1", rabbit_mq), [r#"Some("value1")"#]);
-    assert_eq!(told!(&rabbit, "numberInHeader", rabbit_mq), [r#"Some("10")"#]);
+    assert_eq!(noted!(&rabbit, "header1", rabbit_mq), [r#"Some("value1")"#]);
+    assert_eq!(noted!(&rabbit, "numberInHeader", rabbit_mq), [r#"Some("10")"#]);
     let active = r#"{"eventSource":"aws:amq","eventSourceArn":"b","messages":[{"messageID":"m",
         "data":"e30=","properties":{"tenant":"acme","size":12}}]}"#;
-    assert_eq!(told!(active, "tenant", active_mq), [r#"Some("acme")"#]);
-    assert_eq!(told!(active, "size", active_mq), [r#"Some("12")"#]);
+    assert_eq!(noted!(active, "tenant", active_mq), [r#"Some("acme")"#]);
+    assert_eq!(noted!(active, "size", active_mq), [r#"Some("12")"#]);
 }
 
 #[tokio::test]
-async fn a_notification_in_a_message_has_the_publishers_attributes() {
+async fn a_notification_in_an_envelope_has_the_attributes_of_its_publisher() {
     let body = json!({
         "MessageId": "n-1", "TopicArn": "arn:aws:sns:eu-west-1:1:t", "Message": "{}",
         "MessageAttributes": { "tenant": { "Type": "String", "Value": "acme" } },
@@ -159,43 +159,43 @@ async fn a_notification_in_a_message_has_the_publishers_attributes() {
     let mut message = order("m-1", "a", "");
     message["body"] = body.to_string().into();
     let event = batch([message]).to_string();
-    assert_eq!(told!(&event, "tenant", sqs, Envelope::Sns), [r#"Some("acme")"#]);
-    // Not guessed: only where the operation names the envelope.
-    assert_eq!(told!(&event, "tenant", sqs), ["None"]);
+    assert_eq!(noted!(&event, "tenant", sqs, Envelope::Sns), [r#"Some("acme")"#]);
+    // Only if the operation names the envelope: envelopes are not guessed.
+    assert_eq!(noted!(&event, "tenant", sqs), ["None"]);
 }
 
 #[tokio::test]
-async fn sources_that_do_not_count_receives_say_so() {
-    let (world, told) = (World::new(), Told::default());
-    let handler = told.asking(|_, call| {
+async fn sources_that_do_not_count_receives_return_none() {
+    let (world, noted) = (World::new(), Noted::default());
+    let handler = noted.handler(|_, call| {
         format!("{:?} {:?} {:?}", call.receives(), call.attribute("a"), call.request_id())
     });
     let function = world.idempotency().invoke(Operation::new("a").key("id"), handler).unwrap();
     world.invoke(&function, &json!({ "id": "a" })).await.unwrap();
-    assert_eq!(told.all(), [r#"None None Some("request-1")"#]);
+    assert_eq!(noted.all(), [r#"None None Some("request-1")"#]);
 }
 
 #[tokio::test]
-async fn run_knows_the_invocation_whose_context_it_is_given() {
+async fn run_takes_the_invocation_from_its_context() {
     let world = World::new();
     let idempotency = world.idempotency();
     let operation = Operation::new("a").key("id");
-    let told = |call: Call| async move {
+    let noted = |call: Call| async move {
         let missing = call.record_as::<Value>().unwrap_err();
         assert_eq!(missing, RecordError::Missing);
         Ok::<_, Failure>(format!("{:?} {}", call.request_id(), call.context().is_some()))
     };
     let (a, b) = (json!({ "id": "a" }), json!({ "id": "b" }));
     let context = world.context();
-    let running = idempotency.run(&operation, &a, &context, told);
+    let running = idempotency.run(&operation, &a, &context, noted);
     let within = world.clock.drive(running).await.unwrap();
     assert_eq!(within.result, r#"Some("request-1") true"#);
-    let running = idempotency.run(&operation, &b, RunContext::without_deadline(), told);
+    let running = idempotency.run(&operation, &b, RunContext::without_deadline(), noted);
     assert_eq!(world.clock.drive(running).await.unwrap().result, "None false");
 }
 
 #[tokio::test]
-async fn an_event_of_no_source_is_handed_on_as_it_came() {
+async fn otherwise_gets_the_event_unchanged() {
     let world = World::new();
     let function = world
         .idempotency()

@@ -1,4 +1,4 @@
-//! Scheduler and direct invocations: events of the user's own shape.
+//! Scheduler and direct invocations: the user chooses the format of the event.
 
 use lambda_idempotency::Operation;
 use serde_json::{Value, json};
@@ -14,9 +14,9 @@ fn scheduled(schedule: &str, time: &str, attempt: &str) -> Value {
     })
 }
 
-/// An attempt has its own execution id, and is the same occasion all the same.
+/// Each attempt has another execution id, but belongs to the same occurrence of the schedule.
 #[tokio::test]
-async fn an_occasion_of_a_schedule_is_known_by_its_time() {
+async fn the_identity_of_a_scheduled_event_is_schedule_and_time() {
     let world = World::new();
     let function = world.idempotency().scheduler(Operation::new("a"), world.handler()).unwrap();
     for (time, attempt, executed) in [
@@ -34,7 +34,7 @@ async fn an_occasion_of_a_schedule_is_known_by_its_time() {
 }
 
 #[tokio::test]
-async fn a_schedule_can_be_chosen_and_has_to_name_itself() {
+async fn a_schedule_filter_accepts_its_name_or_arn_and_the_event_must_name_the_schedule() {
     let world = World::new();
     let named = |name: &str| {
         let operation = Operation::new("a").schedule(name);
@@ -60,7 +60,7 @@ async fn a_schedule_can_be_chosen_and_has_to_name_itself() {
 
 /// Lambda keeps the request id when it tries an asynchronous invocation again.
 #[tokio::test]
-async fn a_retry_of_a_direct_invocation_is_known_by_its_request() {
+async fn a_retry_of_a_direct_invocation_is_recognised_by_its_request_id() {
     let world = World::new();
     let function = world.idempotency().invoke(Operation::new("a"), world.handler()).unwrap();
     let event = json!({ "id": "x" }).to_string();
@@ -70,14 +70,14 @@ async fn a_retry_of_a_direct_invocation_is_known_by_its_request() {
         world.clock.drive(serve(function.clone(), &event, context)).await.unwrap();
         assert_eq!(world.ledger.executed("x"), executed);
     }
-    let mut nameless = world.context();
-    nameless.request_id.clear();
-    let refused = world.clock.drive(serve(function, &event, nameless)).await.unwrap_err();
+    let mut without_id = world.context();
+    without_id.request_id.clear();
+    let refused = world.clock.drive(serve(function, &event, without_id)).await.unwrap_err();
     assert!(diagnostic(refused).1.contains("request id"));
 }
 
 #[tokio::test]
-async fn a_direct_invocation_may_hold_any_json() {
+async fn a_direct_invocation_accepts_any_json() {
     let world = World::new();
     let by_all = Operation::new("a").key("@");
     let function = world.idempotency().invoke(by_all, world.raw_handler()).unwrap();
@@ -94,9 +94,9 @@ async fn a_direct_invocation_may_hold_any_json() {
     assert!(text.contains("invoke record request-1"), "{text}");
 }
 
-/// It takes what no other source does, wherever it stands.
+/// `.invoke(..)` takes the events that no other source takes, whatever its position.
 #[tokio::test]
-async fn a_direct_invocation_is_asked_last() {
+async fn a_direct_invocation_takes_only_events_of_no_other_source() {
     let world = World::new();
     let function = world
         .idempotency()

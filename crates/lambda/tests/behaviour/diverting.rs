@@ -1,4 +1,4 @@
-//! Bad records can be put aside, so that they are in nobody's way.
+//! Bad records can be put aside, so that they do not block other records.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use crate::{
     support_streams::{put, sequence, with_data},
 };
 
-/// A place for bad records, which refuses as many as it is told to.
+/// A sink for bad records that refuses a number of them.
 #[derive(Clone, Default)]
 struct Aside(Arc<Mutex<(Vec<BadRecord>, u32)>>);
 
@@ -31,7 +31,7 @@ impl Aside {
                 let mut kept = kept.lock().unwrap();
                 if kept.1 > 0 {
                     kept.1 -= 1;
-                    return Err(Failure::transient("the queue is out of reach"));
+                    return Err(Failure::transient("the queue cannot be reached"));
                 }
                 kept.0.push(bad);
                 Ok(())
@@ -46,10 +46,10 @@ impl Aside {
 
 type IsExpected = fn(&Rejection) -> bool;
 
-/// Each of these is bad in its own way, with what is said of it.
+/// Bad records of each kind, with the expected rejection.
 fn bad() -> Vec<(Value, IsExpected)> {
     vec![
-        (with_data(2, "a", "no JSON"), |why| matches!(why, Rejection::Payload(_))),
+        (with_data(2, "a", "not JSON"), |why| matches!(why, Rejection::Payload(_))),
         (with_data(3, "a", r#"{"id":null}"#), |why| matches!(why, Rejection::Key { .. })),
         (with_data(4, "a", [0xff]), |why| matches!(why, Rejection::NotText(_))),
         (with_data(5, "a", r#"{"id":7,"n":"x"}"#), |why| matches!(why, Rejection::Decode { .. })),
@@ -60,7 +60,7 @@ fn bad() -> Vec<(Value, IsExpected)> {
 struct Order {
     id: Value,
     #[serde(default)]
-    #[expect(dead_code, reason = "so that a text does not fit")]
+    #[expect(dead_code, reason = "a record with a string here does not fit the type")]
     n: u32,
 }
 
@@ -72,7 +72,7 @@ fn function(world: &World, aside: &Aside) -> lambda_idempotency::Function {
 }
 
 #[tokio::test]
-async fn a_bad_record_is_put_aside_and_the_shard_goes_on() {
+async fn a_bad_record_is_put_aside_and_the_shard_continues() {
     let world = World::new();
     let aside = Aside::default();
     let function = function(&world, &aside);
@@ -86,7 +86,7 @@ async fn a_bad_record_is_put_aside_and_the_shard_goes_on() {
     }
     world.ledger.assert_each_once(["a", "b"]);
     let put_aside = aside.records();
-    assert_eq!(put_aside.len(), records.len(), "each once, however often it is delivered");
+    assert_eq!(put_aside.len(), records.len(), "each once, although it was delivered twice");
     for (found, (record, is_expected)) in put_aside.iter().zip(&records) {
         assert_eq!(serde_json::from_str::<Value>(&found.raw).unwrap(), *record);
         assert!(is_expected(&found.rejection), "{:?}", found.rejection);
@@ -94,7 +94,7 @@ async fn a_bad_record_is_put_aside_and_the_shard_goes_on() {
     }
 }
 
-/// The outcomes of records, in words.
+/// The labels and reasons of outcomes.
 #[derive(Clone, Default)]
 struct Outcomes(Arc<Mutex<Vec<String>>>);
 
@@ -109,9 +109,9 @@ impl Observer for Outcomes {
     }
 }
 
-/// It was not executed, and whoever counts outcomes can tell.
+/// The handler was not called, and observers can count such records separately.
 #[tokio::test]
-async fn a_record_that_was_put_aside_has_an_outcome_of_its_own() {
+async fn a_record_that_was_put_aside_has_the_outcome_diverted() {
     let world = World::new();
     let (aside, outcomes) = (Aside::refusing(1), Outcomes::default());
     let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
@@ -119,19 +119,19 @@ async fn a_record_that_was_put_aside_has_an_outcome_of_its_own() {
         .with_clock(world.clock.clone())
         .with_observer(outcomes.clone());
     let function = idempotency.sqs(operation, world.handler()).unwrap();
-    let twice = [with_body("m-1", "no JSON"), with_body("m-1", "no JSON")];
+    let twice = [with_body("m-1", "not JSON"), with_body("m-1", "no JSON")];
     for returned in [vec!["m-1"], vec![], vec![]] {
         assert_eq!(world.returned(&function, &batch(twice.clone())).await, returned);
     }
     let outcomes = outcomes.0.lock().unwrap();
     let aside = format!("diverted: {}", aside.records()[0].rejection);
-    assert_eq!(outcomes[..2], ["failed", "failed"], "the place was out of reach");
+    assert_eq!(outcomes[..2], ["failed", "failed"], "the sink failed");
     assert_eq!(outcomes[2..4], [&*aside, "coalesced"]);
     assert_eq!(outcomes[4..], ["replayed", "replayed"]);
 }
 
 #[tokio::test]
-async fn one_that_was_put_aside_and_could_not_be_recorded_is_said_loudly() {
+async fn a_diverted_record_that_could_not_be_recorded_is_reported_so() {
     let world = World::new();
     let (aside, outcomes) = (Aside::default(), Outcomes::default());
     let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
@@ -141,18 +141,18 @@ async fn one_that_was_put_aside_and_could_not_be_recorded_is_said_loudly() {
     let function = idempotency.sqs(operation, world.handler()).unwrap();
     let refused = Fault::refuse(StoreErrorKind::Unavailable);
     world.store.inject(refused.that_writes(Status::Completed).always());
-    let returned = world.returned(&function, &batch([with_body("m-1", "no JSON")])).await;
+    let returned = world.returned(&function, &batch([with_body("m-1", "not JSON")])).await;
     assert!(returned.is_empty());
     assert_eq!(*outcomes.0.lock().unwrap(), ["diverted, not recorded"]);
 }
 
-/// Until it is safely put aside, it is not acknowledged, and nothing behind it is started.
+/// A bad record is not acknowledged before the sink has it, and no later record of its key is started.
 #[tokio::test]
-async fn what_could_not_be_put_aside_goes_back() {
+async fn a_record_that_the_sink_refused_is_returned() {
     let world = World::new();
     let aside = Aside::refusing(1);
     let function = function(&world, &aside);
-    let event = batch([with_data(1, "a", "no JSON"), put(2, "a", "b", "")]);
+    let event = batch([with_data(1, "a", "not JSON"), put(2, "a", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, [1, 2].map(sequence));
     assert_eq!((world.ledger.total(), aside.records().len()), (0, 0));
     assert!(world.returned(&function, &event).await.is_empty());
@@ -160,17 +160,17 @@ async fn what_could_not_be_put_aside_goes_back() {
 }
 
 #[tokio::test]
-async fn with_the_store_out_of_reach_nothing_is_put_aside() {
+async fn during_an_outage_of_the_store_nothing_is_put_aside() {
     let world = World::new();
     let aside = Aside::default();
     let function = function(&world, &aside);
     world.store.outage();
-    let event = batch([with_data(1, "a", "no JSON")]);
+    let event = batch([with_data(1, "a", "not JSON")]);
     assert_eq!(world.returned(&function, &event).await, [sequence(1)]);
     assert!(aside.records().is_empty());
 }
 
-/// On a queue too; there even what could not be named in the answer.
+/// On a queue, even a message that the answer could not name can be put aside.
 #[tokio::test]
 async fn a_message_without_an_id_can_be_put_aside() {
     let world = World::new();
@@ -180,7 +180,7 @@ async fn a_message_without_an_id_can_be_put_aside() {
     let event = batch([
         order("m-1", "a", ""),
         without(order("m-2", "b", ""), "messageId"),
-        with_body("m-3", "no JSON"),
+        with_body("m-3", "not JSON"),
         order("m-4", "d", "fail"),
     ]);
     assert_eq!(world.returned(&function, &event).await, ["m-4"], "a failure is not a bad record");
@@ -188,20 +188,20 @@ async fn a_message_without_an_id_can_be_put_aside() {
     world.ledger.assert_each_once(["a"]);
 }
 
-/// Two bad records are two, even of one text.
+/// Two bad records with equal bodies are both put aside.
 #[tokio::test]
 async fn bad_records_do_not_share_a_key() {
     let world = World::new();
     let aside = Aside::default();
     let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
-    let event = batch([with_body("m-1", "no JSON"), with_body("m-2", "no JSON")]);
+    let event = batch([with_body("m-1", "not JSON"), with_body("m-2", "no JSON")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(aside.records().len(), 2);
 }
 
 #[test]
-fn nothing_shows_what_is_in_a_bad_record() {
+fn the_debug_text_of_an_operation_names_its_sink_policy() {
     let aside = Aside::default();
     let operation = Operation::new("index").on_bad_record(aside.policy());
     assert!(format!("{operation:?}").contains("Divert"));

@@ -1,4 +1,4 @@
-//! Permanent failures and mismatches can be put aside, so that nothing waits behind them.
+//! Permanent failures and mismatches can be put aside, so that they do not block later records.
 
 use std::{
     sync::{Arc, Mutex},
@@ -20,7 +20,7 @@ use crate::{
     support_streams::{CLUSTER, base64, change, message, put, topic, with_data},
 };
 
-/// A place for records, which refuses as many as it is told to.
+/// A sink for records that refuses a number of them.
 #[derive(Clone, Default)]
 pub(crate) struct Aside(Arc<Mutex<(Vec<DivertedRecord>, u32)>>);
 
@@ -35,7 +35,7 @@ impl Aside {
             let mut kept = kept.lock().unwrap();
             if kept.1 > 0 {
                 kept.1 -= 1;
-                return std::future::ready(Err(Failure::permanent("out of reach")));
+                return std::future::ready(Err(Failure::permanent("cannot be reached")));
             }
             kept.0.push(diverted);
             std::future::ready(Ok(()))
@@ -51,19 +51,19 @@ pub(crate) fn index(aside: &Aside) -> Operation {
     Operation::new("index").key("id").max_failed_attempts(2).divert(aside.sink())
 }
 
-/// The first record of the group fails permanently at its second delivery; the record behind it is
+/// The first record of the group fails permanently at its second delivery; the record after it is
 /// processed in the same invocation.
-async fn stands_in_nobodys_way(function: impl FnOnce(&World, Operation) -> Function, event: Value) {
+async fn does_not_block(function: impl FnOnce(&World, Operation) -> Function, event: Value) {
     let (world, aside) = (World::new(), Aside::default());
     let function = function(&world, index(&aside));
-    assert!(!is_empty(world.invoke(&function, &event).await), "it may still succeed");
+    assert!(!is_empty(world.invoke(&function, &event).await), "the first failure is not permanent");
     world.ledger.assert_never("b");
     for _ in 0..2 {
         assert!(is_empty(world.invoke(&function, &event).await));
     }
     world.ledger.assert_each_once(["b"]);
     let records = aside.records();
-    assert_eq!(records.len(), 1, "once, however often it is delivered: {records:?}");
+    assert_eq!(records.len(), 1, "once, although it was delivered again: {records:?}");
     let DivertedRecord { operation, key_hash, raw, reason, .. } = &records[0];
     assert_eq!(&**operation, "index");
     assert_eq!(key_hash.as_deref().map(str::len), Some(64));
@@ -78,7 +78,7 @@ async fn stands_in_nobodys_way(function: impl FnOnce(&World, Operation) -> Funct
     );
 }
 
-/// Nothing is returned.
+/// Whether no record is returned.
 fn is_empty(answer: Result<Value, lambda_idempotency::InvocationError>) -> bool {
     answer.is_ok_and(|answer| answer.is_null() || answer == json!({ "batchItemFailures": [] }))
 }
@@ -86,7 +86,7 @@ fn is_empty(answer: Result<Value, lambda_idempotency::InvocationError>) -> bool 
 #[tokio::test]
 async fn a_permanent_failure_does_not_stop_a_kinesis_shard() {
     let event = batch([put(1, "k", "a", "fail"), put(2, "k", "b", "")]);
-    stands_in_nobodys_way(|w, op| w.idempotency().kinesis(op, w.handler()).unwrap(), event).await;
+    does_not_block(|w, op| w.idempotency().kinesis(op, w.handler()).unwrap(), event).await;
 }
 
 #[tokio::test]
@@ -98,25 +98,25 @@ async fn a_permanent_failure_does_not_stop_a_table_stream() {
         let handler = move |change: Value, call| handler(change["newImage"].clone(), call);
         w.idempotency().dynamodb_stream(op, handler).unwrap()
     };
-    stands_in_nobodys_way(function, event).await;
+    does_not_block(function, event).await;
 }
 
 #[tokio::test]
 async fn a_permanent_failure_does_not_stop_a_kafka_partition() {
     let event = topic([message(0, 1, "a", "fail"), message(0, 2, "b", "")]);
     assert_eq!(event["eventSourceArn"], CLUSTER);
-    stands_in_nobodys_way(|w, op| w.idempotency().kafka(op, w.handler()).unwrap(), event).await;
+    does_not_block(|w, op| w.idempotency().kafka(op, w.handler()).unwrap(), event).await;
 }
 
 #[tokio::test]
 async fn a_permanent_failure_does_not_stop_a_fifo_group() {
-    let message = |message, id, fate| grouped(order(message, id, fate), FIFO, "g");
+    let message = |message, id, action| grouped(order(message, id, action), FIFO, "g");
     let event = batch([message("m-1", "a", "fail"), message("m-2", "b", "")]);
-    stands_in_nobodys_way(|w, op| w.idempotency().sqs(op, w.handler()).unwrap(), event).await;
+    does_not_block(|w, op| w.idempotency().sqs(op, w.handler()).unwrap(), event).await;
 }
 
 #[tokio::test]
-async fn what_fails_permanently_at_once_and_what_panics_is_put_aside() {
+async fn first_failures_that_are_permanent_and_panics_are_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside).max_failed_attempts(1);
     let function = world.idempotency().kinesis(operation, world.handler()).unwrap();
@@ -142,7 +142,7 @@ async fn another_payload_under_a_key_is_put_aside() {
     assert_eq!(records[0].reason, DivertReason::Mismatch);
 }
 
-/// It was sent again without freeing its key: it must not disappear.
+/// Sending a record again does not release its key. The record must not be lost.
 #[tokio::test]
 async fn another_record_with_the_key_of_a_permanent_failure_is_put_aside_too() {
     let (world, aside) = (World::new(), Aside::default());
@@ -156,11 +156,11 @@ async fn another_record_with_the_key_of_a_permanent_failure_is_put_aside_too() {
 }
 
 #[tokio::test]
-async fn a_sink_takes_bad_records_too_and_its_own_failures_are_never_permanent() {
+async fn a_sink_gets_bad_records_too_and_its_own_failures_are_never_permanent() {
     let (world, aside) = (World::new(), Aside::default());
     let function = world.idempotency().kinesis(index(&aside), world.handler()).unwrap();
     aside.refuse(5);
-    let event = batch([with_data(1, "k", "no JSON"), put(2, "k", "b", "")]);
+    let event = batch([with_data(1, "k", "not JSON"), put(2, "k", "b", "")]);
     for _ in 0..5 {
         assert!(!is_empty(world.invoke(&function, &event).await));
         world.ledger.assert_never("b");
@@ -171,45 +171,50 @@ async fn a_sink_takes_bad_records_too_and_its_own_failures_are_never_permanent()
 }
 
 #[tokio::test]
-async fn bad_records_may_have_another_fate() {
+async fn bad_records_may_have_another_policy() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside).on_bad_record(OnBadRecord::Return);
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
-    let event = batch([with_body("m-1", "no JSON"), order("m-2", "a", "give up")]);
+    let event = batch([with_body("m-1", "not JSON"), order("m-2", "a", "give up")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert_eq!(aside.records().len(), 1);
 }
 
-/// The sink of bad records alone does not get what failed, and never stops being tried.
+/// A sink for bad records only does not get permanent failures, and is called at each delivery until it
+/// succeeds.
 #[tokio::test]
-async fn a_sink_for_bad_records_alone_is_called_until_it_succeeds() {
+async fn a_sink_for_bad_records_only_is_called_until_it_succeeds() {
     let world = World::new();
-    let left = Arc::new(Mutex::new(4));
-    let counted = Arc::clone(&left);
+    let remaining = Arc::new(Mutex::new(4));
+    let in_sink = Arc::clone(&remaining);
     let sink = OnBadRecord::divert(move |_| {
-        let mut left = counted.lock().unwrap();
-        *left -= 1;
-        std::future::ready(if *left > 0 { Err(Failure::transient("out of reach")) } else { Ok(()) })
+        let mut remaining = in_sink.lock().unwrap();
+        *remaining -= 1;
+        std::future::ready(if *remaining > 0 {
+            Err(Failure::transient("cannot be reached"))
+        } else {
+            Ok(())
+        })
     });
     let operation = Operation::new("index").key("id").max_failed_attempts(2).on_bad_record(sink);
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
-    let event = batch([with_body("m-1", "no JSON"), order("m-2", "a", "give up")]);
+    let event = batch([with_body("m-1", "not JSON"), order("m-2", "a", "give up")]);
     for _ in 0..3 {
         assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
     }
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);
-    assert_eq!(*left.lock().unwrap(), 0);
+    assert_eq!(*remaining.lock().unwrap(), 0);
 }
 
 #[test]
-fn to_acknowledge_permanent_failures_and_to_put_them_aside_is_refused() {
+fn acknowledging_and_diverting_permanent_failures_together_is_refused() {
     let operation = index(&Aside::default()).on_permanent_failure(OnPermanentFailure::Acknowledge);
     let refused = operation.check();
     assert!(matches!(refused, Err(ConfigError::AcknowledgedAndDiverted { .. })), "{refused:?}");
 }
 
 #[tokio::test]
-async fn nothing_shows_what_is_in_a_diverted_record() {
+async fn the_debug_text_of_a_diverted_record_has_no_payload() {
     let (world, aside) = (World::new(), Aside::default());
     let function = world.idempotency().sqs(index(&aside), world.handler()).unwrap();
     let event = batch([order("m-1", "s3cr3t", "give up")]);
@@ -217,8 +222,8 @@ async fn nothing_shows_what_is_in_a_diverted_record() {
     assert!(!format!("{:?}", aside.records()).contains("s3cr3t"));
 }
 
-/// Messages with an id of the producer's own choice, which is always this one; a handler that takes the
-/// whole record gives up.
+/// Messages whose producer chose the id, the same for all. `do` is in the record, too, for handlers of whole
+/// records.
 fn from_rabbit(data: &[u8]) -> Value {
     let message = json!({
         "basicProperties": { "messageId": "order-1" }, "data": base64(data), "orderId": "a",
@@ -244,7 +249,7 @@ fn from_active(data: &[u8]) -> Value {
     })
 }
 
-/// All of these are acknowledged, so all have to be put aside, and each once.
+/// All these messages are acknowledged, so each has to be put aside, once.
 async fn all_are_put_aside(operation: fn(&Aside) -> Operation, payloads: [Vec<u8>; 2]) {
     let kinds: [fn(&[u8]) -> Value; 2] = [from_rabbit, from_active];
     for event in kinds {
@@ -267,13 +272,13 @@ fn as_bytes(payloads: [Value; 2]) -> [Vec<u8>; 2] {
 }
 
 #[tokio::test]
-async fn permanent_failures_with_one_id_of_the_producers_are_all_put_aside() {
+async fn permanent_failures_with_the_same_producer_id_are_all_put_aside() {
     let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
     all_are_put_aside(index, as_bytes([order(1), order(2)])).await;
 }
 
 #[tokio::test]
-async fn whole_records_with_one_id_of_the_producers_are_all_put_aside() {
+async fn whole_records_with_the_same_producer_id_are_all_put_aside() {
     let whole = |aside: &Aside| {
         Operation::new("index")
             .key(lambda_idempotency::record("orderId"))
@@ -285,7 +290,7 @@ async fn whole_records_with_one_id_of_the_producers_are_all_put_aside() {
 }
 
 #[tokio::test]
-async fn mismatches_with_one_id_of_the_producers_are_all_put_aside() {
+async fn mismatches_with_the_same_producer_id_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside).fingerprint("amount");
     let function = world.idempotency().rabbit_mq(operation, world.handler()).unwrap();
@@ -300,39 +305,39 @@ async fn mismatches_with_one_id_of_the_producers_are_all_put_aside() {
 }
 
 #[tokio::test]
-async fn bad_records_with_one_id_of_the_producers_are_all_put_aside() {
+async fn bad_records_with_the_same_producer_id_are_all_put_aside() {
     let order = |amount: u32| json!({ "no id": "a", "amount": amount });
     all_are_put_aside(index, as_bytes([order(1), order(2)])).await;
     all_are_put_aside(index, [vec![0xff], vec![0xfe]]).await;
 }
 
 #[tokio::test]
-async fn bad_envelopes_with_one_id_of_the_producers_are_all_put_aside() {
+async fn bad_envelopes_with_the_same_producer_id_are_all_put_aside() {
     let enveloped = |aside: &Aside| index(aside).envelope(lambda_idempotency::Envelope::Sns);
     let order = |amount: u32| json!({ "id": "a", "amount": amount });
     all_are_put_aside(enveloped, as_bytes([order(1), order(2)])).await;
 }
 
-/// Whoever passes notifications on may give one id to two, and write a message that is not a text.
+/// A service that forwards notifications may use one id twice, and send a message that is not a string.
 #[tokio::test]
-async fn notifications_without_a_payload_that_share_an_id_are_all_put_aside() {
+async fn bad_notifications_with_the_same_id_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside).envelope(lambda_idempotency::Envelope::Sns);
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
-    let passed_on = |amount: u32| {
+    let forwarded = |amount: u32| {
         let message = json!({ "id": "a", "amount": amount });
         json!({ "TopicArn": "t", "MessageId": "n-1", "Message": message }).to_string()
     };
     for (message, amount) in [("m-1", 1), ("m-2", 2), ("m-1", 1)] {
-        let event = batch([with_body(message, &passed_on(amount))]);
+        let event = batch([with_body(message, &forwarded(amount))]);
         assert!(world.returned(&function, &event).await.is_empty());
     }
     assert_eq!(aside.records().len(), 2, "{:?}", aside.records());
 }
 
-/// An archive replays an event with its id.
+/// A replay from an archive has the id of the first delivery.
 #[tokio::test]
-async fn what_is_replayed_after_its_item_was_deleted_and_fails_again_is_put_aside_again() {
+async fn a_record_that_fails_again_after_its_item_was_deleted_is_put_aside_again() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside);
     let key = operation.producer().unwrap().key(r#"{"id":"a"}"#).unwrap();
@@ -359,7 +364,7 @@ async fn what_is_replayed_after_its_item_was_deleted_and_fails_again_is_put_asid
 }
 
 #[tokio::test]
-async fn orders_with_one_fingerprint_in_one_batch_are_all_put_aside() {
+async fn different_orders_with_the_same_fingerprint_in_one_batch_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside).fingerprint("amount");
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();

@@ -1,4 +1,4 @@
-//! What is logged of records that are put aside, or should have been.
+//! The log of records that are put aside, and of records that could not be put aside.
 
 use lambda_idempotency::{DivertedRecord, Failure, Operation, TracingObserver};
 use lambda_idempotency_core::{record::Status, store::StoreErrorKind};
@@ -10,7 +10,7 @@ use crate::{
     support::{World, batch, order},
 };
 
-/// What is logged of an order that fails permanently.
+/// The log of an order that fails permanently.
 async fn logged(world: &World, observer: TracingObserver, operation: Operation) -> String {
     let captured = Captured::default();
     let guard = captured.start();
@@ -22,7 +22,7 @@ async fn logged(world: &World, observer: TracingObserver, operation: Operation) 
 }
 
 #[tokio::test]
-async fn what_the_handler_said_is_logged_where_it_is_asked_for() {
+async fn the_message_of_a_handlers_error_is_logged_only_if_enabled() {
     let (world, aside) = (World::new(), Aside::default());
     let log = logged(&world, TracingObserver::new(), index(&aside)).await;
     assert!(!log.contains("never again"), "{log}");
@@ -33,9 +33,9 @@ async fn what_the_handler_said_is_logged_where_it_is_asked_for() {
     assert_eq!(aside.records().len(), 2);
 }
 
-/// A sink that fails, and the log says of which record and what that had said itself.
+/// If the sink fails, the log contains the error of the record, too.
 #[tokio::test]
-async fn what_could_not_be_put_aside_is_logged_with_its_own_failure() {
+async fn a_failing_sink_is_logged_with_the_failure_of_the_record() {
     let (world, aside) = (World::new(), Aside::default());
     aside.refuse(1);
     let shown = TracingObserver::new().showing_error_messages();
@@ -46,7 +46,7 @@ async fn what_could_not_be_put_aside_is_logged_with_its_own_failure() {
 }
 
 #[tokio::test]
-async fn what_was_put_aside_but_not_recorded_is_not_logged_as_processed() {
+async fn a_diverted_record_that_could_not_be_recorded_is_not_logged_as_processed() {
     let (world, aside) = (World::new(), Aside::default());
     let refused = Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Completed);
     world.store.inject(refused.always());
@@ -58,7 +58,7 @@ async fn what_was_put_aside_but_not_recorded_is_not_logged_as_processed() {
 }
 
 #[tokio::test]
-async fn a_panic_of_the_sink_is_not_told_of_the_handler() {
+async fn a_panic_of_the_sink_is_not_logged_as_one_of_the_handler() {
     async fn sink(_: DivertedRecord) -> Result<(), Failure> {
         panic!("no bucket")
     }

@@ -1,4 +1,4 @@
-//! Change streams of DocumentDB: in order by document, and again as a whole batch.
+//! Change streams of DocumentDB: ordered by document, and delivered again as a whole batch.
 
 use lambda_idempotency::{
     Call, Failure, KeepOrder, OnBadRecord, OnMissingKey, OnPermanentFailure, Operation, inspect,
@@ -10,7 +10,7 @@ use crate::{
     support_streams::{DOCUMENTS, collection, document},
 };
 
-/// Does what the changed document says.
+/// A handler that does what the changed document says.
 fn handler(
     world: &World,
 ) -> impl Fn(Value, Call) -> lambda_idempotency::store::BoxFuture<'static, Result<(), Failure>>
@@ -21,7 +21,7 @@ fn handler(
     move |mut change, call| handler(change["fullDocument"].take(), call)
 }
 
-/// Such a change has no document.
+/// A dropped collection: this change has no document.
 fn dropped(number: u32) -> Value {
     let mut change = document(number, "", "", "");
     let event = change["event"].as_object_mut().unwrap();
@@ -31,7 +31,7 @@ fn dropped(number: u32) -> Value {
 }
 
 #[tokio::test]
-async fn a_batch_comes_again_whole_and_what_is_done_stays_done() {
+async fn a_batch_is_delivered_again_whole_and_processed_records_are_replayed() {
     let world = World::new();
     let function = world.idempotency().document_db(Operation::new("a"), handler(&world)).unwrap();
     let event = collection([
@@ -51,9 +51,9 @@ async fn a_batch_comes_again_whole_and_what_is_done_stays_done() {
     }
 }
 
-/// The next batch may begin where an earlier one ended: it is the change that counts.
+/// The next batch may contain changes of an earlier one; each change has one identity.
 #[tokio::test]
-async fn a_change_is_known_by_its_cluster_collection_and_resume_token() {
+async fn the_identity_of_a_change_is_cluster_collection_and_resume_token() {
     let world = World::new();
     let function = world.idempotency().document_db(Operation::new("a"), handler(&world)).unwrap();
     let change = document(1, "d-1", "a", "");
@@ -87,7 +87,7 @@ fn changes_of_one_document_wait_for_each_other() {
     assert_ne!(by_document[0], by_document[2]);
     let all = groups(&event, &Operation::new("a").order(KeepOrder::Shard));
     assert!(all.iter().all(|group| *group == all[0]), "{all:?}");
-    // What happens to a collection happens to all of its documents.
+    // A change of the collection concerns all of its documents.
     let with_drop =
         collection([document(1, "d-1", "a", ""), dropped(2), document(3, "d-2", "c", "")]);
     let all = groups(&with_drop, &Operation::new("a"));
@@ -95,7 +95,7 @@ fn changes_of_one_document_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn without_an_order_nothing_waits_behind_a_failure() {
+async fn with_order_none_later_changes_do_not_wait_for_a_failed_one() {
     let world = World::new();
     let operation = Operation::new("a").order(KeepOrder::None);
     let function = world.idempotency().document_db(operation, handler(&world)).unwrap();
@@ -108,7 +108,7 @@ async fn without_an_order_nothing_waits_behind_a_failure() {
 }
 
 #[tokio::test]
-async fn after_a_failure_nothing_passes_a_dropped_collection() {
+async fn after_a_failure_a_batch_with_a_dropped_collection_stops() {
     let world = World::new();
     let function = world.idempotency().document_db(Operation::new("a"), handler(&world)).unwrap();
     let event =
@@ -119,9 +119,9 @@ async fn after_a_failure_nothing_passes_a_dropped_collection() {
     world.ledger.assert_each_once(["a", "nobody", "c"]);
 }
 
-/// Without a limit of retries, what never succeeds would stop the stream until its changes expire.
+/// Retries have no limit, so a change that never succeeds would stop the stream until it expires.
 #[tokio::test]
-async fn what_never_succeeds_can_be_put_aside() {
+async fn changes_that_never_succeed_can_be_put_aside() {
     let world = World::new();
     let aside = world.ledger.clone();
     let operation = Operation::new("a")
@@ -163,7 +163,7 @@ async fn a_change_without_a_resume_token_needs_a_key() {
 }
 
 #[tokio::test]
-async fn clusters_are_told_apart_by_name_or_arn() {
+async fn a_cluster_filter_accepts_its_name_or_arn() {
     let world = World::new();
     let event = collection([document(1, "d-1", "a", "")]);
     for (cluster, taken) in [

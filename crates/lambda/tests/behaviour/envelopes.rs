@@ -1,4 +1,4 @@
-//! Records within records: the payload is what is inside, and the identity survives the outside.
+//! Envelopes: payload and identity are those of the innermost notification.
 
 use lambda_idempotency::{Envelope, Operation, record};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::support::{
     FIFO, TOPIC, World, batch, bus_event, diagnostic, grouped, ids, notification, sample, with_body,
 };
 
-/// An SNS notification as a queue gets it.
+/// An SNS notification in the format that queues get.
 fn announced(id: &str, message: &Value) -> String {
     let message = message.to_string();
     json!({
@@ -29,10 +29,10 @@ fn uploaded(keys: &[&str]) -> Value {
     }))
 }
 
-/// A redrive, or a second delivery to the queue, gives the message a new id; the notification's own
-/// stays.
+/// A redrive, or a second delivery to the queue, gives the message a new id. The notification keeps
+/// its id.
 #[tokio::test]
-async fn the_inner_id_survives_a_redrive() {
+async fn the_id_of_the_notification_stays_the_same_after_a_redrive() {
     let world = World::new();
     let inside = Operation::new("a").envelope(Envelope::Sns);
     let function = world.idempotency().sqs(inside, world.handler()).unwrap();
@@ -44,14 +44,14 @@ async fn the_inner_id_survives_a_redrive() {
         assert!(ids(&answer).is_empty());
         assert_eq!(world.ledger.executed("x"), executed, "{message}");
     }
-    // The same notification without the detour is the same work.
+    // The same notification, delivered by SNS itself, has the same key.
     let direct = world.idempotency().sns(Operation::new("a"), world.handler()).unwrap();
     world.invoke(&direct, &notification("n-1", r#"{"id":"x"}"#)).await.unwrap();
     assert_eq!(world.ledger.executed("x"), 2);
 }
 
 #[tokio::test]
-async fn an_event_in_a_message_is_known_by_its_own_id() {
+async fn the_identity_of_an_event_in_a_message_is_its_own_id() {
     let world = World::new();
     let inside = Operation::new("a").envelope(Envelope::EventBridge);
     let function = world.idempotency().sqs(inside, world.handler()).unwrap();
@@ -62,9 +62,9 @@ async fn an_event_in_a_message_is_known_by_its_own_id() {
     world.ledger.assert_once("x");
 }
 
-/// Keys and handlers see what is innermost; the record around it all is still there.
+/// Keys and handlers get the innermost payload; `record(..)` still reads the whole message.
 #[tokio::test]
-async fn a_payload_three_deep() {
+async fn a_notification_in_a_notification_in_a_message() {
     let world = World::new();
     let inside = |name| Operation::new(name).envelope(Envelope::Sns).envelope(Envelope::S3);
     let body = |id: &str, keys: &[&str]| announced(id, &uploaded(keys));
@@ -92,15 +92,15 @@ async fn a_payload_three_deep() {
     assert_eq!(world.ledger.executed("e"), 2);
 }
 
-/// Several objects in one message go back with it, and only what failed is done again.
+/// The message is returned if one of its objects fails; then only that object is processed again.
 #[tokio::test]
-async fn several_records_in_one_message_come_and_go_together() {
+async fn a_message_with_several_records_is_returned_if_one_fails() {
     let world = World::new();
     let handler = world.handler();
     let fails_once = move |record: Value, call| {
         let key = &record["s3"]["object"]["key"];
-        let fate = if key == "b" { "fail once" } else { "" };
-        handler(json!({ "id": key, "do": fate }), call)
+        let action = if key == "b" { "fail once" } else { "" };
+        handler(json!({ "id": key, "do": action }), call)
     };
     let inside = Operation::new("a").envelope(Envelope::S3);
     let function = world.idempotency().sqs(inside, fails_once).unwrap();
@@ -114,7 +114,7 @@ async fn several_records_in_one_message_come_and_go_together() {
     world.ledger.assert_each_once(["a", "b", "c", "d"]);
 }
 
-/// A queue gets one when the bucket's notifications are set up.
+/// S3 sends a test event when the bucket's notifications are set up.
 #[tokio::test]
 async fn a_test_event_in_a_message_is_acknowledged() {
     let world = World::new();
@@ -125,10 +125,10 @@ async fn a_test_event_in_a_message_is_acknowledged() {
     assert_eq!(world.ledger.total(), 0);
 }
 
-/// Nothing is guessed: what is not in its envelope is refused, and what is in one without the
-/// operation saying so is a payload like any other.
+/// A body that is not in the named envelope is refused. A body in an envelope that the operation does
+/// not name is an ordinary payload.
 #[tokio::test]
-async fn an_envelope_is_said_and_not_guessed() {
+async fn an_envelope_is_configured_and_not_guessed() {
     let world = World::new();
     for (name, envelope, expected) in [
         ("a", Envelope::Sns, "SNS notification"),
@@ -138,7 +138,7 @@ async fn an_envelope_is_said_and_not_guessed() {
         let inside = Operation::new(name).envelope(envelope);
         let sqs = world.idempotency().sqs(inside.clone(), world.handler()).unwrap();
         let sns = world.idempotency().sns(inside, world.handler()).unwrap();
-        for body in [r#"{"id":"x"}"#, "no JSON", "[]", "7", r#"{"MessageId":"n","TopicArn":null}"#]
+        for body in [r#"{"id":"x"}"#, "not JSON", "[]", "7", r#"{"MessageId":"n","TopicArn":null}"#]
         {
             let answer = world.invoke(&sqs, &batch([with_body("m-1", body)])).await.unwrap();
             assert_eq!(ids(&answer), ["m-1"], "{name} {body}");
@@ -157,12 +157,12 @@ async fn an_envelope_is_said_and_not_guessed() {
 }
 
 #[tokio::test]
-async fn a_message_keeps_its_order_and_its_name() {
+async fn a_message_with_an_envelope_keeps_its_group_and_its_id() {
     let world = World::new();
     let inside = Operation::new("a").envelope(Envelope::Sns);
     let function = world.idempotency().sqs(inside, world.handler()).unwrap();
-    let message = |id: &str, order: &str, fate: &str| {
-        let body = announced(id, &json!({ "id": order, "do": fate }));
+    let message = |id: &str, order: &str, action: &str| {
+        let body = announced(id, &json!({ "id": order, "do": action }));
         grouped(with_body(id, &body), FIFO, "g")
     };
     let event = batch([message("m-1", "a", "fail"), message("m-2", "b", "")]);

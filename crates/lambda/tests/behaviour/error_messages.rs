@@ -1,4 +1,4 @@
-//! What a handler's error says is logged where the user asks for it by name, and nowhere else.
+//! The message of a handler's error is logged only if the user enables it.
 
 use lambda_idempotency::{Call, Failure, Operation, TracingObserver};
 use serde_json::Value;
@@ -19,7 +19,7 @@ async fn pay(order: Value, _: Call) -> Result<(), Failure> {
     }
 }
 
-/// What is logged of one order that fails and one that panics.
+/// The log of one order that fails and one that panics.
 async fn logged(observer: TracingObserver) -> String {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
@@ -32,7 +32,7 @@ async fn logged(observer: TracingObserver) -> String {
 }
 
 #[tokio::test]
-async fn by_default_the_type_alone_is_logged() {
+async fn by_default_only_the_type_is_logged() {
     let log = logged(TracingObserver::new()).await;
     assert!(log.contains("the handler failed with") && log.contains("Declined"), "{log}");
     assert!(log.contains("a panic"), "{log}");
@@ -42,7 +42,7 @@ async fn by_default_the_type_alone_is_logged() {
 }
 
 #[tokio::test]
-async fn asked_for_by_name_the_whole_chain_is_logged_and_what_a_panic_said() {
+async fn if_enabled_messages_of_all_sources_and_of_panics_are_logged() {
     let log = logged(TracingObserver::new().showing_error_messages()).await;
     assert!(log.contains(r#"error_message="payment declined: connection reset""#), "{log}");
     assert!(log.contains(r#"out of \"tea\""#), "{log}");

@@ -1,4 +1,4 @@
-//! The layer around a whole event.
+//! The layer that makes a function of whole events idempotent.
 
 use std::{io, sync::Arc};
 
@@ -26,7 +26,7 @@ fn by_id() -> Operation {
     Operation::new("charge").key("id")
 }
 
-/// A typed handler, as `lambda_runtime` takes it, inside the layer.
+/// A typed handler, as `lambda_runtime` takes it, with the layer around it.
 macro_rules! service {
     ($world:expr, $operation:expr) => {{
         let ledger = $world.ledger.clone();
@@ -79,7 +79,7 @@ async fn without_an_expression_the_whole_event_is_the_key() {
 }
 
 #[tokio::test]
-async fn failures_say_their_kind_and_no_more() {
+async fn errors_contain_their_kind_and_not_the_message() {
     let world = World::new();
     let service = service!(world, by_id().fingerprint("amount"));
     let failing = serve(service.clone(), r#"{"id":"a","amount":0}"#, world.context()).await;
@@ -113,9 +113,9 @@ async fn tenants_are_kept_apart() {
     assert_eq!(world.ledger.executed("a"), 4);
 }
 
-/// The service that was ready is the one that is called, as tower demands.
+/// Tower requires that `call` goes to the instance on which `poll_ready` succeeded.
 #[tokio::test]
-async fn the_service_that_was_polled_is_the_one_that_is_called() {
+async fn call_goes_to_the_instance_that_was_polled_ready() {
     struct Picky(Arc<()>, bool);
     impl Clone for Picky {
         fn clone(&self) -> Self {
@@ -151,7 +151,7 @@ async fn the_service_that_was_polled_is_the_one_that_is_called() {
 }
 
 #[tokio::test]
-async fn an_outage_keeps_the_handler_from_running() {
+async fn the_handler_is_not_called_during_an_outage() {
     let world = World::new();
     let service = service!(world, by_id());
     world.store.outage();

@@ -1,4 +1,4 @@
-//! From where an operation takes its records: each filter is compared with its own kind of thing.
+//! Filters of operations: each is compared only with the names of its own kind.
 
 use lambda_idempotency::{ConfigError, Function, Operation};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ async fn takes(world: &World, function: &Function, event: &Value) -> bool {
     }
 }
 
-/// An event of Kafka with a record in each of these partitions, from a cluster named `shop`.
+/// A Kafka event with a record in each of these partitions, from a cluster named `shop`.
 fn kafka(partitions: &[&str]) -> Value {
     let mut event = topic([]);
     for partition in partitions {
@@ -29,7 +29,7 @@ fn kafka(partitions: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn a_topic_of_kafka_is_not_taken_for_its_cluster() {
+async fn a_kafka_topic_is_not_confused_with_its_cluster() {
     let world = World::new();
     let on = |operation: Operation| world.idempotency().kafka(operation, world.handler()).unwrap();
     let named_as_the_cluster = on(Operation::new("a").topic("shop"));
@@ -40,7 +40,7 @@ async fn a_topic_of_kafka_is_not_taken_for_its_cluster() {
     assert!(!takes(&world, &named_as_the_topic, &kafka(&["orders-0"])).await);
 }
 
-/// A handler never gets records of another topic, not even beside its own.
+/// A handler never gets records of another topic, not even in a batch with its own.
 #[tokio::test]
 async fn all_partitions_of_an_event_have_to_be_of_the_topic() {
     let world = World::new();
@@ -52,7 +52,7 @@ async fn all_partitions_of_an_event_have_to_be_of_the_topic() {
 }
 
 #[tokio::test]
-async fn a_topic_can_be_that_of_one_cluster() {
+async fn a_topic_filter_can_be_limited_to_one_cluster() {
     let world = World::new();
     for (broker, taken) in [("shop", true), (CLUSTER, true), ("orders", false), ("other", false)] {
         let operation = Operation::new("a").topic("orders").broker(broker);
@@ -62,9 +62,9 @@ async fn a_topic_can_be_that_of_one_cluster() {
     }
 }
 
-/// Everything here is called `orders`, or is in something that is.
+/// All resources here are named `orders`, or belong to one that is.
 #[tokio::test]
-async fn a_pipe_is_chosen_by_the_kind_of_its_source() {
+async fn a_filter_for_a_pipe_applies_to_one_kind_of_source() {
     let world = World::new();
     let broker = "arn:aws:mq:eu-west-1:1:broker:orders:b-1";
     let cluster = "arn:aws:kafka:eu-west-1:1:cluster/orders/3f2a-4";
@@ -90,14 +90,14 @@ async fn a_pipe_is_chosen_by_the_kind_of_its_source() {
             let answer = world.invoke(&function, list).await;
             let unknown =
                 answer.is_err_and(|error| diagnostic(error).0 == "Idempotency.UnknownEvent");
-            assert_eq!(!unknown, kind == *found, "from_{kind}: a {found}");
+            assert_eq!(!unknown, kind == *found, "`.{kind}(..)`: an event of a {found}");
         }
     }
 }
 
-/// Lambda and pipes deliver from one place at a time; who invokes directly may not.
+/// Lambda and pipes deliver from one resource at a time, but a direct invocation can contain any records.
 #[tokio::test]
-async fn a_batch_from_two_places_is_for_nobody_who_names_one() {
+async fn a_batch_from_two_queues_does_not_match_a_filter_for_one() {
     let world = World::new();
     let named = || Operation::new("a").queue("orders");
     let sqs = world.idempotency().sqs(named(), world.handler()).unwrap();
@@ -108,15 +108,14 @@ async fn a_batch_from_two_places_is_for_nobody_who_names_one() {
     assert!(!takes(&world, &sqs, &batch(records.clone())).await);
     assert!(!takes(&world, &pipe, &json!(records)).await);
     assert_eq!(world.ledger.total(), 0);
-    // One that says nothing is a bad record, and fails alone.
-    let nameless = json!({ "messageId": "m-3", "eventSource": "aws:sqs" });
-    assert_eq!(world.returned(&sqs, &batch([order("m-1", "a", ""), nameless])).await, ["m-3"]);
+    // A record without an ARN is a bad record, and fails alone.
+    let without_arn = json!({ "messageId": "m-3", "eventSource": "aws:sqs" });
+    assert_eq!(world.returned(&sqs, &batch([order("m-1", "a", ""), without_arn])).await, ["m-3"]);
     world.ledger.assert_each_once(["a"]);
 }
 
-/// A schedule is not its group.
 #[tokio::test]
-async fn a_schedule_is_not_taken_for_its_group() {
+async fn a_schedule_is_not_confused_with_its_group() {
     let world = World::new();
     let event = json!({
         "scheduleArn": "arn:aws:scheduler:eu-west-1:111122223333:schedule/reports/nightly",
@@ -130,7 +129,7 @@ async fn a_schedule_is_not_taken_for_its_group() {
 }
 
 #[tokio::test]
-async fn a_table_goes_by_its_own_arn_too() {
+async fn a_table_filter_accepts_the_arn_of_the_table() {
     let world = World::new();
     for (arn, taken) in [
         ("arn:aws:dynamodb:eu-west-1:111122223333:table/orders", true),
@@ -149,7 +148,7 @@ async fn a_table_goes_by_its_own_arn_too() {
 }
 
 #[test]
-fn a_name_that_no_record_can_have_does_not_start() {
+fn a_filter_that_matches_no_record_is_refused() {
     let from = || Operation::new("a");
     let url = "https://sqs.eu-west-1.amazonaws.com/111122223333/orders";
     for (operation, setting, problem) in [
@@ -176,7 +175,7 @@ fn a_name_that_no_record_can_have_does_not_start() {
 }
 
 #[test]
-fn filters_that_exclude_one_another_do_not_start() {
+fn filters_that_exclude_each_other_are_refused() {
     let from = || Operation::new("a");
     for operation in [
         from().queue("orders").queue("refunds"),
@@ -206,7 +205,7 @@ fn a_filter_for_a_kafka_topic_cannot_be_an_arn() {
 }
 
 #[test]
-fn a_name_and_its_arn_are_one_queue() {
+fn a_queue_filter_by_arn_is_out_of_reach_after_its_name() {
     let world = World::new();
     let named = |operation: &str, queue: &str| Operation::new(operation).queue(queue);
     let arn = "arn:aws:sqs:eu-west-1:111122223333:orders";
@@ -215,12 +214,12 @@ fn a_name_and_its_arn_are_one_queue() {
     };
     let error = build(named("a", "orders"), named("b", arn)).unwrap_err();
     assert!(matches!(error, ConfigError::OutOfReach { .. }), "{error}");
-    // The other way round the second gets the queue of that name elsewhere.
+    // In the other order, the second gets queues of that name in other accounts and regions.
     build(named("a", arn), named("b", "orders")).unwrap();
 }
 
 #[test]
-fn a_stream_behind_its_table_is_out_of_reach() {
+fn a_stream_filter_is_out_of_reach_after_its_table() {
     let world = World::new();
     let named = |operation: &str, table: &str| Operation::new(operation).source_table(table);
     let table = "arn:aws:dynamodb:eu-west-1:111122223333:table/orders";
@@ -231,6 +230,6 @@ fn a_stream_behind_its_table_is_out_of_reach() {
     };
     let error = build(named("a", table), named("b", &stream)).unwrap_err();
     assert!(matches!(error, ConfigError::OutOfReach { .. }), "{error}");
-    // The other way round the second gets the table's other streams.
+    // In the other order, the second gets the table's other streams.
     build(named("a", &stream), named("b", table)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What belongs to a key besides what the expression selects.
+//! The parts of a key that the expression does not select: operation, tenant, source.
 
 use lambda_idempotency::{Failure, KeyFormat, Operation, Timestamp};
 use serde_json::{Value, json};
@@ -44,9 +44,9 @@ async fn tenants_never_share_a_key() {
     }
 }
 
-/// Two tenants with equal payloads, and two operations, within their invocations.
+/// `run` takes the tenant from the invocation's context.
 #[tokio::test]
-async fn calls_within_an_invocation_are_its_tenants() {
+async fn calls_of_run_belong_to_the_tenant_of_their_invocation() {
     let world = World::new();
     let [charge, refund] = ["charge", "refund"].map(|name| Operation::new(name).key("id"));
     let mut seen = 0;
@@ -75,7 +75,7 @@ async fn calls_within_an_invocation_are_its_tenants() {
     assert_eq!(seen, 5);
 }
 
-/// An identity is only one together with where it is from.
+/// A message id is unique only within its source.
 #[tokio::test]
 async fn queues_and_sources_do_not_share_identities() {
     let world = World::new();
@@ -91,9 +91,9 @@ async fn queues_and_sources_do_not_share_identities() {
     assert_eq!(world.ledger.executed("a"), 3);
 }
 
-/// With an expression, one order is one order, from wherever it comes.
+/// With an expression, an order has the same key from each source.
 #[tokio::test]
-async fn one_operation_behind_two_functions_is_one_operation() {
+async fn two_functions_with_the_same_operation_share_its_keys() {
     let world = World::new();
     let idempotency = world.idempotency();
     let place = Operation::new("place").key("id");
@@ -104,9 +104,9 @@ async fn one_operation_behind_two_functions_is_one_operation() {
     world.ledger.assert_once("a");
 }
 
-/// Neither the name of the function nor the request is part of a key.
+/// The name of the function and the request id are not parts of a key.
 #[tokio::test]
-async fn renaming_the_function_changes_no_key() {
+async fn renaming_the_function_does_not_change_keys() {
     let world = World::new();
     let function =
         world.idempotency().sqs(Operation::new("place").key("id"), world.handler()).unwrap();

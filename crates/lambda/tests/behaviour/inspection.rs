@@ -1,4 +1,4 @@
-//! Events can be looked at without being processed.
+//! Inspection shows the records and keys of an event without processing it.
 
 use lambda_idempotency::{
     Envelope, OnMissingKey, Operation, Rejection,
@@ -27,7 +27,7 @@ async fn the_key_is_the_one_that_a_function_claims() {
 }
 
 #[test]
-fn without_an_operation_records_are_as_they_are_delivered() {
+fn without_an_operation_records_are_shown_as_delivered() {
     let event = batch([grouped(order("m-1", "a", ""), FIFO, "g")]).to_string();
     let records = inspect::event(&event, None).unwrap();
     assert_eq!(records.len(), 1);
@@ -41,8 +41,8 @@ fn without_an_operation_records_are_as_they_are_delivered() {
 }
 
 #[test]
-fn a_selection_is_shown_and_a_refusal_says_why() {
-    let event = batch([with_body("m-1", r#"{"id":7,"b":[1]}"#), with_body("m-2", "no JSON")]);
+fn a_selection_is_shown_and_a_refusal_has_its_reason() {
+    let event = batch([with_body("m-1", r#"{"id":7,"b":[1]}"#), with_body("m-2", "not JSON")]);
     let by_both = Operation::new("place").key("[id, b]");
     let records = inspect::event(&event.to_string(), Some(&by_both)).unwrap();
     assert_eq!(records[0].key.as_ref().unwrap().selected.as_deref(), Some("[7,[1]]"));
@@ -60,7 +60,7 @@ fn a_selection_is_shown_and_a_refusal_says_why() {
 }
 
 #[test]
-fn parts_are_shown_by_name_and_what_is_compared_as_its_hash() {
+fn key_parts_are_shown_by_name_and_fingerprints_as_hashes() {
     let event = batch([
         with_body("m-1", r#"{"id":7,"amount":5}"#),
         with_body("m-2", r#"{"id":7,"amount":6,"by":"ann"}"#),
@@ -86,7 +86,7 @@ fn parts_are_shown_by_name_and_what_is_compared_as_its_hash() {
 }
 
 #[test]
-fn the_invocation_is_part_of_some_keys() {
+fn request_id_and_tenant_are_part_of_some_keys() {
     let operation = Operation::new("place");
     let key = |event: &str, context: &Context| {
         let records = inspect::invocation(event, Some(&operation), context).unwrap();
@@ -96,13 +96,17 @@ fn the_invocation_is_part_of_some_keys() {
     assert!(matches!(key("{}", &context), Err(NoKey::Refused(Rejection::NoIdentity(_)))));
     context.request_id = "r-1".to_owned();
     let first = key("{}", &context).unwrap();
-    assert_eq!(key("{}", &context), Ok(first.clone()), "Lambda tries again under the same id");
+    assert_eq!(
+        key("{}", &context),
+        Ok(first.clone()),
+        "Lambda tries again with the same request id"
+    );
     context.tenant_id = Some("acme".to_owned());
-    assert_ne!(key("{}", &context), Ok(first), "tenants share no key");
+    assert_ne!(key("{}", &context), Ok(first), "tenants do not share keys");
 }
 
 #[test]
-fn what_is_logged_of_an_expression_can_be_asked_for() {
+fn inspection_returns_the_warnings_of_an_expression() {
     let operation = Operation::new("place").key("join('-', [tenant, id])");
     let warnings = inspect::warnings(&operation).unwrap();
     assert_eq!(warnings.len(), 1);
@@ -112,7 +116,7 @@ fn what_is_logged_of_an_expression_can_be_asked_for() {
 }
 
 #[test]
-fn every_kind_of_event_is_known() {
+fn every_kind_of_event_is_recognised() {
     for (event, source) in [
         (notification("n-1", "m"), "sns"),
         (topic([message(0, 1, "a", "")]), "kafka"),
@@ -125,23 +129,26 @@ fn every_kind_of_event_is_known() {
     }
     assert_eq!(inspect::sources().count(), 13);
     let records = inspect::event("7", None).unwrap();
-    assert!(matches!(records[0].identity, Err(Rejection::NoIdentity(_))), "it has no request");
+    assert!(matches!(records[0].identity, Err(Rejection::NoIdentity(_))), "there is no request id");
 }
 
 #[test]
-fn envelopes_are_taken_off_as_a_function_does() {
+fn inspection_reads_envelopes_as_functions_do() {
     let body = json!({ "MessageId": "n-1", "TopicArn": "t", "Message": "hello" }).to_string();
     let event = batch([with_body("m-1", &body)]).to_string();
     let inside = Operation::new("place").envelope(Envelope::Sns);
     let records = inspect::event(&event, Some(&inside)).unwrap();
     assert_eq!(records[0].payload.as_deref(), Ok("hello"));
     assert_eq!(records[0].identity.as_deref().unwrap(), ["sns", "t", "n-1"]);
-    assert_eq!(records[0].id, "m-1", "it is still this message that goes back");
-    assert_eq!(records[0].identity_parts, "topic ARN, MessageId", "what is said of it is so too");
+    assert_eq!(records[0].id, "m-1", "the id of the message that is returned");
+    assert_eq!(
+        records[0].identity_parts, "topic ARN, MessageId",
+        "the parts of the identity are those of the notification"
+    );
 }
 
 #[test]
-fn what_cannot_be_looked_at_says_why() {
+fn inspection_errors_name_the_cause_without_the_payload() {
     let error = inspect::event("{s3cr3t", None).unwrap_err();
     assert_eq!(error, InspectError::Json { line: 1, column: 2 });
     assert!(!error.to_string().contains("s3cr3t"));

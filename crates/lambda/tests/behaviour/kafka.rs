@@ -1,4 +1,4 @@
-//! Kafka: several partitions in one event, each in order and with a checkpoint of its own.
+//! Kafka: several partitions in one event, each ordered and with its own checkpoint.
 
 use lambda_idempotency::{Function, KeepOrder, Operation, record};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn indexed(world: &World, operation: Operation) -> Function {
     world.idempotency().kafka(operation, world.handler()).unwrap()
 }
 
-/// The partial batch response names objects, and nothing else.
+/// A partial batch response of Kafka: the identifiers are objects.
 fn failures(expected: &[(&str, u64)]) -> Value {
     let named = expected.iter().map(|(partition, offset)| {
         json!({ "itemIdentifier": { "partition": partition, "offset": offset } })
@@ -36,7 +36,7 @@ fn partitions() -> Value {
 }
 
 #[tokio::test]
-async fn each_partition_has_its_checkpoint_and_what_was_not_started_is_named() {
+async fn each_partition_has_its_checkpoint_and_records_that_were_not_started_are_named() {
     let world = World::new();
     let function = indexed(&world, by_offset());
     let answer = world.invoke(&function, &partitions()).await.unwrap();
@@ -48,7 +48,7 @@ async fn each_partition_has_its_checkpoint_and_what_was_not_started_is_named() {
 }
 
 #[tokio::test]
-async fn with_order_by_key_the_rest_of_the_partition_goes_on() {
+async fn with_order_by_key_other_keys_of_the_partition_continue() {
     let world = World::new();
     let function = indexed(&world, by_offset().order(KeepOrder::Key));
     let mut same_key = message(0, 18, "a18", "");
@@ -61,7 +61,7 @@ async fn with_order_by_key_the_rest_of_the_partition_goes_on() {
     world.ledger.assert_never("a18");
 }
 
-/// Without keys there is nothing to tell which records belong together.
+/// Records without a key cannot be assigned to a group, so they wait for each other.
 #[tokio::test]
 async fn records_without_a_key_keep_the_order_of_their_partition() {
     let world = World::new();
@@ -76,7 +76,8 @@ async fn records_without_a_key_keep_the_order_of_their_partition() {
     assert_eq!(world.ledger.total(), 1);
 }
 
-/// In queue mode the broker counts deliveries: a record that never waits is never given up unseen.
+/// In queue mode the broker counts deliveries. A record that waits could be given up without having been
+/// tried.
 #[tokio::test]
 async fn without_an_order_no_record_waits_for_another() {
     let world = World::new();
@@ -87,7 +88,7 @@ async fn without_an_order_no_record_waits_for_another() {
     world.ledger.assert_each_once(["2"]);
 }
 
-/// The longest names that there are, 10,000 of them: Lambda takes answers of up to 6 MB.
+/// 10,000 of the longest possible identifiers: Lambda accepts answers of up to 6 MB.
 #[tokio::test]
 async fn the_answer_to_the_largest_batch_is_smaller_than_the_batch() {
     let world = World::new();
@@ -105,15 +106,15 @@ async fn the_answer_to_the_largest_batch_is_smaller_than_the_batch() {
     assert!(size < 4_000_000 && size < event.to_string().len(), "{size} bytes");
 }
 
-/// The same offset is the same record, unless the topic was deleted and made anew.
+/// The same offset is the same record, unless the topic was deleted and created again.
 #[tokio::test]
-async fn a_topic_made_anew_has_new_records_at_old_offsets() {
+async fn a_topic_that_was_created_again_has_new_records_at_old_offsets() {
     let world = World::new();
     let function = indexed(&world, by_offset());
     let first = message(0, 1, "x", "");
-    let mut anew = message(0, 1, "x", "");
-    anew["timestamp"] = 1_700_000_000_000_u64.into();
-    for record in [&first, &anew, &first, &anew] {
+    let mut recreated = message(0, 1, "x", "");
+    recreated["timestamp"] = 1_700_000_000_000_u64.into();
+    for record in [&first, &recreated, &first, &recreated] {
         world.invoke(&function, &topic([record.clone()])).await.unwrap();
     }
     assert_eq!(world.ledger.executed("x"), 2);
@@ -141,7 +142,7 @@ async fn clusters_topics_and_partitions_do_not_share_identities() {
 }
 
 #[tokio::test]
-async fn a_tombstone_is_null_and_not_bad() {
+async fn a_tombstone_is_null_and_not_a_bad_record() {
     let world = World::new();
     let ledger = world.ledger.clone();
     let handler = move |order: Option<Value>, _| {
@@ -158,10 +159,11 @@ async fn a_tombstone_is_null_and_not_bad() {
 }
 
 #[tokio::test]
-async fn bad_records_are_checkpoints() {
+async fn bad_records_are_checkpoints_of_their_partition() {
     let world = World::new();
     let function = indexed(&world, Operation::new("index").key("id"));
-    for value in [json!(base64("no JSON")), json!(base64([0xff])), json!("no base64!"), json!(7)] {
+    for value in [json!(base64("not JSON")), json!(base64([0xff])), json!("not base64!"), json!(7)]
+    {
         let mut bad = message(0, 2, "x", "");
         bad["value"] = value;
         let event =
@@ -176,26 +178,26 @@ async fn bad_records_are_checkpoints() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_named_fails_the_invocation() {
+async fn a_returned_record_that_cannot_be_named_fails_the_invocation() {
     let world = World::new();
     let function = indexed(&world, Operation::new("index").key("id"));
     for offset in [Value::Null, json!("2"), json!(-2), json!(1.5)] {
-        let mut nameless = message(0, 2, "x", "fail");
-        nameless["offset"] = offset;
-        let event = topic([message(1, 1, "a", ""), nameless]);
+        let mut without_offset = message(0, 2, "x", "fail");
+        without_offset["offset"] = offset;
+        let event = topic([message(1, 1, "a", ""), without_offset]);
         let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("1 of 2 kafka"), "{text}");
     }
     let mut event = topic([message(1, 1, "a", "")]);
-    event["records"]["orders-0"] = json!("no list");
+    event["records"]["orders-0"] = json!("not a list");
     let (_, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
     assert!(text.contains("kafka record orders-0") && text.contains("1 of 2"), "{text}");
     world.ledger.assert_once("a");
 }
 
 #[tokio::test]
-async fn an_event_without_records_is_done_and_one_without_partitions_is_none() {
+async fn an_event_without_records_succeeds_and_one_without_partitions_is_unknown() {
     let world = World::new();
     let function = indexed(&world, by_offset());
     assert_eq!(world.invoke(&function, &topic([])).await.unwrap(), failures(&[]));
@@ -209,7 +211,7 @@ async fn an_event_without_records_is_done_and_one_without_partitions_is_none() {
 }
 
 #[tokio::test]
-async fn a_cluster_or_a_topic_can_be_chosen() {
+async fn filters_select_a_cluster_or_a_topic() {
     let world = World::new();
     for (operation, taken) in [
         (by_offset().topic("orders"), true),
@@ -224,13 +226,13 @@ async fn a_cluster_or_a_topic_can_be_chosen() {
     }
 }
 
-/// Keys and handlers can use what stands around the value, as text.
+/// Key expressions and handlers can read headers and keys as text.
 #[tokio::test]
 async fn headers_and_keys_are_text() {
     let world = World::new();
     let mut event = message(0, 1, "k", "");
     let bytes = |text: &str| -> Vec<i64> {
-        // As Java writes them.
+        // Signed bytes, as Java writes them.
         text.bytes().map(|byte| i64::from(byte.cast_signed())).collect()
     };
     event["headers"] = json!([
@@ -256,9 +258,9 @@ async fn headers_and_keys_are_text() {
     world.ledger.assert_once("v");
 }
 
-/// Bytes that are no text are not mistaken for the text that writes them down.
+/// A key of bytes and a key with the base64 text of these bytes are different.
 #[tokio::test]
-async fn bytes_are_told_from_text() {
+async fn bytes_and_their_base64_text_are_different_keys() {
     let world = World::new();
     let by_key = Operation::new("by-key").key(record("key"));
     let function = world.idempotency().kafka(by_key, world.handler()).unwrap();

@@ -1,4 +1,4 @@
-//! Results of records are kept on request: for observers, for whoever asks later, in batched requests.
+//! `keep_result` keeps the results of records: for observers and for later calls of `kept_result`.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ fn place() -> Operation {
     Operation::new("place-order").key("id")
 }
 
-/// Says how it went, or fails as the order says.
+/// Confirms the order, or fails as the order says.
 async fn confirm(order: Value, _: Call) -> Result<Value, Failure> {
     match order["do"].as_str() {
         Some("give up") => Err(Failure::permanent("never again")),
@@ -25,12 +25,12 @@ async fn confirm(order: Value, _: Call) -> Result<Value, Failure> {
     }
 }
 
-/// An outcome's label, and the result with it.
-type Settled = (&'static str, Option<String>);
+/// An outcome's label and result.
+type Reported = (&'static str, Option<String>);
 
-/// What observers see of results.
+/// The outcomes that an observer gets.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Vec<Settled>>>);
+struct Seen(Arc<Mutex<Vec<Reported>>>);
 
 impl Observer for Seen {
     fn reported(&self, report: &Report<'_>) {
@@ -39,7 +39,7 @@ impl Observer for Seen {
     }
 }
 
-/// As a process of its own, which knows nothing but what is stored.
+/// A separate process: it shares only the store with others.
 fn process(world: &World, seen: &Seen) -> Idempotency {
     Idempotency::new(world.store.clone())
         .with_clock(world.clock.clone())
@@ -48,7 +48,7 @@ fn process(world: &World, seen: &Seen) -> Idempotency {
 }
 
 #[tokio::test]
-async fn a_kept_result_is_seen_by_observers_at_each_delivery() {
+async fn observers_get_a_kept_result_at_each_delivery() {
     let (world, seen) = (World::new(), Seen::default());
     let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
     for _ in 0..2 {
@@ -63,7 +63,7 @@ async fn a_kept_result_is_seen_by_observers_at_each_delivery() {
 }
 
 #[tokio::test]
-async fn without_being_asked_nothing_is_kept() {
+async fn without_keep_result_no_result_is_kept() {
     let (world, seen) = (World::new(), Seen::default());
     let function = process(&world, &seen).sqs(place(), confirm).unwrap();
     let event = batch([order("m-1", "a", "")]);
@@ -74,53 +74,53 @@ async fn without_being_asked_nothing_is_kept() {
 }
 
 #[tokio::test]
-async fn a_kept_result_is_read_later_by_the_key_of_its_payload() {
+async fn a_kept_result_can_be_read_later_with_the_payload() {
     let world = World::new();
     let idempotency = world.idempotency();
     let function = idempotency.sqs(place(), keep_result(confirm)).unwrap();
-    let ask = async |id: &str| {
+    let kept_for = async |id: &str| {
         idempotency.kept_result::<Value, _>(&place(), &json!({ "id": id, "other": 1 })).await
     };
-    assert_eq!(ask("a").await.unwrap(), None, "nothing is done yet");
+    assert_eq!(kept_for("a").await.unwrap(), None, "not processed yet");
     let event =
         batch([order("m-1", "a", ""), order("m-2", "b", "give up"), order("m-3", "c", "fail")]);
     assert_eq!(world.returned(&function, &event).await, ["m-2", "m-3"]);
-    assert_eq!(ask("a").await.unwrap(), Some(json!({ "confirmed": "a" })));
-    let failed = ask("b").await;
+    assert_eq!(kept_for("a").await.unwrap(), Some(json!({ "confirmed": "a" })));
+    let failed = kept_for("b").await;
     assert!(matches!(failed, Err(RunError::PermanentlyFailed { .. })), "{failed:?}");
-    assert_eq!(ask("c").await.unwrap(), None, "it failed, and may still succeed");
+    assert_eq!(kept_for("c").await.unwrap(), None, "it failed, and may still succeed");
     let other = idempotency.kept_result::<u32, _>(&place(), &json!({ "id": "a" })).await;
     assert!(matches!(other, Err(RunError::ResultLost(ResultLost::OtherType))), "{other:?}");
-    let nobody = idempotency.kept_result::<Value, _>(&place(), &json!({})).await;
-    assert!(matches!(nobody, Err(RunError::Rejected(_))), "{nobody:?}");
+    let without_key = idempotency.kept_result::<Value, _>(&place(), &json!({})).await;
+    assert!(matches!(without_key, Err(RunError::Rejected(_))), "{without_key:?}");
     world.clock.advance(std::time::Duration::from_hours(25));
-    assert_eq!(ask("a").await.unwrap(), None, "its retention is over");
+    assert_eq!(kept_for("a").await.unwrap(), None, "its retention has ended");
 }
 
 #[tokio::test]
-async fn a_result_in_progress_is_busy() {
+async fn reading_a_result_in_progress_returns_busy() {
     let world = World::new();
     let idempotency = world.idempotency();
     let inner = idempotency.clone();
-    let asked = Arc::new(Mutex::new(None));
-    let told = Arc::clone(&asked);
+    let result = Arc::new(Mutex::new(None));
+    let answer = Arc::clone(&result);
     let handler = move |order: Value, _: Call| {
-        let (idempotency, told) = (inner.clone(), Arc::clone(&told));
+        let (idempotency, answer) = (inner.clone(), Arc::clone(&answer));
         async move {
             let found = idempotency.kept_result::<Value, _>(&place(), &order).await;
-            *told.lock().unwrap() = Some(found);
+            *answer.lock().unwrap() = Some(found);
             Ok::<_, Failure>(())
         }
     };
     let function = idempotency.sqs(place(), keep_result(handler)).unwrap();
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
-    let found = asked.lock().unwrap().take().unwrap();
+    let found = result.lock().unwrap().take().unwrap();
     assert!(matches!(found, Err(RunError::Busy { .. })), "{found:?}");
 }
 
-/// A key that a payload does not have cannot be asked for: it would never be found.
+/// Such a key cannot be made from a payload, so its result would never be found.
 #[tokio::test]
-async fn a_result_without_a_key_in_the_payload_cannot_be_asked_for() {
+async fn reading_a_result_needs_a_key_from_the_payload() {
     let idempotency = World::new().idempotency();
     for operation in [Operation::new("o"), Operation::new("o").key(record("messageId"))] {
         let refused = idempotency.kept_result::<Value, _>(&operation, &json!({ "id": "a" })).await;
@@ -143,11 +143,11 @@ async fn calls(function: impl FnOnce(Idempotency) -> Function) -> usize {
 }
 
 #[tokio::test]
-async fn keeping_results_costs_no_further_request() {
+async fn keeping_results_needs_no_further_request() {
     let kept = calls(|idempotency| idempotency.sqs(place(), keep_result(confirm)).unwrap()).await;
     let dropped = calls(|idempotency| idempotency.sqs(place(), confirm).unwrap()).await;
     assert_eq!(kept, dropped);
-    assert!(kept <= 3, "the claims together, and the completions: {kept}");
+    assert!(kept <= 3, "the claims in one request, and the completions: {kept}");
 }
 
 struct Unserializable(bool);
@@ -160,7 +160,7 @@ impl Serialize for Unserializable {
 }
 
 #[tokio::test]
-async fn a_result_that_cannot_be_serialized_leaves_the_work_done() {
+async fn work_whose_result_cannot_be_serialized_is_completed() {
     #[derive(Clone, Default)]
     struct Lost(Arc<Mutex<Vec<ResultKept>>>);
     impl Observer for Lost {

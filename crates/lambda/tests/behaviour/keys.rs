@@ -10,7 +10,7 @@ use crate::{
     support::{World, batch, with_body},
 };
 
-/// The keys of SQS messages with these bodies, as they stand in the store.
+/// The keys of SQS messages with these bodies, as they are stored.
 fn keys<const N: usize>(operation: &Operation, bodies: [&str; N]) -> [Option<String>; N] {
     bodies.map(|body| {
         let event = batch([with_body("m-1", body)]).to_string();
@@ -21,7 +21,7 @@ fn keys<const N: usize>(operation: &Operation, bodies: [&str; N]) -> [Option<Str
 }
 
 #[tokio::test]
-async fn a_part_that_is_optional_may_be_missing_and_is_no_other_value() {
+async fn an_optional_part_may_be_missing_and_differs_from_all_values() {
     let world = World::new();
     let operation = Operation::new("place").key("[id, coupon]").optional(["coupon"]);
     let function = world.idempotency().sqs(operation.clone(), world.handler()).unwrap();
@@ -35,7 +35,7 @@ async fn a_part_that_is_optional_may_be_missing_and_is_no_other_value() {
         with_body("m-6", "{\"coupon\":\"c\"}"),
     ]);
     assert_eq!(world.returned(&function, &event).await, ["m-5", "m-6"], "these have no id");
-    assert_eq!(world.ledger.entry("a").executions.len(), 3, "null is missing");
+    assert_eq!(world.ledger.entry("a").executions.len(), 3, "null counts as missing");
 
     let complete = r#"{"id":"a","coupon":"c"}"#;
     let strict = Operation::new("place").key("[id, coupon]");
@@ -47,11 +47,11 @@ async fn a_part_that_is_optional_may_be_missing_and_is_no_other_value() {
 }
 
 #[tokio::test]
-async fn a_function_of_the_users_own_makes_keys() {
+async fn key_functions_can_be_user_defined() {
     let world = World::new();
     let lower = Functions::standard().with("lower", 1, |arguments| match arguments {
         [Value::String(text)] => Ok(text.to_lowercase().into()),
-        _ => Err("it is no text"),
+        _ => Err("it is not a string"),
     });
     let operation =
         Operation::new("invite").key("lower(id)").fingerprint("lower(do)").key_functions(lower);
@@ -68,7 +68,7 @@ async fn a_function_of_the_users_own_makes_keys() {
 }
 
 #[test]
-fn powertools_expressions_read_what_is_packed() {
+fn powertools_functions_decode_base64_and_json() {
     let packed = r#"{"data":"eyJpZCI6IjcifQ=="}"#;
     let operation = Operation::new("op").key("powertools_json(powertools_base64(data)).id");
     let direct = Operation::new("op").key("id");
@@ -76,19 +76,19 @@ fn powertools_expressions_read_what_is_packed() {
 }
 
 #[test]
-fn readable_keys_are_read_where_they_are_safe() {
+fn readable_keys_are_used_only_for_safe_characters() {
     let operation = Operation::new("place").key("[tenant, id]").key_format(KeyFormat::Readable);
     let hashed = Operation::new("place").key("[tenant, id]");
     let bodies = [r#"{"tenant":"acme","id":42}"#, r#"{"tenant":"acme","id":"a b"}"#];
-    let [safe, unsafe_] = keys(&operation, bodies);
+    let [safe, hashed_instead] = keys(&operation, bodies);
     assert_eq!(safe.as_deref(), Some("place#~/acme/+42"));
-    assert_eq!(unsafe_, keys(&hashed, bodies)[1]);
-    // A record's own identity stays hashed.
+    assert_eq!(hashed_instead, keys(&hashed, bodies)[1]);
+    // A record's own identity is hashed nevertheless.
     let identity = Operation::new("place").key_format(KeyFormat::Readable);
     assert_eq!(keys(&identity, ["{}"]), keys(&Operation::new("place"), ["{}"]));
 }
 
-/// Neither logs nor errors show what the store's keys hold.
+/// Logs and errors do not contain readable keys.
 #[tokio::test]
 async fn readable_keys_are_not_logged() {
     let captured = Captured::default();
@@ -97,21 +97,21 @@ async fn readable_keys_are_not_logged() {
     let operation = Operation::new("place").key("id").key_format(KeyFormat::Readable);
     let idempotency = world.idempotency().with_observer(lambda_idempotency::TracingObserver::new());
     let function = idempotency.sqs(operation, world.handler()).unwrap();
-    for fate in ["fail", "", ""] {
+    for action in ["fail", "", ""] {
         let event =
-            batch([with_body("m-1", &format!("{{\"id\":\"s3cr3t-id\",\"do\":\"{fate}\"}}"))]);
+            batch([with_body("m-1", &format!("{{\"id\":\"s3cr3t-id\",\"do\":\"{action}\"}}"))]);
         let answer = world.invoke(&function, &event).await;
         captured.add(&format!("{answer:?}"));
     }
     drop(guard);
-    // The handler of this test says its id when it fails; that is its own doing.
+    // The handler's own error contains the id, which is allowed.
     let text = captured.text().replace("s3cr3t-id has no luck", "");
     assert!(text.contains("key_hash"), "{text}");
     assert!(!text.contains("s3cr3t"), "{text}");
 }
 
 #[test]
-fn a_secret_makes_keys_that_nobody_else_makes() {
+fn keys_with_different_secrets_differ() {
     let by_mail = || Operation::new("invite").key("email");
     let body = r#"{"email":"ann@example.com"}"#;
     let secrets = ["correct horse battery", "another horse battery"];
@@ -132,7 +132,7 @@ fn a_secret_makes_keys_that_nobody_else_makes() {
     assert_ne!(with_secret, identity(Operation::new("invite")));
 }
 
-/// A fingerprint of an amount is found by trying amounts, too.
+/// Without a secret, the amount could be found from its fingerprint by trying amounts.
 #[tokio::test]
 async fn fingerprints_are_made_with_the_secret() {
     let world = World::new();
@@ -154,7 +154,7 @@ async fn fingerprints_are_made_with_the_secret() {
 fn mistakes_are_found_when_the_function_starts() {
     let by_id = || Operation::new("op").key("[id, tenant]");
     let secret = "correct horse battery";
-    for (operation, said) in [
+    for (operation, part) in [
         (by_id().optional(["coupon"]), "it lists `id`, `tenant`"),
         (Operation::new("op").key("id").optional(["id"]), "write it as `[a, b]`"),
         (Operation::new("op").optional(["id"]), "has no key"),
@@ -174,7 +174,7 @@ fn mistakes_are_found_when_the_function_starts() {
         ),
     ] {
         let error: ConfigError = operation.check().unwrap_err();
-        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.to_string().contains(part), "{error}");
         assert!(!format!("{error:?}").contains("horse"));
     }
     let short = KeyFormat::secret("horse").unwrap_err().to_string();
@@ -182,7 +182,7 @@ fn mistakes_are_found_when_the_function_starts() {
 }
 
 #[test]
-fn what_a_key_can_fold_is_said_when_the_function_starts() {
+fn expressions_that_can_merge_keys_are_warned_about_at_start() {
     let captured = Captured::default();
     let guard = captured.start();
     for key in ["join('-', [tenant, id])", "[tenant, id]", "to_string(id)"] {
@@ -199,9 +199,9 @@ fn what_a_key_can_fold_is_said_when_the_function_starts() {
     assert!(warnings[1].contains("`to_string` at offset 9"), "{text}");
 }
 
-/// What no expression looks at cannot make a record bad.
+/// A mistake in a part that no expression reads does not make a record bad.
 #[tokio::test]
-async fn only_what_expressions_look_at_has_to_be_sound() {
+async fn only_the_parts_that_expressions_read_must_be_valid() {
     let world = World::new();
     let operation = Operation::new("place").key("id").fingerprint(record("messageId"));
     let function = world.idempotency().sqs(operation, world.raw_handler()).unwrap();

@@ -1,4 +1,4 @@
-//! What users meet: functions called as Lambda calls them, and what they answer.
+//! The API that users call: functions are invoked as Lambda invokes them, and their answers compared.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 

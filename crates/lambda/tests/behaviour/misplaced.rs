@@ -1,4 +1,4 @@
-//! A setting without an effect is refused where the operation is used, and not ignored.
+//! A setting that has no effect for a source is refused, and not ignored.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -27,7 +27,7 @@ const SOURCES: [&str; 13] = [
     "invoke",
 ];
 const STREAMS: &[&str] = &["kinesis", "dynamodb", "documentdb", "kafka", "pipe"];
-/// Those that are no sources.
+/// These use operations, but are not sources.
 const OTHERS: [&str; 2] = ["`.event(..)`", "`.run(..)`"];
 
 type Set = fn(Operation) -> Operation;
@@ -88,8 +88,8 @@ async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the place says of the operation when it is given to it.
-async fn given(operation: Operation, place: &str) -> Result<(), ConfigError> {
+/// Whether the place accepts the operation.
+async fn accepts(operation: Operation, place: &str) -> Result<(), ConfigError> {
     let world = World::new();
     let idempotency = world.idempotency();
     let built = match place {
@@ -128,11 +128,11 @@ async fn given(operation: Operation, place: &str) -> Result<(), ConfigError> {
 }
 
 #[tokio::test]
-async fn a_setting_without_an_effect_is_refused_in_every_place() {
+async fn a_setting_without_an_effect_is_refused_everywhere() {
     for (setting, set, places) in settings() {
         for place in SOURCES.iter().chain(&OTHERS) {
             let operation = set(Operation::new("place-order"));
-            let found = given(operation, place).await;
+            let found = accepts(operation, place).await;
             if places.contains(place) {
                 assert_eq!(found, Ok(()), "{setting} for {place}");
                 continue;
@@ -149,7 +149,7 @@ async fn a_setting_without_an_effect_is_refused_in_every_place() {
 }
 
 #[test]
-fn no_source_and_no_setting_is_left_out() {
+fn every_source_and_setting_is_tested() {
     let sources: BTreeSet<_> = lambda_idempotency::inspect::sources().collect();
     assert_eq!(sources, SOURCES.into());
     let settings: Vec<_> = settings().into_iter().map(|(setting, ..)| setting).collect();
@@ -157,7 +157,7 @@ fn no_source_and_no_setting_is_left_out() {
     assert_eq!(settings.len(), setters().len(), "each once");
 }
 
-/// The methods that take an operation and give it back.
+/// The methods that set something: they take an operation and return it.
 fn setters() -> BTreeSet<&'static str> {
     let files = [
         include_str!("../../src/operation/powertools.rs"),

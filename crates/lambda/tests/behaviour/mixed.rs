@@ -1,4 +1,4 @@
-//! One function, several sources: each event goes to the first that is for it.
+//! One function, several sources: each event goes to the first operation that accepts it.
 
 use lambda_idempotency::{Call, ConfigError, Failure, Function, KeepOrder, Operation};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::support::{
     FIFO, TOPIC, World, batch, bus_event, grouped, notification, order, with_body,
 };
 
-/// A handler that notes whose it is.
+/// A handler that notes its own name.
 fn named(
     world: &World,
     name: &'static str,
@@ -40,7 +40,7 @@ fn shop(world: &World) -> Function {
 }
 
 #[tokio::test]
-async fn each_source_has_its_handler() {
+async fn each_event_goes_to_the_handler_of_its_source() {
     let world = World::new();
     let function = shop(&world);
     let id = json!({ "id": "1" });
@@ -61,7 +61,7 @@ async fn each_source_has_its_handler() {
 }
 
 #[tokio::test]
-async fn what_is_from_elsewhere_is_for_nobody() {
+async fn events_from_other_resources_match_no_operation() {
     let world = World::new();
     let function = shop(&world);
     let mut elsewhere = notification("n-1", "{}");
@@ -71,7 +71,7 @@ async fn what_is_from_elsewhere_is_for_nobody() {
     for event in [
         batch([grouped(order("m-1", "a", ""), "arn:aws:sqs:eu-west-1:1:orders-eu", "g")]),
         batch([grouped(order("m-1", "a", ""), "arn:aws:sqs:eu-west-1:1:my-orders", "g")]),
-        // The name is the last part; the ARN of another account's FIFO queue is not that ARN.
+        // A filter with a whole ARN does not accept a queue of the same name in another account.
         batch([grouped(order("m-1", "a", ""), "arn:aws:sqs:eu-west-1:2:orders.fifo", "g")]),
         elsewhere,
         stranger,
@@ -82,7 +82,7 @@ async fn what_is_from_elsewhere_is_for_nobody() {
 }
 
 #[tokio::test]
-async fn the_first_that_recognises_an_event_gets_it() {
+async fn the_first_operation_that_accepts_an_event_gets_it() {
     let world = World::new();
     let function = world
         .idempotency()
@@ -96,7 +96,7 @@ async fn the_first_that_recognises_an_event_gets_it() {
     world.ledger.assert_never("any");
 }
 
-/// Two queues of one function, neither named: the second handler would never be called.
+/// Two operations for queues without a filter: the second handler would never be called.
 #[test]
 fn a_handler_that_no_event_reaches_is_refused() {
     let world = World::new();
@@ -129,14 +129,14 @@ fn a_handler_that_no_event_reaches_is_refused() {
     };
     assert!(buses(bus("a"), bus("b").detail_type("Placed")).is_err());
     buses(bus("a").detail_type("Placed"), bus("b")).unwrap();
-    // Another source is another matter.
+    // Operations of different sources do not compete.
     let function = world.idempotency().function();
     function.sqs(queue("a"), named(&world, "")).sns(queue("b"), named(&world, "")).build().unwrap();
 }
 
-/// A filter that is not one would hand over what it was to keep away.
+/// If such a filter were ignored, the handler would get records that it should not get.
 #[test]
-fn a_setting_that_means_nothing_to_its_source_is_refused() {
+fn a_setting_that_has_no_effect_for_its_source_is_refused() {
     let operation = || Operation::new("a").key("id");
     let world = World::new();
     let idempotency = world.idempotency();
@@ -161,14 +161,14 @@ fn a_setting_that_means_nothing_to_its_source_is_refused() {
 }
 
 #[test]
-fn a_function_can_be_shown() {
+fn the_debug_text_of_a_function_lists_its_operations() {
     let shown = format!("{:?}", shop(&World::new()));
     assert!(shown.contains(r#""place": "sqs from orders""#), "{shown}");
     assert!(shown.contains(r#""cancel": "eventbridge from OrderCancelled""#), "{shown}");
 }
 
 #[tokio::test]
-async fn clones_share_everything() {
+async fn clones_of_a_function_share_keys() {
     let world = World::new();
     let function = shop(&world);
     let event = batch([order("m-1", "a", "")]);

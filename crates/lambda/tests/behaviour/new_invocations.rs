@@ -1,4 +1,4 @@
-//! Events whose default key would never recognise a retry: they are refused until a key is named.
+//! Events whose retries have a new request id: they are refused until the operation has a key.
 
 use std::sync::{
     Arc,
@@ -38,7 +38,8 @@ fn s3_batch(invocation: &str) -> Value {
     })
 }
 
-/// The event, what it is called, what the error advises, and why the whole event is no key, if it is none.
+/// The event, its name in errors, the advice of the error, and why the whole event cannot be the key
+/// (empty if it can).
 fn events() -> Vec<(Value, &'static str, &'static str, &'static str)> {
     let sqs = order("m-1", "a", "");
     let gateway = |member: &str| json!({ "body": "{}", "requestContext": { member: "s3cr3t" } });
@@ -105,7 +106,7 @@ fn events() -> Vec<(Value, &'static str, &'static str, &'static str)> {
 }
 
 #[tokio::test]
-async fn a_request_id_that_is_new_on_each_retry_is_no_default_key() {
+async fn a_request_id_that_is_new_on_each_retry_is_not_a_default_key() {
     for (event, what, advice, _) in events() {
         let world = World::new();
         let function =
@@ -116,15 +117,15 @@ async fn a_request_id_that_is_new_on_each_retry_is_no_default_key() {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("s3cr3t"), "{text}");
-        assert_eq!(world.ledger.total(), 0, "{what}: it ran");
-        // So does the tool say that shows keys.
+        assert_eq!(world.ledger.total(), 0, "{what}: the handler was called");
+        // Inspection gives the same answer.
         let shown = inspect::invocation(&event.to_string(), None, &world.context()).unwrap();
         if let [record] = &*shown
             && record.source == "invoke"
         {
             assert!(matches!(record.identity, Err(Rejection::NoDefaultKey { .. })), "{what}");
         }
-        // A key is a key.
+        // With a key, such events are accepted.
         let keyed = Operation::new("keyed").key("@");
         let keyed = world.idempotency().invoke(keyed, world.raw_handler()).unwrap();
         for _ in 0..2 {
@@ -134,7 +135,7 @@ async fn a_request_id_that_is_new_on_each_retry_is_no_default_key() {
     }
 }
 
-/// The record of an invocation, as a function gets it that is the destination of another one.
+/// An invocation record, which the destination of another function gets.
 fn to_destination() -> Value {
     json!({
         "version": "1.0", "timestamp": "2026-01-01T00:00:00.000Z",
@@ -149,7 +150,7 @@ fn to_destination() -> Value {
     })
 }
 
-/// The services that invoke asynchronously keep the request id, and so does everybody's own JSON.
+/// Services that invoke asynchronously keep the request id, and so do invocations with your own JSON.
 #[tokio::test]
 async fn other_events_keep_their_default_key() {
     for event in [
@@ -172,10 +173,10 @@ async fn other_events_keep_their_default_key() {
     }
 }
 
-/// A redelivery has another receipt handle, another trace id, another invocation id: all of it
-/// together never comes again. A sign-in says nothing that another one does not.
+/// A redelivery has another receipt handle, trace id or invocation id, so the whole event differs.
+/// Two sign-ins of one user are the same JSON.
 #[tokio::test]
-async fn a_whole_event_that_differs_or_repeats_is_no_key() {
+async fn a_whole_event_that_differs_or_repeats_is_not_a_key() {
     for (event, what, advice, why) in events() {
         let world = World::new();
         let ledger = world.ledger.clone();
@@ -211,7 +212,7 @@ async fn a_whole_event_that_differs_or_repeats_is_no_key() {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("s3cr3t"), "{text}");
-        assert_eq!(world.ledger.total(), 0, "{what}: it ran");
+        assert_eq!(world.ledger.total(), 0, "{what}: the handler was called");
         let ran = run(event.clone()).await;
         assert!(matches!(ran, Err(RunError::Rejected(Rejection::NoDefaultKey { .. }))), "{ran:?}");
 
@@ -219,7 +220,7 @@ async fn a_whole_event_that_differs_or_repeats_is_no_key() {
         serve(keyed, &event.to_string(), world.context()).await.unwrap();
         let unprotected = Operation::new("open").on_missing_key(OnMissingKey::RunUnprotected);
         serve(service(&unprotected), &event.to_string(), world.context()).await.unwrap();
-        assert_eq!(world.ledger.total(), 2, "{what}: a policy that is named is followed");
+        assert_eq!(world.ledger.total(), 2, "{what}: once with a key, once unprotected");
     }
 }
 
@@ -227,7 +228,7 @@ fn copying() -> Operation {
     Operation::new("copy").key("[job.id, tasks[0].taskId]")
 }
 
-/// What two invocations for one task are answered, if the first attempt fails for a while.
+/// The answers to two invocations for one task whose first attempt fails temporarily.
 async fn answers_of_s3_batch(keep: fn(&Value) -> bool) -> [Value; 2] {
     let world = World::new();
     let attempts = Arc::new(AtomicUsize::new(0));
@@ -257,14 +258,14 @@ async fn a_temporary_failure_of_s3_batch_is_tried_again_if_it_is_not_kept() {
 }
 
 #[tokio::test]
-async fn an_answer_is_kept_if_nobody_can_tell_whether_it_should_be() {
+async fn an_answer_is_kept_if_the_keep_function_panics() {
     let answers = answers_of_s3_batch(|_| panic!("a bug of the user"));
     assert_eq!(answers.await, ["TemporaryFailure", "TemporaryFailure"]);
 }
 
-/// The key that the error for Firehose advises: an effect per record, whatever size the answer has.
+/// Uses the key that the error for Firehose advises: each record is protected, not the whole answer.
 #[tokio::test]
-async fn a_retry_of_firehose_does_the_work_of_no_record_again() {
+async fn a_retry_of_firehose_processes_no_record_again() {
     let world = World::new();
     let by_record = Operation::new("count").key("recordId");
     for invocation in ["i-1", "i-2"] {
@@ -281,9 +282,9 @@ async fn a_retry_of_firehose_does_the_work_of_no_record_again() {
     world.ledger.assert_each_once(["r-1", "r-2"]);
 }
 
-/// What CloudWatch Logs sends is compressed; each line in it has an id.
+/// CloudWatch Logs sends compressed data, in which each line has an id.
 #[tokio::test]
-async fn log_lines_are_known_by_their_ids() {
+async fn log_lines_are_recognised_by_their_ids() {
     // {"messageType":"DATA_MESSAGE","logEvents":[{"id":"1",..}]}, and the same with "2".
     let first = "H4sIAAAAAAACA6tWyk0tLk5MTw2pLEhVslJQcnEMcYz3dQ0OdnR3VdJRUMrJT3ctS80rKQZKRlcrZaaAFBmCZEoygVpLEnMLgCKG5mbmRkamZgYgAJSDGgpSm6tUG1sLAKOwUk5nAAAA";
     let second = "H4sIAAAAAAACA6tWyk0tLk5MTw2pLEhVslJQcnEMcYz3dQ0OdnR3VdJRUMrJT3ctS80rKQZKRlcrZaaAFBmBZEoygVpLEnMLgCKG5mbmRkamZgYgAJSDGgpSm6tUG1sLANfHywRnAAAA";

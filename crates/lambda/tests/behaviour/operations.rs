@@ -16,7 +16,7 @@ async fn nothing(_: Value, _: Call) -> Result<(), std::io::Error> {
 }
 
 #[test]
-fn names_are_one_to_128_characters_without_control_or_hash() {
+fn names_have_1_to_128_characters_without_control_characters_and_hash_signs() {
     let longest = "é".repeat(128);
     for name in ["a", "place order", "Bestellung/é", " ", longest.as_str()] {
         assert_eq!(Operation::new(name).check(), Ok(()), "{name}");
@@ -30,7 +30,7 @@ fn names_are_one_to_128_characters_without_control_or_hash() {
 }
 
 #[test]
-fn two_handlers_never_share_a_name() {
+fn two_operations_of_a_function_cannot_share_a_name() {
     let idempotency = World::new().idempotency();
     let built = idempotency
         .function()
@@ -50,7 +50,7 @@ fn a_function_needs_a_source() {
 }
 
 #[test]
-fn mistakes_in_expressions_are_marked_with_a_caret() {
+fn errors_in_expressions_are_marked_with_a_caret() {
     for (operation, what, place) in [
         (Operation::new("place").key("order.[id"), "key of operation `place`", 9),
         (Operation::new("place").key(record("nope(id)")), "key of operation `place`", 4),
@@ -61,13 +61,13 @@ fn mistakes_in_expressions_are_marked_with_a_caret() {
         assert!(text.starts_with(what), "{text}");
         assert_eq!(text.lines().last().unwrap().find('^'), Some(place + 2), "{text}");
         let debug = format!("{:?}", operation.check().unwrap_err());
-        assert_eq!(debug, text, "main shows the same");
+        assert_eq!(debug, text, "`main` prints the debug text of an error");
     }
 }
 
-/// They are checked wherever the operation is used.
+/// Operations are checked wherever they are used.
 #[tokio::test]
-async fn every_entrance_checks() {
+async fn operations_are_checked_wherever_they_are_used() {
     let world = World::new();
     let idempotency = world.idempotency();
     let bad = || Operation::new("place").key("a.");
@@ -86,18 +86,18 @@ async fn every_entrance_checks() {
 }
 
 #[test]
-fn nothing_is_retained_for_no_time() {
+fn a_retention_of_zero_is_refused() {
     let operation = Operation::new("place").retention(Duration::ZERO);
     assert_eq!(operation.check(), Err(ConfigError::Retention { operation: "place".into() }));
     assert_eq!(
         operation.retention(Duration::from_millis(1)).check(),
         Ok(()),
-        "it can be put right"
+        "a later setting replaces it"
     );
 }
 
-/// With `.powertools(..)`, an own function would be unknown to the expression or, worse, one of the same name
-/// would be called in its place.
+/// With `.powertools(..)`, the expression would not know the function, or would call Powertools' function of
+/// the same name.
 #[test]
 fn functions_that_no_expression_can_call_are_refused() {
     let functions = || Functions::standard().with("lower", 1, |_| Err("none"));
@@ -122,9 +122,9 @@ fn functions_that_no_expression_can_call_are_refused() {
     assert_eq!([by_key.check(), by_fingerprint.check()], [Ok(()), Ok(())]);
 }
 
-/// What was compiled before a change does not survive it.
+/// A change discards the compiled expressions.
 #[test]
-fn a_changed_operation_is_checked_anew() {
+fn a_changed_operation_is_checked_again() {
     let good = Operation::new("place").key("id");
     assert_eq!(good.check(), Ok(()));
     let bad = good.clone().key("a.");
@@ -132,7 +132,7 @@ fn a_changed_operation_is_checked_anew() {
     assert_eq!(good.check(), Ok(()));
 }
 
-/// In a process of its own, since the environment belongs to all tests of this one.
+/// Runs `child` in a separate process, because all tests of this process share its environment.
 fn in_child(variable: Option<&str>) {
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "operations::child", "--ignored", "--test-threads=1"]);
@@ -170,7 +170,11 @@ async fn child() {
                 ),
                 "{other}"
             );
-            assert_eq!(executed(fallback, &same_order()).await, 1, "it goes before the default");
+            assert_eq!(
+                executed(fallback, &same_order()).await,
+                1,
+                "the variable takes precedence over the default"
+            );
         }
         Ok(" record: messageId ") => {
             assert_eq!(executed(operation, &same_order()).await, 2);
@@ -191,7 +195,7 @@ async fn child() {
     }
 }
 
-/// One order, two ids, two messages.
+/// Two messages of one order, with different ids.
 fn same_order() -> Value {
     batch([
         with_body("m-1", r#"{"orderId":"o","id":"1"}"#),

@@ -1,4 +1,4 @@
-//! User code that panics outside a handler costs its own record, and no other.
+//! User code that panics outside a handler affects only its own record.
 
 use std::{
     error::Error,
@@ -22,37 +22,37 @@ fn by_id() -> Operation {
     Operation::new("place").key("id")
 }
 
-/// An error that panics when this is done to it.
+/// An error that panics when it is formatted, asked for its source, or dropped.
 #[derive(Debug)]
-enum Touchy {
-    Shown,
-    Asked,
+enum Panicking {
+    Formatted,
+    Source,
     Dropped,
 }
 
-impl Display for Touchy {
+impl Display for Panicking {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        assert!(!matches!(self, Self::Shown), "rehearsed");
-        f.write_str("touchy")
+        assert!(!matches!(self, Self::Formatted), "deliberate");
+        f.write_str("panicking")
     }
 }
 
-impl Error for Touchy {
+impl Error for Panicking {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        assert!(!matches!(self, Self::Asked), "rehearsed");
+        assert!(!matches!(self, Self::Source), "deliberate");
         None
     }
 }
 
-impl Drop for Touchy {
+impl Drop for Panicking {
     fn drop(&mut self) {
-        assert!(!matches!(self, Self::Dropped), "rehearsed");
+        assert!(!matches!(self, Self::Dropped), "deliberate");
     }
 }
 
 #[tokio::test]
-async fn an_error_that_panics_harms_no_neighbour() {
-    for touchy in ["shown", "asked", "dropped"] {
+async fn an_error_that_panics_does_not_affect_other_records() {
+    for panicking in ["formatted", "source", "dropped"] {
         for permanent in [false, true] {
             let world = World::new();
             let ledger = world.ledger.clone();
@@ -60,10 +60,10 @@ async fn an_error_that_panics_harms_no_neighbour() {
                 let ledger = ledger.clone();
                 async move {
                     if order["do"] == "fail" {
-                        let error = match touchy {
-                            "shown" => Touchy::Shown,
-                            "asked" => Touchy::Asked,
-                            _ => Touchy::Dropped,
+                        let error = match panicking {
+                            "formatted" => Panicking::Formatted,
+                            "source" => Panicking::Source,
+                            _ => Panicking::Dropped,
                         };
                         let failure =
                             if permanent { Failure::permanent } else { Failure::transient };
@@ -78,82 +78,83 @@ async fn an_error_that_panics_harms_no_neighbour() {
             let function = idempotency.sqs(by_id(), handler).unwrap();
             let event = batch([order("m-1", "a", ""), order("m-2", "b", "fail")]);
             for _ in 0..2 {
-                assert_eq!(world.returned(&function, &event).await, ["m-2"], "{touchy}");
+                assert_eq!(world.returned(&function, &event).await, ["m-2"], "{panicking}");
             }
             world.ledger.assert_once("a");
         }
     }
 }
 
-struct Loud;
+struct PanickingObserver;
 
-impl Observer for Loud {
+impl Observer for PanickingObserver {
     fn reported(&self, report: &Report<'_>) {
-        assert_ne!(&*report.record.id, "m-1", "rehearsed");
+        assert_ne!(&*report.record.id, "m-1", "deliberate");
     }
 }
 
 #[tokio::test]
-async fn an_observer_that_panics_changes_no_outcome() {
+async fn an_observer_that_panics_does_not_change_outcomes() {
     let world = World::new();
-    let function = world.idempotency().with_observer(Loud).sqs(by_id(), world.handler()).unwrap();
+    let function =
+        world.idempotency().with_observer(PanickingObserver).sqs(by_id(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "fail"), order("m-3", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);
     assert_eq!(world.ledger.total(), 2);
 }
 
-/// A payload that panics when it is dropped, which is all that happens to one that is not started.
+/// A payload that panics when it is dropped. A payload whose handler is not started is only dropped.
 #[derive(Deserialize)]
-struct Heavy {
+struct PanickingPayload {
     id: String,
 }
 
-impl Drop for Heavy {
+impl Drop for PanickingPayload {
     fn drop(&mut self) {
-        panic!("rehearsed: {}", self.id);
+        panic!("deliberate: {}", self.id);
     }
 }
 
 #[tokio::test]
-async fn a_payload_that_panics_when_it_is_dropped_harms_no_neighbour() {
+async fn a_payload_that_panics_when_dropped_does_not_affect_other_records() {
     let world = World::new();
     let ledger = world.ledger.clone();
-    let handler = move |heavy: Heavy, _: Call| {
+    let handler = move |payload: PanickingPayload, _: Call| {
         let ledger = ledger.clone();
         async move {
-            ledger.record(&heavy.id, "");
-            std::mem::forget(heavy);
+            ledger.record(&payload.id, "");
+            std::mem::forget(payload);
             Ok::<_, Failure>(())
         }
     };
     let function = world.idempotency().sqs(by_id(), handler).unwrap();
     let event = batch([order("m-1", "a", "")]);
     assert!(world.returned(&function, &event).await.is_empty());
-    // Two are not started: `a` is done, and the second `b` is a copy.
+    // Two are not started: `a` is completed, and the second `b` is a copy.
     let event = batch([order("m-2", "a", ""), order("m-3", "b", ""), order("m-4", "b", "")]);
     assert!(world.returned(&function, &event).await.is_empty());
     world.ledger.assert_once("b");
 }
 
-/// A result that panics when it is written as JSON.
+/// A result that panics when it is serialized.
 #[derive(Debug, Deserialize)]
-struct Bomb;
+struct PanickingResult;
 
-impl Serialize for Bomb {
+impl Serialize for PanickingResult {
     fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-        panic!("rehearsed")
+        panic!("deliberate")
     }
 }
 
 #[tokio::test]
-async fn a_result_that_panics_when_it_is_written_leaves_the_work_done() {
-    let (world, ran) = (World::new(), Arc::new(AtomicUsize::new(0)));
+async fn work_whose_result_panics_when_serialized_is_completed() {
+    let (world, calls) = (World::new(), Arc::new(AtomicUsize::new(0)));
     let idempotency = world.idempotency();
     let charge = || {
-        let ran = Arc::clone(&ran);
+        let calls = Arc::clone(&calls);
         async move |_: Call| {
-            ran.fetch_add(1, Ordering::Relaxed);
-            Ok::<_, Failure>(Bomb)
+            calls.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, Failure>(PanickingResult)
         }
     };
     let payload = json!({ "id": "a" });
@@ -164,18 +165,18 @@ async fn a_result_that_panics_when_it_is_written_leaves_the_work_done() {
     assert!(first.recorded && !first.replayed);
     let again = idempotency.run(&by_id(), &payload, RunContext::without_deadline(), charge()).await;
     assert!(matches!(again, Err(RunError::ResultLost(_))), "{again:?}");
-    assert_eq!(ran.load(Ordering::Relaxed), 1);
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
-async fn an_events_result_that_panics_when_it_is_written_leaves_the_work_done() {
+async fn an_event_whose_result_panics_when_serialized_is_completed() {
     let world = World::new();
     let ledger = world.ledger.clone();
     let charge = move |event: LambdaEvent<Value>| {
         let ledger = ledger.clone();
         async move {
             ledger.record(event.payload["id"].as_str().unwrap(), "");
-            Ok::<_, std::io::Error>(Bomb)
+            Ok::<_, std::io::Error>(PanickingResult)
         }
     };
     let layer = world.idempotency().event::<Value>(by_id()).unwrap();

@@ -1,4 +1,4 @@
-//! EventBridge Pipes: bare lists of records, answered as their own source would be.
+//! EventBridge Pipes: lists of records, answered as their own source expects.
 
 use lambda_idempotency::{Function, Operation};
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ fn piped(world: &World) -> Function {
     world.idempotency().pipe(Operation::new("a"), world.handler()).unwrap()
 }
 
-/// In a pipe, what is in `kinesis` stands beside the rest.
+/// A pipe delivers the members of `kinesis` as members of the record.
 pub(crate) fn flat(mut record: Value) -> Value {
     let data = record.as_object_mut().unwrap().remove("kinesis").unwrap();
     record.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
     record
 }
 
-/// In a pipe, what stands around a broker's messages stands in each of them.
+/// A pipe delivers the members of a broker's event as members of each record.
 pub(crate) fn from_broker(mut record: Value, source: &str, arn: &str) -> Value {
     record["eventSource"] = source.into();
     record["eventSourceArn"] = arn.into();
@@ -27,7 +27,7 @@ pub(crate) fn from_broker(mut record: Value, source: &str, arn: &str) -> Value {
 }
 
 #[tokio::test]
-async fn messages_are_named_one_by_one() {
+async fn returned_messages_are_named_individually() {
     let world = World::new();
     let list = json!([order("m-1", "a", ""), order("m-2", "b", "fail"), order("m-3", "c", "")]);
     assert_eq!(world.returned(&piped(&world), &list).await, ["m-2"]);
@@ -47,7 +47,7 @@ async fn a_fifo_queue_keeps_its_order() {
 }
 
 #[tokio::test]
-async fn records_of_streams_are_named_by_their_event_ids_whether_they_failed_or_were_not_started() {
+async fn failed_and_not_started_stream_records_are_named_by_event_id() {
     let world = World::new();
     let list = json!([
         flat(put(1, "a", "a1", "")),
@@ -66,23 +66,24 @@ async fn records_of_streams_are_named_by_their_event_ids_whether_they_failed_or_
     world.ledger.assert_each_once(["a1", "y1"]);
 }
 
-/// A pipe would not find it by its sequence number, and take it for done.
+/// A pipe does not find a record by its sequence number, and would count it as processed.
 #[tokio::test]
 async fn a_record_of_a_stream_without_an_event_id_fails_the_invocation() {
     let world = World::new();
     let function = world.idempotency().pipe(Operation::new("a").key("id"), world.handler());
     let function = function.unwrap();
-    let nameless = without(flat(put(2, "b", "b", "fail")), "eventID");
-    let list = json!([flat(put(1, "a", "a", "")), nameless]);
+    let without_id = without(flat(put(2, "b", "b", "fail")), "eventID");
+    let list = json!([flat(put(1, "a", "a", "")), without_id]);
     let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
     assert_eq!(kind, "Idempotency.RecordsReturned");
     assert!(text.contains("1 of 2 pipe"), "{text}");
     world.ledger.assert_each_once(["a"]);
 }
 
-/// Pipes take no partial answer for these: all of it comes again, and what is done stays done.
+/// Pipes accept no partial answer for these: all records are delivered again, and the processed ones are
+/// replayed.
 #[tokio::test]
-async fn topics_and_brokers_have_all_or_nothing() {
+async fn for_kafka_and_brokers_the_whole_invocation_fails() {
     let world = World::new();
     let function = piped(&world);
     let kafka = |record| from_broker(record, "aws:kafka", CLUSTER);
@@ -104,9 +105,9 @@ async fn topics_and_brokers_have_all_or_nothing() {
     world.ledger.assert_each_once(["a", "b", "c", "d"]);
 }
 
-/// A record is the same work, through a pipe or not.
+/// A record has the same identity through a pipe and directly.
 #[tokio::test]
-async fn a_record_has_one_identity_on_every_way() {
+async fn a_record_has_the_same_identity_through_a_pipe_and_directly() {
     let world = World::new();
     let idempotency = world.idempotency();
     let pipe = piped(&world);
@@ -121,7 +122,7 @@ async fn a_record_has_one_identity_on_every_way() {
 }
 
 #[tokio::test]
-async fn what_is_no_record_of_a_pipe() {
+async fn lists_that_are_not_from_a_pipe_are_unknown_events() {
     let world = World::new();
     let function = piped(&world);
     let empty = world.invoke(&function, &json!([])).await.unwrap();
@@ -130,7 +131,7 @@ async fn what_is_no_record_of_a_pipe() {
         let (kind, _) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
         assert_eq!(kind, "Idempotency.UnknownEvent", "{list}");
     }
-    // Once the first is known, no other is taken for done.
+    // If the first record is recognised, one that is not is returned.
     let list = json!([order("m-1", "a", ""), { "id": "b" }]);
     let (_, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
     assert!(text.contains("pipe record no. 2 of the batch"), "{text}");
@@ -138,7 +139,7 @@ async fn what_is_no_record_of_a_pipe() {
 }
 
 #[tokio::test]
-async fn a_pipe_can_be_chosen_by_its_source() {
+async fn filters_select_a_pipe_by_its_source() {
     let world = World::new();
     for (queue, taken) in [("orders", true), ("other", false)] {
         let operation = Operation::new("a").queue(queue);

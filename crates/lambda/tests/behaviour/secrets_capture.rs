@@ -1,4 +1,4 @@
-//! Everything that is logged, and everything that errors show.
+//! Captures everything that is logged, and the texts of errors.
 
 use std::{
     fmt::{Debug, Display},
@@ -34,7 +34,7 @@ impl Captured {
         tracing::subscriber::set_default(subscriber)
     }
 
-    /// Adds what an error shows, with all its sources.
+    /// Adds the texts of an error and of all its sources.
     pub(crate) fn error(&self, error: &(impl std::error::Error + Clone)) {
         self.shown(error);
         let mut source = error.source();

@@ -1,4 +1,4 @@
-//! Subkeys of calls without an idempotency key: no two customers share one.
+//! Subkeys of calls without an idempotency key: they differ between customers.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ fn charge(name: &str) -> Operation {
     Operation::new(name).key("paymentId").on_missing_key(OnMissingKey::RunUnprotected)
 }
 
-async fn ran(
+async fn subkey_of(
     idempotency: &Idempotency,
     tenant: Option<&str>,
     name: &str,
@@ -28,15 +28,19 @@ async fn ran(
 }
 
 #[tokio::test]
-async fn calls_without_a_key_have_a_subkey_for_each_payload_tenant_and_operation() {
+async fn without_a_key_subkeys_differ_by_payload_tenant_and_operation() {
     let world = World::new();
     let idempotency = world.idempotency();
     let (ann, bob) = (json!({ "customer": "ann" }), json!({ "customer": "bob" }));
-    let first = ran(&idempotency, None, "charge", &ann).await;
-    assert_eq!(ran(&idempotency, None, "charge", &ann).await, first, "in each attempt");
-    assert_ne!(ran(&idempotency, None, "charge", &bob).await, first);
-    assert_ne!(ran(&idempotency, Some("acme"), "charge", &ann).await, first);
-    assert_ne!(ran(&idempotency, None, "refund", &ann).await, first);
+    let first = subkey_of(&idempotency, None, "charge", &ann).await;
+    assert_eq!(
+        subkey_of(&idempotency, None, "charge", &ann).await,
+        first,
+        "the same in each attempt"
+    );
+    assert_ne!(subkey_of(&idempotency, None, "charge", &bob).await, first);
+    assert_ne!(subkey_of(&idempotency, Some("acme"), "charge", &ann).await, first);
+    assert_ne!(subkey_of(&idempotency, None, "refund", &ann).await, first);
     let operation = charge("charge");
     let run =
         idempotency.run(&operation, &ann, RunContext::without_deadline(), async |call: Call| {
@@ -45,33 +49,33 @@ async fn calls_without_a_key_have_a_subkey_for_each_payload_tenant_and_operation
     assert_eq!(run.await.unwrap().result, first);
 }
 
-/// What a function's records are told, one after the other.
+/// The subkeys that a function's handler got, in order.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<String>>>);
+struct Subkeys(Arc<Mutex<Vec<String>>>);
 
-impl Told {
+impl Subkeys {
     fn handler(
         &self,
     ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static
     {
-        let told = self.clone();
+        let subkeys = self.clone();
         move |_, call| {
             assert_eq!(call.key_hash(), None);
-            told.0.lock().unwrap().push(call.subkey("charge"));
+            subkeys.0.lock().unwrap().push(call.subkey("charge"));
             std::future::ready(Ok(()))
         }
     }
 
-    fn all_and_distinct(&self) -> (usize, usize) {
-        let told = self.0.lock().unwrap();
-        (told.len(), told.iter().collect::<std::collections::BTreeSet<_>>().len())
+    fn total_and_distinct(&self) -> (usize, usize) {
+        let subkeys = self.0.lock().unwrap();
+        (subkeys.len(), subkeys.iter().collect::<std::collections::BTreeSet<_>>().len())
     }
 }
 
 #[tokio::test]
-async fn messages_of_rabbit_mq_without_an_id_have_subkeys_of_their_own() {
-    let (world, told) = (World::new(), Told::default());
-    let function = world.idempotency().rabbit_mq(charge("charge"), told.handler()).unwrap();
+async fn rabbit_mq_messages_without_an_id_have_different_subkeys() {
+    let (world, subkeys) = (World::new(), Subkeys::default());
+    let function = world.idempotency().rabbit_mq(charge("charge"), subkeys.handler()).unwrap();
     let message = |customer: &str| {
         let body = base64(json!({ "customer": customer }).to_string());
         json!({ "basicProperties": {}, "data": body, "redelivered": false })
@@ -84,16 +88,16 @@ async fn messages_of_rabbit_mq_without_an_id_have_subkeys_of_their_own() {
     for _ in 0..2 {
         world.invoke(&function, &event).await.unwrap();
     }
-    assert_eq!(told.all_and_distinct(), (4, 2));
+    assert_eq!(subkeys.total_and_distinct(), (4, 2));
 }
 
 #[tokio::test]
-async fn records_with_an_id_and_no_key_have_subkeys_of_their_own() {
-    let (world, told) = (World::new(), Told::default());
-    let function = world.idempotency().sqs(charge("charge"), told.handler()).unwrap();
+async fn records_with_an_id_and_no_key_have_different_subkeys() {
+    let (world, subkeys) = (World::new(), Subkeys::default());
+    let function = world.idempotency().sqs(charge("charge"), subkeys.handler()).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
     for _ in 0..2 {
         assert!(world.returned(&function, &event).await.is_empty());
     }
-    assert_eq!(told.all_and_distinct(), (4, 2));
+    assert_eq!(subkeys.total_and_distinct(), (4, 2));
 }

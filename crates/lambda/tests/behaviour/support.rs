@@ -1,4 +1,4 @@
-//! A small world: one store, one clock, handlers that do what their payload says, and events.
+//! A world for tests: one store, one clock, handlers that follow their payload, and events.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl World {
         Idempotency::new(self.store.clone()).with_clock(self.clock.clone()).with_observer(Silent)
     }
 
-    /// Does what `do` in the payload says, and notes its `id` where it succeeds.
+    /// A handler that does what the payload's `do` says, and notes the `id` if it succeeds.
     pub(crate) fn handler(
         &self,
     ) -> impl Fn(Value, Call) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// A handler of text, which notes what it is given.
+    /// A handler of text, which notes the text.
     pub(crate) fn text_handler(
         &self,
     ) -> impl Fn(String, Call) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// A handler of any JSON, which notes it as it is written.
+    /// A handler of any JSON, which notes the JSON text.
     pub(crate) fn raw_handler(
         &self,
     ) -> impl Fn(Box<RawValue>, Call) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static
@@ -93,7 +93,7 @@ impl World {
         context
     }
 
-    /// Hands an event over as Lambda does, in simulated time.
+    /// Invokes the function with an event as Lambda does, in simulated time.
     pub(crate) async fn invoke_raw(
         &self,
         function: &Function,
@@ -111,13 +111,13 @@ impl World {
         self.invoke_raw(function, &event.to_string()).await
     }
 
-    /// The ids that an SQS function gives back.
+    /// The ids of the messages that an SQS function returns.
     pub(crate) async fn returned(&self, function: &Function, event: &Value) -> Vec<String> {
         ids(&self.invoke(function, event).await.unwrap())
     }
 }
 
-/// Calls a service as the runtime does: when it is ready.
+/// Calls a service as the runtime does: after it is ready.
 pub(crate) async fn serve<S>(
     mut service: S,
     event: &str,
@@ -144,15 +144,15 @@ pub(crate) fn ids(answer: &Value) -> Vec<String> {
         .collect()
 }
 
-/// What Lambda is told of an error: its type and its text.
+/// The type and the text of an error, as Lambda gets them.
 pub(crate) fn diagnostic(error: InvocationError) -> (String, String) {
     let lambda_runtime::Diagnostic { error_type, error_message } = error.into();
     (error_type, error_message)
 }
 
-/// A message whose body is an order with this id, to be treated so.
-pub(crate) fn order(message: &str, id: &str, fate: &str) -> Value {
-    with_body(message, &json!({ "id": id, "do": fate }).to_string())
+/// A message whose body is an order with this id; the handler does `action`.
+pub(crate) fn order(message: &str, id: &str, action: &str) -> Value {
+    with_body(message, &json!({ "id": id, "do": action }).to_string())
 }
 
 pub(crate) fn with_body(message: &str, body: &str) -> Value {
@@ -168,7 +168,7 @@ pub(crate) fn with_body(message: &str, body: &str) -> Value {
     })
 }
 
-/// The same from another queue, in a group.
+/// The same message, from another queue and in a group.
 pub(crate) fn grouped(mut message: Value, queue: &str, group: &str) -> Value {
     message["eventSourceARN"] = queue.into();
     message["attributes"]["MessageGroupId"] = group.into();
@@ -193,13 +193,13 @@ pub(crate) fn notification(id: &str, message: &str) -> Value {
     })])
 }
 
-/// An id as EventBridge gives it.
+/// An id in the format of EventBridge.
 pub(crate) fn event_id(number: &str) -> String {
     format!("17793124-05d4-b198-2fde-{number:0>12}")
 }
 
-/// An event of a bus. Where its id is to be shown in errors, it has to be one of EventBridge's own:
-/// see [`event_id`].
+/// An event of a bus. Errors contain its id only if it has the format of EventBridge: see
+/// [`event_id`].
 pub(crate) fn bus_event(id: &str, detail_type: &str, detail: &Value) -> Value {
     json!({
         "version": "0", "id": id, "detail-type": detail_type, "source": "shop",
@@ -208,7 +208,7 @@ pub(crate) fn bus_event(id: &str, detail_type: &str, detail: &Value) -> Value {
     })
 }
 
-/// One of the samples of AWS's own shape.
+/// A sample event from AWS.
 pub(crate) fn sample(name: &str) -> String {
     let path = format!("{}/tests/events/{name}.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(path).unwrap()

@@ -12,9 +12,9 @@ pub(crate) fn base64(text: impl AsRef<[u8]>) -> String {
     STANDARD.encode(text)
 }
 
-/// A Kinesis record with this number, whose data is an order with this id, to be treated so.
-pub(crate) fn put(number: u32, key: &str, id: &str, fate: &str) -> Value {
-    with_data(number, key, json!({ "id": id, "do": fate }).to_string())
+/// A Kinesis record with this number, whose data is an order with this id; the handler does `action`.
+pub(crate) fn put(number: u32, key: &str, id: &str, action: &str) -> Value {
+    with_data(number, key, json!({ "id": id, "do": action }).to_string())
 }
 
 pub(crate) fn with_data(number: u32, key: &str, data: impl AsRef<[u8]>) -> Value {
@@ -36,13 +36,13 @@ pub(crate) fn with_data(number: u32, key: &str, data: impl AsRef<[u8]>) -> Value
     })
 }
 
-/// Longer than any integer, as they are.
+/// A sequence number, too long for any integer type, as Kinesis's are.
 pub(crate) fn sequence(number: u32) -> String {
     format!("4959033827149025660855969253836157109592157598913{number:07}")
 }
 
 /// A change of the item with this key, which is now an order with this id.
-pub(crate) fn change(number: u32, item: &str, id: &str, fate: &str) -> Value {
+pub(crate) fn change(number: u32, item: &str, id: &str, action: &str) -> Value {
     json!({
         "eventID": format!("e-{number}"),
         "eventName": "MODIFY",
@@ -53,7 +53,7 @@ pub(crate) fn change(number: u32, item: &str, id: &str, fate: &str) -> Value {
             "ApproximateCreationDateTime": 1480642020,
             "Keys": { "pk": { "S": item }, "n": { "N": "1" } },
             "NewImage": {
-                "pk": { "S": item }, "n": { "N": "1" }, "id": { "S": id }, "do": { "S": fate },
+                "pk": { "S": item }, "n": { "N": "1" }, "id": { "S": id }, "do": { "S": action },
             },
             "SequenceNumber": sequence(number),
             "SizeBytes": 54,
@@ -63,9 +63,9 @@ pub(crate) fn change(number: u32, item: &str, id: &str, fate: &str) -> Value {
     })
 }
 
-/// A Kafka record whose value is an order with this id, to be treated so.
-pub(crate) fn message(partition: u32, offset: u64, id: &str, fate: &str) -> Value {
-    let value = json!({ "id": id, "do": fate }).to_string();
+/// A Kafka record whose value is an order with this id; the handler does `action`.
+pub(crate) fn message(partition: u32, offset: u64, id: &str, action: &str) -> Value {
+    let value = json!({ "id": id, "do": action }).to_string();
     json!({
         "topic": "orders",
         "partition": partition,
@@ -78,7 +78,7 @@ pub(crate) fn message(partition: u32, offset: u64, id: &str, fate: &str) -> Valu
     })
 }
 
-/// An event of Amazon's Kafka with these records in its partitions.
+/// An event of Amazon MSK with these records in their partitions.
 pub(crate) fn topic(records: impl IntoIterator<Item = Value>) -> Value {
     let mut partitions = serde_json::Map::new();
     for record in records {
@@ -97,20 +97,20 @@ pub(crate) fn topic(records: impl IntoIterator<Item = Value>) -> Value {
 pub(crate) const DOCUMENTS: &str = "arn:aws:rds:eu-west-1:111122223333:cluster:shop";
 
 /// A change of the document with this key, which is now an order with this id.
-pub(crate) fn document(number: u32, key: &str, id: &str, fate: &str) -> Value {
+pub(crate) fn document(number: u32, key: &str, id: &str, action: &str) -> Value {
     json!({
         "event": {
             "_id": { "_data": format!("0163eeb6e7{number:08x}0100000009000041e1") },
             "clusterTime": { "$timestamp": { "t": 1_676_588_775, "i": number } },
             "documentKey": { "_id": { "$oid": key } },
-            "fullDocument": { "_id": { "$oid": key }, "id": id, "do": fate },
+            "fullDocument": { "_id": { "$oid": key }, "id": id, "do": action },
             "ns": { "db": "shop", "coll": "orders" },
             "operationType": "insert",
         }
     })
 }
 
-/// What a change stream of DocumentDB delivers.
+/// An event of a DocumentDB change stream.
 pub(crate) fn collection(changes: impl IntoIterator<Item = Value>) -> Value {
     let changes: Vec<Value> = changes.into_iter().collect();
     json!({ "eventSourceArn": DOCUMENTS, "events": changes, "eventSource": "aws:docdb" })

@@ -1,4 +1,4 @@
-//! Events that are of no source, and events that are hardly events.
+//! Events that match no source, and JSON that is not an event.
 
 use lambda_idempotency::{Failure, Function, Operation};
 use lambda_runtime::LambdaEvent;
@@ -17,7 +17,7 @@ fn shop(world: &World) -> Function {
 }
 
 #[tokio::test]
-async fn the_error_says_what_came_and_what_was_expected() {
+async fn the_error_names_the_event_and_the_expected_sources() {
     let world = World::new();
     let function = shop(&world);
     let mut stranger = bus_event("e-1", "Started", &json!({ "id": "s3cr3t" }));
@@ -39,13 +39,13 @@ async fn the_error_says_what_came_and_what_was_expected() {
         assert_eq!(kind, "Idempotency.UnknownEvent");
         assert!(text.contains(found), "{text}");
         assert!(text.contains("sqs from orders") && text.contains("eventbridge from shop"));
-        assert!(text.contains("otherwise"), "it says what to do: {text}");
+        assert!(text.contains("otherwise"), "the remedy: {text}");
         assert!(!text.contains("s3cr3t"), "{text}");
     }
 }
 
 #[tokio::test]
-async fn what_is_no_object_is_no_event() {
+async fn json_that_is_not_an_object_is_not_an_event() {
     let world = World::new();
     let function = shop(&world);
     let records = batch([order("m-1", "a", "")])["Records"].to_string();
@@ -59,18 +59,18 @@ async fn what_is_no_object_is_no_event() {
 }
 
 #[tokio::test]
-async fn a_batch_of_nothing_is_done() {
+async fn an_empty_batch_succeeds_without_requests_to_the_store() {
     let world = World::new();
     let event = batch([]);
     let answer = world.invoke(&shop(&world), &event).await.unwrap();
     assert_eq!(answer, json!({ "batchItemFailures": [] }));
     let sns = world.idempotency().sns(Operation::new("ship"), world.handler()).unwrap();
     assert_eq!(world.invoke(&sns, &event).await.unwrap(), Value::Null);
-    assert!(world.store.history().is_empty(), "without a word to the store");
+    assert!(world.store.history().is_empty(), "no request to the store");
 }
 
 #[tokio::test]
-async fn another_handler_can_take_the_rest() {
+async fn otherwise_takes_events_of_unknown_sources() {
     let world = World::new();
     let ledger = world.ledger.clone();
     let function = world
@@ -99,5 +99,9 @@ async fn another_handler_can_take_the_rest() {
     assert_eq!(kind, "Idempotency.HandlerFailed");
     assert!(text.contains("a message") && !text.contains("s3cr3t"), "{text}");
     let answer = world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
-    assert_eq!(answer, json!({ "batchItemFailures": [] }), "what is known goes where it belongs");
+    assert_eq!(
+        answer,
+        json!({ "batchItemFailures": [] }),
+        "events of known sources go to their own handler"
+    );
 }

@@ -1,4 +1,4 @@
-//! A handler can be given the whole record.
+//! A handler can take the whole record.
 
 use lambda_idempotency::Operation;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn the_handler_is_given_what_aws_delivers() {
+async fn the_handler_gets_the_record_as_aws_delivers_it() {
     let world = World::new();
     let whole = Operation::new("a").whole_record();
     let function = world.idempotency().sqs(whole, world.raw_handler()).unwrap();
@@ -19,7 +19,7 @@ async fn the_handler_is_given_what_aws_delivers() {
 }
 
 #[tokio::test]
-async fn keys_see_the_whole_record_too() {
+async fn key_expressions_read_the_whole_record_too() {
     let world = World::new();
     let whole = Operation::new("a").whole_record().key("kinesis.partitionKey");
     let function = world.idempotency().kinesis(whole, world.raw_handler()).unwrap();
@@ -28,9 +28,9 @@ async fn keys_see_the_whole_record_too() {
     assert_eq!(world.ledger.total(), 1);
 }
 
-/// Bytes that are no text can be handled this way.
+/// A handler of whole records can take bytes that are not UTF-8.
 #[tokio::test]
-async fn payloads_that_are_bytes_are_no_longer_bad() {
+async fn payloads_that_are_not_utf8_are_accepted() {
     let world = World::new();
     let event = batch([with_data(1, "k", [0xff, 0x00])]);
     let text = world.idempotency().kinesis(Operation::new("a"), world.raw_handler()).unwrap();
@@ -42,11 +42,11 @@ async fn payloads_that_are_bytes_are_no_longer_bad() {
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_named_is_still_refused() {
+async fn a_message_without_an_id_is_still_refused() {
     let world = World::new();
     let whole = Operation::new("a").whole_record().key("body");
     let function = world.idempotency().sqs(whole, world.raw_handler()).unwrap();
-    let nameless: Value = batch([without(order("m-1", "a", ""), "messageId")]);
-    assert!(world.invoke(&function, &nameless).await.is_err());
+    let without_id: Value = batch([without(order("m-1", "a", ""), "messageId")]);
+    assert!(world.invoke(&function, &without_id).await.is_err());
     assert_eq!(world.ledger.total(), 0);
 }

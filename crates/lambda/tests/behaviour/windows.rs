@@ -1,4 +1,4 @@
-//! Tumbling windows of streams: the state is carried along as it came.
+//! Tumbling windows of streams: the function returns the state unchanged.
 
 use lambda_idempotency::Operation;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn windowed(mut event: Value, arn: &str, last: bool) -> Value {
 }
 
 #[tokio::test]
-async fn the_state_goes_back_as_it_came() {
+async fn the_state_is_returned_unchanged() {
     let world = World::new();
     let function =
         world.idempotency().kinesis(Operation::new("sum").key("id"), world.handler()).unwrap();
@@ -50,12 +50,12 @@ async fn the_end_of_a_window_has_no_records_and_calls_no_handler() {
         let expected = json!({ "state": { "1": 282, "2": "715" }, "batchItemFailures": [] });
         assert_eq!(answer, expected);
     }
-    assert!(world.store.history().is_empty(), "without a word to the store");
+    assert!(world.store.history().is_empty(), "no request to the store");
     let change = windowed(batch([change(1, "a", "a", "")]), TABLE_STREAM, false);
     assert_eq!(world.invoke(&function, &change).await.unwrap()["batchItemFailures"], json!([]));
 }
 
-/// Of an empty batch, only the ARN on the outside tells whose it is.
+/// An empty batch has no records, so only the ARN of the event names its stream.
 #[tokio::test]
 async fn the_end_of_a_window_goes_to_its_own_stream() {
     let world = World::new();
