@@ -45,7 +45,7 @@ async fn each_source_knows_its_own_duplicates() {
 /// One operation: an order that is queued, announced, requested and streamed is one piece of work. Each
 /// source is the first for one of the orders.
 #[tokio::test]
-async fn an_order_that_comes_by_several_sources_is_placed_once() {
+async fn an_order_from_several_sources_is_placed_once() {
     let world = World::new().await;
     let number = |id: &str| id[2..].parse().unwrap();
     let mut events = [0, 1, 2, 3].map(|source| {

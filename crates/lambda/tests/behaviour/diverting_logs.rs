@@ -40,7 +40,7 @@ async fn a_failing_sink_is_logged_with_the_failure_of_the_record() {
     aside.refuse(1);
     let shown = TracingObserver::new().showing_error_messages();
     let log = logged(&world, shown, index(&aside)).await;
-    assert!(log.contains(r#"error_message="never again; out of reach""#), "{log}");
+    assert!(log.contains(r#"error_message="never again; cannot be reached""#), "{log}");
     let why = "it was to be put aside: its handler failed permanently, with a message";
     assert!(log.contains(why), "{log}");
 }

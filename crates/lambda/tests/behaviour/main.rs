@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+mod applications;
 mod asynchronous;
 mod bounds;
 mod brokers;
@@ -50,5 +51,5 @@ mod unknown_events;
 mod views;
 mod volatile;
 mod whole_records;
-mod whose_work;
+
 mod windows;

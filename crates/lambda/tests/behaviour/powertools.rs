@@ -1,4 +1,4 @@
-//! Operations that speak Powertools' keys, by the calls that it was recorded to make.
+//! Operations with Powertools keys, compared with recorded requests of Powertools.
 
 use std::{future::ready, time::Duration};
 
@@ -26,7 +26,7 @@ const PYTHON: &str =
 const TYPESCRIPT: &str =
     include_str!("../../../powertools/tests/powertools/vectors/requests-typescript.json");
 
-/// A function of Powertools, called once.
+/// The recording of one call of a Powertools function.
 struct Recorded {
     vector: Value,
     python: bool,
@@ -79,7 +79,7 @@ impl Recorded {
         RawValue::from_string(self.vector["payload_json"].as_str().unwrap().to_owned()).unwrap()
     }
 
-    /// JavaScript's `undefined` is no JSON, and has no counterpart in Rust.
+    /// `None` for JavaScript's `undefined`, which is not JSON.
     fn result(&self) -> Option<Value> {
         serde_json::from_str(self.vector["result_json"].as_str().unwrap()).ok()
     }
@@ -100,7 +100,7 @@ async fn stored(world: &World, key: &Key) -> Option<IdempotencyRecord> {
 }
 
 #[tokio::test]
-async fn records_are_those_that_powertools_writes() {
+async fn records_equal_those_of_powertools() {
     let mut fingerprints = 0;
     for recorded in Recorded::all() {
         let name = recorded.name().to_owned();
@@ -109,7 +109,7 @@ async fn records_are_those_that_powertools_writes() {
         assert!(!recorded.run(&world, result.clone()).await.replayed);
         let Some(key) = recorded.key() else {
             let again = recorded.run(&world, result).await;
-            assert!(!again.replayed, "without a key it runs each time: {name}");
+            assert!(!again.replayed, "without a key the function is called each time: {name}");
             continue;
         };
         let record = stored(&world, &key).await.unwrap_or_else(|| panic!("no record: {name}"));
@@ -130,18 +130,18 @@ async fn records_are_those_that_powertools_writes() {
 }
 
 #[tokio::test]
-async fn what_powertools_has_done_is_not_done_again() {
+async fn work_that_powertools_completed_is_replayed() {
     for recorded in Recorded::all() {
         let (Some(key), Some(result)) = (recorded.key(), recorded.result()) else { continue };
         let world = World::new();
-        let mut theirs =
+        let mut by_powertools =
             IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(1_700_003_600));
-        theirs.lease_until = Some(Timestamp::from_millis(1_700_000_030_123));
-        theirs.result = Some(recorded.vector["result_json"].as_str().unwrap().into());
+        by_powertools.lease_until = Some(Timestamp::from_millis(1_700_000_030_123));
+        by_powertools.result = Some(recorded.vector["result_json"].as_str().unwrap().into());
         let item = &recorded.vector["calls"][0]["request"]["Item"];
-        theirs.fingerprint =
+        by_powertools.fingerprint =
             item["validation"]["S"].as_str().map(lambda_idempotency_core::record::Fingerprint::new);
-        let write = Write { key, guard: Guard::Absent, record: Some(theirs) };
+        let write = Write { key, guard: Guard::Absent, record: Some(by_powertools) };
         world.store.write(&[write], Timestamp::from_secs(1_800_000_000)).await;
         let run = recorded.run(&world, json!("again")).await;
         assert_eq!((run.result, run.replayed), (result, true), "{}", recorded.name());
@@ -161,7 +161,7 @@ async fn refusal(operation: &Operation, payload: &str) -> Rejection {
 }
 
 #[tokio::test]
-async fn what_could_be_another_record_is_refused_by_default() {
+async fn keys_that_another_event_may_have_are_refused_by_default() {
     let operation = |powertools| Operation::new("place").key("id").powertools(powertools);
     let typescript = || operation(PowertoolsKeys::typescript("orders-fn"));
     for (operation, payload, expected) in [
@@ -192,7 +192,7 @@ async fn what_could_be_another_record_is_refused_by_default() {
 }
 
 #[tokio::test]
-async fn a_tenant_is_in_no_key_of_powertools_and_so_refused() {
+async fn tenants_are_refused_because_powertools_keys_do_not_contain_them() {
     let powertools = PowertoolsKeys::python("p");
     for (powertools, served) in
         [(powertools.clone(), false), (powertools.accept_collisions(), true)]
@@ -203,13 +203,13 @@ async fn a_tenant_is_in_no_key_of_powertools_and_so_refused() {
         let service = layer.layer(service_fn(|_: LambdaEvent<Value>| ready(Ok::<u32, Failure>(1))));
         let mut context = world.context();
         context.tenant_id = Some("acme".to_owned());
-        let served_it = serve(service, r#"{"detail":{"id":"a"}}"#, context).await.is_ok();
-        assert_eq!(served_it, served);
+        let is_ok = serve(service, r#"{"detail":{"id":"a"}}"#, context).await.is_ok();
+        assert_eq!(is_ok, served);
     }
 }
 
 #[tokio::test]
-async fn records_of_a_queue_have_the_keys_of_an_idempotent_record_handler() {
+async fn sqs_records_have_the_keys_of_a_powertools_record_handler() {
     let world = World::new();
     let operation = Operation::new("place")
         .key(record("messageId"))
@@ -227,7 +227,7 @@ async fn records_of_a_queue_have_the_keys_of_an_idempotent_record_handler() {
 }
 
 #[test]
-fn a_dialect_needs_a_key_and_an_expression_that_it_can_evaluate() {
+fn powertools_keys_need_an_expression_that_powertools_can_evaluate() {
     let operation = |key: &str| {
         let powertools = PowertoolsKeys::python("p").hash_function(HashFunction::Sha256);
         Operation::new("place").key(key).powertools(powertools).check()

@@ -1,4 +1,4 @@
-//! `run`: any function, once per key.
+//! `run`: any function, executed once per key.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -63,7 +63,7 @@ async fn without_an_expression_the_whole_payload_is_the_key() {
 }
 
 #[tokio::test]
-async fn each_kind_of_error_is_told_apart() {
+async fn each_kind_of_error_has_its_own_variant() {
     let world = World::new();
     let operation = charge().fingerprint("amount");
     let payload = |id: &str, amount: u32| json!({ "id": id, "amount": amount });
@@ -100,7 +100,7 @@ async fn each_kind_of_error_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure() {
+async fn a_panic_is_a_failed_attempt() {
     let world = World::new();
     let idempotency = world.idempotency();
     let payload = json!({ "id": "a" });
@@ -113,8 +113,8 @@ async fn a_panic_is_a_failure() {
     assert_eq!(run(&world, &charge(), &payload, Ok(2)).await.unwrap().result, 2);
 }
 
-/// Claims the key and is killed.
-async fn dies(world: &World, operation: &Operation, payload: &Value, deadline: Timestamp) {
+/// Claims the key; then the process is killed.
+async fn claim_and_die(world: &World, operation: &Operation, payload: &Value, deadline: Timestamp) {
     let idempotency = world.idempotency();
     let forever = |_| std::future::pending::<Result<u32, Failure>>();
     let run = idempotency.run(operation, payload, deadline, forever);
@@ -122,11 +122,11 @@ async fn dies(world: &World, operation: &Operation, payload: &Value, deadline: T
 }
 
 #[tokio::test]
-async fn a_key_that_is_held_elsewhere_is_busy_until_its_lease_ends() {
+async fn a_key_that_is_claimed_elsewhere_is_busy_until_its_lease_ends() {
     let world = World::new();
     let payload = json!({ "id": "a" });
     let deadline = world.clock.now().plus(Duration::from_secs(30));
-    dies(&world, &charge(), &payload, deadline).await;
+    claim_and_die(&world, &charge(), &payload, deadline).await;
     let busy = run(&world, &charge(), &payload, Ok(1)).await.unwrap_err();
     assert!(busy.is_transient());
     let RunError::Busy { until } = busy else { panic!("{busy:?}") };
@@ -138,7 +138,7 @@ async fn a_key_that_is_held_elsewhere_is_busy_until_its_lease_ends() {
             assert_eq!(
                 (call.failed_attempts(), call.lost_attempts()),
                 (0, 1),
-                "it is told of the other"
+                "the other call is a lost attempt"
             );
             Ok::<_, Failure>(5)
         });
@@ -183,7 +183,7 @@ async fn a_completion_that_cannot_be_recorded_still_has_its_result() {
 }
 
 #[tokio::test]
-async fn missing_keys_run_unprotected_where_that_is_wanted() {
+async fn payloads_without_a_key_can_run_unprotected() {
     let world = World::new();
     let operation = charge().on_missing_key(OnMissingKey::RunUnprotected);
     for value in [1, 2] {
@@ -241,12 +241,12 @@ async fn operations_of_different_names_do_not_wait_for_each_other() {
     let runs = world.clock.drive(futures_util::future::join_all(runs)).await;
     let names: Vec<_> = runs.into_iter().map(|run| run.unwrap().result).collect();
     assert_eq!(names, ["charge", "mail", "log"]);
-    assert_eq!(world.clock.now(), start.plus(Duration::from_secs(5)), "side by side");
+    assert_eq!(world.clock.now(), start.plus(Duration::from_secs(5)), "in parallel");
 }
 
-/// The key and the fingerprint are those of the payload as it was when the call began.
+/// Key and fingerprint are made from the payload at the start of the call.
 #[tokio::test]
-async fn what_the_function_does_to_its_payload_does_not_matter() {
+async fn the_key_is_made_before_the_function_changes_its_payload() {
     let world = World::new();
     let idempotency = world.idempotency();
     let operation = charge().fingerprint("@");
@@ -263,7 +263,7 @@ async fn what_the_function_does_to_its_payload_does_not_matter() {
 }
 
 #[tokio::test]
-async fn keys_in_the_store_show_nothing_of_the_payload() {
+async fn stored_keys_contain_nothing_of_the_payload() {
     let world = World::new();
     run(&world, &charge(), &json!({ "id": "s3cr3t" }), Ok(1)).await.unwrap();
     for call in world.store.history() {

@@ -1,4 +1,4 @@
-//! `run`: results come back as they were, or it is said that they cannot.
+//! `run`: results are replayed unchanged, or an error names why not.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -26,7 +26,7 @@ async fn run<R: Serialize + DeserializeOwned + Send>(
         .await
 }
 
-/// Runs twice, in a world of its own; the second result must be the first.
+/// Runs twice in a new world; the second result must equal the first.
 async fn replays<R>(value: R)
 where
     R: Serialize + DeserializeOwned + Send + Clone + PartialEq + Debug,
@@ -45,7 +45,7 @@ enum Answer {
 }
 
 #[tokio::test]
-async fn falsy_results_are_results() {
+async fn empty_and_false_results_are_replayed() {
     replays(0).await;
     replays(false).await;
     replays(String::new()).await;
@@ -68,7 +68,7 @@ async fn results_keep_their_type_and_their_digits() {
 }
 
 #[tokio::test]
-async fn a_result_of_another_type_is_lost_and_said_to_be() {
+async fn a_result_of_another_type_is_an_error() {
     let world = World::new();
     run(&world, "text".to_owned()).await.unwrap();
     let error = run(&world, 7).await.unwrap_err();
@@ -78,7 +78,7 @@ async fn a_result_of_another_type_is_lost_and_said_to_be() {
 }
 
 #[tokio::test]
-async fn a_number_is_not_taken_for_text() {
+async fn a_number_is_not_replayed_as_a_string() {
     let world = World::new();
     run(&world, 42).await.unwrap();
     assert!(matches!(run(&world, String::new()).await, Err(RunError::ResultLost(_))));
@@ -89,45 +89,47 @@ async fn a_result_that_is_too_large_is_returned_now_and_lost_later() {
     let world = World::new();
     let large = "x".repeat(400 * 1024);
     let first = run(&world, large.clone()).await.unwrap();
-    assert_eq!((first.result.len(), first.recorded), (large.len(), true), "the work is done");
+    assert_eq!((first.result.len(), first.recorded), (large.len(), true), "the work is completed");
     let error = run(&world, large).await.unwrap_err();
     assert!(matches!(error, RunError::ResultLost(_)) && !error.is_transient());
     assert!(error.to_string().contains("not kept"), "{error}");
     assert_eq!(run(&world, 1).await.unwrap_err().to_string(), error.to_string());
 }
 
-/// Cannot be written as JSON.
+/// Cannot be serialized.
 #[derive(Debug, Deserialize)]
-struct Odd;
+struct Unserializable;
 
-impl Serialize for Odd {
+impl Serialize for Unserializable {
     fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
         Err(serde::ser::Error::custom("s3cr3t"))
     }
 }
 
 #[tokio::test]
-async fn a_result_that_is_no_json_is_returned_now_and_lost_later() {
+async fn a_result_that_cannot_be_serialized_is_returned_now_and_lost_later() {
     let world = World::new();
-    let first = run(&world, Odd).await.unwrap();
+    let first = run(&world, Unserializable).await.unwrap();
     assert_eq!((first.replayed, first.recorded), (false, true));
-    let error = run(&world, Odd).await.unwrap_err();
+    let error = run(&world, Unserializable).await.unwrap_err();
     assert!(matches!(error, RunError::ResultLost(_)), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_payload_that_is_no_json_is_refused() {
+async fn a_payload_that_cannot_be_serialized_is_refused() {
     let world = World::new();
     let idempotency = world.idempotency();
     let error = idempotency
-        .run(&charge(), &Odd, RunContext::without_deadline(), |_| async { Ok::<_, Failure>(1) })
+        .run(&charge(), &Unserializable, RunContext::without_deadline(), |_| async {
+            Ok::<_, Failure>(1)
+        })
         .await;
     assert!(matches!(error, Err(RunError::Unserializable)));
     assert!(!error.unwrap_err().to_string().contains("s3cr3t"));
 }
 
 #[tokio::test]
-async fn an_error_that_a_handler_returns_has_a_type_to_alarm_on() {
+async fn an_error_of_run_has_an_error_type_for_alarms() {
     let world = World::new();
     let none = json!({ "amount": 5 });
     let charged = |_| async { Ok::<_, Failure>(1) };
@@ -136,7 +138,7 @@ async fn an_error_that_a_handler_returns_has_a_type_to_alarm_on() {
         .run(&charge(), &none, RunContext::without_deadline(), charged)
         .await
         .unwrap_err();
-    let said = error.to_string();
+    let text = error.to_string();
     let Diagnostic { error_type, error_message } = error.into();
-    assert_eq!((error_type.as_str(), error_message), ("Idempotency.Rejected", said));
+    assert_eq!((error_type.as_str(), error_message), ("Idempotency.Rejected", text));
 }

@@ -1,4 +1,4 @@
-//! S3: notifications, each known by what happened to which object.
+//! S3: notifications, identified by the event and the object.
 
 use lambda_idempotency::{Operation, record};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn put(key: &str, sequencer: &str) -> Value {
     notification("ObjectCreated:Put", key, sequencer)
 }
 
-/// What S3 sends when notifications are set up.
+/// The test event that S3 sends when notifications are set up.
 fn test_event() -> Value {
     json!({
         "Service": "Amazon S3", "Event": "s3:TestEvent", "Time": "2026-01-01T00:00:00.123Z",
@@ -50,13 +50,13 @@ fn with(mut record: Value, path: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_happened_to_which_object_is_the_identity() {
+async fn the_identity_is_the_event_and_the_object() {
     let first = put("a.pdf", "01");
     assert_eq!(calls([first.clone(), with(first.clone(), "/eventTime", "later".into())]).await, 1);
     for (other, why) in [
         (put("b.pdf", "01"), "another object"),
         (put("a.pdf", "02"), "uploaded again"),
-        (notification("ObjectRemoved:Delete", "a.pdf", "01"), "something else happened"),
+        (notification("ObjectRemoved:Delete", "a.pdf", "01"), "another event name"),
         (with(first.clone(), "/s3/bucket/arn", "arn:aws:s3:::other".into()), "another bucket"),
         (with(first.clone(), "/s3/object/eTag", "e52e".into()), "another content"),
     ] {
@@ -64,9 +64,9 @@ async fn what_happened_to_which_object_is_the_identity() {
     }
 }
 
-/// What neither puts nor deletes an object has no sequencer: time and request stand in.
+/// Events that neither create nor delete an object have no sequencer: time and request id replace it.
 #[tokio::test]
-async fn without_a_sequencer_two_events_of_one_object_are_two() {
+async fn without_a_sequencer_events_of_one_object_differ_by_time() {
     let tagged = with(notification("ObjectTagging:Put", "a.pdf", ""), "/s3/object/size", 2.into());
     let again = with(tagged.clone(), "/eventTime", "2026-01-01T00:00:01.000Z".into());
     assert_eq!(calls([tagged.clone(), again]).await, 2);
@@ -74,22 +74,23 @@ async fn without_a_sequencer_two_events_of_one_object_are_two() {
 }
 
 #[tokio::test]
-async fn what_nothing_tells_from_others_is_refused() {
+async fn a_notification_without_an_identity_is_refused() {
     let world = World::new();
     let idempotency = world.idempotency();
     let by_identity = idempotency.s3(Operation::new("a"), world.raw_handler()).unwrap();
-    let nameless = with(
+    let without_identity = with(
         notification("ObjectTagging:Put", "a.pdf", ""),
         "/responseElements/x-amz-request-id",
         Value::Null,
     );
-    let (kind, text) =
-        diagnostic(world.invoke(&by_identity, &batch([nameless.clone()])).await.unwrap_err());
+    let (kind, text) = diagnostic(
+        world.invoke(&by_identity, &batch([without_identity.clone()])).await.unwrap_err(),
+    );
     assert_eq!(kind, "Idempotency.RecordsReturned");
-    assert!(text.contains(".key("), "it says what to do: {text}");
+    assert!(text.contains(".key("), "the remedy: {text}");
     let by_key = Operation::new("b").key("s3.object.key");
     let by_key = idempotency.s3(by_key, world.raw_handler()).unwrap();
-    assert_eq!(world.invoke(&by_key, &batch([nameless])).await.unwrap(), Value::Null);
+    assert_eq!(world.invoke(&by_key, &batch([without_identity])).await.unwrap(), Value::Null);
     for path in ["/s3/object/key", "/s3/bucket/arn", "/s3"] {
         let bad = with(put("a.pdf", "01"), path, Value::Null);
         assert!(world.invoke(&by_key, &batch([bad])).await.is_err(), "{path}");
@@ -97,15 +98,15 @@ async fn what_nothing_tells_from_others_is_refused() {
     assert_eq!(world.ledger.total(), 1);
 }
 
-/// What was done before the failure is not done again when Lambda tries the event again.
+/// Records that were processed are not processed again when Lambda tries the event again.
 #[tokio::test]
-async fn a_failure_fails_the_event_and_what_is_done_stays_done() {
+async fn a_failure_fails_the_event_and_processed_records_are_replayed() {
     let world = World::new();
     let handler = world.handler();
     let fails_once = move |record: Value, call| {
         let key = &record["s3"]["object"]["key"];
-        let fate = if key == "b" { "fail once" } else { "" };
-        handler(json!({ "id": key, "do": fate }), call)
+        let action = if key == "b" { "fail once" } else { "" };
+        handler(json!({ "id": key, "do": action }), call)
     };
     let function = world.idempotency().s3(Operation::new("index"), fails_once).unwrap();
     let event = batch([put("a", "1"), put("b", "2"), put("c", "3")]);
@@ -131,7 +132,7 @@ async fn a_test_event_calls_no_handler() {
 }
 
 #[tokio::test]
-async fn a_bucket_can_be_chosen_and_a_key_named() {
+async fn a_bucket_filter_and_a_key_expression_are_applied() {
     let world = World::new();
     let by_object = Operation::new("a").key(record("s3.object.key")).bucket("uploads");
     let function = world.idempotency().s3(by_object, world.raw_handler()).unwrap();

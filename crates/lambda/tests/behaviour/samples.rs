@@ -1,7 +1,7 @@
-//! Every sample of an event in AWS's own shape, through the wrapper, twice.
+//! Invokes a function twice with every sample of an AWS event.
 //!
-//! `events/expected.txt` says for each what its records are, their identities, how often the handler
-//! is called for the two deliveries together, and what Lambda is told the second time.
+//! For each sample, `events/expected.txt` has the records, their identities, the number of handler
+//! calls in both deliveries together, and the answer to the second delivery.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{World, diagnostic};
 
-/// A function for everything but what could be anything.
+/// A function of all sources except `.invoke(..)`, which takes any event.
 fn everything(world: &World) -> Function {
     let ledger = world.ledger.clone();
     let handler = move |_: Value, call: Call| {
@@ -36,7 +36,7 @@ fn everything(world: &World) -> Function {
         .unwrap()
 }
 
-/// Where the samples are that go through it; those of HTTP are the business of the tests in `http`.
+/// The folders of the samples for this function; the tests in `http` use those of HTTP.
 const FOLDERS: [&str; 3] = ["", "aws_lambda_events", "own"];
 const HTTP_FOLDERS: [&str; 2] = ["http", "http/aws_lambda_events"];
 
@@ -96,10 +96,10 @@ fn below(folder: &Path, samples: &mut BTreeSet<String>) {
     }
 }
 
-/// No sample lies where no test looks, and no fixture of the crate `aws_lambda_events` is forgotten:
-/// `fixtures.txt` has each of them, with where it is or why not.
+/// Each sample is in a folder that a test reads, and `fixtures.txt` lists each fixture of the crate
+/// `aws_lambda_events`, with its folder or the reason why it is not used.
 #[test]
-fn no_sample_is_left_out() {
+fn every_sample_is_tested() {
     let events = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/events");
     let mut all = BTreeSet::new();
     below(&events, &mut all);
@@ -136,6 +136,6 @@ fn no_sample_is_left_out() {
     assert_eq!(
         (list.lines().count(), listed.len()),
         (173, 62),
-        "all of version 1.2.1; those of our sources"
+        "all fixtures of version 1.2.1; those of our sources"
     );
 }

@@ -1,4 +1,4 @@
-//! No log line and no error holds anything of a payload, a key or a result.
+//! Log lines and errors contain nothing of a payload, a key or a result.
 
 use lambda_idempotency::{
     Call, Failure, Function, Idempotency, KeyFormat, OnMissingKey, Operation, PowertoolsKeys,
@@ -21,7 +21,7 @@ struct Order {
     id: String,
     n: u32,
     #[serde(default)]
-    fate: String,
+    action: String,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl std::error::Error for Refused {}
 
 async fn handle(order: Order, _: Call) -> Result<String, Failure> {
     let text = format!("{order:?}");
-    match &*order.fate {
+    match &*order.action {
         "message" => Err(text.into()),
         "error" => Err(Refused(text).into()),
         "boxed" => Err(Failure::transient(Box::<dyn std::error::Error + Send + Sync>::from(text))),
@@ -51,16 +51,17 @@ fn logging(world: &World) -> Idempotency {
     world.idempotency().with_observer(TracingObserver::new())
 }
 
-fn body(fate: &str) -> String {
-    json!({ "id": format!("{SECRET}-{fate}"), "n": 1, "fate": fate, "note": SECRET }).to_string()
+fn body(action: &str) -> String {
+    json!({ "id": format!("{SECRET}-{action}"), "n": 1, "action": action, "note": SECRET })
+        .to_string()
 }
 
-/// Bodies that go wrong each in its own way.
+/// A valid body, bodies whose handler fails, and invalid bodies.
 fn bodies() -> Vec<String> {
     let mut bodies: Vec<String> =
         ["", "message", "error", "boxed", "permanent", "permanent"].map(body).into();
     bodies.extend([
-        format!("{SECRET} no JSON"),
+        format!("{SECRET} not JSON"),
         format!("{{\"id\": \"{SECRET}"),
         format!("{{\"id\": {SECRET}}}"),
         format!("{{\"note\": \"{SECRET}\", \"n\": 1}}"),
@@ -76,13 +77,13 @@ fn bodies() -> Vec<String> {
 fn check(captured: &Captured, proof: &[&str]) {
     let text = captured.text();
     for part in proof {
-        assert!(text.contains(part), "it would not have been seen: {part}\n{text}");
+        assert!(text.contains(part), "the test did not capture this: {part}\n{text}");
     }
     let leak = text.lines().find(|line| line.contains(SECRET));
     assert_eq!(leak, None, "\n{text}");
 }
 
-/// Calls the function and keeps what it answers, if that is an error, and its answer in any case.
+/// Calls the function and captures its answer or its error.
 async fn call(world: &World, captured: &Captured, function: &Function, event: &Value) -> Value {
     let event = event.to_string();
     match world.clock.drive(serve(function.clone(), &event, world.context())).await {
@@ -145,8 +146,8 @@ async fn records_of_every_source_in_every_state() {
     );
 }
 
-/// Ids of records, where an application can choose them: those of brokers always, those of EventBridge
-/// and Scheduler where somebody wrote the event anew.
+/// Applications can choose some ids of records: those of brokers always, those of EventBridge and
+/// Scheduler if a transformer or a direct invocation wrote the event.
 #[tokio::test]
 async fn ids_that_applications_choose() {
     let (world, captured) = (World::new(), Captured::default());
@@ -161,9 +162,9 @@ async fn ids_that_applications_choose() {
         .build()
         .unwrap();
     let broker = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
-    for fate in ["", "message", "panic"] {
-        let body = json!({ "id": fate, "n": 1, "fate": fate });
-        let id = format!("{SECRET}-{fate}");
+    for action in ["", "message", "panic"] {
+        let body = json!({ "id": action, "n": 1, "action": action });
+        let id = format!("{SECRET}-{action}");
         let data = base64(body.to_string());
         let active = json!({ "messageID": id, "data": data });
         let rabbit = json!({ "basicProperties": { "messageId": id }, "data": data });
@@ -202,7 +203,7 @@ async fn ids_that_applications_choose() {
     );
 }
 
-/// What AWS made is shown as it is: it is what one looks for in other logs.
+/// Ids from AWS are shown unchanged, so that they can be found in other logs.
 #[tokio::test]
 async fn ids_of_aws_are_shown() {
     let (world, captured) = (World::new(), Captured::default());
@@ -214,7 +215,7 @@ async fn ids_of_aws_are_shown() {
         .build()
         .unwrap();
     let (id, time) = ("17793124-05d4-b198-2fde-7ededc63b103", "2026-01-01T00:00:00Z");
-    let body = json!({ "id": "a", "n": 1, "fate": "message" });
+    let body = json!({ "id": "a", "n": 1, "action": "message" });
     call(&world, &captured, &function, &bus_event(id, "Placed", &body)).await;
     let mut scheduled = body.clone();
     scheduled["scheduleArn"] = "arn:aws:scheduler:eu-west-1:1:schedule/default/nightly".into();
@@ -225,13 +226,13 @@ async fn ids_of_aws_are_shown() {
     check(&captured, &[&event, &run]);
 }
 
-/// Who can read the log, but not the secret, cannot find out an id by trying.
+/// Readers of the log who do not know the secret cannot find an id by trying values.
 #[tokio::test]
-async fn a_secret_for_keys_is_one_for_ids_too() {
+async fn hashes_of_ids_use_the_secret_for_keys() {
     let hashes = async |operation: Operation| {
         let (world, captured) = (World::new(), Captured::default());
         let rabbit_mq = logging(&world).rabbit_mq(operation, handle).unwrap();
-        let body = json!({ "id": "a", "n": 1, "fate": "message" }).to_string();
+        let body = json!({ "id": "a", "n": 1, "action": "message" }).to_string();
         let message = json!({ "basicProperties": { "messageId": SECRET }, "data": base64(body) });
         let event =
             json!({ "eventSource": "aws:rmq", "rmqMessagesByQueue": { "o::/": [message] } });
@@ -247,7 +248,7 @@ async fn a_secret_for_keys_is_one_for_ids_too() {
     assert!(plain != secret && secret != other);
 }
 
-/// The panic's own message goes where the program's panic hook sends it, and nowhere else.
+/// Only the program's panic hook gets the message of a panic.
 #[tokio::test]
 async fn panics() {
     let (world, captured) = (World::new(), Captured::default());
@@ -268,8 +269,8 @@ async fn policies_for_missing_keys() {
     for policy in [OnMissingKey::Return, OnMissingKey::RunUnprotected, OnMissingKey::Skip] {
         let operation = Operation::new("a").key("nowhere").on_missing_key(policy);
         let sqs = logging(&world).sqs(operation, handle).unwrap();
-        for fate in ["", "error"] {
-            call(&world, &captured, &sqs, &batch([with_body("m-1", &body(fate))])).await;
+        for action in ["", "error"] {
+            call(&world, &captured, &sqs, &batch([with_body("m-1", &body(action))])).await;
         }
     }
     drop(guard);
@@ -349,7 +350,7 @@ async fn results_of_any_size() {
 
 #[test]
 #[should_panic(expected = "left: Some")]
-fn a_leak_would_be_seen() {
+fn a_leak_is_found() {
     let captured = Captured::default();
     let guard = captured.start();
     tracing::trace!(note = SECRET, "at the lowest level");

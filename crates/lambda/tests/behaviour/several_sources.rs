@@ -1,4 +1,4 @@
-//! One operation on several sources: what one has delivered is not done again for another.
+//! One operation on several sources: work that one source delivered is not repeated for another.
 
 use lambda_idempotency::{
     ConfigError, FunctionBuilder, KeyFormat, Operation, PowertoolsKeys, Sources,
@@ -20,9 +20,9 @@ fn refused(operation: Operation, sources: Sources) -> ConfigError {
     built(&World::new(), operation, sources).build().err().unwrap()
 }
 
-/// The order of sources is another each time, so that each is answered from each.
+/// The order of the sources changes, so that each source comes first once.
 #[tokio::test]
-async fn an_order_that_comes_by_several_sources_is_placed_once() {
+async fn an_order_from_several_sources_is_placed_once() {
     let world = World::new();
     let sources = || {
         Sources::new()
@@ -58,7 +58,7 @@ async fn an_order_that_comes_by_several_sources_is_placed_once() {
 }
 
 #[tokio::test]
-async fn two_queues_can_have_one_operation() {
+async fn two_queues_can_share_an_operation() {
     let world = World::new();
     let sources = Sources::new()
         .sqs(|place| place.queue("orders"))
@@ -83,7 +83,7 @@ fn sources_of_one_operation_need_a_key_each() {
 }
 
 #[test]
-fn a_single_source_may_go_by_its_own_identity() {
+fn a_single_source_may_use_its_own_identity() {
     let world = World::new();
     built(&world, Operation::new("place"), Sources::new().sqs(|p| p)).build().unwrap();
 }
@@ -156,7 +156,7 @@ fn settings_that_agree_are_not_refused() {
 }
 
 #[test]
-fn mistakes_of_each_source_are_found() {
+fn mistakes_in_each_source_are_refused() {
     let error = refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key("order.[")));
     assert!(matches!(error, ConfigError::KeySpec(KeySpecError::Expression { .. })), "{error}");
     let error = refused(place(), Sources::new().sqs(|p| p).sns(|p| p.queue("orders")));
@@ -169,9 +169,9 @@ fn mistakes_of_each_source_are_found() {
     assert_eq!(error, ConfigError::OperationWithoutSource { operation: "place".into() });
 }
 
-/// A second registration of the name is another piece of work, as before.
+/// Another registration with the same name would be different work.
 #[test]
-fn a_name_on_several_sources_is_taken() {
+fn a_name_on_several_sources_cannot_be_registered_again() {
     let world = World::new();
     let sources = Sources::new().sqs(|p| p).sns(|p| p);
     let error = built(&world, place(), sources)
@@ -183,7 +183,7 @@ fn a_name_on_several_sources_is_taken() {
 }
 
 #[test]
-fn debug_shows_each_source() {
+fn the_debug_text_lists_each_source() {
     let world = World::new();
     let sources = Sources::new().sqs(|p| p.queue("orders")).sns(|p| p);
     assert_eq!(format!("{sources:?}"), r#"["sqs", "sns"]"#);

@@ -1,4 +1,4 @@
-//! SQS: which messages come again.
+//! SQS: which messages are returned.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ fn by_id() -> Operation {
 }
 
 #[tokio::test]
-async fn when_all_is_well_none_comes_again() {
+async fn without_failures_no_message_is_returned() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", ""), order("m-3", "c", "")]);
     let nothing = json!({ "batchItemFailures": [] });
     assert_eq!(world.invoke(&function, &event).await.unwrap(), nothing);
-    assert_eq!(world.invoke(&function, &event).await.unwrap(), nothing, "and replayed");
+    assert_eq!(world.invoke(&function, &event).await.unwrap(), nothing, "replayed");
     world.ledger.assert_each_once(["a", "b", "c"]);
 }
 
 #[tokio::test]
-async fn exactly_what_failed_comes_again() {
+async fn only_failed_messages_are_returned() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     let event = batch([
@@ -40,11 +40,15 @@ async fn exactly_what_failed_comes_again() {
     let again = batch([order("m-2", "b", "fail once"), order("m-4", "d", "")]);
     assert!(world.returned(&function, &again).await.is_empty());
     world.ledger.assert_each_once(["a", "b", "c", "d"]);
-    assert_eq!(world.ledger.entry("b").executions, ["1"], "it was told of its failure");
+    assert_eq!(
+        world.ledger.entry("b").executions,
+        ["1"],
+        "the handler got the number of failed attempts"
+    );
 }
 
 #[tokio::test]
-async fn one_message_twice_in_a_batch_is_named_once() {
+async fn a_message_that_is_twice_in_a_batch_is_named_once() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     let twice = || order("m-1", "a", "fail");
@@ -54,7 +58,7 @@ async fn one_message_twice_in_a_batch_is_named_once() {
 }
 
 #[tokio::test]
-async fn two_messages_of_one_order_share_their_fate() {
+async fn two_messages_of_one_order_have_the_same_outcome() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", "fail"), order("m-2", "a", "fail")]);
@@ -65,22 +69,22 @@ async fn two_messages_of_one_order_share_their_fate() {
 }
 
 #[tokio::test]
-async fn the_message_itself_is_the_key_unless_another_is_named() {
+async fn the_message_id_is_the_default_key() {
     let world = World::new();
     let function = world.idempotency().sqs(Operation::new("place-order"), world.handler()).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
     world.returned(&function, &event).await;
-    assert_eq!(world.ledger.executed("a"), 2, "published twice");
+    assert_eq!(world.ledger.executed("a"), 2, "two messages");
     world.returned(&function, &event).await;
-    assert_eq!(world.ledger.executed("a"), 2, "delivered twice");
+    assert_eq!(world.ledger.executed("a"), 2, "each delivered twice");
 }
 
 #[tokio::test]
-async fn bodies_of_plain_text() {
+async fn bodies_can_be_plain_text() {
     let world = World::new();
     let function = world.idempotency().sqs(Operation::new("notes"), world.text_handler()).unwrap();
     let sample: Value = serde_json::from_str(&sample("sqsEvent")).unwrap();
-    // The second is an object, which is no text.
+    // The second body is a JSON object, which a handler of `String` does not accept.
     let returned = world.returned(&function, &sample).await;
     assert_eq!(returned, ["2e1424d4-f796-459a-8184-9c92662be6da"]);
     world.ledger.assert_once("Test message.");
@@ -105,7 +109,7 @@ async fn a_deduplicated_message_is_processed_again_after_the_retention() {
 }
 
 #[tokio::test]
-async fn another_payload_under_the_same_key_comes_again() {
+async fn another_payload_with_the_same_key_is_returned() {
     let world = World::new();
     let operation = by_id().fingerprint("amount");
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
@@ -121,7 +125,7 @@ async fn another_payload_under_the_same_key_comes_again() {
 }
 
 #[tokio::test]
-async fn a_failure_for_good_goes_to_the_dead_letter_queue_or_is_acknowledged() {
+async fn a_permanent_failure_is_returned_or_acknowledged() {
     for (policy, later) in
         [(OnPermanentFailure::Return, vec!["m-1"]), (OnPermanentFailure::Acknowledge, Vec::new())]
     {
@@ -137,7 +141,7 @@ async fn a_failure_for_good_goes_to_the_dead_letter_queue_or_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn what_fails_too_often_is_not_tried_again() {
+async fn a_message_that_failed_too_often_is_not_tried_again() {
     let world = World::new();
     let operation = by_id().max_failed_attempts(2);
     let function = world.idempotency().sqs(operation, world.handler()).unwrap();
@@ -165,7 +169,7 @@ async fn an_outage_that_returns_all_fails_the_invocation_so_that_pollers_slow_do
 }
 
 #[tokio::test]
-async fn an_outage_for_some_returns_those() {
+async fn an_outage_for_some_keys_returns_their_messages() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     world.invoke(&function, &batch([order("m-0", "b", "")])).await.unwrap();
@@ -179,7 +183,7 @@ async fn an_outage_for_some_returns_those() {
 }
 
 #[tokio::test]
-async fn a_completion_that_is_lost_is_acknowledged_all_the_same() {
+async fn a_message_whose_completion_is_lost_is_acknowledged() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     let refused = Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::OwnedBy);
@@ -189,14 +193,18 @@ async fn a_completion_that_is_lost_is_acknowledged_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_handler_that_outlives_the_invocation_is_stopped_and_its_message_comes_again() {
+async fn a_handler_that_exceeds_its_deadline_is_stopped_and_its_message_is_returned() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     let lease_end = world.clock.now().plus(Duration::from_secs(31));
     let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     let again = batch([order("m-1", "a", "")]);
-    assert_eq!(world.returned(&function, &again).await, ["m-1"], "its effect may be on the way");
+    assert_eq!(
+        world.returned(&function, &again).await,
+        ["m-1"],
+        "the effect of the first attempt may still happen"
+    );
     world.clock.advance(lease_end.since(world.clock.now()));
     assert!(world.returned(&function, &again).await.is_empty());
     world.ledger.assert_each_once(["a", "b"]);

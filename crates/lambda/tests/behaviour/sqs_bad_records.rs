@@ -1,4 +1,4 @@
-//! SQS: records that are not as they should be harm no other.
+//! SQS: invalid records do not affect other records.
 
 use lambda_idempotency::{Call, Failure, OnMissingKey, Operation, record};
 use serde_json::{Value, json};
@@ -13,18 +13,18 @@ fn by_id() -> Operation {
 async fn without_a_message_id_the_others_are_processed_and_the_invocation_fails() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
-    for nameless in [without(order("", "a", ""), "messageId"), order("", "a", "")] {
-        let event = batch([order("m-1", "b", ""), nameless, order("m-2", "c", "")]);
+    for without_id in [without(order("", "a", ""), "messageId"), order("", "a", "")] {
+        let event = batch([order("m-1", "b", ""), without_id, order("m-2", "c", "")]);
         let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("1 of 3") && text.contains("messageId"), "{text}");
-        assert!(text.contains("no. 2"), "its place is named: {text}");
+        assert!(text.contains("no. 2"), "its position is named: {text}");
     }
     world.ledger.assert_each_once(["b", "c"]);
 }
 
 #[tokio::test]
-async fn records_of_another_shape_fail_alone() {
+async fn records_of_another_format_fail_alone() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     let mut odd_body = order("m-1", "a", "");
@@ -46,7 +46,7 @@ async fn records_of_another_shape_fail_alone() {
 }
 
 #[tokio::test]
-async fn bodies_that_cannot_be_read_come_again_and_claim_nothing() {
+async fn messages_with_invalid_bodies_are_returned_and_claim_no_key() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     let broken = [
@@ -68,7 +68,7 @@ async fn bodies_that_cannot_be_read_come_again_and_claim_nothing() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_the_handler_comes_again_and_claims_nothing() {
+async fn messages_that_do_not_fit_the_handlers_type_are_returned_and_claim_no_key() {
     #[derive(serde::Deserialize)]
     struct Order {
         #[serde(rename = "id")]
@@ -82,7 +82,7 @@ async fn what_does_not_fit_the_handler_comes_again_and_claims_nothing() {
     assert_eq!(world.store.inner().len(), 1);
 }
 
-/// Bodies in which `id` is nothing that could be a key.
+/// Bodies in which `id` has no value that could be a key.
 const NO_KEY: [&str; 6] =
     ["{}", "null", r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":[]}"#, r#"{"id":{}}"#];
 
@@ -96,7 +96,7 @@ async fn without_key(policy: Option<OnMissingKey>) -> (World, Vec<String>) {
 }
 
 #[tokio::test]
-async fn without_a_key_a_record_fails() {
+async fn a_record_without_a_key_is_returned_by_default() {
     for policy in [None, Some(OnMissingKey::Return)] {
         let (world, returned) = without_key(policy).await;
         assert_eq!(returned, ["m-0", "m-1", "m-2", "m-3", "m-4", "m-5"]);
@@ -105,7 +105,7 @@ async fn without_a_key_a_record_fails() {
 }
 
 #[tokio::test]
-async fn without_a_key_a_record_runs_unprotected_where_that_is_wanted() {
+async fn a_record_without_a_key_can_run_unprotected() {
     let (world, returned) = without_key(Some(OnMissingKey::RunUnprotected)).await;
     assert!(returned.is_empty());
     assert_eq!(world.ledger.total(), NO_KEY.len());
@@ -113,15 +113,15 @@ async fn without_a_key_a_record_runs_unprotected_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn without_a_key_a_record_is_skipped_where_that_is_wanted() {
+async fn a_record_without_a_key_can_be_skipped() {
     let (world, returned) = without_key(Some(OnMissingKey::Skip)).await;
     assert!(returned.is_empty());
     assert_eq!(world.ledger.total(), 0);
 }
 
-/// The policy is about keys that are not there, not about such as cannot be used.
+/// The policy is for missing keys, not for keys that cannot be used.
 #[tokio::test]
-async fn no_policy_lets_a_key_pass_that_is_there_but_cannot_be_told_apart() {
+async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {
     for policy in [OnMissingKey::RunUnprotected, OnMissingKey::Skip] {
         let world = World::new();
         let operation = by_id().on_missing_key(policy);
@@ -158,12 +158,12 @@ async fn a_panic_fails_its_message_alone_and_is_counted() {
     let event = batch([order("m-1", "a", "panic"), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
-    assert_eq!(world.ledger.entry("a").executions, ["1"], "one failure, no disappearance");
+    assert_eq!(world.ledger.entry("a").executions, ["1"], "one failed attempt, no lost attempt");
 }
 
-/// A handler may panic before it returns its future, too.
+/// A handler may also panic before it returns its future.
 #[tokio::test]
-async fn a_panic_outside_the_future_is_no_worse() {
+async fn a_panic_outside_the_future_fails_only_its_message() {
     let world = World::new();
     let handler = |payload: Value, _| {
         assert!(payload["id"] != "a", "not this one");
@@ -174,13 +174,13 @@ async fn a_panic_outside_the_future_is_no_worse() {
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
 }
 
-/// A type whose `Deserialize` panics where the order is `boom`.
-struct Touchy;
+/// A type whose `Deserialize` panics for the order `boom`.
+struct Panicking;
 
-impl<'de> serde::Deserialize<'de> for Touchy {
+impl<'de> serde::Deserialize<'de> for Panicking {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let order = Value::deserialize(deserializer)?;
-        assert_ne!(order["id"], "boom", "rehearsed");
+        assert_ne!(order["id"], "boom", "deliberate");
         Ok(Self)
     }
 }
@@ -188,7 +188,7 @@ impl<'de> serde::Deserialize<'de> for Touchy {
 #[tokio::test]
 async fn a_type_that_panics_while_it_is_decoded_fails_its_record_alone() {
     let world = World::new();
-    let handler = |_: Touchy, _: Call| async { Ok::<_, Failure>(()) };
+    let handler = |_: Panicking, _: Call| async { Ok::<_, Failure>(()) };
     let function = world.idempotency().sqs(by_id(), handler).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "boom", ""), order("m-3", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);

@@ -20,7 +20,7 @@ fn in_groups(queue: &str) -> Value {
 }
 
 #[tokio::test]
-async fn nothing_of_a_group_is_processed_after_a_failure() {
+async fn no_message_of_a_group_is_processed_after_a_failure() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     assert_eq!(world.returned(&function, &in_groups(FIFO)).await, ["m-3", "m-5"]);
@@ -29,14 +29,14 @@ async fn nothing_of_a_group_is_processed_after_a_failure() {
 }
 
 #[tokio::test]
-async fn on_a_standard_queue_a_group_means_fairness_and_not_order() {
+async fn on_a_standard_queue_a_group_does_not_keep_an_order() {
     let world = World::new();
     let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
     assert_eq!(world.returned(&function, &in_groups(QUEUE)).await, ["m-3"]);
     world.ledger.assert_each_once(["a1", "a3", "b1", "b2"]);
 }
 
-/// A record that cannot be read holds its place in the order, as one that fails does.
+/// A record that cannot be read stops its group, as one that fails does.
 #[tokio::test]
 async fn a_bad_record_stops_its_group() {
     let world = World::new();
@@ -76,7 +76,8 @@ async fn the_sample_of_a_fifo_queue() {
     assert_eq!(world.ledger.total(), 1);
 }
 
-/// The heads of the groups meet the outage, the rest goes back behind them: nothing was done.
+/// The first record of each group fails because of the outage, and the others are returned after it:
+/// no record was processed.
 #[tokio::test]
 async fn an_outage_fails_the_invocation_of_a_fifo_queue_too() {
     let world = World::new();
@@ -104,9 +105,9 @@ async fn a_failure_can_stop_the_whole_batch() {
     world.ledger.assert_each_once(["a1"]);
 }
 
-/// What was received most often is closest to the dead-letter queue.
+/// A message that was received most often is closest to the dead-letter queue.
 #[tokio::test]
-async fn a_standard_queue_starts_what_was_received_most_often() {
+async fn a_standard_queue_starts_with_messages_that_were_received_most_often() {
     let world = World::new();
     let started = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let log = std::sync::Arc::clone(&started);

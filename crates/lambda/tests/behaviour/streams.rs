@@ -1,4 +1,4 @@
-//! Kinesis and DynamoDB streams: order by key, and a checkpoint for what has to come again.
+//! Kinesis and DynamoDB streams: order by key, and a checkpoint for records that are returned.
 
 use std::time::Duration;
 
@@ -16,21 +16,21 @@ fn index() -> Operation {
     Operation::new("index")
 }
 
-/// Makes a record of a number, its key, an order's id and its fate.
+/// Makes a record from a number, a partition key, an order's id and the handler's action.
 type MakeRecord = fn(u32, &str, &str, &str) -> Value;
 
-/// Both kinds of stream, with a handler that does what its payload says.
+/// Functions of both kinds of stream, with handlers that do what the payload says.
 fn streams(world: &World, operation: &Operation) -> [(Function, MakeRecord); 2] {
     let handler = world.handler();
     let image = move |change: Value, call| handler(change["newImage"].clone(), call);
-    // Two handlers of one name are of two processes.
+    // A process refuses two handlers for one name, so each function has its own process.
     let kinesis = world.idempotency().kinesis(operation.clone(), world.handler());
     let dynamodb = world.idempotency().dynamodb_stream(operation.clone(), image);
     [(kinesis.unwrap(), put), (dynamodb.unwrap(), change)]
 }
 
 #[tokio::test]
-async fn a_shard_without_failures_is_done() {
+async fn a_shard_without_failures_is_processed() {
     let world = World::new();
     for (function, record) in streams(&world, &index()) {
         let event = batch((1..=3).map(|n| record(n, "k", &format!("o-{n}"), "")));
@@ -43,10 +43,10 @@ async fn a_shard_without_failures_is_done() {
     }
 }
 
-/// Each key keeps its order and the others go on; the checkpoint is the first that failed, and what
-/// failed or was not started is named behind it.
+/// Each key keeps its order, and other keys continue. The checkpoint is the first failed record; the
+/// answer also names each later one that failed or was not started.
 #[tokio::test]
-async fn the_checkpoint_is_the_first_failure_and_other_keys_go_on() {
+async fn the_checkpoint_is_the_first_failure_and_other_keys_continue() {
     for at in [0, 1] {
         let world = World::new();
         let (function, record) = &streams(&world, &index())[at];
@@ -62,7 +62,7 @@ async fn the_checkpoint_is_the_first_failure_and_other_keys_go_on() {
         world.ledger.assert_each_once(["a1", "c1"]);
         assert_eq!(world.ledger.total(), 2, "nothing of a key is started after its failure");
 
-        // Lambda delivers again from the checkpoint on; what was done is answered from the store.
+        // Lambda delivers again from the checkpoint on; processed records are replayed.
         let rest = batch(event["Records"].as_array().unwrap()[1..].iter().cloned());
         assert!(world.returned(function, &rest).await.is_empty());
         world.ledger.assert_each_once(["a1", "a2", "a3", "b1", "b2", "c1"]);
@@ -70,7 +70,7 @@ async fn the_checkpoint_is_the_first_failure_and_other_keys_go_on() {
 }
 
 #[tokio::test]
-async fn a_whole_shard_can_be_kept_in_order() {
+async fn order_shard_keeps_the_whole_shard_in_order() {
     for at in [0, 1] {
         let world = World::new();
         let (function, record) = &streams(&world, &index().order(KeepOrder::Shard))[at];
@@ -85,9 +85,9 @@ async fn a_whole_shard_can_be_kept_in_order() {
     }
 }
 
-/// Keys go side by side: a record that waits does not keep the next key waiting.
+/// Different keys are processed in parallel: a waiting record does not stop the next key.
 #[tokio::test]
-async fn keys_go_side_by_side_and_a_shard_does_not() {
+async fn keys_are_processed_in_parallel_and_a_shard_is_not() {
     for (order, most) in [(KeepOrder::Key, 2), (KeepOrder::Shard, 1)] {
         let world = World::new();
         let ledger = world.ledger.clone();
@@ -109,7 +109,7 @@ async fn keys_go_side_by_side_and_a_shard_does_not() {
 }
 
 #[tokio::test]
-async fn half_a_batch_and_the_whole_of_it_are_the_same_work() {
+async fn records_of_a_split_batch_have_the_same_identities() {
     let world = World::new();
     let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
     let records: Vec<Value> = (1..=4).map(|n| put(n, "k", &format!("o-{n}"), "")).collect();
@@ -119,9 +119,10 @@ async fn half_a_batch_and_the_whole_of_it_are_the_same_work() {
     world.ledger.assert_each_once(["o-1", "o-2", "o-3", "o-4"]);
 }
 
-/// Should the numbers contradict the order, all are named: the source takes the lowest.
+/// All returned records are named, so the source can take the lowest number even if the numbers are not
+/// in order.
 #[tokio::test]
-async fn nothing_is_lost_if_numbers_contradict_the_order() {
+async fn no_record_is_lost_if_sequence_numbers_are_not_in_order() {
     let world = World::new();
     let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
     let event = batch([
@@ -140,7 +141,7 @@ async fn a_bad_record_is_a_checkpoint_and_the_others_are_processed() {
     let mut no_data = put(3, "c", "", "");
     no_data["kinesis"].as_object_mut().unwrap().remove("data");
     for bad in [
-        with_data(3, "c", "no JSON"),
+        with_data(3, "c", "not JSON"),
         with_data(3, "c", [0xff, 0xfe]),
         with_data(3, "c", r#"{"id":null}"#),
         with_data(3, "c", "[]"),
@@ -152,32 +153,36 @@ async fn a_bad_record_is_a_checkpoint_and_the_others_are_processed() {
     world.ledger.assert_each_once(["a", "b"]);
 }
 
-/// It could not be named in the answer, and would be taken for done.
+/// The answer cannot name such a record, so the source would count it as processed.
 #[tokio::test]
 async fn a_failure_without_a_sequence_number_fails_the_invocation() {
     let world = World::new();
     for (function, record) in streams(&world, &index().key(record("eventID"))) {
-        let mut nameless = record(2, "b", "b", "fail");
+        let mut unnamed = record(2, "b", "b", "fail");
         for part in ["kinesis", "dynamodb"] {
-            if let Some(part) = nameless[part].as_object_mut() {
+            if let Some(part) = unnamed[part].as_object_mut() {
                 part.remove("sequenceNumber");
                 part.insert("SequenceNumber".to_owned(), "".into());
             }
         }
-        let event = batch([record(1, "a", "a", ""), nameless.clone(), record(3, "c", "c", "")]);
+        let event = batch([record(1, "a", "a", ""), unnamed.clone(), record(3, "c", "c", "")]);
         let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("1 of 3") && text.contains("no. 2 of the batch"), "{text}");
-        nameless["eventID"] = "another".into();
+        unnamed["eventID"] = "another".into();
         for part in ["kinesis", "dynamodb"] {
-            if !nameless[part].is_null() {
+            if !unnamed[part].is_null() {
                 let fixed = record(2, "b", "b", "");
-                nameless[part]["data"] = fixed[part]["data"].clone();
-                nameless[part]["NewImage"] = fixed[part]["NewImage"].clone();
+                unnamed[part]["data"] = fixed[part]["data"].clone();
+                unnamed[part]["NewImage"] = fixed[part]["NewImage"].clone();
             }
         }
-        let answer = world.invoke(&function, &batch([nameless])).await.unwrap();
-        assert_eq!(answer, json!({ "batchItemFailures": [] }), "what is done needs no name");
+        let answer = world.invoke(&function, &batch([unnamed])).await.unwrap();
+        assert_eq!(
+            answer,
+            json!({ "batchItemFailures": [] }),
+            "a processed record needs no sequence number"
+        );
     }
 }
 
@@ -195,7 +200,7 @@ async fn a_record_without_an_event_id_needs_a_key() {
 }
 
 #[tokio::test]
-async fn records_that_are_no_records_go_back() {
+async fn json_that_is_not_a_record_is_returned() {
     let world = World::new();
     let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
     for bad in [json!(7), json!(null), json!({ "kinesis": 7 }), json!([put(1, "a", "a", "")])] {
@@ -206,7 +211,7 @@ async fn records_that_are_no_records_go_back() {
     world.ledger.assert_once("a");
 }
 
-/// A shard stands still until it is answered, so a lease that is in the way is waited out.
+/// A shard makes no progress without an answer, so records wait for the end of a lease.
 #[tokio::test]
 async fn they_wait_for_the_end_of_a_lease() {
     for at in [0, 1] {
@@ -233,9 +238,9 @@ async fn a_failure_can_stop_the_batch() {
     assert_eq!(world.ledger.total(), 1);
 }
 
-/// A change is handed over in plain JSON, with every digit of its numbers.
+/// The handler gets a change in plain JSON, with all digits of its numbers.
 #[tokio::test]
-async fn a_change_is_plain_json() {
+async fn the_handler_gets_a_change_in_plain_json() {
     let world = World::new();
     let function = world.idempotency().dynamodb_stream(index(), world.raw_handler()).unwrap();
     let mut event = change(1, "a", "x", "");
@@ -251,11 +256,11 @@ async fn a_change_is_plain_json() {
     event["eventID"] = "e-2".into();
     event["dynamodb"]["NewImage"]["l"] = json!({ "L": 7 });
     assert_eq!(world.returned(&function, &batch([event])).await, [sequence(1)]);
-    assert_eq!(world.ledger.total(), 1, "an image that is none is not half handed over");
+    assert_eq!(world.ledger.total(), 1, "the handler is not called for an invalid image");
 }
 
 #[tokio::test]
-async fn keys_see_the_plain_change_or_the_raw_one() {
+async fn key_expressions_read_the_plain_change_or_the_raw_record() {
     let world = World::new();
     for (name, operation) in [
         ("plain", Operation::new("plain").key("[keys.pk, newImage.id]")),
@@ -274,9 +279,9 @@ async fn keys_see_the_plain_change_or_the_raw_one() {
     }
 }
 
-/// The key of an item is one, in whatever order and with whatever spaces it is written.
+/// The order of members and spaces in `Keys` make no difference.
 #[tokio::test]
-async fn an_item_is_one_however_its_key_is_written() {
+async fn changes_of_one_item_are_grouped_however_its_key_is_written() {
     let world = World::new();
     let (function, _) = &streams(&world, &index())[1];
     let first = change(1, "a", "a1", "fail").to_string();
@@ -291,7 +296,7 @@ async fn an_item_is_one_however_its_key_is_written() {
     world.ledger.assert_never("a2");
 }
 
-/// A change that is not one is refused: the handler would take it for a change without images.
+/// Otherwise the handler would get a change without images.
 #[tokio::test]
 async fn a_record_whose_change_is_not_an_object_is_bad() {
     let world = World::new();

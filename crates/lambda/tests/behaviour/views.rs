@@ -1,5 +1,5 @@
-//! What expressions see of a record of each source: its payload, and the record around it. The same
-//! by `inspect` and in a handler's run, which stores the key that `inspect` shows.
+//! What expressions read of a record of each source: its payload, and the record around it. A function
+//! stores the same key that `inspect` shows.
 
 mod nested;
 mod rows;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use self::rows::{Payload, Row, rows};
 use crate::support::World;
 
-/// A function of the row's source, whose handler notes the payload as it gets it.
+/// A function of the row's source, whose handler notes its payload.
 fn function(world: &World, row: &Row, operation: Operation) -> Function {
     let text = matches!(row.payload, Payload::Text(_));
     macro_rules! route {
@@ -45,7 +45,7 @@ fn function(world: &World, row: &Row, operation: Operation) -> Function {
     built.unwrap()
 }
 
-/// The record as `inspect` shows it under an operation.
+/// The record as `inspect` shows it for an operation.
 fn inspected(world: &World, row: &Row, operation: &Operation) -> inspect::Record {
     let event = row.event.to_string();
     let records = inspect::invocation(&event, Some(operation), &world.context()).unwrap();
@@ -54,8 +54,8 @@ fn inspected(world: &World, row: &Row, operation: &Operation) -> inspect::Record
     record.clone()
 }
 
-/// Hands the event to a function; what is stored is the key that is shown, and what the handler gets
-/// is the payload that is shown.
+/// Invokes a function with the event. The stored key and the handler's payload must be those that
+/// `inspect` shows.
 async fn runs_as_shown(row: &Row, operation: Operation) -> inspect::Record {
     let world = World::new();
     let shown = inspected(&world, row, &operation);
@@ -79,11 +79,11 @@ fn json(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_expression_sees_the_payload_or_the_record_of_every_source() {
+async fn expressions_read_the_payload_or_the_record_of_every_source() {
     for row in rows() {
         let name = row.name;
-        // All of either view. No function has a whole record for its key where that differs on each
-        // delivery.
+        // The whole record and the whole payload. The record is only inspected: functions refuse it as
+        // a key if it differs on each delivery.
         let shown = inspected(&World::new(), &row, &row.operation.clone().key(record("@")));
         assert_eq!(json(&shown.raw), row.record, "{name}: the record");
         assert_eq!(shown.key.unwrap().parts, [("@".to_owned(), row.record.clone())], "{name}");
@@ -96,10 +96,10 @@ async fn an_expression_sees_the_payload_or_the_record_of_every_source() {
             Payload::Text(text) => {
                 assert_eq!(shown.payload.as_deref(), Ok(*text), "{name}: the payload");
                 let refused = inspected(&World::new(), &row, &row.operation.clone().key("@"));
-                assert!(refused.key.unwrap().key.is_err(), "{name}: no expression reads it");
+                assert!(refused.key.unwrap().key.is_err(), "{name}: expressions cannot read it");
             }
         }
-        // What users ask for.
+        // The paths that users write.
         assert!(!row.sees.is_empty(), "{name}");
         for (path, value) in &row.sees {
             let shown = runs_as_shown(&row, row.operation.clone().key(path.clone())).await;
@@ -109,18 +109,18 @@ async fn an_expression_sees_the_payload_or_the_record_of_every_source() {
     }
 }
 
-/// The default key, too, is the one that is shown.
+/// The stored default key is also the one that `inspect` shows.
 #[tokio::test]
-async fn every_record_has_its_identity_for_a_key() {
+async fn the_default_key_of_every_record_is_its_identity() {
     for row in rows() {
         let shown = runs_as_shown(&row, row.operation.clone()).await;
         assert!(shown.key.unwrap().path.is_none(), "{}", row.name);
     }
 }
 
-/// With `.whole_record()` the record takes the payload's place, for handlers and for expressions.
+/// With `.whole_record()` handlers and expressions get the record instead of the payload.
 #[tokio::test]
-async fn a_whole_record_is_the_record_of_the_other_view() {
+async fn a_whole_record_is_what_record_expressions_read() {
     for row in rows() {
         let Row { name, source, event, record, operation, .. } = row;
         let payload = Payload::Json(record.clone());
@@ -135,7 +135,7 @@ async fn a_whole_record_is_the_record_of_the_other_view() {
 fn no_source_is_left_out() {
     let rows = rows();
     let names: BTreeSet<_> = rows.iter().map(|row| row.name).collect();
-    assert_eq!(names.len(), rows.len(), "each row has a name of its own");
+    assert_eq!(names.len(), rows.len(), "each row has a different name");
     let covered: BTreeSet<_> = rows.iter().map(|row| row.source).collect();
     assert_eq!(covered, inspect::sources().collect(), "a row for every source");
 }

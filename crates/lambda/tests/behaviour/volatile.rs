@@ -54,13 +54,13 @@ fn a_key_or_fingerprint_that_differs_on_each_delivery_is_refused() {
         let error = built(build, operation.clone()).unwrap_err();
         assert!(matches!(error, ConfigError::Volatile { .. }), "{operation:?}: {error}");
         let text = error.to_string();
-        let said = [what, member, "`place`", "differs each time", "use values that stay the same"];
-        assert!(said.iter().all(|said| text.contains(said)), "{text}");
+        let parts = [what, member, "`place`", "differs each time", "use values that stay the same"];
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     }
 }
 
 #[test]
-fn what_stays_the_same_is_a_key() {
+fn a_key_of_stable_values_is_accepted() {
     for (build, operation) in [
         (SQS, place()),
         (SQS, place().key("@")),
@@ -83,7 +83,7 @@ fn what_stays_the_same_is_a_key() {
 }
 
 #[test]
-fn a_key_that_may_differ_is_warned_of() {
+fn a_key_that_may_differ_causes_a_warning() {
     let captured = Captured::default();
     let guard = captured.start();
     let key = record("messageAttributes.id.stringValue || receiptHandle");
@@ -108,8 +108,8 @@ fn a_key_that_is_one_of_a_few_values_is_refused() {
         (place().key("length(items)").powertools(python()), "`length`"),
     ] {
         let error = operation.check().unwrap_err().to_string();
-        for said in ["operation `place`", by, "one of a few values", "[order.id, ..]"] {
-            assert!(error.contains(said), "{error}");
+        for part in ["operation `place`", by, "one of a few values", "[order.id, ..]"] {
+            assert!(error.contains(part), "{error}");
         }
     }
     for operation in [

@@ -1,4 +1,4 @@
-//! Records of a source within another: in a pipe's list, in envelopes.
+//! Records inside others: in a pipe's list, and in envelopes.
 
 use lambda_idempotency::{Envelope, record};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(super) fn rows() -> Vec<Row> {
     [pipes(), envelopes()].into_iter().flatten().collect()
 }
 
-/// Each as it is from its own source, in a pipe's list.
+/// Records of each source, in a pipe's list.
 fn pipes() -> Vec<Row> {
     let (fifo, kinesis) = (sent_in_order(&text()), flat(data(put(1, "customer-7", "", ""))));
     let dynamodb = change(1, "i-1", "o-1", "");
@@ -28,33 +28,33 @@ fn pipes() -> Vec<Row> {
     rabbit["eventSourceKey"] = "orders::/".into();
     let row = |name, record: &Value| row(name, "pipe", json!([record]), record);
     vec![
-        row("SQS by a pipe", &fifo)
+        row("SQS through a pipe", &fifo)
             .sees("orderId", "o-1")
             .sees(record("attributes.MessageDeduplicationId"), "d-1")
             .sees(record("messageAttributes.tenant.stringValue"), "acme"),
-        row("Kinesis by a pipe", &kinesis)
+        row("Kinesis through a pipe", &kinesis)
             .sees("orderId", "o-1")
             .sees(record("partitionKey"), "customer-7")
             .sees(record("json(base64(data)).amount"), 4.5),
-        row("DynamoDB by a pipe", &dynamodb)
+        row("DynamoDB through a pipe", &dynamodb)
             .payload(changed())
             .sees("newImage.id", "o-1")
             .sees(record("dynamodb.NewImage.id.S"), "o-1"),
-        Row { record: seen, ..row("Kafka by a pipe", &kafka) }
+        Row { record: seen, ..row("Kafka through a pipe", &kafka) }
             .sees("orderId", "o-1")
             .sees(record("key"), "o-1")
             .sees(record(r#"headers."idempotency-key""#), "k-1"),
-        row("ActiveMQ by a pipe", &active)
+        row("ActiveMQ through a pipe", &active)
             .sees("orderId", "o-1")
             .sees(record("properties.tenant"), "acme"),
-        row("RabbitMQ by a pipe", &rabbit)
+        row("RabbitMQ through a pipe", &rabbit)
             .sees("orderId", "o-1")
             .sees(record("basicProperties.headers.try"), 2)
             .sees(record("eventSourceKey"), "orders::/"),
     ]
 }
 
-/// A notification of SNS as a queue gets it.
+/// An SNS notification in the format that queues get.
 fn announced(message: &str) -> String {
     json!({
         "Type": "Notification", "MessageId": "n-1", "TopicArn": TOPIC, "Message": message,
@@ -63,7 +63,7 @@ fn announced(message: &str) -> String {
     .to_string()
 }
 
-/// Expressions see what is innermost, or what is outermost.
+/// Expressions read the innermost payload; `record(..)` reads the outermost record.
 fn envelopes() -> Vec<Row> {
     let uploads = batch([uploaded()]).to_string();
     let sns = sent_in_order(&announced(&text()));
@@ -102,7 +102,7 @@ fn envelopes() -> Vec<Row> {
             .payload(uploaded())
             .sees("s3.object.key", "a+b.pdf")
             .sees(record("Sns.MessageId"), "n-1"),
-        row("SNS in SQS by a pipe", "pipe", json!([piped]), &piped)
+        row("SNS in SQS through a pipe", "pipe", json!([piped]), &piped)
             .within([Envelope::Sns])
             .sees("orderId", "o-1")
             .sees(record("json(body).MessageAttributes.tenant.Value"), "acme"),

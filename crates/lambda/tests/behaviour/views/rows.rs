@@ -1,4 +1,4 @@
-//! One record of each source, and what is seen of it.
+//! One record of each source, and what expressions read of it.
 
 use lambda_idempotency::{Envelope, KeyPath, Operation, payload, record};
 use serde_json::{Value, json};
@@ -17,17 +17,17 @@ pub(super) struct Row {
     pub(super) source: &'static str,
     pub(super) operation: Operation,
     pub(super) event: Value,
-    /// All that `record(..)` sees.
+    /// The record that `record(..)` reads.
     pub(super) record: Value,
-    /// All that other expressions see, and what the handler gets.
+    /// The payload that other expressions read and the handler gets.
     pub(super) payload: Payload,
-    /// What is seen at some places of either view.
+    /// Some paths, and the values that they select.
     pub(super) sees: Vec<(KeyPath, Value)>,
 }
 
 pub(super) enum Payload {
     Json(Value),
-    /// Text that is no JSON: for handlers of `String`, and for no expression.
+    /// Text that is not JSON: only for handlers of `String`; expressions cannot read it.
     Text(&'static str),
 }
 
@@ -38,7 +38,7 @@ pub(super) fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// What is sent everywhere.
+/// The payload of all records.
 pub(super) fn order() -> Value {
     json!({ "orderId": "o-1", "amount": 4.5 })
 }
@@ -47,7 +47,7 @@ pub(super) fn text() -> String {
     order().to_string()
 }
 
-/// A record with the order for its payload, as it is delivered in an event.
+/// A record whose payload is the order, in its event.
 pub(super) fn row(name: &'static str, source: &'static str, event: Value, record: &Value) -> Row {
     Row {
         name,
@@ -87,7 +87,7 @@ pub(super) fn sent(body: &str) -> Value {
     message
 }
 
-/// The same in a FIFO queue.
+/// The same message in a FIFO queue.
 pub(super) fn sent_in_order(body: &str) -> Value {
     let mut message = grouped(sent(body), FIFO, "customer-7");
     message["attributes"]["MessageDeduplicationId"] = "d-1".into();
@@ -111,7 +111,7 @@ fn queues() -> Vec<Row> {
             .sees(record("attributes.SequenceNumber"), "18849496460467696128"),
         Row {
             payload: Payload::Text("Test message."),
-            ..row("a message that is no JSON", "sqs", batch([plain.clone()]), &plain)
+            ..row("a message that is not JSON", "sqs", batch([plain.clone()]), &plain)
         }
         .sees(record("body"), "Test message.")
         .sees(record("messageAttributes.tenant.stringValue"), "acme"),
@@ -127,7 +127,7 @@ pub(super) fn published(message: &str) -> Value {
     published
 }
 
-/// A notification of S3; the names of objects are URL-encoded.
+/// An S3 notification; names of objects are URL-encoded.
 pub(super) fn uploaded() -> Value {
     json!({
         "eventVersion": "2.1", "eventSource": "aws:s3", "awsRegion": "eu-west-1",
@@ -156,7 +156,7 @@ fn notifications() -> Vec<Row> {
     ]
 }
 
-/// A record of Kafka, as it is delivered and as it is seen: key, value and headers as text.
+/// A Kafka record as it is delivered, and as expressions read it: key, value and headers as text.
 pub(super) fn produced() -> (Value, Value) {
     let mut delivered = message(0, 15, "o-1", "");
     delivered["value"] = base64(text()).into();
@@ -274,12 +274,12 @@ fn events() -> Vec<Row> {
         row("an event in the list of a bus", "eventbridge", json!([event]), &event)
             .sees("orderId", "o-1")
             .sees(record("source"), "shop"),
-        row("what a schedule sends", "scheduler", scheduled.clone(), &scheduled)
+        row("an event of a schedule", "scheduler", scheduled.clone(), &scheduled)
             .payload(scheduled)
             .sees("orderId", "o-1")
             .sees("scheduledTime", "2026-01-01T00:00:00Z")
             .sees(record("amount"), 4.5),
-        row("what a caller sends", "invoke", order(), &order())
+        row("an event of a caller", "invoke", order(), &order())
             .sees(payload("orderId"), "o-1")
             .sees(record("orderId"), "o-1"),
     ]

@@ -1,4 +1,4 @@
-//! Whose work a key is: of another application, of another use of the name, of a call around this one.
+//! Keys that belong to another application, to another use of the name, or to an enclosing call.
 
 use std::time::Duration;
 
@@ -27,28 +27,34 @@ fn foreign(ours: Option<&str>) -> impl Fn(&Foreign) -> bool {
     }
 }
 
-/// Billing and shipping on one table, both with `process` by `orderId`.
+/// Billing and shipping share a table, and both have an operation `process` with the same keys.
 #[tokio::test]
-async fn work_of_another_application_is_no_answer() {
+async fn work_of_another_application_does_not_answer_a_delivery() {
     let world = World::new();
     let billing = world.application("billing").sqs(process(), world.handler()).unwrap();
     let shipping = world.application("shipping").sqs(process(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", "")]);
     assert!(world.returned(&billing, &event).await.is_empty());
     for _ in 0..2 {
-        assert_eq!(world.returned(&shipping, &event).await, ["m-1"], "it goes back");
+        assert_eq!(world.returned(&shipping, &event).await, ["m-1"], "it is returned");
     }
     assert_eq!(world.ledger.total(), 1);
-    assert!(world.returned(&billing, &event).await.is_empty(), "and billing is as it was");
+    assert!(
+        world.returned(&billing, &event).await.is_empty(),
+        "billing still answers from its record"
+    );
     assert_eq!(world.ledger.total(), 1);
     world.clock.advance(Duration::from_hours(25));
-    assert!(world.returned(&shipping, &event).await.is_empty(), "what has expired is nobody's");
+    assert!(
+        world.returned(&shipping, &event).await.is_empty(),
+        "an expired record belongs to no application"
+    );
     assert_eq!(world.ledger.total(), 2);
 }
 
-/// No policy that acknowledges without the work being done means the work of others.
+/// Policies that acknowledge unprocessed records do not apply to records of other applications.
 #[tokio::test]
-async fn no_policy_acknowledges_it() {
+async fn no_policy_acknowledges_a_key_of_another_application() {
     let world = World::new();
     let lenient = || {
         process()
@@ -57,10 +63,10 @@ async fn no_policy_acknowledges_it() {
     };
     let billing = world.application("billing").sqs(process(), world.handler()).unwrap();
     let shipping = world.application("shipping").sqs(lenient(), world.handler()).unwrap();
-    for (message, id, fate) in
+    for (message, id, action) in
         [("m-1", "failed", "fail"), ("m-2", "given up", "give up"), ("m-3", "stopped", "sleep")]
     {
-        let event = batch([order(message, id, fate)]);
+        let event = batch([order(message, id, action)]);
         assert_eq!(world.returned(&billing, &event).await, [message], "{id}");
         let event = batch([order(message, id, "")]);
         assert_eq!(world.returned(&shipping, &event).await, [message], "{id}");
@@ -69,7 +75,7 @@ async fn no_policy_acknowledges_it() {
 }
 
 #[tokio::test]
-async fn the_refusal_names_both_and_what_to_do() {
+async fn the_refusal_names_both_applications_and_the_remedy() {
     let world = World::new();
     let charge = async |_: Call| Ok::<_, Failure>(1);
     let payment = json!({ "id": "s3cr3t" });
@@ -98,9 +104,9 @@ async fn the_refusal_names_both_and_what_to_do() {
     }
 }
 
-/// A function that was renamed, and both of a blue/green deployment, go on with one name.
+/// A renamed function, or both functions of a blue/green deployment, can keep handler name.
 #[tokio::test]
-async fn one_name_in_two_functions_is_one_application() {
+async fn two_functions_with_the_same_name_are_one_application() {
     let world = World::new();
     let old = world.application("orders").sqs(process(), world.handler()).unwrap();
     let new = world.application("orders-v2").application("orders");
@@ -112,9 +118,9 @@ async fn one_name_in_two_functions_is_one_application() {
     assert_eq!(world.ledger.total(), 1);
 }
 
-/// Those of earlier versions, and of Powertools.
+/// Earlier versions and Powertools write records without an application name.
 #[tokio::test]
-async fn records_without_a_name_are_anybodys() {
+async fn records_without_an_application_answer_all_applications() {
     let world = World::new();
     let charge = async |_: Call| Ok::<_, Failure>(1);
     let payment = json!({ "id": "a" });
@@ -132,7 +138,7 @@ async fn records_without_a_name_are_anybodys() {
 }
 
 #[tokio::test]
-async fn a_name_that_records_cannot_bear_does_not_start() {
+async fn an_invalid_application_name_is_refused() {
     let world = World::new();
     let bad = || world.application("two words");
     let refused = |error: &ConfigError| matches!(error, ConfigError::Application { .. });
@@ -144,12 +150,15 @@ async fn a_name_that_records_cannot_bear_does_not_start() {
         })
         .await;
     assert!(matches!(run, Err(RunError::Config(error)) if refused(&error)));
-    assert!(bad().application("shop").sqs(process(), world.handler()).is_ok(), "put right");
+    assert!(
+        bad().application("shop").sqs(process(), world.handler()).is_ok(),
+        "a valid name replaces it"
+    );
 }
 
-/// In a process of its own, since the environment belongs to all tests of this one.
+/// Runs `child` in a separate process, because all tests of this process share its environment.
 #[test]
-fn the_function_names_the_application_unless_a_variable_does() {
+fn the_application_is_named_by_the_variable_or_else_by_the_function() {
     for (function, variable, expected) in [
         (None, None, ""),
         (Some("orders-v2"), None, "orders-v2"),
@@ -157,7 +166,7 @@ fn the_function_names_the_application_unless_a_variable_does() {
         (Some("orders-v2"), Some(""), "refused"),
     ] {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "whose_work::child", "--ignored", "--test-threads=1"]);
+        child.args(["--exact", "applications::child", "--ignored", "--test-threads=1"]);
         child.env_remove("AWS_LAMBDA_FUNCTION_NAME").env_remove("IDEMPOTENCY_APPLICATION");
         child.envs(function.map(|name| ("AWS_LAMBDA_FUNCTION_NAME", name)));
         child.envs(variable.map(|name| ("IDEMPOTENCY_APPLICATION", name)));
@@ -168,7 +177,7 @@ fn the_function_names_the_application_unless_a_variable_does() {
 }
 
 #[tokio::test]
-#[ignore = "run by `the_function_names_the_application_unless_a_variable_does`"]
+#[ignore = "run by `the_application_is_named_by_the_variable_or_else_by_the_function`"]
 async fn child() {
     let world = World::new();
     let charge = async |_: Call| Ok::<_, Failure>(1);
@@ -183,7 +192,7 @@ async fn child() {
         return;
     }
     run.unwrap();
-    // Another application is told what name the record bears.
+    // The refusal names the application of the record.
     let charge = async |_: Call| Ok::<_, Failure>(1);
     let run = world
         .application("somebody-else")
@@ -195,9 +204,9 @@ async fn child() {
     }
 }
 
-/// A record, a whole event and a call are three things; each may be used again as what it is.
+/// A name is for records, for whole events, or for calls; it can be used again for the same kind only.
 #[tokio::test]
-async fn a_name_is_used_for_one_thing_in_a_process() {
+async fn a_name_is_used_for_one_kind_of_work_in_a_process() {
     let world = World::new();
     let idempotency = world.idempotency();
     let run = |idempotency: Idempotency, id: u32| async move {
@@ -220,7 +229,7 @@ async fn a_name_is_used_for_one_thing_in_a_process() {
     assert!(text.contains("records") && text.contains("`.event(..)`"), "{text}");
     let error = run(idempotency.clone(), 1).await.unwrap_err();
     assert!(matches!(&error, RunError::Config(error) if used(error)), "{error}");
-    assert_eq!(world.store.write_calls(), 0, "found before anything is claimed");
+    assert_eq!(world.store.write_calls(), 0, "refused before a key is claimed");
 
     let idempotency = world.idempotency();
     run(idempotency.clone(), 1).await.unwrap();
@@ -229,15 +238,15 @@ async fn a_name_is_used_for_one_thing_in_a_process() {
     idempotency.event::<Value>(Operation::new("another").key("id")).unwrap();
 }
 
-/// One of two handlers would be answered from the other's work, and never run.
+/// With two handlers, one would be answered from the other's work and never be called.
 #[tokio::test]
 async fn a_name_has_one_handler_in_a_process() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let one = async |_: Value, _: Call| Ok::<_, Failure>(());
+    let handler = async |_: Value, _: Call| Ok::<_, Failure>(());
     let another = async |_: Value, _: Call| Ok::<_, Failure>(());
     for _ in 0..2 {
-        idempotency.sqs(process(), one).unwrap();
+        idempotency.sqs(process(), handler).unwrap();
     }
     for refused in [idempotency.sns(process(), another), idempotency.sqs(process(), another)] {
         let error = refused.err().unwrap();
@@ -247,19 +256,19 @@ async fn a_name_has_one_handler_in_a_process() {
     idempotency.sqs(Operation::new("another").key("id"), another).unwrap();
 }
 
-/// Two functions can have one type of pointer.
+/// Two functions can have the same type of function pointer, so a pointer does not identify its handler.
 #[tokio::test]
-async fn a_handler_behind_a_pointer_is_not_taken_for_another_of_its_type() {
+async fn a_handler_behind_a_function_pointer_is_refused_for_a_second_source() {
     type Pointer = fn(Value, Call) -> std::future::Ready<Result<(), Failure>>;
     let idempotency = World::new().idempotency();
-    let one: Pointer = |_, _| std::future::ready(Ok(()));
+    let handler: Pointer = |_, _| std::future::ready(Ok(()));
     let another: Pointer = |_, _| std::future::ready(Err("not mine".into()));
-    idempotency.sqs(process(), one).unwrap();
+    idempotency.sqs(process(), handler).unwrap();
     let error = idempotency.sns(process(), another).err().unwrap();
     assert!(matches!(error, ConfigError::UnknownHandler { .. }), "{error}");
 }
 
-/// Such a function is one handler, whatever it is generic over.
+/// The type arguments of a generic function do not make it another handler.
 #[tokio::test]
 async fn a_generic_function_is_one_handler() {
     trait Shop: Send + Sync {}
@@ -272,7 +281,7 @@ async fn a_generic_function_is_one_handler() {
     }
 }
 
-/// A layer is cloned, and not made twice: the second may be put around another service.
+/// A layer can be cloned, but not made twice: the second could be put around another service.
 #[tokio::test]
 async fn a_name_has_one_layer_in_a_process() {
     let idempotency = World::new().idempotency();
@@ -286,9 +295,9 @@ async fn a_name_has_one_layer_in_a_process() {
     );
 }
 
-/// The function can be built without the operation that was refused.
+/// A refused function leaves its names free for others.
 #[tokio::test]
-async fn a_function_that_is_not_built_takes_no_names() {
+async fn a_refused_function_takes_no_names() {
     let idempotency = World::new().idempotency();
     let handler = async |_: Value, _: Call| Ok::<_, Failure>(());
     idempotency.event::<Value>(process()).unwrap();
@@ -304,12 +313,12 @@ async fn a_function_that_is_not_built_takes_no_names() {
     }
 }
 
-/// In a process of its own, since the environment belongs to all tests of this one.
+/// Runs `in_lambda` in a separate process, because all tests of this process share its environment.
 #[test]
-fn where_lambda_runs_it_names_are_those_of_the_process() {
+fn in_lambda_names_are_unique_in_the_process() {
     for runtime_api in [None, Some("127.0.0.1:9001")] {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "whose_work::in_lambda", "--ignored", "--test-threads=1"]);
+        child.args(["--exact", "applications::in_lambda", "--ignored", "--test-threads=1"]);
         child.env_remove("AWS_LAMBDA_RUNTIME_API");
         child.envs(runtime_api.map(|api| ("AWS_LAMBDA_RUNTIME_API", api)));
         let output = child.output().unwrap();
@@ -318,9 +327,9 @@ fn where_lambda_runs_it_names_are_those_of_the_process() {
     }
 }
 
-/// Two `Idempotency` that were made separately.
+/// Each function has an `Idempotency` of its own.
 #[tokio::test]
-#[ignore = "run by `where_lambda_runs_it_names_are_those_of_the_process`"]
+#[ignore = "run by `in_lambda_names_are_unique_in_the_process`"]
 async fn in_lambda() {
     let world = World::new();
     let one = async |_: Value, _: Call| Ok::<_, Failure>(());
@@ -329,7 +338,7 @@ async fn in_lambda() {
     world.idempotency().sns(process(), one).unwrap();
     let second = world.idempotency().sqs(process(), another);
     if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_none() {
-        assert!(second.is_ok(), "tests have handlers and stores of their own");
+        assert!(second.is_ok(), "outside Lambda, names are separate for each `Idempotency`");
         return;
     }
     assert!(matches!(second, Err(ConfigError::TwoHandlers { .. })));
@@ -337,31 +346,31 @@ async fn in_lambda() {
     assert!(matches!(layer, Err(ConfigError::NameInUse { .. })));
 }
 
-/// Names that are made of data neither fill the memory nor are refused.
+/// Names that are made from data must not fill the memory, and are accepted.
 #[tokio::test]
-async fn calls_may_have_any_number_of_names() {
+async fn run_accepts_any_number_of_names() {
     let world = World::new();
     let idempotency = world.idempotency();
     for number in 0..1100 {
         let operation = Operation::new(format!("process-{number}")).key("id");
-        let one = async |_: Call| Ok::<_, Failure>(1);
+        let handler = async |_: Call| Ok::<_, Failure>(1);
         idempotency
-            .run(&operation, &json!({ "id": 1 }), RunContext::without_deadline(), one)
+            .run(&operation, &json!({ "id": 1 }), RunContext::without_deadline(), handler)
             .await
             .unwrap();
     }
     idempotency.sqs(process(), world.handler()).unwrap();
 }
 
-/// It would wait for itself, each time until its deadline, and end in the dead-letter queue.
+/// Otherwise the call would wait for itself until its deadline, at each delivery.
 #[tokio::test]
 async fn a_call_inside_itself_fails_at_once() {
     let world = World::new();
     let idempotency = world.idempotency();
     let inner = idempotency.clone();
     let charge = async |id: u32| {
-        let one = async |_: Call| Ok::<_, Failure>(id);
-        inner.run(&process(), &json!({ "id": id }), RunContext::without_deadline(), one).await
+        let handler = async |_: Call| Ok::<_, Failure>(id);
+        inner.run(&process(), &json!({ "id": id }), RunContext::without_deadline(), handler).await
     };
     let nested = async |_: Call| {
         tokio::task::yield_now().await;
@@ -374,15 +383,15 @@ async fn a_call_inside_itself_fails_at_once() {
         .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), nested)
         .await
         .unwrap();
-    assert_eq!(run.result, 2, "another key is other work");
+    assert_eq!(run.result, 2, "another key is accepted");
     assert_eq!(world.store.write_calls(), 4, "two keys, each claimed and completed");
-    // Once the outer call has ended, it is a duplicate like any other.
+    // After the outer call has ended, the call is an ordinary duplicate.
     assert!(charge(1).await.unwrap().replayed);
 }
 
-/// Nor is a panic, a drop or another store taken for being inside.
+/// A call on another store, or after a panic, is not a call inside itself.
 #[tokio::test]
-async fn only_the_very_call_is_inside() {
+async fn a_call_on_another_store_or_after_a_panic_is_not_nested() {
     let (world, other) = (World::new(), World::new());
     let payload = json!({ "id": 1 });
     let elsewhere = other.idempotency();
