@@ -104,7 +104,7 @@ async fn the_refusal_names_both_applications_and_the_remedy() {
     }
 }
 
-/// A renamed function, or both functions of a blue/green deployment, can keep handler name.
+/// A renamed function, or both functions of a blue/green deployment, can keep one name.
 #[tokio::test]
 async fn two_functions_with_the_same_name_are_one_application() {
     let world = World::new();

@@ -80,7 +80,7 @@ async fn the_identity_of_a_message_is_its_id_in_its_queue() {
     assert_eq!(world.ledger.executed("x"), 3);
 }
 
-/// RabbitMQ sets no id by itself. The payload cannot serve instead: two orders may be equal.
+/// RabbitMQ sets no id by itself. The payload cannot replace it: two orders may be equal.
 #[tokio::test]
 async fn a_message_without_an_id_needs_a_key() {
     let world = World::new();
