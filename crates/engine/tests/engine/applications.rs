@@ -1,4 +1,5 @@
-//! Keys of another application: refused, whatever is known of them and wherever it is learned.
+//! Keys of another application are refused: those in the store, in the cache, and those that another
+//! invocation holds.
 
 use std::time::Duration;
 
@@ -31,9 +32,9 @@ async fn copies_in_a_batch_are_refused_together() {
     world.ledger.assert_each_once(["a", "b"]);
 }
 
-/// Clones of an engine share what they remember.
+/// Clones of an engine share a cache.
 #[tokio::test]
-async fn memory_is_no_answer_to_another_application() {
+async fn a_cached_completion_does_not_answer_another_application() {
     let world = World::new();
     let engine = world.engine();
     world.invoke_by(&of(&engine, "billing"), vec![ok("a")]).await;
@@ -44,11 +45,11 @@ async fn memory_is_no_answer_to_another_application() {
         labels(&world.invoke_by(&of(&engine, "billing"), vec![ok("a")]).await),
         ["replayed"]
     );
-    assert_eq!(world.requests(), before, "and asks nobody");
+    assert_eq!(world.requests(), before, "no request is made");
 }
 
 #[tokio::test]
-async fn who_follows_another_application_is_not_answered_by_it() {
+async fn a_follower_of_another_application_does_not_get_its_result() {
     let mut world = World::yielding();
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(20) };
     let engine = world.engine();
@@ -60,7 +61,7 @@ async fn who_follows_another_application_is_not_answered_by_it() {
     world.ledger.assert_each_once(["a"]);
 }
 
-/// What is claimed by another is not waited for: its result would be no answer.
+/// The record does not wait for another application's claim, because its result would not be used.
 #[tokio::test]
 async fn a_key_in_progress_elsewhere_is_refused_at_once() {
     let world = World::new();
@@ -74,15 +75,15 @@ async fn a_key_in_progress_elsewhere_is_refused_at_once() {
     assert_eq!(labels(&outcomes), ["foreign"]);
     world.clock.advance(Duration::from_secs(60));
     let outcomes = world.invoke_by(&of(&world.engine(), "shipping"), vec![ok("a")]).await;
-    assert_eq!(labels(&outcomes), ["foreign"], "nor taken over when its lease has ended");
+    assert_eq!(labels(&outcomes), ["foreign"], "it is not taken over when its lease has ended");
     assert_eq!(world.stored("a").await.unwrap(), record);
     let outcomes = world.invoke_by(&of(&world.engine(), "billing"), vec![ok("a")]).await;
     assert_eq!(labels(&outcomes), ["executed"]);
 }
 
-/// Whoever lost its key to another application takes no result from it.
+/// A worker that lost its key to another application does not use that application's result.
 #[tokio::test]
-async fn a_completion_that_finds_another_application_goes_back() {
+async fn a_completion_that_finds_another_application_is_refused() {
     let world = World::new();
     let overtaken = rec("a", |world, _| async move {
         let mut record =
@@ -95,5 +96,5 @@ async fn a_completion_that_finds_another_application_goes_back() {
     let outcomes = world.invoke_by(&of(&world.engine(), "shipping"), vec![overtaken]).await;
     assert!(matches!(&outcomes[0], Outcome::Foreign(foreign) if &*foreign.theirs == "billing"));
     let stored = world.stored("a").await.unwrap();
-    assert_eq!(stored.result.as_deref(), Some("\"billed\""), "and changes nothing");
+    assert_eq!(stored.result.as_deref(), Some("\"billed\""), "the record is unchanged");
 }

@@ -1,4 +1,4 @@
-//! Claims, replays and what they cost.
+//! Claims, replays and the requests that they cost.
 
 use std::{
     sync::{Arc, Mutex},
@@ -60,7 +60,7 @@ async fn after_the_retention_the_work_is_done_again() {
     let world = World::new();
     world.deliver(vec![ok("a")]).await;
     world.clock.advance(Duration::from_hours(24));
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"], "at its end it still counts");
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"], "at its last instant it counts");
     world.clock.advance(Duration::from_secs(3));
     assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
     assert_eq!(world.ledger.executed("a"), 2);
@@ -88,7 +88,7 @@ async fn a_permanent_failure_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn at_the_most_failures_the_key_is_given_up() {
+async fn after_the_maximum_of_failed_attempts_a_key_fails_permanently() {
     let mut world = World::new();
     world.policy.max_failed_attempts = Some(2);
     assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
@@ -106,7 +106,7 @@ async fn a_panic_fails_its_record_alone() {
 
 #[tokio::test]
 async fn a_lost_claim_answer_is_recognised_by_its_token() {
-    // The store retries on its own, so what reaches the engine as `Found` may be its own claim.
+    // The store's client retries, so the record that the engine gets as `Found` may be its own claim.
     let world = World::new();
     world.store.inject(Fault::duplicate(0).guarded_by(GuardKind::Absent));
     assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
@@ -114,14 +114,14 @@ async fn a_lost_claim_answer_is_recognised_by_its_token() {
 }
 
 #[tokio::test]
-async fn a_claim_in_doubt_is_undo() {
+async fn a_claim_in_doubt_is_undone() {
     let world = World::new();
     world.store.inject(Fault::lose_answer().guarded_by(GuardKind::Absent));
     assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["unavailable"; 2]);
-    assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["executed"; 2], "nothing is locked");
+    assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["executed"; 2], "both keys are free");
 }
 
-/// Never answers a write before its deadline, and keeps what it was asked and until when.
+/// A store that answers no write before its call deadline, and keeps the writes and their deadlines.
 struct Silent(ManualClock, Mutex<Vec<(Write, Timestamp)>>);
 
 impl Store for Silent {
@@ -144,12 +144,12 @@ impl Store for Silent {
         _keys: &'a [Key],
         _deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
-        unreachable!("nothing is known to be there")
+        unreachable!("no record is known, so none is read")
     }
 }
 
 #[tokio::test]
-async fn putting_back_what_is_in_doubt_has_time_of_its_own() {
+async fn undoing_a_claim_in_doubt_has_its_own_call_deadline() {
     let world = World::new();
     let store = Arc::new(Silent(world.clock.clone(), Mutex::default()));
     let outcomes = world.clock.drive(world.invoke_on(Arc::clone(&store), vec![ok("a")])).await;
@@ -157,7 +157,7 @@ async fn putting_back_what_is_in_doubt_has_time_of_its_own() {
     let asked = store.1.lock().unwrap();
     let [.., (_, claiming), (undo, last)] = &asked[..] else { panic!("{asked:?}") };
     assert!(matches!(undo.guard, Guard::OwnedBy(_)) && undo.record.is_none());
-    assert!(last > claiming, "the first call_deadline is past when there is something to undo");
+    assert!(last > claiming, "the call deadline of the claim has passed when the undo is written");
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn an_outage_during_claims_runs_nothing() {
 }
 
 #[tokio::test]
-async fn one_throttled_member_harms_no_other() {
+async fn one_throttled_claim_does_not_harm_the_others() {
     let world = World::new();
     let throttled = crate::support::key("b");
     world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_key(&throttled));
@@ -180,7 +180,7 @@ async fn one_throttled_member_harms_no_other() {
 }
 
 #[tokio::test]
-async fn a_big_batch_is_claimed_ahead_and_finished() {
+async fn a_big_batch_is_claimed_in_few_calls() {
     let world = World::new();
     let labels: Vec<&'static str> =
         (0..1000).map(|n| &*Box::leak(format!("k{n}").into_boxed_str())).collect();

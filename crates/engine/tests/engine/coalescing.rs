@@ -5,7 +5,7 @@ use lambda_idempotency_core::failure::Failure;
 use crate::support::{World, failing, ok, rec};
 
 #[tokio::test]
-async fn copies_share_one_run() {
+async fn copies_share_one_attempt() {
     let world = World::new();
     let outcomes = world.deliver(vec![ok("a"), ok("b"), ok("a"), ok("a")]).await;
     assert_eq!(outcomes, ["executed", "executed", "coalesced", "coalesced"]);
@@ -14,7 +14,7 @@ async fn copies_share_one_run() {
 }
 
 #[tokio::test]
-async fn copies_of_what_was_done_are_replayed_too() {
+async fn copies_of_a_completed_record_are_replayed() {
     let world = World::new();
     world.deliver(vec![ok("a")]).await;
     assert_eq!(world.deliver(vec![ok("a"), ok("a")]).await, ["replayed"; 2]);
@@ -42,7 +42,7 @@ async fn another_fingerprint_under_the_key_is_a_mismatch() {
     assert_eq!(world.deliver(vec![ok("a").fingerprint("6")]).await, ["mismatch"]);
 }
 
-/// A known limit: the fingerprint is that of the last claim, and the first event is answered no more.
+/// A known limit: the stored fingerprint is that of the last claim, so the first event is a mismatch.
 #[tokio::test]
 async fn a_released_key_may_go_to_another_fingerprint() {
     let world = World::new();
@@ -53,14 +53,14 @@ async fn a_released_key_may_go_to_another_fingerprint() {
 }
 
 #[tokio::test]
-async fn if_the_first_fails_its_copies_go_back_with_it() {
+async fn if_the_first_copy_fails_all_copies_fail() {
     let world = World::new();
     assert_eq!(world.deliver(vec![failing("a"), failing("a")]).await, ["failed"; 2]);
-    assert_eq!(world.stored("a").await.unwrap().failed_attempts, 1, "one call, one failure");
+    assert_eq!(world.stored("a").await.unwrap().failed_attempts, 1, "one attempt for both copies");
 }
 
 #[tokio::test]
-async fn if_the_first_fails_a_different_one_leads_next() {
+async fn if_the_first_copy_fails_another_payload_leads_next() {
     let world = World::new();
     let outcomes = world.deliver(vec![failing("a"), ok("a").payload("other"), failing("a")]).await;
     assert_eq!(outcomes, ["failed", "executed", "failed"]);

@@ -1,4 +1,4 @@
-//! Keys that are held elsewhere.
+//! Keys that another worker holds.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn dies_with(world: &World, label: &'static str) {
 }
 
 #[tokio::test]
-async fn a_queue_record_goes_back_and_harms_no_other() {
+async fn a_busy_queue_record_is_returned_and_does_not_delay_others() {
     let world = World::new();
     dies_with(&world, "a").await;
     assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["busy", "executed"]);
@@ -24,10 +24,10 @@ async fn a_queue_record_goes_back_and_harms_no_other() {
 }
 
 #[tokio::test]
-async fn a_queue_record_waits_for_a_short_remainder() {
+async fn a_queue_record_waits_for_a_lease_that_ends_soon() {
     let world = World::new();
     dies_with(&world, "a").await;
-    // 30 s of timeout, 1 s of lease grace, 1 s of allowance.
+    // 30 s of timeout, 1 s of lease grace, 1 s of clock skew.
     world.clock.advance(30 * SECOND + Duration::from_millis(500));
     let again = rec("a", |_, call| async move {
         assert_eq!((call.failed_attempts(), call.lost_attempts()), (0, 1));
@@ -41,16 +41,16 @@ async fn an_async_source_waits_until_the_lease_ends() {
     let mut world = World::new();
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     world.timeout = Some(300 * SECOND);
-    // Out of memory 2 s into an invocation of 5 minutes; both retries come inside its lease.
+    // The worker ran out of memory in an invocation of 5 minutes; a retry comes within its lease.
     dies_with(&world, "a").await;
     world.clock.advance(62 * SECOND);
     assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
-    assert!(world.clock.now() > START.plus(302 * SECOND), "only when the lease had lapsed");
+    assert!(world.clock.now() > START.plus(302 * SECOND), "only after the lease has lapsed");
     world.ledger.assert_once("a");
 }
 
 #[tokio::test]
-async fn whoever_waits_gets_the_others_result() {
+async fn a_record_that_waits_gets_the_other_workers_result() {
     let mut world = World::yielding();
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let (first, second) = world
@@ -81,7 +81,7 @@ async fn waiting_ends_at_its_limit_and_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn after_a_wait_a_record_does_not_begin_what_it_cannot_end() {
+async fn after_a_wait_a_handler_that_cannot_finish_does_not_start() {
     let mut world = World::new();
     dies_with(&world, "a").await;
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
@@ -91,14 +91,14 @@ async fn after_a_wait_a_record_does_not_begin_what_it_cannot_end() {
     assert_eq!(world.deliver(vec![ok("a")]).await, ["returned"]);
     world.ledger.assert_never("a");
     let next = rec("a", |_, call| async move {
-        assert_eq!(call.lost_attempts(), 1, "the last delivery took nothing");
+        assert_eq!(call.lost_attempts(), 1, "the returned delivery claimed nothing");
         Ok(())
     });
-    assert_eq!(world.deliver(vec![next]).await, ["executed"], "and no lease stands in the way");
+    assert_eq!(world.deliver(vec![next]).await, ["executed"], "no lease holds the key");
 }
 
 #[tokio::test]
-async fn after_a_wait_the_learned_pace_decides() {
+async fn after_a_wait_the_observed_handler_duration_decides() {
     let mut world = World::new();
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     for (takes, outcome) in [(Duration::from_millis(1500), "executed"), (4 * SECOND, "returned")] {
@@ -107,7 +107,7 @@ async fn after_a_wait_the_learned_pace_decides() {
         assert_eq!(world.deliver(vec![slow("pace", takes)]).await, ["executed"]);
         dies_with(&world, "a").await;
         world.clock.advance(10 * SECOND);
-        // 3.15 s before handlers are stopped: a tenth of the timeout is left, and more.
+        // The lease ends 3.15 s before handlers are stopped: more than a tenth of the timeout.
         let waits = World { timeout: Some(26 * SECOND), ..world.clone() };
         assert_eq!(waits.deliver(vec![slow("a", takes)]).await, [outcome], "{takes:?}");
         assert_eq!(
@@ -144,7 +144,7 @@ async fn skipping_acknowledges() {
 }
 
 #[tokio::test]
-async fn who_may_have_killed_the_process_runs_last_and_alone() {
+async fn a_record_that_may_have_killed_the_process_runs_last_and_alone() {
     let world = World::new();
     dies_with(&world, "a").await;
     world.clock.advance(40 * SECOND);
@@ -158,7 +158,7 @@ async fn who_may_have_killed_the_process_runs_last_and_alone() {
 }
 
 #[tokio::test]
-async fn two_suspects_run_one_after_the_other() {
+async fn two_quarantined_records_run_one_after_the_other() {
     let world = World::new();
     dies_with(&world, "a").await;
     dies_with(&world, "b").await;
@@ -168,7 +168,7 @@ async fn two_suspects_run_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_ahead_within_the_allowance_takes_nothing() {
+async fn a_worker_whose_clock_is_ahead_within_the_skew_does_not_take_over() {
     let world = World::new();
     dies_with(&world, "a").await;
     world.clock.advance(31 * SECOND);

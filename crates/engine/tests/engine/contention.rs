@@ -1,4 +1,4 @@
-//! Many workers, one key: whatever they do at once, one of them has it.
+//! Many workers and one key: only one of them holds it at a time.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::support::{START, World, key, labels, ok, rec, slow};
 const SECOND: Duration = Duration::from_secs(1);
 const WORKERS: usize = 32;
 
-/// The workers of one key, each a process of its own; what each says became of it, in order.
+/// Runs the workers concurrently, each in its own process and all with one key, and returns the
+/// labels of their outcomes, sorted.
 async fn at_once(world: &World) -> Vec<&'static str> {
     let workers =
         (0..WORKERS).map(|_| async { labels(&world.invoke(vec![slow("a", 5 * SECOND)]).await) });
@@ -25,7 +26,7 @@ async fn at_once(world: &World) -> Vec<&'static str> {
     said
 }
 
-/// One of `label`, and all others `rest`.
+/// Asserts that one outcome is `label` and all others are `rest`.
 #[track_caller]
 fn assert_one(said: &[&str], label: &str, rest: &str) {
     let (ones, others): (Vec<&str>, Vec<&str>) = said.iter().partition(|said| **said == label);
@@ -41,14 +42,14 @@ fn lapsed(world: &World) {
 }
 
 #[tokio::test]
-async fn of_many_claimants_one_runs_and_the_others_go_back() {
+async fn of_many_claimants_one_runs_and_the_others_are_returned() {
     let world = World::yielding();
     assert_one(&at_once(&world).await, "executed", "busy");
     world.ledger.assert_once("a");
 }
 
 #[tokio::test]
-async fn of_many_claimants_that_wait_all_have_the_result_of_one() {
+async fn of_many_claimants_that_wait_all_get_the_result_of_one() {
     let mut world = World::yielding();
     world.policy.on_conflict = OnConflict::Wait { up_to: 60 * SECOND };
     assert_one(&at_once(&world).await, "executed", "replayed");
@@ -61,26 +62,26 @@ async fn of_many_that_find_a_lapsed_key_one_takes_it_over() {
     world.policy.on_conflict = OnConflict::Wait { up_to: 60 * SECOND };
     lapsed(&world);
     assert_one(&at_once(&world).await, "executed", "replayed");
-    assert_eq!(world.ledger.entry("a").executions, ["0 1"], "and knows of the lost attempt");
+    assert_eq!(world.ledger.entry("a").executions, ["0 1"], "its handler sees one lost attempt");
 }
 
-/// Every answer is lost to somebody, claims and completions alike; each finds its own work again.
+/// One in three answers is lost, to claims and to completions; each worker recognises its own writes.
 #[tokio::test]
 async fn of_many_claimants_over_a_bad_network_one_runs() {
     let mut world = World::yielding();
     world.policy.on_conflict = OnConflict::Wait { up_to: 60 * SECOND };
     world.store.inject(Fault::lose_answer().one_in(3, 7));
     let said = at_once(&world).await;
-    // A claim whose answer is lost is undone, and that delivery goes back to its source.
+    // A claim whose answer is lost is undone, and that delivery is returned to its source.
     let known = ["executed", "replayed", "unavailable"];
     assert!(said.iter().all(|said| known.contains(said)), "{said:?}");
     world.ledger.assert_once("a");
 }
 
-/// The renewal was applied, and nobody heard of it. The next one asks for longer, finds the lease that
-/// the first has left, and goes on from there; the handler is not taken for one that lost its key.
+/// The store applied a renewal and its answer was lost. The next renewal finds the lease that the first
+/// one wrote, and continues from it: the handler is not fenced.
 #[tokio::test]
-async fn a_longer_renewal_goes_on_from_the_one_that_was_lost() {
+async fn a_later_renewal_continues_from_one_whose_answer_was_lost() {
     let mut world = World { timeout: Some(60 * SECOND), ..World::new() };
     world.policy.lease = Lease::Renewed { length: 6 * SECOND };
     world.store.inject(Fault::lose_answer().guarded_by(GuardKind::Unchanged));
@@ -104,12 +105,12 @@ async fn a_longer_renewal_goes_on_from_the_one_that_was_lost() {
         panic!("{renewals:?}")
     };
     assert!(longer > lost, "{renewals:?}");
-    assert_eq!(found.lease_until, Some(*lost), "the one whose answer was lost is there");
+    assert_eq!(found.lease_until, Some(*lost), "the renewal whose answer was lost was applied");
     assert!(matches!(again, (seen, _, Verdict::Written) if seen == lost), "{renewals:?}");
 }
 
 #[tokio::test]
-async fn many_keys_at_once_do_not_meet() {
+async fn workers_of_distinct_keys_do_not_interfere() {
     let world = World::yielding();
     let workers = ["a", "b", "c", "d"].map(|label| world.invoke(vec![ok(label)]));
     let said = world.clock.drive(join_all(workers)).await.concat();

@@ -15,11 +15,11 @@ const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
 
 #[tokio::test]
-async fn a_handler_that_runs_at_the_margin_is_dropped_and_keeps_its_lease() {
+async fn a_handler_that_runs_at_its_deadline_is_dropped_and_keeps_its_lease() {
     let world = World::new();
     let outcomes = world.deliver(vec![slow("a", 60 * SECOND), ok("b")]).await;
     assert_eq!(outcomes, ["timed_out", "executed"]);
-    assert!(world.clock.now() < START.plus(30 * SECOND), "in time for an answer");
+    assert!(world.clock.now() < START.plus(30 * SECOND), "time is left for the response");
     let record = world.stored("a").await.unwrap();
     assert_eq!(record.status, Status::InProgress);
     assert_eq!(record.lease_until, Some(START.plus(31 * SECOND)), "its effect may be on its way");
@@ -27,7 +27,7 @@ async fn a_handler_that_runs_at_the_margin_is_dropped_and_keeps_its_lease() {
 }
 
 #[tokio::test]
-async fn after_a_timeout_the_next_call_is_told() {
+async fn after_a_timeout_the_next_attempt_sees_a_lost_attempt() {
     let world = World::new();
     world.deliver(vec![slow("a", 60 * SECOND)]).await;
     world.clock.advance(10 * SECOND);
@@ -39,7 +39,7 @@ async fn after_a_timeout_the_next_call_is_told() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_expected_to_finish_is_not_started() {
+async fn a_handler_that_is_not_expected_to_finish_is_not_started() {
     let mut world = World::new();
     world.policy.concurrency = 1;
     let labels = ["a", "b", "c", "d", "e"];
@@ -57,7 +57,7 @@ async fn the_first_record_always_starts() {
         let outcomes = world.deliver(vec![slow("a", 60 * SECOND), ok("b")]).await;
         assert_eq!(
             outcomes[0], "timed_out",
-            "a record that is always too slow is tried, not starved"
+            "a record that is always too slow is attempted at each delivery"
         );
         world.clock.advance(10 * SECOND);
     }
@@ -81,11 +81,11 @@ async fn without_a_deadline_a_handler_runs_until_its_lease_ends() {
             Ok(())
         });
         assert_eq!(world.deliver(vec![patient]).await, [outcome]);
-        assert!(world.clock.now() <= START.plus(HOUR + SECOND), "not longer than it takes");
+        assert!(world.clock.now() <= START.plus(HOUR + SECOND), "the lease is not waited for");
     }
 }
 
-/// With and without renewals: the second one begins when the first cannot have its effect any more.
+/// With and without renewals, the second handler starts only when the first has been stopped.
 #[tokio::test]
 async fn without_a_deadline_two_handlers_of_a_key_never_run_at_once() {
     for lease in [Lease::Invocation, Lease::Renewed { length: 6 * SECOND }] {
@@ -112,5 +112,5 @@ async fn a_claim_that_waited_for_longer_than_its_lease_does_not_start() {
     let outcomes = world.deliver(vec![slow("a", 6 * SECOND), slow("b", 6 * SECOND), ok("c")]).await;
     assert_eq!(outcomes, ["executed", "timed_out", "returned"]);
     world.ledger.assert_never("c");
-    assert_eq!(world.deliver(vec![ok("c")]).await, ["executed"], "nothing is locked");
+    assert_eq!(world.deliver(vec![ok("c")]).await, ["executed"], "its key is free");
 }

@@ -1,4 +1,4 @@
-//! Records that will never be processed are put aside, so that nothing waits behind them.
+//! Diverting: records that will never be processed are put aside, so that no record waits behind them.
 
 use std::{
     sync::{Arc, Mutex},
@@ -28,7 +28,7 @@ fn hopeless(label: &'static str) -> Rec {
     rec(label, |_, _| async { Err(Failure::permanent("never again")) })
 }
 
-/// Its sink is out of reach.
+/// Gives the record a sink that cannot be reached.
 fn without_sink(record: Rec) -> Rec {
     record.sink(|_, _| async { Err(Failure::permanent("the sink is out of reach")) })
 }
@@ -42,7 +42,7 @@ async fn delete(world: &World, label: &str) {
     assert!(matches!(verdicts[..], [Verdict::Written]), "{verdicts:?}");
 }
 
-/// Why records were to be put aside, and what their handlers said.
+/// The reported reasons for diverting, and the handlers' errors.
 #[derive(Clone, Default)]
 struct Reasons(Arc<Mutex<Vec<Told>>>);
 
@@ -60,18 +60,18 @@ fn permanent(error: &str, failed_attempts: u32) -> DivertReason {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_is_put_aside_and_its_group_goes_on_in_the_same_invocation() {
+async fn a_permanent_failure_is_diverted_and_its_group_continues_in_the_same_invocation() {
     let world = World::new();
     let batch = || vec![hopeless("a").group("g").aside(), ok("b").group("g")];
     assert_eq!(world.deliver(batch()).await, ["diverted", "executed"]);
-    assert_eq!(world.deliver(batch()).await, ["replayed", "replayed"], "it is put aside once");
+    assert_eq!(world.deliver(batch()).await, ["replayed", "replayed"], "it is diverted once");
     world.ledger.assert_each_once(["aside: a", "b"]);
     assert_eq!(world.stored("a").await.unwrap().status, Status::PermanentlyFailed);
     assert_eq!(world.stored(&aside("a")).await.unwrap().status, Status::Completed);
 }
 
 #[tokio::test]
-async fn the_reason_is_told_to_the_sink_and_in_the_outcome() {
+async fn the_sink_and_the_outcome_get_the_reason() {
     let mut world = World::new();
     world.policy.max_failed_attempts = Some(2);
     let panics = rec("b", |_, _| async { panic!("it panics") });
@@ -89,9 +89,9 @@ async fn the_reason_is_told_to_the_sink_and_in_the_outcome() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_that_is_found_recorded_is_put_aside() {
+async fn a_permanent_failure_found_in_the_store_is_diverted() {
     let world = World::new();
-    assert_eq!(world.deliver(vec![hopeless("a")]).await, ["failed"], "there was no sink yet");
+    assert_eq!(world.deliver(vec![hopeless("a")]).await, ["failed"], "this delivery has no sink");
     let batch = vec![ok("a").group("g").aside(), ok("b").group("g")];
     let outcomes = world.clock.drive(world.invoke(batch)).await;
     assert_eq!(labels(&outcomes), ["diverted", "executed"]);
@@ -100,7 +100,7 @@ async fn a_permanent_failure_that_is_found_recorded_is_put_aside() {
 }
 
 #[tokio::test]
-async fn another_payload_under_a_key_is_put_aside() {
+async fn a_mismatch_is_diverted() {
     let world = World::new();
     assert_eq!(world.deliver(vec![ok("a").fingerprint("1")]).await, ["executed"]);
     let batch = || vec![ok("a").fingerprint("2").group("g").aside(), ok("b").group("g")];
@@ -112,9 +112,9 @@ async fn another_payload_under_a_key_is_put_aside() {
 }
 
 #[tokio::test]
-async fn until_the_sink_has_it_a_record_is_returned_and_its_group_waits() {
+async fn a_record_is_returned_and_its_group_waits_until_the_sink_accepts_it() {
     let mut world = World::new();
-    // None of these makes a failure of the sink permanent.
+    // Neither policy makes a failure of the sink permanent.
     world.policy.max_failed_attempts = Some(1);
     world.policy.on_failure = OnFailure::FailPermanently;
     for _ in 0..3 {
@@ -126,7 +126,7 @@ async fn until_the_sink_has_it_a_record_is_returned_and_its_group_waits() {
 }
 
 #[tokio::test]
-async fn a_sink_that_is_stopped_at_the_deadline_is_called_again() {
+async fn a_sink_stopped_at_the_deadline_is_called_again() {
     let mut world = World::new();
     world.policy.on_timeout = OnTimeout::FailPermanently;
     let stuck = hopeless("a").sink(|_, _| std::future::pending());
@@ -137,7 +137,7 @@ async fn a_sink_that_is_stopped_at_the_deadline_is_called_again() {
 }
 
 #[tokio::test]
-async fn a_handler_that_is_stopped_for_good_is_put_aside_at_the_next_delivery() {
+async fn a_permanent_timeout_is_diverted_at_the_next_delivery() {
     let mut world = World::new();
     world.policy.on_timeout = OnTimeout::FailPermanently;
     let batch = vec![slow("a", 60 * SECOND).group("g").aside(), ok("b").group("g")];
@@ -147,9 +147,9 @@ async fn a_handler_that_is_stopped_for_good_is_put_aside_at_the_next_delivery() 
     world.ledger.assert_each_once(["aside: a", "b"]);
 }
 
-/// The last that it had, it spent.
+/// The handler used the time that the sink would need.
 #[tokio::test]
-async fn without_time_for_the_sink_the_next_delivery_puts_it_aside() {
+async fn without_time_for_the_sink_the_next_delivery_diverts_the_record() {
     let world = World::new();
     let late = rec("a", |world: World, _| async move {
         world.clock.advance(29_100 * SECOND / 1000);
@@ -166,7 +166,7 @@ async fn without_time_for_the_sink_the_next_delivery_puts_it_aside() {
 }
 
 #[tokio::test]
-async fn copies_of_a_record_that_is_put_aside_are_acknowledged_with_it() {
+async fn copies_of_a_diverted_record_are_acknowledged_with_it() {
     let world = World::new();
     let batch = vec![hopeless("a").aside(), ok("a").aside(), ok("a").payload("other").aside()];
     let outcomes = world.deliver(batch).await;
@@ -174,9 +174,9 @@ async fn copies_of_a_record_that_is_put_aside_are_acknowledged_with_it() {
     assert_eq!(world.ledger.executed("aside: a"), 2);
 }
 
-/// The fingerprint stands for the payload where work was done; put aside is the payload itself.
+/// A fingerprint identifies the payload of work that was done, but a sink gets the payload itself.
 #[tokio::test]
-async fn a_copy_with_another_payload_is_put_aside_as_well() {
+async fn a_copy_with_another_payload_is_diverted_as_well() {
     let world = World::new();
     let copy = |payload| ok("a").payload(payload).fingerprint("1").aside();
     let first = || hopeless("a").payload("book").fingerprint("1").aside();
@@ -185,12 +185,12 @@ async fn a_copy_with_another_payload_is_put_aside_as_well() {
     assert_eq!(outcomes, ["diverted", "diverted", "coalesced", "coalesced"]);
     assert_eq!(world.ledger.executed("aside: a"), 2);
     let outcomes = world.deliver(vec![copy("book"), copy("cup")]).await;
-    assert_eq!(outcomes, ["replayed", "diverted"], "the first alone was put aside before");
+    assert_eq!(outcomes, ["replayed", "diverted"], "only the first payload was diverted before");
 }
 
-/// Somebody has deleted the failure and sent the record again.
+/// An operator has deleted the permanent failure and sent the record again.
 #[tokio::test]
-async fn what_was_sent_again_and_fails_again_is_put_aside_again() {
+async fn a_record_that_is_sent_again_and_fails_again_is_diverted_again() {
     let world = World::new();
     assert_eq!(world.deliver(vec![hopeless("a").aside()]).await, ["diverted"]);
     world.clock.advance(60 * SECOND);
@@ -202,7 +202,7 @@ async fn what_was_sent_again_and_fails_again_is_put_aside_again() {
 }
 
 #[tokio::test]
-async fn what_was_sent_again_and_is_a_mismatch_again_is_put_aside_again() {
+async fn a_record_that_is_sent_again_and_mismatches_again_is_diverted_again() {
     let world = World::new();
     for expected in ["diverted", "diverted"] {
         assert_eq!(world.deliver(vec![ok("a").fingerprint("1")]).await, ["executed"]);
@@ -215,9 +215,9 @@ async fn what_was_sent_again_and_is_a_mismatch_again_is_put_aside_again() {
     assert_eq!(world.ledger.executed("aside: a"), 2);
 }
 
-/// What memory knows of the key is what an operator has just deleted.
+/// The cache still holds the completion that an operator has just deleted.
 #[tokio::test]
-async fn no_mismatch_is_put_aside_by_what_memory_says() {
+async fn a_mismatch_with_the_cache_alone_is_not_diverted() {
     let world = World::new();
     let engine = world.engine();
     let first = world.invoke_by(&engine, vec![ok("a").fingerprint("1")]);
@@ -228,9 +228,9 @@ async fn no_mismatch_is_put_aside_by_what_memory_says() {
     world.ledger.assert_never("aside: a");
 }
 
-/// A worker has put the record aside, and died before the rest of its batch.
+/// A worker diverted the record, and died before the rest of its batch.
 #[tokio::test]
-async fn a_copy_of_what_an_earlier_delivery_has_put_aside_is_put_aside_as_well() {
+async fn a_copy_of_an_earlier_diverted_record_is_diverted_as_well() {
     let world = World::new();
     let first = || hopeless("a").payload("book").fingerprint("1").aside();
     assert_eq!(world.deliver(vec![first()]).await, ["diverted"]);
@@ -239,7 +239,7 @@ async fn a_copy_of_what_an_earlier_delivery_has_put_aside_is_put_aside_as_well()
 }
 
 #[tokio::test]
-async fn what_is_put_aside_and_not_recorded_is_acknowledged() {
+async fn a_diverted_record_whose_completion_is_lost_is_acknowledged() {
     let world = World::new();
     let refused = Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Completed);
     world.store.inject(refused.always());
@@ -250,7 +250,7 @@ async fn what_is_put_aside_and_not_recorded_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn copies_of_a_record_that_could_not_be_put_aside_are_returned_with_it() {
+async fn copies_of_a_record_that_could_not_be_diverted_are_returned_with_it() {
     let world = World::new();
     let batch = vec![without_sink(hopeless("a")), ok("a").aside()];
     assert_eq!(world.deliver(batch).await, ["failed", "failed"]);
@@ -258,7 +258,7 @@ async fn copies_of_a_record_that_could_not_be_put_aside_are_returned_with_it() {
 }
 
 #[tokio::test]
-async fn invocations_of_one_process_put_a_record_aside_once() {
+async fn invocations_of_one_process_divert_a_record_once() {
     let world = World::new();
     let engine = world.engine();
     let slow = rec("a", |world: World, _| async move {
@@ -275,11 +275,11 @@ async fn invocations_of_one_process_put_a_record_aside_once() {
 }
 
 #[tokio::test]
-async fn an_unprotected_run_that_fails_permanently_is_put_aside() {
+async fn an_unprotected_attempt_that_fails_permanently_is_diverted() {
     let world = World::new();
     let batch = || vec![hopeless("a").unprotected().group("g").aside(), ok("b").group("g")];
     assert_eq!(world.deliver(batch()).await, ["diverted", "executed"]);
-    // Nothing tells a redelivery from what was sent again: neither may be lost.
+    // A redelivery looks like a record that was sent again, and neither may be lost.
     assert_eq!(world.deliver(batch()).await, ["diverted", "replayed"]);
     assert_eq!(world.ledger.executed("aside: a"), 2);
     world.ledger.assert_once("b");
@@ -288,7 +288,7 @@ async fn an_unprotected_run_that_fails_permanently_is_put_aside() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_that_is_not_recorded_is_not_put_aside() {
+async fn a_permanent_failure_that_is_not_recorded_is_not_diverted() {
     let world = World::new();
     world.store.inject(
         Fault::refuse(StoreErrorKind::Denied).that_writes(Status::PermanentlyFailed).always(),
@@ -297,9 +297,9 @@ async fn a_permanent_failure_that_is_not_recorded_is_not_put_aside() {
     world.ledger.assert_never("aside: a");
 }
 
-/// The key was taken over meanwhile, by a worker that may succeed.
+/// Another worker took the key over meanwhile, and it may succeed.
 #[tokio::test]
-async fn a_failure_whose_lease_was_lost_is_not_put_aside() {
+async fn a_failure_whose_lease_was_lost_is_not_diverted() {
     let world = World::new();
     let overtaken = rec("a", |world: World, _| async move {
         let mut record = world.stored("a").await.unwrap();
@@ -313,9 +313,9 @@ async fn a_failure_whose_lease_was_lost_is_not_put_aside() {
 }
 
 #[tokio::test]
-async fn a_worker_that_dies_in_the_sink_is_followed_by_one_that_puts_it_aside() {
+async fn after_a_worker_dies_in_the_sink_the_next_one_diverts() {
     let mut world = World::yielding();
-    // Whoever else is at it is not trusted to finish.
+    // A delivery of another worker's key is not waited for.
     world.policy.on_conflict = OnConflict::Skip;
     let mut polls = 0;
     loop {
@@ -335,7 +335,7 @@ async fn a_worker_that_dies_in_the_sink_is_followed_by_one_that_puts_it_aside() 
 }
 
 #[tokio::test]
-async fn an_outage_leaves_the_record_with_its_source_unless_runs_are_unprotected() {
+async fn an_outage_returns_a_record_to_divert_unless_the_policy_runs_unprotected() {
     let world = World::new();
     assert_eq!(world.deliver(vec![hopeless("a")]).await, ["failed"]);
     let outage = Fault::refuse(StoreErrorKind::Unavailable).for_key(&key(&aside("a")));
@@ -349,7 +349,7 @@ async fn an_outage_leaves_the_record_with_its_source_unless_runs_are_unprotected
 }
 
 #[tokio::test]
-async fn a_batch_that_stops_at_its_first_failure_goes_on_after_what_is_put_aside() {
+async fn a_batch_that_stops_at_its_first_failure_continues_after_a_diverted_record() {
     let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
     world.policy.concurrency = 1;
     let batch = vec![hopeless("a").group("g").aside(), ok("b").group("h"), ok("c").group("g")];
@@ -358,9 +358,9 @@ async fn a_batch_that_stops_at_its_first_failure_goes_on_after_what_is_put_aside
     assert_eq!(world.deliver(batch).await, ["failed", "returned"]);
 }
 
-/// It runs alone, and without a claim; so nothing must wait for it to be through.
+/// The record runs alone and without a claim, so other records must not wait for its settlement.
 #[tokio::test]
-async fn a_quarantined_record_that_fails_in_an_outage_is_put_aside() {
+async fn a_quarantined_record_that_fails_in_an_outage_is_diverted() {
     let mut world = World::new();
     let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
     assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
@@ -370,12 +370,12 @@ async fn a_quarantined_record_that_fails_in_an_outage_is_put_aside() {
     world.store.inject(claims.always());
     let batch = vec![hopeless("a").group("g").aside(), ok("b").group("g")];
     assert_eq!(world.deliver(batch).await, ["diverted", "unprotected"]);
-    assert_eq!(world.clock.now(), START.plus(40 * SECOND), "nobody waited");
+    assert_eq!(world.clock.now(), START.plus(40 * SECOND), "no record waited");
 }
 
-/// It runs alone, since it may have killed its worker; what waits for it goes on all the same.
+/// The record runs alone because it may have killed its worker; records that wait for it run after it.
 #[tokio::test]
-async fn a_quarantined_record_that_fails_permanently_is_put_aside() {
+async fn a_quarantined_record_that_fails_permanently_is_diverted() {
     let world = World::new();
     let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
     assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
@@ -385,15 +385,15 @@ async fn a_quarantined_record_that_fails_permanently_is_put_aside() {
     world.ledger.assert_each_once(["aside: a", "b", "c"]);
 }
 
-/// Renewals of the record's own lease that come back late are not taken for the other's.
+/// Late answers to renewals of the handler's lease are not taken for answers to those of the sink's.
 #[tokio::test]
-async fn a_sink_has_a_lease_of_its_own_that_is_renewed() {
+async fn a_sink_has_its_own_lease_that_is_renewed() {
     let mut world = World::new();
     world.policy.lease = Lease::Renewed { length: 3 * SECOND };
     let renewals = Fault::delay_answer(world.clock.clone(), 2 * SECOND / 5);
     world.store.inject(renewals.for_key(&key("a")).that_writes(Status::InProgress).nth(2).always());
     let slow = rec("a", |world: World, _| async move {
-        // One is due each second.
+        // A renewal is due each second.
         world.clock.sleep(4 * SECOND + SECOND / 5).await;
         Err(Failure::permanent("never again"))
     });

@@ -1,4 +1,4 @@
-//! What a handler is given to protect systems downstream: fences and subkeys.
+//! Fences and subkeys, with which a handler protects systems downstream.
 
 use std::{
     sync::{Arc, Mutex},
@@ -10,48 +10,48 @@ use lambda_idempotency_testkit::crashing::drop_after;
 
 use crate::support::{Rec, World, rec};
 
-type Told = Arc<Mutex<Vec<(u64, String)>>>;
+type Seen = Arc<Mutex<Vec<(u64, String)>>>;
 
-/// A record that notes its fence and a subkey, and then does what `ends` says.
-fn noting(label: &'static str, told: &Told, ends: Result<(), &'static str>) -> Rec {
-    let told = Arc::clone(told);
+/// A record whose handler notes its fence and a subkey, and then returns `result`.
+fn noting(label: &'static str, seen: &Seen, result: Result<(), &'static str>) -> Rec {
+    let seen = Arc::clone(seen);
     rec(label, move |_, call| async move {
-        told.lock().unwrap().push((call.fence(), call.subkey("charge")));
-        ends.map_err(Failure::transient)
+        seen.lock().unwrap().push((call.fence(), call.subkey("charge")));
+        result.map_err(Failure::transient)
     })
 }
 
 #[tokio::test]
-async fn fences_rise_and_subkeys_stay_over_failures_deaths_and_expiry() {
+async fn fences_rise_and_subkeys_stay_the_same_over_failures_deaths_and_expiry() {
     let world = World::new();
-    let told = Told::default();
-    assert_eq!(world.deliver(vec![noting("a", &told, Err("no luck"))]).await, ["failed"]);
+    let seen = Seen::default();
+    assert_eq!(world.deliver(vec![noting("a", &seen, Err("no luck"))]).await, ["failed"]);
     let dies = {
-        let told = Arc::clone(&told);
+        let seen = Arc::clone(&seen);
         rec("a", move |_, call| async move {
-            told.lock().unwrap().push((call.fence(), call.subkey("charge")));
+            seen.lock().unwrap().push((call.fence(), call.subkey("charge")));
             std::future::pending().await
         })
     };
     assert!(drop_after(1, world.invoke(vec![dies])).await.is_none());
     world.clock.advance(Duration::from_mins(1));
-    assert_eq!(world.deliver(vec![noting("a", &told, Ok(()))]).await, ["executed"]);
+    assert_eq!(world.deliver(vec![noting("a", &seen, Ok(()))]).await, ["executed"]);
     world.clock.advance(Duration::from_hours(25));
-    assert_eq!(world.deliver(vec![noting("a", &told, Ok(()))]).await, ["executed"]);
-    let told = told.lock().unwrap();
-    assert_eq!(told.len(), 4);
-    assert!(told.is_sorted_by(|a, b| a.0 < b.0), "each call has a higher fence: {told:?}");
-    assert!(told.iter().all(|call| call.1 == told[0].1), "and the same subkey");
+    assert_eq!(world.deliver(vec![noting("a", &seen, Ok(()))]).await, ["executed"]);
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 4);
+    assert!(seen.is_sorted_by(|a, b| a.0 < b.0), "each attempt has a higher fence: {seen:?}");
+    assert!(seen.iter().all(|attempt| attempt.1 == seen[0].1), "all attempts have one subkey");
 }
 
 #[tokio::test]
-async fn keys_and_names_have_subkeys_of_their_own() {
+async fn each_key_has_its_own_subkeys() {
     let world = World::new();
-    let told = Told::default();
+    let seen = Seen::default();
     let outcomes =
-        world.deliver(vec![noting("a", &told, Ok(())), noting("b", &told, Ok(()))]).await;
+        world.deliver(vec![noting("a", &seen, Ok(())), noting("b", &seen, Ok(()))]).await;
     assert_eq!(outcomes, ["executed"; 2]);
-    let told = told.lock().unwrap();
-    assert_ne!(told[0].1, told[1].1);
-    assert_eq!(told[0].1.len(), 64);
+    let seen = seen.lock().unwrap();
+    assert_ne!(seen[0].1, seen[1].1);
+    assert_eq!(seen[0].1.len(), 64);
 }

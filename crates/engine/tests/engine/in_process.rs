@@ -1,4 +1,4 @@
-//! Several invocations of one process at once, as on Managed Instances: clones of one engine.
+//! Several concurrent invocations of one process, as on Managed Instances: clones of one engine.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{Rec, START, World, declining, failing, labels, ok, rec, slo
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Invocations of one process, all at once; the labels of their outcomes.
+/// Runs invocations of one process concurrently, and returns the labels of their outcomes.
 async fn at_once(
     world: &World,
     invocations: impl IntoIterator<Item = Vec<Rec>>,
@@ -23,7 +23,7 @@ async fn at_once(
 }
 
 #[tokio::test]
-async fn one_runs_the_handler_and_the_others_are_told() {
+async fn one_invocation_runs_the_handler_and_the_others_get_its_result() {
     let world = World::yielding();
     let outcomes = at_once(&world, (0..8).map(|_| vec![slow("a", SECOND)])).await;
     let mut expected = vec![["replayed"]; 8];
@@ -34,7 +34,7 @@ async fn one_runs_the_handler_and_the_others_are_told() {
 }
 
 #[tokio::test]
-async fn they_are_told_without_a_cache_too() {
+async fn followers_get_the_result_without_a_cache_too() {
     let world = World::yielding();
     let engine = world.engine().with_cache(Cache::off());
     let all = (0..8).map(|_| world.invoke_by(&engine, vec![slow("a", SECOND)]));
@@ -44,7 +44,7 @@ async fn they_are_told_without_a_cache_too() {
 }
 
 #[tokio::test]
-async fn another_payload_under_the_key_is_told_so() {
+async fn a_follower_with_another_payload_is_a_mismatch() {
     let world = World::yielding();
     let invocations = [
         vec![slow("a", SECOND).fingerprint("5")],
@@ -66,12 +66,12 @@ async fn if_the_leader_fails_the_next_one_tries() {
     assert!(outcomes[1..].iter().all(|outcome| ["failed", "replayed"].contains(outcome)));
     world.ledger.assert_once("a");
     let failed = outcomes.iter().filter(|outcome| **outcome == "failed").count();
-    // A first claim and a release; then a claim that loses, a takeover and a release each.
+    // A first claim and a release; then for each failure a refused claim, a takeover and a release.
     assert_eq!(world.requests(), 2 + 3 * failed);
 }
 
 #[tokio::test]
-async fn if_the_leader_turns_its_delivery_away_the_next_one_tries() {
+async fn if_the_leader_declines_the_next_one_tries() {
     let mut world = World::yielding();
     world.policy.max_failed_attempts = Some(1);
     let invocations = [vec![declining("a")], vec![ok("a")], vec![ok("a")]];
@@ -82,7 +82,7 @@ async fn if_the_leader_turns_its_delivery_away_the_next_one_tries() {
 }
 
 #[tokio::test]
-async fn the_others_of_a_followers_batch_go_on() {
+async fn other_records_of_a_followers_batch_continue() {
     let world = World::yielding();
     let batch = vec![ok("a"), ok("b"), slow("c", SECOND)];
     let outcomes = at_once(&world, [vec![slow("a", 10 * SECOND)], batch]).await;
@@ -108,7 +108,7 @@ async fn a_queue_record_follows_for_two_seconds() {
 }
 
 #[tokio::test]
-async fn who_skips_does_not_follow() {
+async fn with_skip_on_conflict_a_record_does_not_follow() {
     let mut world = World::yielding();
     world.policy.on_conflict = OnConflict::Skip;
     let outcomes = at_once(&world, [vec![slow("a", SECOND)], vec![ok("a")]]).await;
@@ -145,7 +145,7 @@ async fn each_invocation_has_its_own_deadline() {
 }
 
 #[tokio::test]
-async fn a_cancelled_leader_keeps_its_lease_and_strands_nobody() {
+async fn a_cancelled_leader_keeps_its_lease_and_its_followers_claim_later() {
     let mut world = World::yielding();
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     world.timeout = Some(100 * SECOND);
@@ -167,14 +167,14 @@ async fn a_cancelled_leader_keeps_its_lease_and_strands_nobody() {
     let mut outcomes: Vec<_> = outcomes.iter().flat_map(|outcomes| labels(outcomes)).collect();
     outcomes.sort_unstable();
     assert_eq!(outcomes, ["executed", "replayed"]);
-    // 10 s of timeout, 1 s of lease grace, 1 s of allowance, and the pause between two looks.
+    // 10 s of timeout, 1 s of lease grace, 1 s of clock skew, and the pause between two claims.
     let waited = world.clock.now().since(START);
     assert!(12 * SECOND < waited && waited <= 13 * SECOND, "{waited:?}");
     world.ledger.assert_once("a");
 }
 
 #[tokio::test]
-async fn wherever_a_leader_is_dropped_the_others_get_through() {
+async fn wherever_a_leader_is_dropped_its_followers_finish() {
     let points = crash_points(async |polls| {
         let mut world = World::yielding();
         world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
@@ -197,7 +197,7 @@ async fn wherever_a_leader_is_dropped_the_others_get_through() {
         }
         for label in ["a", "b", "c"] {
             let done = world.ledger.executed(label);
-            assert!((1..=2).contains(&done), "{label} was done {done} times, after {polls} polls");
+            assert!((1..=2).contains(&done), "{label} ran {done} times, after {polls} polls");
         }
         lived
     })
@@ -206,14 +206,14 @@ async fn wherever_a_leader_is_dropped_the_others_get_through() {
 }
 
 #[tokio::test]
-async fn nobody_waits_in_a_circle() {
+async fn invocations_do_not_wait_for_each_other_in_a_circle() {
     for seed in 0..200_u64 {
         let mut world = World::yielding();
         world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
         world.policy.concurrency = 1 + usize::try_from(seed % 3).unwrap();
         let mut keys = ["a", "b", "c", "d", "e", "f"];
         let invocations = (0..5_u64).map(|invocation| {
-            // Each in another order, in two ordered groups or in none.
+            // Each invocation has another order, in two ordered groups or in none.
             let mut state = seed * 5 + invocation + 1;
             for at in (1..keys.len()).rev() {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
@@ -235,11 +235,11 @@ async fn nobody_waits_in_a_circle() {
             "{seed}: {outcomes:?}"
         );
         world.ledger.assert_each_once(["a", "b", "c", "d", "e", "f"]);
-        assert!(world.clock.now() < START.plus(SECOND), "{seed}: somebody waited for the clock");
+        assert!(world.clock.now() < START.plus(SECOND), "{seed}: a record waited until a timer");
     }
 }
 
-/// A record whose handler processes the same key once more, by the same engine.
+/// A record whose handler processes the same key again, with the same engine.
 fn calls_itself(engine: lambda_idempotency_engine::batch::Engine) -> Rec {
     rec("a", move |world: World, _| async move {
         let inner = world.invoke_by(&engine, vec![ok("a")]).await;
@@ -249,7 +249,7 @@ fn calls_itself(engine: lambda_idempotency_engine::batch::Engine) -> Rec {
 }
 
 #[tokio::test]
-async fn a_handler_that_wants_its_own_key_is_told_that_it_is_busy() {
+async fn a_handler_that_claims_its_own_key_finds_it_busy() {
     let world = World::yielding();
     let engine = world.engine();
     let outcomes =
@@ -268,14 +268,14 @@ async fn a_wait_without_a_deadline_ends_with_the_leaders_lease() {
     let forever = world.invoke_by(&engine, vec![rec("a", |_, _| std::future::pending())]);
     let follower = world.invoke_by(&engine, vec![ok("a")]);
     let (first, outcomes) = world.clock.drive(join(forever, follower)).await;
-    assert_eq!(labels(&first), ["timed_out"], "it does not run without a lease");
-    assert_eq!(labels(&outcomes), ["executed"], "taken over, as from another process");
-    // 10 s of lease and 1 s of allowance.
+    assert_eq!(labels(&first), ["timed_out"], "a handler does not run without a lease");
+    assert_eq!(labels(&outcomes), ["executed"], "the follower takes the key over");
+    // 10 s of lease and 1 s of clock skew.
     assert_eq!(world.clock.now(), START.plus(Duration::from_millis(11_001)));
 }
 
 #[tokio::test]
-async fn a_suspect_that_follows_gives_its_turn_up() {
+async fn a_quarantined_record_that_follows_gives_up_its_turn() {
     let world = World::yielding();
     for label in ["a", "b"] {
         let forever = rec(label, |_, _| std::future::pending());
@@ -284,10 +284,11 @@ async fn a_suspect_that_follows_gives_its_turn_up() {
     world.clock.advance(40 * SECOND);
     let begun = world.clock.now();
     let engine = world.engine();
-    // Two quarantined records wait for the third record to end, and hold nothing meanwhile ...
+    // Two quarantined records wait until the third record has ended, and hold no claim meanwhile.
     let batch = vec![ok("a"), slow("b", SECOND), slow("c", SECOND)];
     let first = world.invoke_by(&engine, batch);
-    // ... so that another invocation takes one of them, and is at it when its turn comes.
+    // So another invocation can claim one of them, and its handler still runs when the turn of
+    // that record comes.
     let second = async {
         world.clock.sleep(Duration::from_millis(10)).await;
         world.invoke_by(&engine, vec![slow("a", 2 * SECOND)]).await
@@ -300,7 +301,7 @@ async fn a_suspect_that_follows_gives_its_turn_up() {
 }
 
 #[tokio::test]
-async fn followers_take_no_room_from_others() {
+async fn followers_do_not_count_against_concurrency() {
     let mut world = World::yielding();
     world.policy.concurrency = 1000;
     let many = || (0..250).map(|n| &*format!("k{n}").leak()).map(|label| slow(label, SECOND));
@@ -310,7 +311,7 @@ async fn followers_take_no_room_from_others() {
     let later = async {
         world.clock.sleep(Duration::from_millis(10)).await;
         let z = rec("z", |world: World, _| async move {
-            assert!(world.clock.now() < START.plus(Duration::from_millis(100)), "held up");
+            assert!(world.clock.now() < START.plus(Duration::from_millis(100)), "it started late");
             Ok(())
         });
         let mut second = second;
@@ -330,7 +331,7 @@ fn threads_share_an_engine() {
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let engine = world.engine();
     let keys: Vec<&'static str> = (0..200).map(|n| &*format!("k{n}").leak()).collect();
-    // Nobody moves the clock: a wake-up that is lost would never be made up for.
+    // The clock does not move, so no timer would hide a lost wake-up: the test would hang.
     std::thread::scope(|threads| {
         for _ in 0..4 {
             threads.spawn(|| {

@@ -1,4 +1,4 @@
-//! Batches as large as SQS and Kinesis make them: each record costs what one record costs.
+//! Batches as large as those of SQS and Kinesis: the time for a record does not grow with the batch.
 
 use std::{
     sync::Arc,
@@ -25,7 +25,7 @@ use crate::support::START;
 #[derive(Clone, Copy)]
 struct Shape {
     name: &'static str,
-    /// Whether another worker holds the key for the first seconds.
+    /// Whether another worker holds the key for the first 3 seconds.
     busy: fn(usize) -> bool,
     key: fn(usize) -> usize,
     group: fn(usize) -> Option<usize>,
@@ -111,8 +111,8 @@ async fn a_large_batch_takes_as_long_as_its_records() {
         Shape { name: "pairs", key: |n| n / 2, group: |n| Some(n % 100), payload: |_| 0, ..apart },
     ];
     for shape in shapes {
-        // Ten times as many records; what is quadratic takes a hundred times as long. Three tries,
-        // for a machine that has others to serve.
+        // Ten times as many records: quadratic work would take a hundred times as long. Three
+        // tries, because other processes may use the machine at the same time.
         let mut tries = Vec::new();
         for _ in 0..3 {
             let (few, many) = (takes(&shape, 1000).await, takes(&shape, 10_000).await);

@@ -1,5 +1,5 @@
-//! Handlers that would begin, or go on, when their lease is over: the process was stopped and
-//! continued (`SIGSTOP`, a frozen sandbox), or its processor was busy.
+//! Handlers that would start or continue after their lease expired, because the process was suspended
+//! (`SIGSTOP`, a frozen sandbox) or its processor was busy.
 
 use std::{
     pin::{Pin, pin},
@@ -18,7 +18,7 @@ use crate::support::{Rec, World, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A record whose handler keeps the processor, and everybody else from it, for this long.
+/// A record whose handler occupies the processor for this long, so that no other handler is polled.
 fn busy(label: &'static str, takes: Duration) -> Rec {
     rec(label, move |world: World, _| async move {
         world.clock.advance(takes);
@@ -31,7 +31,7 @@ fn poll<F: Future>(future: &mut Pin<&mut F>) -> Poll<F::Output> {
 }
 
 #[tokio::test]
-async fn a_handler_does_not_begin_after_its_lease() {
+async fn a_handler_does_not_start_after_its_lease_expired() {
     let mut world = World { timeout: None, ..World::new() };
     world.policy.fallback_lease = 10 * SECOND;
     let outcomes = world.deliver(vec![busy("a", 15 * SECOND), ok("b")]).await;
@@ -42,7 +42,7 @@ async fn a_handler_does_not_begin_after_its_lease() {
 }
 
 #[tokio::test]
-async fn at_the_last_instant_of_its_lease_it_does() {
+async fn a_handler_starts_at_the_last_instant_of_its_lease() {
     let mut world = World { timeout: None, ..World::new() };
     world.policy.fallback_lease = 10 * SECOND;
     let outcomes = world.deliver(vec![busy("a", 10 * SECOND), ok("b")]).await;
@@ -50,7 +50,7 @@ async fn at_the_last_instant_of_its_lease_it_does() {
 }
 
 #[tokio::test]
-async fn a_handler_that_has_not_begun_in_time_goes_back_with_its_key_free() {
+async fn a_record_not_started_in_time_is_returned_and_its_key_is_free() {
     for kept_busy in [Duration::from_millis(29_500), 40 * SECOND] {
         let mut world = World::new();
         world.policy.on_timeout = OnTimeout::FailPermanently;
@@ -62,34 +62,34 @@ async fn a_handler_that_has_not_begun_in_time_goes_back_with_its_key_free() {
 }
 
 #[tokio::test]
-async fn a_handler_does_not_go_on_in_a_process_that_was_stopped_beyond_its_lease() {
+async fn a_handler_does_not_continue_when_its_lease_expired_while_the_process_was_suspended() {
     let world = World::new();
     let mut stopped = pin!(world.invoke(vec![slow("a", 5 * SECOND)]));
     assert!(poll(&mut stopped).is_pending());
     world.clock.advance(33 * SECOND);
     let successor = World { ledger: world.ledger.clone(), ..world.clone() };
     assert_eq!(successor.deliver(vec![ok("a")]).await, ["executed"]);
-    let Poll::Ready(outcomes) = poll(&mut stopped) else { panic!("its time is over") };
+    let Poll::Ready(outcomes) = poll(&mut stopped) else { panic!("its lease has expired") };
     assert_eq!(labels(&outcomes), ["timed_out"]);
     world.ledger.assert_once("a");
     assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
 }
 
 #[tokio::test]
-async fn nor_one_whose_lease_is_renewed() {
+async fn a_handler_with_a_renewed_lease_does_not_continue_after_a_suspension() {
     let mut world = World { timeout: Some(600 * SECOND), ..World::new() };
     world.policy.lease = Lease::Renewed { length: 6 * SECOND };
     let mut stopped = pin!(world.invoke(vec![slow("a", 5 * SECOND), slow("b", 3 * SECOND)]));
     assert!(poll(&mut stopped).is_pending());
     world.clock.advance(20 * SECOND);
     assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["executed"; 2]);
-    let Poll::Ready(outcomes) = poll(&mut stopped) else { panic!("nothing is left to be done") };
+    let Poll::Ready(outcomes) = poll(&mut stopped) else { panic!("both leases have expired") };
     assert_eq!(labels(&outcomes), ["fenced"; 2]);
     world.ledger.assert_each_once(["a", "b"]);
 }
 
 #[tokio::test]
-async fn a_result_that_is_there_when_the_process_goes_on_counts_until_the_lease_ends() {
+async fn a_result_that_is_ready_after_a_suspension_counts_until_the_lease_ends() {
     let world = World::new();
     let mut stopped = pin!(world.invoke(vec![slow("a", 5 * SECOND)]));
     assert!(poll(&mut stopped).is_pending());
@@ -99,7 +99,7 @@ async fn a_result_that_is_there_when_the_process_goes_on_counts_until_the_lease_
 }
 
 #[tokio::test]
-async fn a_claim_that_waits_and_cannot_be_renewed_goes_back_when_its_lease_ends() {
+async fn a_waiting_claim_that_cannot_be_renewed_is_returned_when_its_lease_ends() {
     let mut world = World { timeout: Some(60 * SECOND), ..World::new() };
     world.policy.lease = Lease::Renewed { length: 6 * SECOND };
     world.policy.concurrency = 1;

@@ -53,7 +53,7 @@ async fn near_the_end_of_the_invocation_nothing_is_renewed() {
     let mut world = world();
     world.timeout = Some(5 * SECOND);
     assert_eq!(world.deliver(vec![slow("a", 4 * SECOND)]).await, ["executed"]);
-    assert_eq!(world.store.write_calls(), 2, "the lease reaches beyond the end from the beginning");
+    assert_eq!(world.store.write_calls(), 2, "the first lease reaches beyond the end");
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn no_lease_reaches_beyond_the_end_of_the_invocation() {
     assert_eq!(
         record.lease_until,
         Some(START.plus(21 * SECOND)),
-        "the deadline and the lease_grace"
+        "the invocation deadline plus the lease grace"
     );
 }
 
@@ -89,7 +89,7 @@ async fn the_key_of_a_worker_that_died_is_free_when_its_short_lease_ends() {
     assert_eq!(world.deliver(vec![again]).await, ["executed"]);
 }
 
-/// What another worker writes that took the key over.
+/// The record that another worker writes when it takes the key over.
 fn taken_over(status: Status) -> IdempotencyRecord {
     let mut record = IdempotencyRecord::new(status, START.plus(3600 * SECOND));
     record.owner = Some(Owner::from_bits(7));
@@ -98,7 +98,7 @@ fn taken_over(status: Status) -> IdempotencyRecord {
 }
 
 #[tokio::test]
-async fn a_handler_that_is_fenced_is_stopped_at_its_next_heartbeat() {
+async fn a_fenced_handler_is_stopped_at_its_next_renewal() {
     let world = world();
     let fenced = rec("a", |world: World, _| async move {
         world.store.inner().insert(key("a"), taken_over(Status::InProgress));
@@ -112,7 +112,7 @@ async fn a_handler_that_is_fenced_is_stopped_at_its_next_heartbeat() {
 }
 
 #[tokio::test]
-async fn a_handler_whose_work_was_done_by_another_is_stopped_and_acknowledged() {
+async fn a_handler_whose_key_another_worker_completed_is_stopped_and_acknowledged() {
     let world = world();
     let late = rec("a", |world: World, _| async move {
         world.store.inner().insert(key("a"), taken_over(Status::Completed));
@@ -166,14 +166,15 @@ async fn many_leases_are_renewed_in_one_call() {
 }
 
 #[tokio::test]
-async fn renewals_that_are_throttled_do_not_cost_the_others_theirs() {
+async fn throttled_renewals_do_not_delay_other_renewals() {
     let world = world();
     let hot = |write: &Write| {
         let renews = matches!(write.guard, Guard::Unchanged(_));
         renews && (write.key == key("hot") || write.key == key("hot too"))
     };
     let a_moment = Duration::from_millis(20);
-    // `b` is due a moment after the first one that is throttled, and shares the call of the second.
+    // The renewal of `b` is due a moment after the first throttled one, and shares the call of the
+    // second.
     let records = vec![
         slow("hot", 15 * SECOND),
         slow("before the second", a_moment).group("hot"),

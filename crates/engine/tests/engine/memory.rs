@@ -1,4 +1,4 @@
-//! Duplicates that a warm process answers from memory.
+//! Duplicates that a warm process answers from its cache.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::support::{START, World, failing, key, labels, ok, rec};
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn a_duplicate_of_what_this_process_did_costs_no_request() {
+async fn a_duplicate_of_work_of_this_process_costs_no_request() {
     let world = World::new();
     let engine = world.engine();
     world.invoke_by(&engine, vec![ok("a"), ok("b")]).await;
@@ -32,7 +32,7 @@ async fn a_duplicate_of_what_this_process_did_costs_no_request() {
 }
 
 #[tokio::test]
-async fn a_duplicate_of_what_another_process_did_costs_one() {
+async fn a_duplicate_of_work_of_another_process_costs_one_request() {
     let world = World::new();
     world.invoke(vec![ok("a")]).await;
     let engine = world.engine();
@@ -44,7 +44,7 @@ async fn a_duplicate_of_what_another_process_did_costs_one() {
 }
 
 #[tokio::test]
-async fn clones_share_and_other_engines_do_not() {
+async fn clones_of_an_engine_share_a_cache_and_other_engines_do_not() {
     let world = World::new();
     let engine = world.engine();
     world.invoke_by(&engine.clone(), vec![ok("a")]).await;
@@ -56,7 +56,7 @@ async fn clones_share_and_other_engines_do_not() {
 }
 
 #[tokio::test]
-async fn memory_ends_after_a_minute_or_when_the_user_says() {
+async fn cached_completions_expire_after_a_minute_or_the_configured_age() {
     for (cache, lasts) in
         [(Cache::default(), 60 * SECOND), (Cache::new().age(5 * SECOND), 5 * SECOND)]
     {
@@ -74,7 +74,7 @@ async fn memory_ends_after_a_minute_or_when_the_user_says() {
 }
 
 #[tokio::test]
-async fn without_memory_each_duplicate_asks() {
+async fn without_a_cache_each_duplicate_costs_a_request() {
     let world = World::new();
     let engine = world.engine().with_cache(Cache::off());
     world.invoke_by(&engine, vec![ok("a")]).await;
@@ -86,14 +86,14 @@ async fn without_memory_each_duplicate_asks() {
 }
 
 #[tokio::test]
-async fn memory_ends_with_the_retention() {
+async fn cached_completions_expire_with_the_retention() {
     let mut world = World::new();
     world.policy.retention = 10 * SECOND;
     let engine = world.engine();
     world.invoke_by(&engine, vec![ok("a")]).await;
     world.clock.advance(10 * SECOND);
     assert_eq!(labels(&world.invoke_by(&engine, vec![ok("a")]).await), ["replayed"]);
-    // For the allowance of one second it is the store's word that counts.
+    // For the clock skew of one second only the store decides.
     world.clock.advance(Duration::from_millis(1));
     let before = world.requests();
     assert_eq!(labels(&world.invoke_by(&engine, vec![ok("a")]).await), ["replayed"]);
@@ -104,7 +104,7 @@ async fn memory_ends_with_the_retention() {
 }
 
 #[tokio::test]
-async fn another_fingerprint_is_a_mismatch_from_memory_too() {
+async fn another_fingerprint_is_a_mismatch_from_the_cache_too() {
     let world = World::new();
     let engine = world.engine();
     world.invoke_by(&engine, vec![ok("a").fingerprint("5")]).await;
@@ -115,7 +115,7 @@ async fn another_fingerprint_is_a_mismatch_from_memory_too() {
 }
 
 #[tokio::test]
-async fn only_completed_keys_are_remembered() {
+async fn only_completed_keys_are_cached() {
     let mut world = World::new();
     world.policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
     let engine = world.engine();
@@ -125,19 +125,19 @@ async fn only_completed_keys_are_remembered() {
     assert_eq!(labels(&world.invoke_by(&engine, vec![ok("a")]).await), ["executed"]);
     assert_eq!(labels(&world.invoke_by(&engine, vec![ok("b")]).await), ["permanently_failed"]);
     assert!(world.requests() > before);
-    // An operator lets it be processed after all: no process stands in the way.
+    // An operator deletes the record, so that it is processed after all. No cache prevents that.
     remove(&world, "b").await;
     assert_eq!(labels(&world.invoke_by(&engine, vec![ok("b")]).await), ["executed"]);
 }
 
 #[tokio::test]
-async fn a_record_that_an_operator_deletes_is_remembered_for_a_minute() {
+async fn a_record_that_an_operator_deletes_stays_cached_for_a_minute() {
     let world = World::new();
     let engine = world.engine();
     world.invoke_by(&engine, vec![ok("a")]).await;
     remove(&world, "a").await;
     assert_eq!(labels(&world.invoke_by(&engine, vec![ok("a")]).await), ["replayed"]);
-    assert_eq!(labels(&world.invoke(vec![ok("a")]).await), ["executed"], "by a fresh process");
+    assert_eq!(labels(&world.invoke(vec![ok("a")]).await), ["executed"], "by a new process");
     remove(&world, "a").await;
     world.clock.advance(60 * SECOND + Duration::from_millis(1));
     assert_eq!(labels(&world.invoke_by(&engine, vec![ok("a")]).await), ["executed"]);
@@ -154,12 +154,12 @@ async fn an_ordered_group_is_answered_at_once() {
     again.push(ok("e").group("g"));
     let outcomes = world.clock.drive(world.invoke_by(&engine, again)).await;
     assert_eq!(labels(&outcomes), ["replayed", "replayed", "replayed", "replayed", "executed"]);
-    assert_eq!(world.requests(), before + 2, "a claim and a completion, for the last");
+    assert_eq!(world.requests(), before + 2, "a claim and a completion of the last record");
     assert_eq!(world.clock.now(), START);
 }
 
 #[tokio::test]
-async fn while_the_store_is_away_what_is_remembered_is_answered() {
+async fn during_an_outage_cached_completions_are_replayed() {
     let world = World::new();
     let engine = world.engine();
     world.invoke_by(&engine, vec![ok("a")]).await;
@@ -168,7 +168,7 @@ async fn while_the_store_is_away_what_is_remembered_is_answered() {
     assert_eq!(labels(&outcomes), ["replayed", "unavailable"]);
 }
 
-/// Deletes a settled record, as an operator does.
+/// Deletes a completed or permanently failed record, as an operator does.
 async fn remove(world: &World, label: &str) {
     let record = world.stored(label).await.unwrap();
     assert_ne!(record.status, Status::InProgress);

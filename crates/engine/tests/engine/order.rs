@@ -1,4 +1,4 @@
-//! Sources that keep an order within a group.
+//! Sources that keep the order of records within a group.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{START, World, failing, ok, rec, slow};
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn a_group_goes_in_order_and_groups_go_side_by_side() {
+async fn a_group_runs_in_order_and_groups_run_concurrently() {
     let world = World::new();
     let second = rec("b", |world: World, _| async move {
         world.ledger.assert_once("a");
@@ -60,7 +60,7 @@ async fn a_copy_in_another_place_of_the_order_waits_for_its_turn() {
 }
 
 #[tokio::test]
-async fn keys_that_cross_two_groups_do_not_lock_each_other() {
+async fn keys_that_cross_two_groups_do_not_deadlock() {
     let world = World::new();
     let outcomes = world
         .deliver(vec![
@@ -74,7 +74,7 @@ async fn keys_that_cross_two_groups_do_not_lock_each_other() {
 }
 
 #[tokio::test]
-async fn a_busy_head_holds_back_its_group_and_no_other() {
+async fn a_busy_head_holds_back_only_its_group() {
     let world = World::new();
     let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
     assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
@@ -99,12 +99,12 @@ async fn a_batch_that_stops_at_its_first_failure_starts_nothing_after_it() {
     assert_eq!(outcomes, ["failed", "executed", "returned", "returned", "returned"]);
     for label in ["c", "d", "e"] {
         world.ledger.assert_never(label);
-        assert_eq!(world.stored(label).await, None, "{label}: its claim is undone");
+        assert_eq!(world.stored(label).await, None, "the claim of {label} is undone");
     }
 }
 
 #[tokio::test]
-async fn what_a_stopped_batch_already_knows_is_still_answered() {
+async fn duplicates_in_a_stopped_batch_are_still_replayed() {
     let world = World { after_failure: AfterFailure::Batch, ..World::new() };
     assert_eq!(world.deliver(vec![ok("b")]).await, ["executed"]);
     let outcomes = world.deliver(vec![failing("a").group("g"), ok("b").group("h")]).await;
@@ -112,7 +112,7 @@ async fn what_a_stopped_batch_already_knows_is_still_answered() {
 }
 
 #[tokio::test]
-async fn what_was_delivered_most_often_starts_first() {
+async fn the_record_delivered_most_often_starts_first() {
     let mut world = World::new();
     world.policy.concurrency = 1;
     world.timeout = Some(10 * SECOND);

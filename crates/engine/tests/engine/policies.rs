@@ -1,4 +1,5 @@
-//! What users choose: which failures are permanent, what a timeout and an outage mean.
+//! The policies that users choose: which failures are permanent, and what follows a timeout or an
+//! outage.
 
 use std::time::Duration;
 
@@ -15,30 +16,30 @@ use crate::support::{Rec, World, declining, failing, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A record whose handler fails with an error that says nothing about trying again.
+/// A record whose handler fails with an error that is neither transient nor permanent.
 fn plain(label: &'static str) -> Rec {
     rec(label, |_, _| async { Err(Failure::from("no luck")) })
 }
 
 #[tokio::test]
-async fn a_failure_that_says_nothing_is_tried_again_by_default() {
+async fn an_unclassified_failure_is_tried_again_by_default() {
     let world = World::new();
     assert_eq!(world.deliver(vec![plain("a")]).await, ["failed"]);
     assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
 }
 
 #[tokio::test]
-async fn a_failure_that_says_nothing_is_remembered_on_request() {
+async fn an_unclassified_failure_is_permanent_on_request() {
     let mut world = World::new();
     world.policy.on_failure = OnFailure::FailPermanently;
     assert_eq!(world.deliver(vec![plain("a"), failing("b")]).await, ["failed", "failed"]);
     let outcomes = world.deliver(vec![ok("a"), ok("b")]).await;
-    assert_eq!(outcomes, ["permanently_failed", "executed"], "b said that it shall be tried again");
+    assert_eq!(outcomes, ["permanently_failed", "executed"], "the failure of b was transient");
     world.ledger.assert_never("a");
 }
 
 #[tokio::test]
-async fn failures_are_counted_over_redeliveries_until_the_key_is_parked() {
+async fn failed_attempts_are_counted_over_redeliveries_until_the_key_fails_permanently() {
     let mut world = World::new();
     world.policy.max_failed_attempts = Some(3);
     let mut permanent = Vec::new();
@@ -47,12 +48,12 @@ async fn failures_are_counted_over_redeliveries_until_the_key_is_parked() {
         let [Outcome::Failed { permanent: now, .. }] = &*outcomes else { panic!("{outcomes:?}") };
         permanent.push(*now);
     }
-    assert_eq!(permanent, [false, false, true], "whoever operates this is told which was the last");
+    assert_eq!(permanent, [false, false, true], "the outcome says which attempt was the last");
     for _ in 0..2 {
         assert_eq!(
             world.deliver(vec![ok("a")]).await,
             ["permanently_failed"],
-            "for the dead-letter queue"
+            "returned, so that the source moves it to its dead-letter queue"
         );
     }
     world.ledger.assert_never("a");
@@ -60,7 +61,7 @@ async fn failures_are_counted_over_redeliveries_until_the_key_is_parked() {
 }
 
 #[tokio::test]
-async fn a_record_that_is_turned_away_counts_no_failure_and_leaves_no_trace() {
+async fn a_declined_record_counts_no_failed_attempt_and_stores_nothing() {
     let mut world = World::new();
     world.policy.max_failed_attempts = Some(1);
     world.policy.on_failure = OnFailure::FailPermanently;
@@ -73,7 +74,7 @@ async fn a_record_that_is_turned_away_counts_no_failure_and_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn turning_a_record_away_forgets_no_earlier_failure() {
+async fn declining_keeps_the_count_of_earlier_failed_attempts() {
     let world = World::new();
     assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
     assert_eq!(world.deliver(vec![declining("a")]).await, ["declined"]);
@@ -82,18 +83,18 @@ async fn turning_a_record_away_forgets_no_earlier_failure() {
 }
 
 #[tokio::test]
-async fn what_is_parked_is_acknowledged_on_request() {
+async fn a_permanent_failure_is_acknowledged_on_request() {
     let mut world = World::new();
     world.policy.max_failed_attempts = Some(1);
     world.policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
     let outcomes = world.clock.drive(world.invoke(vec![failing("a")])).await;
-    assert!(!outcomes[0].is_acknowledged(), "the call that failed tells its source so");
+    assert!(!outcomes[0].is_acknowledged(), "the delivery whose attempt failed is returned");
     let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
     assert!(outcomes[0].is_acknowledged(), "{outcomes:?}");
 }
 
 #[tokio::test]
-async fn owners_that_disappear_do_not_park_a_key() {
+async fn lost_attempts_do_not_count_as_failed_attempts() {
     let mut world = World::new();
     world.policy.max_failed_attempts = Some(2);
     for _ in 0..4 {
@@ -109,7 +110,7 @@ async fn owners_that_disappear_do_not_park_a_key() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_that_cannot_be_recorded_is_not_claimed() {
+async fn a_permanent_failure_that_cannot_be_recorded_is_not_reported_as_permanent() {
     let mut world = World::new();
     world.policy.max_failed_attempts = Some(1);
     world.store.inject(
@@ -120,7 +121,7 @@ async fn a_permanent_failure_that_cannot_be_recorded_is_not_claimed() {
 }
 
 #[tokio::test]
-async fn a_timeout_parks_its_key_on_request() {
+async fn a_timeout_is_permanent_on_request() {
     let mut world = World::new();
     world.policy.on_timeout = OnTimeout::FailPermanently;
     let outcomes = world.clock.drive(world.invoke(vec![slow("a", 60 * SECOND), ok("b")])).await;
@@ -132,7 +133,7 @@ async fn a_timeout_parks_its_key_on_request() {
 }
 
 #[tokio::test]
-async fn a_timeout_that_cannot_be_parked_keeps_its_lease() {
+async fn a_timeout_that_cannot_be_recorded_as_permanent_keeps_its_lease() {
     let mut world = World::new();
     world.policy.on_timeout = OnTimeout::FailPermanently;
     let patient = rec("a", |world: World, _| async move {
@@ -143,11 +144,11 @@ async fn a_timeout_that_cannot_be_parked_keeps_its_lease() {
     assert!(matches!(&outcomes[0], Outcome::TimedOut { permanent: false }), "{outcomes:?}");
     world.store.heal();
     world.clock.advance(5 * SECOND);
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"], "once its lease has ended");
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"], "after its lease has ended");
 }
 
 #[tokio::test]
-async fn an_outage_sends_records_back_by_default() {
+async fn an_outage_returns_records_by_default() {
     let world = World::new();
     world.store.outage();
     assert_eq!(world.deliver(vec![ok("a")]).await, ["unavailable"]);
@@ -155,7 +156,7 @@ async fn an_outage_sends_records_back_by_default() {
 }
 
 #[tokio::test]
-async fn an_outage_is_worked_through_without_protection_on_request() {
+async fn an_outage_runs_records_unprotected_on_request() {
     let mut world = World::new();
     world.policy.on_outage = OnOutage::RunUnprotected;
     world.store.outage();
@@ -166,12 +167,12 @@ async fn an_outage_is_worked_through_without_protection_on_request() {
     let outcomes = world.clock.drive(world.invoke(vec![keeps_its_key, failing("b")])).await;
     assert_eq!(labels(&outcomes), ["unprotected", "failed"]);
     let Outcome::Unprotected { outage: Some(error), .. } = &outcomes[0] else { panic!() };
-    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "whoever operates this is told why");
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "the outcome names the reason");
     world.ledger.assert_once("a");
 }
 
 #[tokio::test]
-async fn a_refusal_is_no_outage() {
+async fn a_refusal_is_not_an_outage() {
     let mut world = World::new();
     world.policy.on_outage = OnOutage::RunUnprotected;
     for kind in [StoreErrorKind::Denied, StoreErrorKind::Misconfigured, StoreErrorKind::Corrupt] {

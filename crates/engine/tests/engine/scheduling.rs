@@ -1,5 +1,5 @@
-//! What must not wait for what: completions for other handlers, claims for a throttled one, results for
-//! a clock that was wrong.
+//! Waits that must not happen: a completion does not wait for other handlers, a claim not for a throttled
+//! one, a result not for a wrong clock.
 
 use std::{
     sync::{Arc, Mutex},
@@ -26,8 +26,8 @@ use crate::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A record whose handler never waits: it keeps the processor for this long. It notes how many
-/// completions were written before.
+/// A record whose handler never awaits: it occupies the processor for this long. It notes how many
+/// completions were written before it.
 fn busy(label: &'static str, takes: Duration, seen: &Arc<Mutex<Vec<usize>>>) -> Rec {
     let seen = Arc::clone(seen);
     rec(label, move |world: World, _| async move {
@@ -53,14 +53,14 @@ async fn a_completion_is_sent_before_the_next_handler_keeps_the_processor() {
     let records = labels.map(|label| busy(label, SECOND / 4, &seen)).into();
     assert_eq!(world.deliver(records).await, ["executed"; 6]);
     let seen = seen.lock().unwrap().clone();
-    // The store yields before it applies a write, as a network does: so the last one may be on its way.
-    let on_their_way = seen.iter().enumerate().map(|(before, written)| before - written).max();
-    assert!(on_their_way <= Some(1), "{seen:?}");
+    // The store yields before it applies a write, as over a network, so the last one may be in flight.
+    let in_flight = seen.iter().enumerate().map(|(before, written)| before - written).max();
+    assert!(in_flight <= Some(1), "{seen:?}");
 }
 
-/// A process that is killed has doubled the effects whose completion was not sent.
+/// When a process is killed, the effects whose completions were not sent happen again.
 #[tokio::test]
-async fn a_kill_among_handlers_that_never_wait_doubles_the_last_two_effects_at_most() {
+async fn a_kill_among_handlers_that_never_wait_doubles_at_most_two_effects() {
     for polls in 0..60 {
         let world = World::yielding();
         let batch = || {
@@ -76,11 +76,11 @@ async fn a_kill_among_handlers_that_never_wait_doubles_the_last_two_effects_at_m
             return;
         }
     }
-    panic!("it never ended");
+    panic!("the invocation did not end within 60 polls");
 }
 
 #[tokio::test]
-async fn records_beside_a_throttled_claim_begin_soon() {
+async fn records_claimed_with_a_throttled_one_start_soon() {
     let hot = |write: &Write| write.guard == Guard::Absent && write.key == key("hot");
     for (lease, latest) in
         [(Lease::Invocation, 1_100), (Lease::Renewed { length: 4 * SECOND }, 800)]
@@ -112,7 +112,7 @@ async fn one_slow_answer_does_not_fail_a_short_invocation() {
 }
 
 #[tokio::test]
-async fn a_refused_completion_is_tried_until_the_answer_is_due() {
+async fn a_refused_completion_is_tried_until_the_response_is_due() {
     for kind in [StoreErrorKind::Denied, StoreErrorKind::Refused, StoreErrorKind::Misconfigured] {
         let world = World::new();
         world.store.inject(Fault::refuse(kind).that_writes(Status::Completed).times(3));
@@ -125,7 +125,7 @@ async fn a_refused_completion_is_tried_until_the_answer_is_due() {
     }
 }
 
-/// A clock that is wrong at first, and put right 5 seconds later.
+/// A clock that is 20 s slow, and correct after 5 s.
 #[derive(Clone)]
 struct PutRight(ManualClock);
 
@@ -141,7 +141,7 @@ impl Clock for PutRight {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_put_right_moves_the_stop() {
+async fn a_corrected_clock_moves_the_handler_deadline() {
     let world = World::new();
     let engine = world.engine().with_clock(PutRight(world.clock.clone()));
     let outcomes = world.clock.drive(world.invoke_by(&engine, vec![slow("a", 600 * SECOND)])).await;
@@ -149,9 +149,9 @@ async fn a_clock_that_is_put_right_moves_the_stop() {
     assert!(world.clock.now() <= START.plus(30 * SECOND), "{:?}", world.clock.now());
 }
 
-/// Its last await ends in the very instant in which handlers are stopped.
+/// The handlers' last await ends at the instant of the handler deadline.
 #[tokio::test]
-async fn results_that_are_ready_at_the_stop_count() {
+async fn results_that_are_ready_at_the_handler_deadline_count() {
     let world = World::new();
     let labels: Vec<&'static str> = vec!["a", "b", "c", "d"];
     let until_the_stop = 29_250 * SECOND / 1000;
@@ -160,9 +160,10 @@ async fn results_that_are_ready_at_the_stop_count() {
     world.ledger.assert_each_once(labels);
 }
 
-/// The leader's claim is still on its way, and fails: its record comes back, and so must the other.
+/// The leader's claim is in flight, and fails: its record is delivered again, so the other record must
+/// not be acknowledged as skipped.
 #[tokio::test]
-async fn skipping_waits_until_the_leader_of_this_process_has_its_claim() {
+async fn a_record_is_skipped_only_when_the_leader_of_its_process_has_claimed() {
     let mut world = World::yielding();
     world.policy.on_conflict = OnConflict::Skip;
     world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::Absent));
@@ -173,9 +174,9 @@ async fn skipping_waits_until_the_leader_of_this_process_has_its_claim() {
     assert_eq!((labels(&first), labels(&second)), (vec!["unavailable"], vec!["executed"]));
 }
 
-/// Quick records come first, so that the pace says nothing of the one that waits.
+/// Fast records come first, so that the observed durations do not predict that of the waiting one.
 #[tokio::test]
-async fn after_a_wait_a_record_does_not_start_shortly_before_the_stop() {
+async fn after_a_wait_a_record_does_not_start_shortly_before_the_handler_deadline() {
     let mut world = World::new();
     let forever = rec("late", |_, _| std::future::pending());
     assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());

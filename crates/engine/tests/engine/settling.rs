@@ -18,7 +18,7 @@ use crate::{
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn what_finishes_while_a_completion_is_on_its_way_goes_together_in_the_next() {
+async fn handlers_that_finish_during_a_completion_share_the_next_call() {
     let world = World::new();
     let clock = world.clock.clone();
     let delay = Fault::delay(clock, SECOND / 2).guarded_by(GuardKind::OwnedBy).always();
@@ -30,7 +30,7 @@ async fn what_finishes_while_a_completion_is_on_its_way_goes_together_in_the_nex
 }
 
 #[tokio::test]
-async fn a_completion_that_is_throttled_does_not_cost_the_others_theirs() {
+async fn a_throttled_completion_does_not_cost_other_completions() {
     let world = World::new();
     // `d` finishes with `a`, and shares its first call.
     let records = vec![ok("a"), slow("b", SECOND / 2), slow("c", 5 * SECOND), ok("d")];
@@ -47,7 +47,7 @@ async fn a_completion_that_is_throttled_does_not_cost_the_others_theirs() {
 }
 
 #[tokio::test]
-async fn an_outage_during_completion_is_waited_out() {
+async fn a_completion_is_repeated_until_an_outage_ends() {
     let world = World::new();
     world
         .store
@@ -57,7 +57,7 @@ async fn an_outage_during_completion_is_waited_out() {
 }
 
 #[tokio::test]
-async fn a_completion_that_cannot_be_recorded_is_acknowledged_and_said() {
+async fn a_completion_that_cannot_be_recorded_is_acknowledged_and_reported() {
     let world = World::new();
     world
         .store
@@ -69,14 +69,14 @@ async fn a_completion_that_cannot_be_recorded_is_acknowledged_and_said() {
 }
 
 #[tokio::test]
-async fn a_lost_completion_answer_counts_as_the_success_it_was() {
+async fn a_completion_whose_answer_was_lost_counts_as_success() {
     let world = World::new();
     world.store.inject(Fault::lose_answer().that_writes(Status::Completed));
     assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
 }
 
 #[tokio::test]
-async fn a_lost_release_answer_counts_once() {
+async fn a_release_whose_answer_was_lost_counts_one_failed_attempt() {
     let world = World::new();
     world.store.inject(Fault::lose_answer().guarded_by(GuardKind::OwnedBy));
     assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
@@ -92,10 +92,10 @@ async fn a_release_that_fails_does_not_hide_the_failure() {
 }
 
 #[tokio::test]
-async fn whoever_lost_the_lease_takes_the_successors_word() {
+async fn a_worker_that_lost_its_lease_takes_the_successors_result() {
     let world = World::new();
     let stalls = rec("a", |world: World, _| async move {
-        // As if this process had been stopped, and another had taken over and finished.
+        // As if this process had been suspended, and another had taken the key over and completed it.
         let mut done = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9_000_000));
         done.result = Some("2".into());
         world.store.inner().insert(key("a"), done);
@@ -109,7 +109,7 @@ async fn whoever_lost_the_lease_takes_the_successors_word() {
 }
 
 #[tokio::test]
-async fn whoever_lost_the_lease_to_one_who_works_on_it_goes_back() {
+async fn a_worker_that_lost_its_lease_to_a_running_attempt_is_fenced() {
     let world = World::new();
     let stalls = rec("a", |world: World, _| async move {
         let mut held = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(9_000_000));
@@ -123,7 +123,7 @@ async fn whoever_lost_the_lease_to_one_who_works_on_it_goes_back() {
 }
 
 #[tokio::test]
-async fn a_record_that_is_gone_is_completed_anew() {
+async fn a_completion_whose_record_was_deleted_is_written_anew() {
     let world = World::new();
     let swept = rec("a", |world: World, _| async move {
         world.store.inner().sweep(Timestamp::from_secs(9_000_000));
@@ -134,7 +134,7 @@ async fn a_record_that_is_gone_is_completed_anew() {
 }
 
 #[tokio::test]
-async fn a_result_too_large_to_keep_is_left_out_and_the_work_stands() {
+async fn a_result_too_large_to_keep_is_left_out_of_the_completion() {
     let world = World::new();
     let result = Fault::refuse(StoreErrorKind::TooLarge)
         .for_writes(|write| write.record.as_ref().is_some_and(|record| record.result.is_some()))
@@ -149,7 +149,7 @@ async fn a_result_too_large_to_keep_is_left_out_and_the_work_stands() {
 }
 
 #[tokio::test]
-async fn a_record_that_is_gone_after_a_long_outage_is_completed_all_the_same() {
+async fn a_completion_whose_record_was_deleted_is_written_anew_after_an_outage() {
     let world = World::new();
     let refuse = Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::Completed);
     world.store.inject(refuse.times(6));

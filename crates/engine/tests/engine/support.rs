@@ -1,4 +1,4 @@
-//! A small world: one store, one clock, and records that say what their handler does.
+//! A small world for tests: one store, one clock, and records with their handlers.
 
 use std::{future::Future, time::Duration};
 
@@ -27,9 +27,9 @@ pub(crate) struct World {
     pub(crate) ledger: std::sync::Arc<Ledger>,
     pub(crate) policy: Policy,
     pub(crate) after_failure: AfterFailure,
-    /// `None` where the deadline is not known.
+    /// The time from the start of an invocation to its deadline; `None` if the deadline is not known.
     pub(crate) timeout: Option<Duration>,
-    /// What the process has learned of its handlers.
+    /// The handler durations that the process has observed.
     pub(crate) pace: std::sync::Arc<Pace>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Rec {
     fingerprint: Option<Fingerprint>,
     group: Option<&'static str>,
     priority: u32,
-    /// The handler does no work, and says so.
+    /// The handler does no work, and declines the record.
     declines: bool,
     handler: Handler,
     sink: Option<Sink>,
@@ -57,7 +57,7 @@ pub(crate) fn ok(label: &'static str) -> Rec {
     rec(label, |_, _| async { Ok(()) })
 }
 
-/// A record whose handler does what `handler` says.
+/// A record with this handler.
 pub(crate) fn rec<Fut>(
     label: &'static str,
     handler: impl FnOnce(World, Call) -> Fut + Send + 'static,
@@ -94,13 +94,13 @@ pub(crate) fn failing(label: &'static str) -> Rec {
     rec(label, |_, _| async { Err(Failure::transient("no luck")) })
 }
 
-/// A record whose handler turns it away before it does anything.
+/// A record whose handler declines it.
 pub(crate) fn declining(label: &'static str) -> Rec {
     let handler: Handler = Box::new(|_, _| Box::pin(async { Ok(()) }));
     Rec { declines: true, handler, ..ok(label) }
 }
 
-/// A record whose handler takes this long.
+/// A record whose handler succeeds after this long.
 pub(crate) fn slow(label: &'static str, takes: Duration) -> Rec {
     rec(label, move |world, _| async move {
         world.clock.sleep(takes).await;
@@ -124,7 +124,7 @@ impl Rec {
         self
     }
 
-    /// It is put aside by noting `aside: label: reason` in the ledger.
+    /// Gives the record a sink, which notes `aside: LABEL` and the reason in the ledger.
     pub(crate) fn aside(self) -> Self {
         let label = self.label;
         self.sink(move |world, reason| async move {
@@ -133,7 +133,7 @@ impl Rec {
         })
     }
 
-    /// It is put aside by `sink`.
+    /// Gives the record this sink.
     pub(crate) fn sink<Fut>(
         mut self,
         sink: impl FnOnce(World, DivertReason) -> Fut + Send + 'static,
@@ -145,7 +145,7 @@ impl Rec {
         self
     }
 
-    /// It has no key and runs without protection.
+    /// Takes the record's key away: it runs unprotected.
     pub(crate) fn unprotected(mut self) -> Self {
         self.has_key = false;
         self
@@ -157,8 +157,8 @@ impl Rec {
     }
 }
 
-/// What is stored of putting a record aside, whose payload is its label and whose failure was claimed at
-/// the start.
+/// The label of the key under which the sink's call is recorded, for a record whose payload is its
+/// label and whose failed attempt was claimed at [`START`].
 pub(crate) fn aside(label: &str) -> String {
     aside_of(label, label, Some(START.as_millis()))
 }
@@ -184,27 +184,27 @@ impl World {
         }
     }
 
-    /// The same, but every call of the store yields once, as one over a network does.
+    /// The same, but every call of the store yields once, as a call over a network does.
     pub(crate) fn yielding() -> Self {
         Self { store: FaultyStore::new(MemoryStore::new()).yielding(), ..Self::new() }
     }
 
-    /// One invocation, without moving the clock by itself.
+    /// One invocation. The caller drives the clock.
     pub(crate) async fn invoke(&self, records: Vec<Rec>) -> Vec<Outcome> {
         self.invoke_on(self.store.clone(), records).await
     }
 
-    /// The same, with another store.
+    /// One invocation with another store.
     pub(crate) async fn invoke_on(&self, store: impl Store, records: Vec<Rec>) -> Vec<Outcome> {
         self.invoke_by(&Engine::new(store).with_clock(self.clock.clone()), records).await
     }
 
-    /// An engine, as the invocations of one process share it.
+    /// A new engine, for invocations of one process to share.
     pub(crate) fn engine(&self) -> Engine {
         Engine::new(self.store.clone()).with_clock(self.clock.clone())
     }
 
-    /// One invocation of the process that has this engine.
+    /// One invocation in the process that has this engine.
     pub(crate) async fn invoke_by(&self, engine: &Engine, records: Vec<Rec>) -> Vec<Outcome> {
         let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
         let invocation_deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
@@ -222,7 +222,7 @@ impl World {
             .await
     }
 
-    /// One invocation in simulated time; the labels of the outcomes.
+    /// Runs one invocation in simulated time, and returns the labels of the outcomes.
     pub(crate) async fn deliver(&self, records: Vec<Rec>) -> Vec<&'static str> {
         labels(&self.clock.drive(self.invoke(records)).await)
     }
@@ -261,12 +261,12 @@ impl World {
         }
     }
 
-    /// How many requests were made of the store.
+    /// The number of requests to the store.
     pub(crate) fn requests(&self) -> usize {
         self.store.write_calls() + self.store.read_calls()
     }
 
-    /// What the store holds for a label.
+    /// The idempotency record that the store holds for a label.
     pub(crate) async fn stored(&self, label: &str) -> Option<IdempotencyRecord> {
         let found = self.store.inner().read(&[key(label)], START).await;
         found.into_iter().next().unwrap().unwrap()

@@ -1,4 +1,4 @@
-//! A store one of whose partitions is throttled.
+//! A store with a throttled partition.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use lambda_idempotency_keys::Key;
 
 use crate::support::World;
 
-/// How long after its deadline a call is back: timers are late, and processors busy.
+/// How long after its call deadline a call returns, because timers are late and processors busy.
 const LATE: Duration = Duration::from_millis(50);
 
-/// Applies all writes but those that are `hot`, which it tries until the deadline of the call.
+/// Applies all writes except those that are `hot`, and then returns only after the call deadline.
 pub(crate) struct Throttled {
     pub(crate) world: World,
     pub(crate) hot: fn(&Write) -> bool,
