@@ -1,7 +1,7 @@
-//! The races that the protocol is made for, one at a time and step by step.
+//! The races that the protocol resolves, one at a time and step by step.
 //!
-//! The model checker (`tests/model`) meets all of these and many more. Here each has a name, so
-//! that a mistake says which race it loses.
+//! The model checker (`tests/model`) covers all of these and many more. Here each race has a name, so
+//! that a failing test names the race.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a panic here is a failing test")]
 
@@ -28,8 +28,8 @@ fn a_late_completion_after_a_takeover_is_fenced() {
     );
     assert_eq!(table.read(), Some(successor.record.clone()));
     assert_eq!(table.settle(&successor, &complete(), 34), Settled::Done);
-    let outcome = Some("1".into());
-    let overtaken = Settled::Overtaken(Overtaken::Completed(outcome));
+    let result = Some("1".into());
+    let overtaken = Settled::Overtaken(Overtaken::Completed(result));
     assert_eq!(table.settle(&late, &complete(), 35), overtaken);
 }
 
@@ -49,7 +49,7 @@ fn a_late_failure_does_not_delete_the_successors_record() {
 fn a_claim_whose_answer_was_lost_meets_its_own_token() {
     let table = Table::default();
     let first = table.hold(1, 0);
-    // The answer was lost: the same claim is tried again.
+    // The answer was lost, so the worker sends the same claim again.
     assert_eq!(table.claim(&claim(1, 0), 2), Admission::Won(first));
 }
 
@@ -58,8 +58,8 @@ fn a_takeover_whose_answer_was_lost_meets_its_own_token() {
     let table = Table::default();
     table.hold(1, 0);
     let write = takeover(&table, &claim(2, 32), 32);
-    table.lands(&write);
-    let found = table.misses(&write);
+    table.applies(&write);
+    let found = table.refuses(&write);
     assert!(matches!(admit(&claim(2, 32), found.as_ref(), at(33)), Admission::Won(_)));
 }
 
@@ -73,35 +73,35 @@ fn a_release_whose_answer_was_lost_meets_its_last_owner() {
 }
 
 #[test]
-fn a_completion_that_finds_nothing_is_written_where_nothing_is() {
+fn a_completion_that_finds_no_record_is_written_if_there_still_is_none() {
     let table = Table::default();
     let mut claim = claim(1, 0);
     claim.retention = Duration::ZERO;
     let Admission::Won(held) = table.claim(&claim, 0) else { panic!("free") };
     table.0.sweep(at(32));
     let Settled::Again { guard, record } = table.settle(&held, &complete(), 33) else {
-        panic!("nobody objects");
+        panic!("no record refuses it");
     };
     assert_eq!(guard, Guard::Absent);
     let again = Write { key: Key::from_text("k"), guard, record: Some(record) };
-    table.lands(&again);
-    // Its answer is lost, and it is tried once more.
+    table.applies(&again);
+    // Its answer is lost, so the worker sends it again.
     assert_eq!(table.settle(&held, &complete(), 34), Settled::Done);
 }
 
 #[test]
-fn a_completion_that_finds_nothing_yields_to_whoever_came_since() {
+fn a_completion_that_finds_no_record_yields_to_a_later_claim() {
     let table = Table::default();
     let mut claim = claim(1, 0);
     claim.retention = Duration::ZERO;
     let Admission::Won(held) = table.claim(&claim, 0) else { panic!("free") };
     table.0.sweep(at(32));
     let Settled::Again { guard, record } = table.settle(&held, &complete(), 33) else {
-        panic!("nobody objects");
+        panic!("no record refuses it");
     };
     let successor = table.hold(2, 33);
     let again = Write { key: Key::from_text("k"), guard, record: Some(record) };
-    assert_eq!(table.misses(&again), Some(successor.record));
+    assert_eq!(table.refuses(&again), Some(successor.record));
 }
 
 /// Found by the model checker: the completion took its own claim for a successor's.
@@ -112,32 +112,32 @@ fn a_completion_that_finds_a_late_copy_of_its_own_claim_settles_that() {
     claim.retention = Duration::ZERO;
     let Admission::Try { guard, held } = admit(&claim, None, at(0)) else { panic!("free") };
     let copy = write(guard, &held);
-    table.lands(&copy);
+    table.applies(&copy);
     table.0.sweep(at(32));
     let Settled::Again { guard, record } = table.settle(&held, &complete(), 33) else {
-        panic!("nobody objects");
+        panic!("no record refuses it");
     };
-    table.lands(&copy);
+    table.applies(&copy);
     let again = Write { key: Key::from_text("k"), guard, record: Some(record) };
-    let found = table.misses(&again);
+    let found = table.refuses(&again);
     let settled = held.settled(&complete(), found.as_ref(), at(33));
-    let Settled::Again { guard, record } = settled else { panic!("it is ours") };
-    table.lands(&Write { key: Key::from_text("k"), guard, record: Some(record) });
+    let Settled::Again { guard, record } = settled else { panic!("the claim is its own") };
+    table.applies(&Write { key: Key::from_text("k"), guard, record: Some(record) });
     assert_eq!(table.read().map(|record| record.status), Some(Status::Completed));
 }
 
-/// Found by the model checker: a heartbeat was told that it had been overtaken by itself.
+/// Found by the model checker: a renewal took the one before it for a successor's.
 #[test]
-fn a_renewal_after_one_whose_answer_was_lost_goes_on_from_there() {
+fn a_renewal_after_one_whose_answer_was_lost_continues_from_it() {
     let table = Table::default();
     let held = table.hold(1, 0);
     let renew = |until| Settlement::Renew { lease_until: at(until) };
     assert_eq!(table.settle(&held, &renew(40), 10), Settled::Done);
-    // Its answer was lost and it was given up; the next heartbeat knows the first lease only.
+    // Its answer was lost and the worker gave up; the next renewal knows only the first lease.
     let Settled::Again { guard, record } = table.settle(&held, &renew(50), 20) else {
-        panic!("the record is ours");
+        panic!("the lease is its own");
     };
-    table.lands(&Write { key: Key::from_text("k"), guard, record: Some(record) });
+    table.applies(&Write { key: Key::from_text("k"), guard, record: Some(record) });
     assert_eq!(table.read().unwrap().lease_until, Some(at(50)));
 }
 
@@ -146,11 +146,11 @@ fn a_late_copy_of_a_renewal_does_not_shorten_a_newer_one() {
     let table = Table::default();
     let mut held = table.hold(1, 0);
     let first = settling(&held, &Settlement::Renew { lease_until: at(40) }, 10);
-    table.lands(&first);
+    table.applies(&first);
     held.record = table.read().unwrap();
     let renew = Settlement::Renew { lease_until: at(50) };
     assert_eq!(table.settle(&held, &renew, 20), Settled::Done);
-    table.misses(&first);
+    table.refuses(&first);
     assert_eq!(table.read().unwrap().lease_until, Some(at(50)));
 }
 
@@ -160,7 +160,7 @@ fn a_takeover_that_was_decided_before_a_renewal_misses() {
     let held = table.hold(1, 0);
     let takeover = takeover(&table, &claim(2, 32), 32);
     assert_eq!(table.settle(&held, &Settlement::Renew { lease_until: at(60) }, 30), Settled::Done);
-    table.misses(&takeover);
+    table.refuses(&takeover);
     assert_eq!(table.read().unwrap().owner, Some(Owner::from_bits(1)));
 }
 
@@ -183,8 +183,8 @@ fn of_two_takeovers_of_one_lapsed_record_one_wins() {
     table.hold(1, 0);
     let (one, other) = (claim(2, 32), claim(3, 32));
     let (first, second) = (takeover(&table, &one, 32), takeover(&table, &other, 32));
-    table.lands(&first);
-    let found = table.misses(&second);
+    table.applies(&first);
+    let found = table.refuses(&second);
     let busy = Admission::Busy { until: at(32 + LEASE + 1) };
     assert_eq!(admit(&other, found.as_ref(), at(32)), busy);
 }
@@ -195,31 +195,31 @@ fn a_late_copy_of_a_takeover_misses_after_two_releases_within_one_second() {
     let first = table.hold(1, 0);
     assert_eq!(table.settle(&first, &release(), 5), Settled::Done);
     let copy = takeover(&table, &claim(2, 5), 5);
-    // Another claim is faster, fails too, and leaves a record with the same times.
+    // Another claim is faster, its handler fails too, and the record has the same times.
     let other = table.hold(3, 5);
     assert_eq!(table.settle(&other, &release(), 5), Settled::Done);
-    table.misses(&copy);
+    table.refuses(&copy);
     assert_eq!(table.read().map(|record| record.failed_attempts), Some(2));
 }
 
 #[test]
-fn a_takeover_names_the_expiry_where_there_is_no_owner_to_name() {
+fn a_takeover_of_a_record_without_an_owner_names_the_expiry() {
     let table = Table::default();
     let foreign = |expires| IdempotencyRecord::new(Status::Completed, at(expires));
     table.0.insert(Key::from_text("k"), foreign(10));
     let late = takeover(&table, &claim(1, 12), 12);
     // Another library claims and completes the key meanwhile; its records carry no token.
     table.0.insert(Key::from_text("k"), foreign(112));
-    assert_eq!(table.misses(&late), Some(foreign(112)));
+    assert_eq!(table.refuses(&late), Some(foreign(112)));
 }
 
 #[test]
-fn a_sweep_cannot_free_a_live_lease() {
+fn a_sweep_does_not_remove_a_held_record() {
     let table = Table::default();
     let mut claim = claim(1, 0);
     claim.retention = Duration::ZERO;
     let Admission::Won(held) = table.claim(&claim, 0) else { panic!("free") };
-    // The server's clock is ahead by the allowance while ours shows the end of the lease.
+    // The server's clock is ahead by the clock skew while ours shows the end of the lease.
     table.0.sweep(at(LEASE + 1));
     assert_eq!(table.read(), Some(held.record));
 }

@@ -1,4 +1,4 @@
-//! One key in a store, and those who want it.
+//! One key in a store, and claims of it.
 
 use std::time::Duration;
 
@@ -50,12 +50,12 @@ impl Table {
     }
 
     /// Sends a write that must be applied.
-    pub(crate) fn lands(&self, write: &Write) {
-        assert!(matches!(self.send(write), Verdict::Written), "{:?} stands", self.read());
+    pub(crate) fn applies(&self, write: &Write) {
+        assert!(matches!(self.send(write), Verdict::Written), "refused by {:?}", self.read());
     }
 
-    /// Sends a write that must not be; returns what it found.
-    pub(crate) fn misses(&self, write: &Write) -> Option<IdempotencyRecord> {
+    /// Sends a write that must be refused, and returns the record that it found.
+    pub(crate) fn refuses(&self, write: &Write) -> Option<IdempotencyRecord> {
         match self.send(write) {
             Verdict::Found(found) => found,
             other => panic!("{other:?}"),
@@ -67,7 +67,7 @@ impl Table {
         self.0.write(writes, at(0)).now_or_never().unwrap().remove(0)
     }
 
-    /// Claims, with as many writes as it takes.
+    /// Claims the key with as many writes as are needed.
     pub(crate) fn claim(&self, claim: &Claim, now: u64) -> Admission {
         let mut found = None;
         loop {
@@ -84,7 +84,7 @@ impl Table {
     pub(crate) fn hold(&self, owner: u128, now: u64) -> Held {
         match self.claim(&claim(owner, now), now) {
             Admission::Won(held) => held,
-            other => panic!("not free: {other:?}"),
+            other => panic!("the key is busy: {other:?}"),
         }
     }
 

@@ -1,7 +1,7 @@
-//! `docs/model.md` says what is explored here: its tables are compared with what runs.
+//! Compares the tables of `docs/model.md` with this model.
 //!
-//! A world that holds, and a rule that is missed, look for their own row and fail with the row as it
-//! should be. The tests below find rows of what there is no longer.
+//! Each explored world and each rule that is left out looks for its row, and fails with the correct row.
+//! The tests below find rows of worlds, rules and properties that no longer exist.
 
 use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
 
@@ -13,7 +13,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
 }
 
-/// What a table is about.
+/// A table of the page.
 #[derive(Clone, Copy)]
 enum Table {
     Properties,
@@ -23,7 +23,7 @@ enum Table {
 }
 
 impl Table {
-    /// Its rows, without those of the head.
+    /// Its rows, without the heading.
     fn rows(self) -> impl Iterator<Item = &'static str> {
         let heading = match self {
             Self::Properties => "\n### What must hold of the engine\n",
@@ -43,7 +43,8 @@ impl Table {
     }
 }
 
-/// A world has this many states, up to so many steps from the first.
+/// Asserts that the page has the row of a world with this many states, and this many steps to the farthest
+/// one.
 pub(crate) fn world(setup: &Setup, states: usize, steps: usize) {
     let row = format!(
         "| {} | {} | {} | {} | {} | {} | {} | {} | {steps} |",
@@ -57,7 +58,7 @@ pub(crate) fn world(setup: &Setup, states: usize, steps: usize) {
         grouped(states),
     );
     println!("{row}");
-    // Larger figures are recorded of some worlds only.
+    // Larger figures are recorded for some worlds only.
     if Setup::is_large() && !Table::Larger.names().contains(setup.name) {
         return;
     }
@@ -85,7 +86,7 @@ fn faults(setup: &Setup) -> String {
     said.collect::<Vec<_>>().join(", ")
 }
 
-/// Without a rule, this property breaks.
+/// Asserts that the page says that this property breaks without the rule.
 pub(crate) fn mutant(rule: Rule, property: &str) {
     let (begin, end) = (format!("| `{rule:?}` | "), format!(" | {property} |"));
     let has = |row: &str| row.starts_with(&begin) && row.ends_with(&end);
@@ -93,7 +94,7 @@ pub(crate) fn mutant(rule: Rule, property: &str) {
     assert!(Table::Rules.rows().any(has), "docs/model.md has no such row:\n{row}");
 }
 
-/// 1234567 as 1,234,567.
+/// Formats 1234567 as 1,234,567.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
@@ -105,7 +106,7 @@ fn each_property_is_documented_and_no_other() {
     let all = properties::all();
     let checked: BTreeSet<_> = all.iter().map(|property| property.name).collect();
     assert_eq!(Table::Properties.names(), checked);
-    // What admission decides is broken in `tests/model`; the bound on receives is shown to be exact.
+    // Mutants of admission break these in `tests/model`; the bound on receives is asserted to be exact.
     let elsewhere = [
         properties::ONE_OWNER,
         properties::STARTS_AS_OWNER,

@@ -1,4 +1,4 @@
-//! The world as a [`Model`]: where it begins and what each step makes of it.
+//! The world as a [`Model`]: its first state, and the effect of each step.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ pub(crate) struct Explorer {
     pub(crate) setup: Setup,
 }
 
-/// A step. Invocations and calls are named by their places.
+/// A step. Invocations and calls are named by their indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Time goes on to the next instant at which something is due.
+    /// Time advances to the next instant at which something is due.
     Tick,
-    /// A machine is asked again, as it wanted.
+    /// A machine is woken at the instant that it asked for.
     Wake { invocation: usize },
     /// A process gets messages.
     Deliver { process: usize },
@@ -47,11 +47,11 @@ pub(crate) enum Action {
     End { invocation: usize, running: usize, is_ok: bool },
     /// A handler will not end by itself.
     Hang { invocation: usize, running: usize },
-    /// A follower learns that its leader is through.
-    Tell { landed: usize },
+    /// A follower learns that its leader has ended.
+    Tell { finished: usize },
     /// A process dies.
     Kill { process: usize },
-    /// A write that was lost reaches the store.
+    /// A write without an answer reaches the store.
     Land { stray: usize },
     /// A process's clock steps, ahead or back.
     Step { process: usize },
@@ -250,7 +250,7 @@ impl Model for Explorer {
         for place in 0..world.invocations.len() {
             self.invocation_actions(world, place, actions);
         }
-        actions.extend((0..world.landed.len()).map(|landed| Action::Tell { landed }));
+        actions.extend((0..world.finished.len()).map(|finished| Action::Tell { finished }));
         for (stray, (write, lost)) in world.strays.iter().enumerate() {
             let in_time = *lost == world.now || world.faults.late > 0;
             if in_time && would_change(setup, world, write) {
@@ -314,8 +314,8 @@ impl Model for Explorer {
                 world.fault();
                 world.invocations[invocation].own.running[running].due = None;
             }
-            Action::Tell { landed } => {
-                let (number, at, record) = world.landed.remove(landed);
+            Action::Tell { finished } => {
+                let (number, at, record) = world.finished.remove(finished);
                 let mut all = world.invocations.iter();
                 let invocation = all.position(|one| one.own.number == number)?;
                 advance(setup, world, invocation, Some(Input::LeaderDone { at, record }));
@@ -340,7 +340,7 @@ impl Model for Explorer {
                 let place = process;
                 let process = &mut world.processes[place];
                 process.is_ahead = !process.is_ahead;
-                // The driver's sleeps are cut short to notice that.
+                // The driver never sleeps longer than this, so that it notices the step.
                 let last = world.now.plus(LONGEST_SLEEP);
                 let all = world.invocations.iter_mut().filter(|one| one.own.process == place);
                 for invocation in all {

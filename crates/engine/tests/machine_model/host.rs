@@ -1,7 +1,7 @@
-//! What a machine asks and is answered at once: tokens, what its process shares, handlers to be stopped.
+//! The host of a machine: tokens, the state that its process shares, and the stop of handlers.
 //!
-//! Sharing is as `engine::process` documents it: one leads a key until its outcome, or until its place
-//! has run out; who follows is told when that is over, with what the leader knew.
+//! Sharing follows the documentation of `engine::process`: one invocation leads a key until its outcome,
+//! or until its lead expires. Its followers then learn what the leader knew.
 
 use std::{sync::Arc, time::Duration};
 
@@ -65,7 +65,7 @@ impl Host for Surroundings<'_> {
         let outlived = flight.replace(fresh);
         if let Some(outlived) = outlived.filter(|flight| flight.leader != me) {
             for (number, at) in outlived.followers {
-                self.world.landed.push((number, at, None));
+                self.world.finished.push((number, at, None));
             }
         }
         Join::Leads
@@ -82,7 +82,7 @@ impl Host for Surroundings<'_> {
             && let Some(flight) = self.flight(at).take()
         {
             for (number, at) in flight.followers {
-                self.world.landed.push((number, at, flight.known.clone()));
+                self.world.finished.push((number, at, flight.known.clone()));
             }
         }
     }
@@ -113,7 +113,7 @@ impl Host for Surroundings<'_> {
         self.setup.witness.saw("stopped handler");
         if let Some(held) = &handler.held {
             let key = self.setup.messages[self.own.records[at]].key;
-            // It may have been renewed since.
+            // The lease may have been renewed since.
             let stored = self.world.store[key].as_ref();
             let renewed = stored.filter(|record| record.owner == Some(held.claim.owner));
             let lease = renewed.unwrap_or(&held.record).lease_until.unwrap_or(Timestamp::EPOCH);

@@ -1,4 +1,4 @@
-//! An invocation: does what its machine says, as the driver does, and decides nothing.
+//! An invocation: carries out its machine's effects, as the driver does, and decides nothing.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use crate::{
     world::{Call, Fate, Flaw, Invocation, Own, Place, Request, Running, World},
 };
 
-/// How `payload` is written.
+/// The text of each payload.
 const PAYLOADS: [&str; 2] = ["p", "q"];
 
-/// Begins an invocation of `process` with these messages.
+/// Starts an invocation of `process` with these messages.
 pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: Vec<usize>) {
     world.begun += 1;
     let now = world.clock(process);
@@ -81,7 +81,7 @@ fn ask(setup: &Setup, world: &World, record: usize) -> Ask<'static> {
     }
 }
 
-/// Tells the machine what happened, if anything did, and does all that it says until it waits.
+/// Gives the machine an input, if there is one, and carries out its effects until it waits.
 pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Option<Input>) {
     let mut invocation = world.invocations.remove(place);
     let Invocation { machine, own } = &mut invocation;
@@ -137,7 +137,7 @@ fn act(
             let is_late = deadline <= world.now;
             own.calls.push(Call { id: call, request: Request::Write(writes), deadline, is_late });
         }
-        // Calls are polled before handlers here in any case, and after them as well.
+        // The model already polls calls before handlers and after them.
         Action::GiveWay => {}
         Action::Start { at, held, stop } => {
             let now = world.clock(own.process);
@@ -179,7 +179,7 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
         }
         return;
     }
-    // What else leaves a record in progress with an owner is a renewal.
+    // Any other write that leaves a record in progress with an owner is a renewal.
     let renewal = write
         .record
         .as_ref()
@@ -195,7 +195,7 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
     }
 }
 
-/// Whether the record of this handler may have killed a process before.
+/// Whether the record of this handler may have killed a process.
 fn is_quarantined(running: &Running) -> bool {
     running.held.as_ref().is_some_and(|held| held.lost_attempts() > 0)
 }
@@ -219,7 +219,7 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         }
         let beside = own.running.iter().any(is_quarantined)
             || (held.lost_attempts() > 0 && !own.running.is_empty());
-        // Where a record kills, what that costs the others says as much.
+        // In worlds with poison, the count of harmed handlers checks this instead.
         if beside && !setup.poison {
             world.flaws.add(Flaw::NotAlone);
         }
@@ -253,15 +253,13 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
         }
     }
     let is_permanent = match outcome {
-        Outcome::Failed { permanent: parked, .. } | Outcome::TimedOut { permanent: parked } => {
-            *parked
-        }
+        Outcome::Failed { permanent, .. } | Outcome::TimedOut { permanent } => *permanent,
         Outcome::PermanentlyFailed { .. } => true,
         _ => false,
     };
-    let stops_for_good = setup.policy.on_timeout == OnTimeout::FailPermanently;
+    let stops_permanently = setup.policy.on_timeout == OnTimeout::FailPermanently;
     let unrecorded = match outcome {
-        Outcome::TimedOut { permanent: false } => stops_for_good && !own.was_failed,
+        Outcome::TimedOut { permanent: false } => stops_permanently && !own.was_failed,
         Outcome::CompletionLost { .. } => !own.was_failed,
         _ => is_permanent && !is(Status::PermanentlyFailed),
     };
@@ -283,7 +281,7 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
     });
 }
 
-/// The invocation has answered: its messages are acknowledged, or come again.
+/// The invocation has returned its response: its messages are acknowledged, or received again.
 fn end(world: &mut World, own: &Own) {
     for (record, fate) in own.records.iter().zip(&own.outcomes) {
         let delivery = &mut world.source[*record];
@@ -297,9 +295,9 @@ fn end(world: &mut World, own: &Own) {
     forget(world, own.number);
 }
 
-/// Nobody waits for what is gone.
+/// Removes an invocation that has ended from all followers.
 pub(crate) fn forget(world: &mut World, number: u32) {
-    world.landed.retain(|(who, ..)| *who != number);
+    world.finished.retain(|(who, ..)| *who != number);
     for flight in world.processes.iter_mut().flat_map(|process| &mut process.flights).flatten() {
         flight.followers.retain(|(who, _)| *who != number);
     }

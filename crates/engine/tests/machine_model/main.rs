@@ -1,10 +1,10 @@
 //! Explores the engine's own state machine exhaustively: every order of every event, in small worlds.
 //!
-//! [`tests/model`](../model/main.rs) explores the protocol, with a worker of its own that follows the
-//! engine's documentation. Here **the worker is the engine**: each invocation is a real
-//! [`Machine`](machine::Machine), with its claims ahead, batches, queues, budgets, quarantine, renewals and
-//! timers. The checker decides in which order the store answers, handlers end, time passes, processes
-//! die and late writes land.
+//! [`tests/model`](../model/main.rs) explores the protocol, with a simple worker that follows the engine's
+//! documentation. Here **the worker is the engine**: each invocation is a real
+//! [`Machine`](machine::Machine), with its claims ahead, batches, queues, time budgets, quarantine, renewals
+//! and timers. The checker decides in which order the store answers, handlers end, time passes, processes
+//! die and late writes are applied.
 //!
 //! ```text
 //! cargo test -p lambda-idempotency-engine --test machine_model -- --nocapture        # part of the gate
@@ -12,28 +12,28 @@
 //! ```
 //!
 //! `docs/model.md` lists the worlds with the number of their states, the properties and the mutants;
-//! [`documented`] compares its tables with what runs.
+//! [`documented`] compares its tables with the run.
 //!
 //! # The world
 //!
-//! * A [`world::Delivery`] is with its source, in an invocation, acknowledged, or failed permanently. What
-//!   is returned comes again when its visibility timeout is over.
-//! * An [`world::Invocation`] has a machine, the calls of the store that are on their way, and the handlers that
-//!   run. [`invocation`] does what the machine says, as the driver does, and decides nothing.
-//! * A [`world::Process`] has what its invocations share: who leads a key, and what was seen completed
-//!   ([`host`], in place of `engine::process`, which `tests/shuttle` checks), and a clock that may be ahead by
-//!   the clock skew.
-//! * The [`store`] applies writes by `Write::applies`, and notes which rules a write breaks.
-//! * Time jumps from one instant at which something is due to the next: a machine's wake, the end of a
+//! * A [`world::Delivery`] is with its source, in an invocation, acknowledged, or failed permanently. A
+//!   returned message is received again after its visibility timeout.
+//! * A [`world::Invocation`] has a machine, calls of the store in flight, and running handlers.
+//!   [`invocation`] carries out the machine's effects, as the driver does, and decides nothing.
+//! * A [`world::Process`] has the state that its invocations share: the leader of each key and a cache of
+//!   completions ([`host`], in place of `engine::process`, which `tests/shuttle` checks), and a clock that
+//!   may be ahead by the clock skew.
+//! * The [`store`] applies writes by `Write::applies`, and notes the properties that a write breaks.
+//! * Time jumps from one instant at which something is due to the next: a machine's wake-up, the end of a
 //!   call or handler, a message that becomes visible.
 //!
-//! Faults are budgeted ([`world::Faults`]). Between two faults calls are answered within the instant in which they
-//! are sent, and handlers end after the time that the world gives them.
+//! The number of faults is limited ([`world::Faults`]). Between two faults, calls are answered in the
+//! instant in which they are sent, and handlers end within the time that the world sets.
 //!
 //! # How a rule is left out
 //!
-//! The machine's sources are compiled once more here, beside a [`rules`] that can say no to one rule.
-//! Nothing else differs from what functions run.
+//! The machine's sources are compiled again here, with a [`rules`] module that can turn one rule off.
+//! Nothing else differs from the code of functions.
 
 #![allow(
     clippy::expect_used,
@@ -47,14 +47,14 @@
     dead_code,
     unreachable_pub,
     unused_imports,
-    reason = "the engine's own sources, not all of which are needed here"
+    reason = "the engine's own sources, of which some are not needed here"
 )]
 #[path = "../../src/machine/mod.rs"]
 mod machine;
 #[path = "../../src/unanswered.rs"]
 mod unanswered;
 
-/// What the machine takes from the engine.
+/// The types that the machine imports from the engine.
 mod batch {
     pub(crate) use lambda_idempotency_engine::batch::{AfterFailure, Returned};
 }

@@ -1,4 +1,4 @@
-//! Rules left out, one at a time: each has to break the property that speaks of it.
+//! Leaves out one rule at a time: the property that concerns the rule has to break.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn a_follower_is_woken_once() {
 
 #[test]
 fn settlements_are_sent_until_the_reply() {
-    catch(Rule::SettlesUntilTheReply, RECORDED, worlds::parked);
+    catch(Rule::SettlesUntilTheReply, RECORDED, worlds::permanent_timeout);
 }
 
 #[test]
@@ -22,12 +22,12 @@ fn a_renewal_ends_with_its_lease() {
 }
 
 #[test]
-fn undoing_keeps_history() {
-    catch(Rule::UndoKeepsHistory, HISTORY_KEPT, worlds::alone);
+fn undoing_keeps_attempt_counts() {
+    catch(Rule::UndoKeepsHistory, COUNTS_KEPT, worlds::alone);
 }
 
 #[test]
-fn doubt_is_not_knowledge() {
+fn an_unanswered_completion_is_not_shared() {
     catch(Rule::DoubtIsNotKnowledge, ACKNOWLEDGED_LAST, || {
         worlds::one_process().with(|world| {
             world.faults = Faults { losses: 1, delays: 3, ..worlds::NONE };
@@ -46,7 +46,7 @@ fn quarantine_waits_for_the_others() {
 }
 
 #[test]
-fn what_ran_without_protection_is_not_shared() {
+fn an_unprotected_result_is_not_shared() {
     catch(Rule::UnprotectedIsNotShared, ACKNOWLEDGED_LAST, worlds::unprotected);
 }
 
@@ -61,12 +61,12 @@ fn a_failure_stops_the_group() {
 }
 
 #[test]
-fn copies_ask_for_the_same() {
+fn only_records_with_the_same_payload_are_copies() {
     catch(Rule::CopiesAskForTheSame, OWN_ANSWER, worlds::payloads);
 }
 
 #[test]
-fn what_does_not_start_is_undone() {
+fn an_unstarted_claim_is_undone() {
     catch(Rule::UndoesWhatDoesNotStart, UNDONE, || {
         worlds::claimed_ahead().with(|world| world.takes = Duration::from_secs(3))
     });
@@ -80,19 +80,19 @@ fn a_stopped_handler_keeps_its_lease() {
 }
 
 #[test]
-fn the_answer_is_in_time() {
+fn the_response_is_in_time() {
     catch(Rule::WakesForTheEnd, IN_TIME, || {
-        worlds::parked().with(|world| world.takes = Duration::from_secs(10))
+        worlds::permanent_timeout().with(|world| world.takes = Duration::from_secs(10))
     });
 }
 
 #[test]
-fn leases_wake() {
+fn the_end_of_a_lease_wakes_the_machine() {
     catch(Rule::WakesForLeases, NOTHING_LOST, worlds::without_deadline);
 }
 
 #[test]
-fn who_waits_wakes() {
+fn a_waiting_machine_wakes() {
     catch(Rule::WakesWhoWaits, WAKES, worlds::outlives_its_lease);
 }
 

@@ -1,4 +1,4 @@
-//! What must hold in every state, whatever happens.
+//! The properties that must hold in every state.
 
 use stateright::{Model as _, Property};
 
@@ -8,45 +8,45 @@ use crate::{
     world::{Flaw, Invocation, World},
 };
 
-/// At most one handler of a key runs, in whatever invocation.
+/// At most one handler of a key runs, in all invocations.
 pub(crate) const ONE_HANDLER: &str = "I1 one handler at a time";
-/// Nobody takes a key whose lease has not ended in true time.
+/// No key is taken over before its lease has ended in true time.
 pub(crate) const ONE_OWNER: &str = "I1 one owner";
-/// A handler starts only while its invocation has the record.
-pub(crate) const STARTS_AS_OWNER: &str = "I1 who starts has the key";
-/// What is settled stays until it expires.
+/// A handler starts only while its invocation owns the record.
+pub(crate) const STARTS_AS_OWNER: &str = "I1 only the owner starts";
+/// A settled record stays until it expires.
 pub(crate) const FINAL: &str = "I3 completed is final";
 /// A delivery is acknowledged only if its key is completed, or its completion was lost.
-pub(crate) const ACKNOWLEDGED_LAST: &str = "I4 acknowledged last";
-/// Until every message is acknowledged or failed permanently, something goes on.
+pub(crate) const ACKNOWLEDGED_LAST: &str = "I4 acknowledged after completion";
+/// Until every message is acknowledged or failed permanently, a next step exists.
 pub(crate) const NOTHING_LOST: &str = "I4 nothing is lost";
-/// What was stopped, failed permanently or completed is recorded, unless the store failed.
-pub(crate) const RECORDED: &str = "I4 what ended is recorded";
+/// Completions, permanent failures and permanent timeouts are recorded, unless the store failed.
+pub(crate) const RECORDED: &str = "I4 ended attempts are recorded";
 /// No handler of an ordered group starts before those of all earlier records have succeeded.
 pub(crate) const IN_ORDER: &str = "I5 order is kept";
-/// What may have killed a process runs with nothing beside it in its invocation, and nothing is claimed
-/// meanwhile.
+/// A record that may have killed a process runs with no other record of its invocation, and nothing is
+/// claimed meanwhile.
 pub(crate) const ALONE: &str = "I5 quarantine is kept";
-/// A record that kills its process takes another's handler with it once.
+/// A record that kills its process stops another record's handler with it only once.
 pub(crate) const HARMED_ONCE: &str = "I5 a bad record harms no other twice";
 /// No delivery is acknowledged by the completion of another payload.
-pub(crate) const OWN_ANSWER: &str = "I6 nobody is answered by another's payload";
+pub(crate) const OWN_ANSWER: &str = "I6 no answer from another payload";
 /// A record has one claim, and none while its handler runs.
 pub(crate) const CLAIMED_ONCE: &str = "a record is claimed once";
 /// The call of a renewal ends no later than the lease.
 pub(crate) const RENEWED_IN_TIME: &str = "a renewal ends with its lease";
-/// Failures reported and attempts lost are carried on until the key is settled.
-pub(crate) const HISTORY_KEPT: &str = "history is kept";
-/// No handler starts while the effect of one that was stopped may be on its way.
-pub(crate) const STOPPED_COUNTS: &str = "nothing starts beside a stopped handler";
-/// What was claimed and not started leaves its key free, unless the store failed.
-pub(crate) const UNDONE: &str = "what does not start locks nothing";
-/// A machine that waits has an instant at which it wakes, and does not wake in vain for ever.
-pub(crate) const WAKES: &str = "whoever waits wakes";
-/// An invocation has answered before its deadline.
-pub(crate) const IN_TIME: &str = "I4 the answer is in time";
-/// After the last fault a message is received so often at most, until it is acknowledged or failed
-/// permanently.
+/// The counts of failed and lost attempts are kept until the key is settled.
+pub(crate) const COUNTS_KEPT: &str = "attempt counts are kept";
+/// No handler starts while the effect of a stopped one may still happen.
+pub(crate) const STOPPED_COUNTS: &str = "no handler starts beside a stopped one";
+/// A record that was claimed and not started leaves its key free, unless the store failed.
+pub(crate) const UNDONE: &str = "an unstarted record locks no key";
+/// A machine that waits has an instant at which it wakes, and does not wake endlessly without a change.
+pub(crate) const WAKES: &str = "a waiting machine wakes";
+/// An invocation returns its response before its deadline.
+pub(crate) const IN_TIME: &str = "I4 the response is in time";
+/// After the last fault a message is received at most as often as its world states, until it is
+/// acknowledged or failed permanently.
 pub(crate) const RECOVERY: &str = "I12 recovery is bounded";
 
 /// The property that a flaw breaks.
@@ -55,7 +55,7 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
         Flaw::TakenWhileHeld => ONE_OWNER,
         Flaw::StartedWithoutKey => STARTS_AS_OWNER,
         Flaw::NotFinal => FINAL,
-        Flaw::HistoryLost => HISTORY_KEPT,
+        Flaw::CountsLost => COUNTS_KEPT,
         Flaw::AcknowledgedTooSoon => ACKNOWLEDGED_LAST,
         Flaw::AnsweredByAnother => OWN_ANSWER,
         Flaw::OrderBroken => IN_ORDER,
@@ -71,7 +71,7 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
     }
 }
 
-/// All that every world keeps.
+/// The properties of every world.
 pub(crate) fn all() -> Vec<Property<Explorer>> {
     macro_rules! free_of {
         ($($flaw:ident),*) => {
@@ -84,7 +84,7 @@ pub(crate) fn all() -> Vec<Property<Explorer>> {
         TakenWhileHeld,
         StartedWithoutKey,
         NotFinal,
-        HistoryLost,
+        CountsLost,
         AcknowledgedTooSoon,
         AnsweredByAnother,
         OrderBroken,
@@ -112,8 +112,8 @@ pub(crate) fn all() -> Vec<Property<Explorer>> {
     all
 }
 
-/// How many handlers run that have a claim of this key. Where a machine has to be asked first, none is
-/// polled before that.
+/// The number of running handlers with a claim of this key. Handlers of a machine that is due to wake are
+/// not counted, because the driver asks the machine before it polls them.
 fn running(model: &Explorer, world: &World, key: usize) -> usize {
     let is_due = |one: &&Invocation| one.own.wakes.is_some_and(|wakes| wakes <= world.now);
     let all = world.invocations.iter().filter(|one| !is_due(one)).flat_map(|one| {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-/// A rule that the machine keeps, unless a mutant leaves it out. The same as in the engine.
+/// A rule that the machine keeps, unless a mutant leaves it out. The names are those of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     WakesAFollowerOnce,
@@ -33,8 +33,7 @@ pub(crate) fn keeps(rule: Rule) -> bool {
     LEFT_OUT.get() != Some(rule)
 }
 
-/// Leaves a rule out in all that this thread does from now on. The checker has threads of its own, so
-/// this is said before each step.
+/// Leaves a rule out on this thread. The checker starts its own threads, so each step calls this first.
 pub(crate) fn leave_out(rule: Option<Rule>) {
     LEFT_OUT.set(rule);
 }

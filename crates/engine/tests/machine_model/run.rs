@@ -1,4 +1,4 @@
-//! Running the checker, and saying what it found.
+//! Runs the checker and reports the result.
 
 use std::time::Instant;
 
@@ -11,8 +11,8 @@ use crate::{
     setup::Setup,
 };
 
-/// Explores every state, and fails with the steps to the first one that breaks a property, if something
-/// expected never happened, or if the documentation has other figures.
+/// Explores every state. Fails with the steps to the first state that breaks a property, if an expected
+/// event did not occur, or if the documentation differs.
 pub(crate) fn hold(setup: Setup) {
     let begin = Instant::now();
     let checker = Explorer { setup: setup.grown() }
@@ -30,14 +30,14 @@ pub(crate) fn hold(setup: Setup) {
     let seen = setup.witness.seen();
     println!("{}: {:.1?}; {seen:?}", setup.name, begin.elapsed());
     for event in setup.expect {
-        assert!(seen.contains(event), "{}: no {event}", setup.name);
+        assert!(seen.contains(event), "{}: {event} did not occur", setup.name);
     }
     let receives = setup.witness.receives();
     assert_eq!(receives, setup.receives, "{}: the most receives after a fault", setup.name);
     documented::world(setup, checker.unique_state_count(), checker.max_depth());
 }
 
-/// Leaves a rule out, and prints the shortest way to break the property; fails if it holds.
+/// Leaves a rule out, and prints the shortest steps that break the property. Fails if it holds.
 pub(crate) fn catch(rule: Rule, property: &'static str, setup: impl Fn() -> Setup) {
     let world = || setup().with(|world| world.left_out = Some(rule));
     let steps = shortest(&world, property)
@@ -46,7 +46,7 @@ pub(crate) fn catch(rule: Rule, property: &'static str, setup: impl Fn() -> Setu
     documented::mutant(rule, property);
 }
 
-/// The checker reports the last way that it met; a bound on the depth makes that a shortest one.
+/// The steps of a path that breaks the property, found breadth first.
 fn shortest(setup: &impl Fn() -> Setup, property: &'static str) -> Option<Vec<Action>> {
     let wanted = HasDiscoveries::AnyOf([property].into());
     let explorer = Explorer { setup: setup() };

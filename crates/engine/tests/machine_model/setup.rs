@@ -1,4 +1,4 @@
-//! The size of a world, and how its machines are set.
+//! The configuration of a world and of its machines.
 
 use std::{
     collections::BTreeSet,
@@ -29,9 +29,9 @@ pub(crate) struct Message {
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
     pub(crate) processes: usize,
-    /// How many invocations a process has at once.
+    /// The number of concurrent invocations of a process.
     pub(crate) at_once: usize,
-    /// How many records an invocation gets at most.
+    /// The maximum number of records of an invocation.
     pub(crate) batch: usize,
     pub(crate) messages: Vec<Message>,
     pub(crate) keys: Vec<Key>,
@@ -39,13 +39,13 @@ pub(crate) struct Setup {
     pub(crate) ordered: bool,
     /// Whether claims carry a fingerprint of the payload.
     pub(crate) fingerprints: bool,
-    /// Whether processes die of the first key's handler, and of nothing else.
+    /// Whether processes die only while the first key's handler runs.
     pub(crate) poison: bool,
-    /// How long an invocation has; `None` if it does not know.
+    /// The time of an invocation; `None` if it does not know its deadline.
     pub(crate) timeout: Option<Duration>,
-    /// How long a message that was delivered is not delivered again.
+    /// The visibility timeout of a message.
     pub(crate) visibility: Duration,
-    /// How long a handler takes at most.
+    /// The maximum time that a handler takes, unless it hangs.
     pub(crate) takes: Duration,
     pub(crate) policy: &'static Policy,
     pub(crate) faults: Faults,
@@ -53,12 +53,12 @@ pub(crate) struct Setup {
     pub(crate) receives: u8,
     /// The rule that the machine leaves out.
     pub(crate) left_out: Option<Rule>,
-    /// What must have happened.
+    /// The events that must occur.
     pub(crate) expect: &'static [&'static str],
     pub(crate) witness: Witness,
 }
 
-/// What happened somewhere in a world.
+/// The events that occurred in any state of a world.
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
     seen: Mutex<BTreeSet<&'static str>>,
@@ -85,7 +85,7 @@ impl Witness {
 }
 
 impl Setup {
-    /// One process and one invocation for messages with these keys.
+    /// A world with one process and one invocation, for messages with these keys.
     pub(crate) fn new(name: &'static str, keys: &[usize]) -> Self {
         let distinct: BTreeSet<_> = keys.iter().collect();
         Self {
@@ -122,7 +122,8 @@ impl Setup {
         self
     }
 
-    /// The same world with one more of each kind of fault that it has, if `MODEL=large` asks for that.
+    /// With `MODEL=large`, the same world with one more death, lost answer, failure and clock step, of
+    /// each kind that it has.
     pub(crate) fn grown(mut self) -> Self {
         if !Self::is_large() {
             return self;
@@ -135,7 +136,7 @@ impl Setup {
         self
     }
 
-    /// Whether `MODEL=large` asks for larger worlds.
+    /// Whether `MODEL=large` is set.
     pub(crate) fn is_large() -> bool {
         std::env::var_os("MODEL").is_some_and(|size| size == "large")
     }

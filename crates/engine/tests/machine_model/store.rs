@@ -1,4 +1,4 @@
-//! A write lands: what the store does, and whether the write keeps the rules.
+//! A write reaches the store: whether it is applied, and whether it breaks a property.
 
 use lambda_idempotency_core::{
     record::{IdempotencyRecord, Owner, Status},
@@ -25,7 +25,7 @@ pub(crate) fn land(setup: &Setup, world: &mut World, write: &Write) -> Verdict {
     Verdict::Written
 }
 
-/// Whether landing this write would change anything.
+/// Whether the store would apply this write, and change the record.
 pub(crate) fn would_change(setup: &Setup, world: &World, write: &Write) -> bool {
     let found = &world.store[setup.key(&write.key)];
     *found != write.record && write.applies(found.as_ref())
@@ -67,6 +67,6 @@ fn check(setup: &Setup, world: &mut World, old: &IdempotencyRecord, write: &Writ
         None => old.failed_attempts == 0 && lost_attempts == 0,
     };
     if !kept {
-        world.flaws.add(Flaw::HistoryLost);
+        world.flaws.add(Flaw::CountsLost);
     }
 }

@@ -1,12 +1,12 @@
-//! When something is due next.
+//! The next instant at which something is due.
 
 use lambda_idempotency_core::clock::Timestamp;
 
 use crate::world::{Place, World};
 
-/// The next instant at which something is due; `None` if time may not go on, or need not.
+/// The next instant at which something is due; `None` if time must not advance, or need not.
 pub(crate) fn next(world: &World) -> Option<Timestamp> {
-    if !world.landed.is_empty() {
+    if !world.finished.is_empty() {
         return None;
     }
     let mut due: Vec<Timestamp> = Vec::new();
@@ -19,7 +19,7 @@ pub(crate) fn next(world: &World) -> Option<Timestamp> {
         due.extend(own.running.iter().filter_map(|running| running.due));
         due.extend(own.wakes);
     }
-    // A message that is visible may wait; whatever else is due now has to happen first.
+    // A visible message may wait; everything else that is due now has to happen first.
     due.extend(world.source.iter().filter_map(|delivery| match delivery.place {
         Place::Source(visible) if visible > world.now => Some(visible),
         _ => None,
@@ -28,7 +28,7 @@ pub(crate) fn next(world: &World) -> Option<Timestamp> {
     (next > world.now).then_some(next)
 }
 
-/// Whether any call is on its way.
+/// Whether any call is in flight.
 pub(crate) fn is_delayed(world: &World) -> bool {
     world.invocations.iter().any(|invocation| !invocation.own.calls.is_empty())
 }

@@ -1,4 +1,4 @@
-//! What a state of the world is.
+//! A state of the world.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     setup::{SKEW, Setup},
 };
 
-/// Everything there is at one instant.
+/// The whole world at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
     /// The true time.
@@ -27,17 +27,18 @@ pub(crate) struct World {
     pub(crate) strays: Vec<(Write, Timestamp)>,
     pub(crate) processes: Vec<Process>,
     pub(crate) invocations: Vec<Invocation>,
-    /// How many invocations there were.
+    /// The number of invocations so far.
     pub(crate) begun: u32,
     pub(crate) source: Vec<Delivery>,
     /// By key: the payloads for which a handler returned Ok.
     pub(crate) effects: Vec<Payloads>,
-    /// By key: until when the effect of a handler that was stopped may be on its way.
+    /// By key: until when the effect of a stopped handler may still happen.
     pub(crate) lingering: Vec<Timestamp>,
-    /// By key: how often its handler died because of another key's.
+    /// By key: how often its handler died because of another key's handler.
     pub(crate) harmed: Vec<u8>,
-    /// Leaders that are through, and who followed: the invocation, its record, and what is known.
-    pub(crate) landed: Vec<(u32, usize, Option<Arc<IdempotencyRecord>>)>,
+    /// Followers whose leader has ended: the invocation, its record, and the idempotency record that
+    /// the leader knew.
+    pub(crate) finished: Vec<(u32, usize, Option<Arc<IdempotencyRecord>>)>,
     /// The rules that the last step broke; nothing happens after that.
     pub(crate) flaws: Flaws,
 }
@@ -47,19 +48,19 @@ pub(crate) struct World {
 pub(crate) struct Faults {
     /// A process dies with all its invocations.
     pub(crate) deaths: u8,
-    /// A call, or one member of it, gets no answer; it is applied in this instant or never.
+    /// A call, or one member of it, gets no answer. It is applied in this instant or never.
     pub(crate) losses: u8,
-    /// A write that was lost lands at a later instant.
+    /// A write without an answer is applied at a later instant.
     pub(crate) late: u8,
     /// The store throttles a call.
     pub(crate) refusals: u8,
-    /// Time passes while calls are on their way.
+    /// Time passes while calls are in flight.
     pub(crate) delays: u8,
     /// A handler reports failure.
     pub(crate) errors: u8,
     /// A handler does not end by itself.
     pub(crate) hangs: u8,
-    /// A clock steps, within the allowance.
+    /// A clock steps, within the clock skew.
     pub(crate) steps: u8,
 }
 
@@ -81,10 +82,10 @@ impl Payloads {
     }
 }
 
-/// What the invocations of a process have in common.
+/// The state that the invocations of a process share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
-    /// Whether its clock is ahead by the allowance.
+    /// Whether its clock is ahead by the clock skew.
     pub(crate) is_ahead: bool,
     /// By key.
     pub(crate) flights: Vec<Option<Flight>>,
@@ -92,7 +93,7 @@ pub(crate) struct Process {
     pub(crate) completed: Vec<Option<Arc<IdempotencyRecord>>>,
 }
 
-/// A key that an invocation works on.
+/// The single flight of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Flight {
     pub(crate) leader: (u32, usize),
@@ -109,16 +110,16 @@ pub(crate) struct Invocation {
     pub(crate) own: Own,
 }
 
-/// An invocation, but for its machine.
+/// An invocation without its machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Own {
     pub(crate) number: u32,
     pub(crate) process: usize,
     /// When it ends, in true time.
     pub(crate) ends: Option<Timestamp>,
-    /// When its machine is asked again, in true time.
+    /// When its machine is to be woken, in true time.
     pub(crate) wakes: Option<Timestamp>,
-    /// How many tokens it has handed out.
+    /// The number of tokens that it has given out.
     pub(crate) tokens: u32,
     /// Its records, by their places in the source.
     pub(crate) records: Vec<usize>,
@@ -127,18 +128,18 @@ pub(crate) struct Own {
     pub(crate) running: Vec<Running>,
     /// Whether a completion of it was lost.
     pub(crate) lost_completion: bool,
-    /// Whether the store has failed it.
+    /// Whether a call of the store failed.
     pub(crate) was_failed: bool,
 }
 
-/// A call of the store that was not answered yet.
+/// A call of the store without an answer so far.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Call {
     pub(crate) id: CallId,
     pub(crate) request: Request,
     /// In true time.
     pub(crate) deadline: Timestamp,
-    /// Whether it had no time from the beginning: the store refuses it.
+    /// Whether its deadline had passed when it was sent, so that the store refuses it.
     pub(crate) is_late: bool,
 }
 
@@ -172,9 +173,9 @@ pub(crate) struct Delivery {
 /// Where a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
-    /// With its source, which hands it out from then on.
+    /// With its source, which delivers it from this instant on.
     Source(Timestamp),
-    /// In an invocation; if that one does not acknowledge it, visible again from then on.
+    /// In an invocation; if it is not acknowledged, it is visible again from this instant on.
     InFlight(Timestamp),
     Acknowledged,
     /// Failed permanently: for the dead-letter queue.
@@ -189,13 +190,13 @@ pub(crate) enum Fate {
     Permanent,
 }
 
-/// A rule that a single step can break. See [`properties`](crate::properties).
+/// A property that a single step can break. See [`properties`](crate::properties).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
     TakenWhileHeld,
     StartedWithoutKey,
     NotFinal,
-    HistoryLost,
+    CountsLost,
     AcknowledgedTooSoon,
     AnsweredByAnother,
     OrderBroken,
@@ -247,7 +248,7 @@ impl World {
             effects: vec![Payloads::default(); keys],
             lingering: vec![Timestamp::EPOCH; keys],
             harmed: vec![0; keys],
-            landed: Vec::new(),
+            finished: Vec::new(),
             flaws: Flaws::default(),
         }
     }
@@ -262,7 +263,7 @@ impl World {
         if self.processes[process].is_ahead { instant.minus(SKEW) } else { instant }
     }
 
-    /// A fault has happened: what is received from now on counts.
+    /// Restarts the count of receives, after a fault.
     pub(crate) fn fault(&mut self) {
         for delivery in &mut self.source {
             delivery.since_fault = 0;

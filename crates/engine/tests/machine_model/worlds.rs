@@ -1,4 +1,4 @@
-//! The worlds: each small, each with what the others leave out.
+//! The worlds. Each is small, and has something that the others leave out.
 
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ fn a_fifo_group() {
 
 /// Two payloads under one key.
 pub(crate) fn payloads() -> Setup {
-    Setup::new("a fingerprint that disagrees", &[0, 0, 0]).with(|world| {
+    Setup::new("a fingerprint that differs", &[0, 0, 0]).with(|world| {
         world.messages[2] = Message { key: 0, payload: 1 };
         world.fingerprints = true;
         world.faults = Faults { errors: 1, losses: 1, deaths: 1, ..NONE };
@@ -111,11 +111,11 @@ pub(crate) fn payloads() -> Setup {
 }
 
 #[test]
-fn a_fingerprint_that_disagrees() {
+fn a_fingerprint_that_differs() {
     hold(payloads());
 }
 
-/// A lease of two seconds in an invocation of six.
+/// A lease of two seconds in an invocation of four.
 pub(crate) fn renewed() -> Setup {
     Setup::new("a short lease with renewals", &[0])
         .with(|world| {
@@ -144,8 +144,8 @@ fn a_deadline() {
     hold(timed_out());
 }
 
-/// A handler that is stopped fails permanently.
-pub(crate) fn parked() -> Setup {
+/// A handler that is stopped at its deadline fails permanently.
+pub(crate) fn permanent_timeout() -> Setup {
     Setup::new("a deadline that fails permanently", &[0, 1])
         .with(|world| {
             world.faults = Faults { hangs: 1, delays: 1, losses: 1, ..NONE };
@@ -155,8 +155,8 @@ pub(crate) fn parked() -> Setup {
 }
 
 #[test]
-fn a_deadline_that_fails_for_good() {
-    hold(parked());
+fn a_deadline_that_fails_permanently() {
+    hold(permanent_timeout());
 }
 
 /// The first key's handler kills its process.
@@ -174,9 +174,9 @@ fn a_record_that_kills_its_process() {
     hold(poison());
 }
 
-/// The store fails, and the user would rather have the work done twice.
+/// The store fails, and the policy runs records unprotected.
 pub(crate) fn unprotected() -> Setup {
-    Setup::new("without protection in an outage", &[0, 0])
+    Setup::new("unprotected in an outage", &[0, 0])
         .with(|world| {
             world.faults = Faults { losses: 2, refusals: 1, ..NONE };
             world.expect = &["handler without a claim", "unprotected"];
@@ -185,7 +185,7 @@ pub(crate) fn unprotected() -> Setup {
 }
 
 #[test]
-fn without_protection_in_an_outage() {
+fn unprotected_in_an_outage() {
     hold(unprotected());
 }
 
@@ -224,7 +224,7 @@ fn clocks_that_step() {
     );
 }
 
-/// Renewals in two processes, whose clocks step: in the larger run only.
+/// Renewals in two processes, whose clocks step. Only in the larger run.
 #[test]
 fn clocks_that_step_between_renewals() {
     if !Setup::is_large() {
@@ -242,8 +242,8 @@ fn clocks_that_step_between_renewals() {
     );
 }
 
-/// A handler that outlives its lease, while another process waits for that. It is stopped each time and
-/// never succeeds, so only mutants are explored here.
+/// A handler that outlives its lease, while another process waits for its key. It is stopped each time and
+/// never succeeds, so only mutants are explored with this world.
 pub(crate) fn outlives_its_lease() -> Setup {
     Setup::new("a handler that outlives its lease", &[0, 0])
         .with(|world| {
@@ -274,9 +274,9 @@ fn quarantine_beside_a_busy_key() {
     hold(beside_a_busy_key());
 }
 
-/// One process, a follower that waits for as long as it takes, and a short lease without a deadline.
+/// One process, a follower that waits, and a short lease without a deadline.
 pub(crate) fn outlived() -> Setup {
-    Setup::new("a leader whose place runs out", &[0, 0])
+    Setup::new("a leader whose lease ends", &[0, 0])
         .with(|world| {
             (world.at_once, world.batch, world.timeout) = (2, 1, None);
             world.takes = Duration::from_secs(1);
@@ -290,6 +290,6 @@ pub(crate) fn outlived() -> Setup {
 }
 
 #[test]
-fn a_leader_whose_place_runs_out() {
+fn a_leader_whose_lease_ends() {
     hold(outlived());
 }

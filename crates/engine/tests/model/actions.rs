@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl<P: Protocol> Explorer<P> {
-    /// What a worker may do about a key.
+    /// The steps of a worker with a key.
     pub(crate) fn worker_actions(
         &self,
         world: &World,
@@ -78,7 +78,7 @@ impl<P: Protocol> Explorer<P> {
         }
     }
 
-    /// What an idle worker can take from the source.
+    /// The deliveries that an idle worker can take from the source.
     fn takes(&self, world: &World, worker: usize, key: usize, actions: &mut Vec<Action>) {
         let busy = world.keys.iter().any(|key| key.calls[worker].is_some());
         if self.setup.ordered && (busy || key != world.checkpoint) {
@@ -132,7 +132,7 @@ impl<P: Protocol> Explorer<P> {
         }
     }
 
-    /// What happens to a key by itself, and what others do to it.
+    /// Steps with a key that no worker takes: sweeps, late writes, functions that use Powertools.
     pub(crate) fn key_actions(&self, world: &World, key: usize, actions: &mut Vec<Action>) {
         let of_key = &world.keys[key];
         if of_key.store.is_some_and(|record| world.time + SKEW > record.expires()) {
@@ -143,7 +143,7 @@ impl<P: Protocol> Explorer<P> {
         }
         let mut probe = of_key.clone();
         let step = Step::<P>::new(&self.setup, world.time, &mut probe);
-        // A stray that changes nothing might as well never arrive.
+        // A late write that changes nothing need not be delivered.
         for (index, stray) in of_key.strays.iter().enumerate() {
             if step.would_change(stray) {
                 actions.push(Action::Stray { key, index });
@@ -171,7 +171,7 @@ impl<P: Protocol> Explorer<P> {
         }
     }
 
-    /// How the handler of a call that holds its key can go on.
+    /// The settlements that may follow while a call holds its key.
     fn intents(&self, world: &World, call: &Call, now: u8) -> Vec<Intent> {
         if call.job == Job::Renewing && !self.setup.stops {
             return Vec::new();
@@ -198,7 +198,7 @@ impl<P: Protocol> Explorer<P> {
         intents
     }
 
-    /// Whether and how a write that is about to be sent can go unanswered at once.
+    /// Whether a write that is about to be sent can get no answer, and what its worker then does.
     fn collisions(&self, world: &World, intent: Intent) -> Vec<Option<Resolve>> {
         let mut collisions = vec![None];
         if self.setup.network == Network::Prompt && world.faults.timeouts > 0 {
@@ -207,7 +207,7 @@ impl<P: Protocol> Explorer<P> {
         collisions
     }
 
-    /// What a worker can do about a write that got no answer.
+    /// What a worker can do after a write that got no answer.
     fn resolutions(&self, intent: Intent) -> &'static [Resolve] {
         if self.setup.regret && intent == Intent::Complete {
             &[Resolve::Retry, Resolve::GiveUp, Resolve::Regret]
@@ -216,7 +216,7 @@ impl<P: Protocol> Explorer<P> {
         }
     }
 
-    /// The instants that a clock may show when a time is only written down.
+    /// The instants that a clock may show for a time that is stored and decides nothing.
     fn stamps(&self, time: u8) -> RangeInclusive<u8> {
         if self.setup.skewed_stamps { readings(time) } else { time..=time }
     }

@@ -1,10 +1,9 @@
-//! States that differ in names only are one state.
+//! Makes states equal that differ in names only.
 //!
-//! Workers are interchangeable and tokens are compared for equality alone, so both are renamed in
-//! the order in which they appear. This divides the number of states by more than ten. A trace
-//! therefore shows a worker under another number after a step that changed the order. Fences that
-//! were handed out before the present tick are renamed in their own order: no claim is made from
-//! the clock any more that could be below them.
+//! Workers are interchangeable and tokens are only compared for equality, so both are renamed in the
+//! order in which they appear. This divides the number of states by more than ten. So a trace may show
+//! a worker under another number after a step that changed the order. Fences given out before the
+//! current tick are renamed in their own order, because no later claim gets a lower one from its clock.
 
 use crate::{
     packed::{Cell, Fence, Token, first_of_tick, tick_of_fence},
@@ -12,7 +11,7 @@ use crate::{
     state::{Answer, Call, KeyWorld, World},
 };
 
-/// Renames workers, tokens and fences; forgets fences where they are not looked at.
+/// Renames workers, tokens and fences. Removes fences in configurations that do not check them.
 pub(crate) fn canonical(mut world: World, fences: bool) -> World {
     sort_workers(&mut world);
     for key in &mut world.keys {
@@ -91,8 +90,7 @@ fn without_names(request: &Request) -> Request {
     request
 }
 
-/// Gives the fences of the past the numbers 1, 2, 3 in their order, and numbers those that claims
-/// within one tick have counted up in the same way.
+/// Numbers the fences of the past 1, 2, 3 in their order, and the fences within one tick in the same way.
 fn rank_fences(key: &mut KeyWorld, time: u8) {
     let mut known = [false; Fence::MAX as usize + 1];
     each_fence(key, &mut |fence| {
@@ -132,7 +130,7 @@ fn each_fence(key: &mut KeyWorld, name: &mut impl FnMut(Fence) -> Fence) {
     key.fence = name(key.fence);
 }
 
-/// A token that nobody in this key's world knows.
+/// A token that does not occur in this key's world.
 pub(crate) fn fresh_token(key: &mut KeyWorld) -> Token {
     let mut highest = 0;
     let mut see = |token: Token| {

@@ -1,9 +1,9 @@
-//! Each mutant is caught, and by the property that speaks of what it does wrong.
+//! Each mutant breaks the property that its mistake concerns.
 
 use crate::{
     mutants::{claims, engine, guards, settlements},
     properties::{
-        ACKNOWLEDGED_LAST, BELIEF_IS_TRUE, EXPIRES_AFTER_LEASE, FENCED, FINAL, HISTORY_KEPT,
+        ACKNOWLEDGED_LAST, BELIEF_IS_TRUE, COUNTS_KEPT, EXPIRES_AFTER_LEASE, FENCED, FINAL,
         NEVER_STUCK, NOT_MISLED, NOTHING_LOST, ONE_OWNER, OWN_WORK_KNOWN, STARTS_AS_OWNER,
         SWEEP_SPARES_HOLDERS,
     },
@@ -17,8 +17,8 @@ fn faults(crashes: u8, timeouts: u8, errors: u8) -> Setup {
 }
 
 #[test]
-fn a_takeover_without_allowance() {
-    catch::<claims::NoAllowance>(|| faults(0, 0, 0), &[ONE_OWNER, BELIEF_IS_TRUE, FINAL]);
+fn a_takeover_without_clock_skew() {
+    catch::<claims::NoClockSkew>(|| faults(0, 0, 0), &[ONE_OWNER, BELIEF_IS_TRUE, FINAL]);
 }
 
 #[test]
@@ -27,8 +27,8 @@ fn a_takeover_at_the_last_instant() {
 }
 
 #[test]
-fn a_claim_that_does_not_know_its_own_token() {
-    catch::<claims::ForgetsItsToken>(|| faults(0, 1, 0), &[OWN_WORK_KNOWN]);
+fn a_claim_that_does_not_recognise_its_own_token() {
+    catch::<claims::IgnoresItsToken>(|| faults(0, 1, 0), &[OWN_WORK_KNOWN]);
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_retention_that_ends_before_the_lease() {
 }
 
 #[test]
-fn an_expiry_without_allowance() {
+fn an_expiry_without_clock_skew() {
     let setup = || Setup { retention: 1, ..faults(0, 0, 0) };
     catch::<claims::ExpiresWithItsLease>(setup, &[SWEEP_SPARES_HOLDERS]);
 }
@@ -46,17 +46,17 @@ fn an_expiry_without_allowance() {
 #[test]
 fn a_claim_that_locks_until_it_expires() {
     let setup = || Setup { retention: 9, ..faults(1, 0, 0) };
-    catch::<claims::LocksTillExpiry>(setup, &[NEVER_STUCK]);
+    catch::<claims::LocksUntilExpiry>(setup, &[NEVER_STUCK]);
 }
 
 #[test]
-fn a_takeover_that_forgets_failures() {
-    catch::<claims::ForgetsFailedAttempts>(|| faults(0, 0, 1), &[HISTORY_KEPT]);
+fn a_takeover_that_forgets_failed_attempts() {
+    catch::<claims::ForgetsFailedAttempts>(|| faults(0, 0, 1), &[COUNTS_KEPT]);
 }
 
 #[test]
-fn a_takeover_that_forgets_who_vanished() {
-    catch::<claims::ForgetsTheVanished>(|| faults(1, 0, 0), &[HISTORY_KEPT]);
+fn a_takeover_that_forgets_lost_attempts() {
+    catch::<claims::ForgetsLostAttempts>(|| faults(1, 0, 0), &[COUNTS_KEPT]);
 }
 
 #[test]
@@ -79,17 +79,17 @@ fn a_handler_that_starts_after_its_lease() {
 fn a_takeover_that_names_status_and_owner_only() {
     let setup = || Setup { renewal: 3, ..faults(0, 0, 0) };
     catch::<guards::NamesStatusAndOwner>(setup, &[ONE_OWNER, BELIEF_IS_TRUE]);
-    catch::<guards::NamesStatusAndOwner>(|| faults(0, 1, 2), &[HISTORY_KEPT]);
+    catch::<guards::NamesStatusAndOwner>(|| faults(0, 1, 2), &[COUNTS_KEPT]);
 }
 
 #[test]
 fn a_takeover_that_does_not_name_the_last_owner() {
-    catch::<guards::NamesNoLastOwner>(|| faults(0, 1, 2), &[HISTORY_KEPT]);
+    catch::<guards::NamesNoLastOwner>(|| faults(0, 1, 2), &[COUNTS_KEPT]);
 }
 
 #[test]
 fn a_takeover_that_does_not_name_the_lease() {
-    // A renewal within the second of its claim moves the lease and not the expiry.
+    // A renewal in the same second as its claim changes the lease and not the expiry.
     let setup = || Setup { renewal: 3, retention: 6, ..faults(0, 0, 0) };
     catch::<guards::NamesNoLease>(setup, &[ONE_OWNER, BELIEF_IS_TRUE]);
 }
@@ -112,13 +112,13 @@ fn a_completion_over_a_successor() {
 
 #[test]
 fn a_failure_that_deletes_the_record() {
-    catch::<settlements::DeletesOnFailure>(|| faults(0, 0, 1), &[HISTORY_KEPT]);
+    catch::<settlements::DeletesOnFailure>(|| faults(0, 0, 1), &[COUNTS_KEPT]);
 }
 
 #[test]
-fn an_undo_that_deletes_what_was_known() {
+fn an_undo_that_deletes_attempt_counts() {
     let setup = || Setup { undo: true, ..faults(0, 0, 1) };
-    catch::<settlements::UndoForgets>(setup, &[HISTORY_KEPT]);
+    catch::<settlements::UndoForgets>(setup, &[COUNTS_KEPT]);
 }
 
 #[test]
@@ -134,8 +134,8 @@ fn a_renewal_that_leaves_the_expiry() {
 }
 
 #[test]
-fn a_settlement_that_does_not_know_itself() {
-    catch::<settlements::ForgetsItsSettlement>(|| faults(0, 1, 0), &[OWN_WORK_KNOWN]);
+fn a_settlement_that_does_not_recognise_itself() {
+    catch::<settlements::IgnoresItsSettlement>(|| faults(0, 1, 0), &[OWN_WORK_KNOWN]);
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn a_completion_that_takes_itself_for_a_successor() {
 }
 
 #[test]
-fn a_completion_that_finds_nothing_and_counts_as_done() {
-    catch::<settlements::TakesGoneForDone>(|| faults(0, 0, 0), &[ACKNOWLEDGED_LAST]);
+fn a_completion_that_finds_no_record_and_counts_as_done() {
+    catch::<settlements::TakesMissingForDone>(|| faults(0, 0, 0), &[ACKNOWLEDGED_LAST]);
 }
 
 #[test]

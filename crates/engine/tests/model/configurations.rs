@@ -1,6 +1,6 @@
-//! The worlds in which the protocol holds.
+//! The configurations in which the protocol holds.
 //!
-//! No single world can have everything: each adds what the others leave out.
+//! One configuration with every fault would be too large: each has something that the others leave out.
 
 use crate::{
     run::hold,
@@ -64,7 +64,7 @@ fn failures_and_crashes() {
 }
 
 #[test]
-fn undos() {
+fn undone_claims() {
     let setup = Setup {
         end: 4,
         faults: faults(1, 1, 0),
@@ -86,7 +86,7 @@ fn renewals() {
     hold(setup.or_large(6, faults(1, 1, 0)));
 }
 
-/// A renewal within the second of its claim moves the lease and not the expiry.
+/// A renewal in the same second as its claim changes the lease and not the expiry.
 #[test]
 fn renewals_within_a_long_retention() {
     let setup = Setup {
@@ -122,13 +122,13 @@ fn a_retention_shorter_than_the_lease() {
 }
 
 #[test]
-fn stamps_of_every_clock() {
+fn timestamps_of_every_clock() {
     let setup = Setup {
         skewed_stamps: true,
         renewal: 3,
         faults: faults(0, 1, 0),
         expect: &[Event::Renewed, Event::LostAnswerResolved],
-        ..Setup::new("stamps of every clock")
+        ..Setup::new("timestamps of every clock")
     };
     hold(setup.or_large(5, faults(1, 1, 0)));
 }

@@ -1,4 +1,4 @@
-//! How deliveries end, and what follows for a copy or a namesake in the same batch.
+//! How deliveries end, and what follows for another delivery of the key in the same batch.
 
 use crate::{
     packed::Payload,
@@ -9,9 +9,8 @@ use crate::{
 };
 
 impl<P: Protocol> Step<'_, P> {
-    /// A worker is done with a delivery. As the engine coalesces: a copy in the same batch has the
-    /// same outcome; where the handler was never started there is none, and the copy decides
-    /// afresh; another payload is a later delivery.
+    /// A worker ends a delivery. As in the engine, a copy in the same batch has the same outcome. If the
+    /// handler was not started, the copy makes a new claim. Another payload is a later delivery.
     pub(crate) fn end(&mut self, worker: usize, call: Call, ended: Ended, now: u8) {
         self.key.calls[worker] = None;
         self.ended = Some(ended);
@@ -27,14 +26,14 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// The source is told what became of a delivery.
+    /// Tells the source how a delivery ended.
     pub(crate) fn tell(&mut self, payload: Payload, ended: Ended) {
         if let Ended::Acknowledged { lost } = ended {
             self.check_acknowledged(payload, lost);
         }
         let source = &mut self.key.source;
         match ended {
-            // An ordered source delivers again from its checkpoint, whatever was acknowledged.
+            // An ordered source redelivers from its checkpoint, also records that were acknowledged.
             _ if self.setup.ordered => source.queued[usize::from(payload)] += 1,
             Ended::Acknowledged { .. } => source.acknowledged += 1,
             Ended::PermanentlyFailed => source.failed_permanently += 1,

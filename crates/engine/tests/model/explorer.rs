@@ -1,4 +1,4 @@
-//! The world as a [`Model`]: where it begins and what each step makes of it.
+//! The world as a [`Model`]: its first state, and the effect of each step.
 
 use std::marker::PhantomData;
 
@@ -25,11 +25,11 @@ pub(crate) struct Explorer<P> {
     protocol: PhantomData<P>,
 }
 
-/// A step. `now` is what the clock of whoever acts reads; `lost` says that the write which is sent
-/// gets no answer.
+/// A step. `now` is the reading of the actor's clock; with `lost`, the write that is sent gets no
+/// answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Time goes on.
+    /// Time advances by one tick.
     Tick,
     /// A worker takes a delivery, perhaps with another of the same key, and sends its claim.
     Take {
@@ -40,19 +40,19 @@ pub(crate) enum Action {
         now: u8,
         lost: Option<Resolve>,
     },
-    /// A worker's write reaches the store; unless answers travel, the worker learns the answer.
+    /// A worker's write reaches the store. Unless answers are slow, the worker gets the answer at once.
     Land { worker: usize, key: usize, now: u8 },
     /// An answer arrives.
     Answer { worker: usize, key: usize, now: u8 },
     /// A write in flight gets no answer.
     Unanswered { worker: usize, key: usize, resolve: Resolve, now: u8 },
-    /// A worker that waits looks whether the key is free.
+    /// A waiting worker checks whether the key is free.
     Look { worker: usize, key: usize, now: u8 },
-    /// A worker that waits has no more time to.
+    /// A waiting worker has no time left.
     StopWaiting { worker: usize, key: usize },
     /// A handler starts.
     Start { worker: usize, key: usize, now: u8 },
-    /// A handler ends, is not started, or is to have longer.
+    /// A handler ends, is not started, or has its lease renewed.
     Settle { worker: usize, key: usize, intent: Intent, now: u8, lost: Option<Resolve> },
     /// A handler is dropped at the deadline.
     Drop { worker: usize, key: usize, now: u8, lost: Option<Resolve> },
@@ -64,7 +64,7 @@ pub(crate) enum Action {
     Sweep { key: usize },
     /// A function that uses Powertools takes a delivery and claims its key.
     StrangerTakes { function: usize, key: usize, now: u8 },
-    /// A function that uses Powertools is done.
+    /// The handler of a function that uses Powertools ends.
     StrangerEnds { function: usize, key: usize, fate: Fate },
 }
 
@@ -73,7 +73,7 @@ impl<P: Protocol> Explorer<P> {
         Self { setup, protocol: PhantomData }
     }
 
-    /// Takes a step about one key; returns how it ended a delivery, if it did.
+    /// Takes a step of one key, and returns how the step ended a delivery, if it did.
     fn step(
         &self,
         world: &mut World,
@@ -87,7 +87,7 @@ impl<P: Protocol> Explorer<P> {
         step.ended
     }
 
-    /// Takes a step of a worker; in an ordered batch the next record may follow from it.
+    /// Takes a step of a worker. In an ordered batch the worker may then take the next record.
     fn work(
         &self,
         world: &mut World,

@@ -1,12 +1,12 @@
-//! A table shared with functions that use Powertools, whose last writes are unconditional: what
-//! still holds, and, for each guarantee that does not, the steps that break it.
+//! A table shared with functions that use Powertools, whose completions and deletions are unconditional:
+//! which guarantees hold, and for each lost guarantee the steps that break it.
 //!
-//! A guarantee that is said to be lost is *asserted* to be lost: the checker has to find the steps.
-//! So a change that wins one back is noticed, and the documentation cannot promise too little.
+//! A guarantee that is documented as lost is *asserted* to be lost: the checker has to find the steps.
+//! So a change that restores one fails a test, and the documentation stays correct.
 
 use crate::{
     properties::{
-        BELIEF_IS_TRUE, FENCED, FENCES_OUTLIVE, FINAL, HISTORY_KEPT, ONE_OWNER, SETTLED_STANDS,
+        BELIEF_IS_TRUE, COUNTS_KEPT, FENCED, FENCES_OUTLIVE, FINAL, NOT_OVERWRITTEN, ONE_OWNER,
     },
     protocol::Real,
     run::{catch, hold},
@@ -19,7 +19,7 @@ const fn faults(crashes: u8, timeouts: u8, errors: u8) -> Faults {
     Faults { crashes, timeouts, errors }
 }
 
-/// Two of ours and one of theirs.
+/// Two workers and one function that uses Powertools.
 fn fleet(name: &'static str, outlive: bool, ahead: bool) -> Setup {
     Setup {
         end: 4,
@@ -30,11 +30,11 @@ fn fleet(name: &'static str, outlive: bool, ahead: bool) -> Setup {
 }
 
 /// As Lambda runs them: killed at the deadline, which is the end of their lease, and with clocks
-/// that are not ahead of ours.
+/// that are not ahead of our workers' clocks.
 #[test]
-fn while_their_functions_end_with_their_leases() {
+fn powertools_functions_that_end_with_their_leases() {
     let setup = Setup {
-        lost: &[HISTORY_KEPT],
+        lost: &[COUNTS_KEPT],
         expect: &[
             Event::StrangerTookOver,
             Event::StrangerReplayed,
@@ -47,11 +47,11 @@ fn while_their_functions_end_with_their_leases() {
     hold(setup.or_large(5, faults(1, 1, 1)));
 }
 
-/// Whatever they do, the rest holds: nothing is lost, nothing is stuck, our writes stay fenced.
+/// All other guarantees hold: no delivery is lost, no key stays locked, our writes stay fenced.
 #[test]
-fn whatever_they_do() {
+fn powertools_functions_that_are_late_and_ahead() {
     let setup = Setup {
-        lost: &[BELIEF_IS_TRUE, HISTORY_KEPT, ONE_OWNER, SETTLED_STANDS],
+        lost: &[BELIEF_IS_TRUE, COUNTS_KEPT, ONE_OWNER, NOT_OVERWRITTEN],
         expect: &[
             Event::StrangerTookOver,
             Event::StrangerReplayed,
@@ -64,44 +64,45 @@ fn whatever_they_do() {
     hold(setup.or_large(5, faults(1, 1, 1)));
 }
 
-/// Their takeover is a `PutItem` of theirs alone, and their deletion leaves nothing.
+/// A takeover by Powertools puts only its own attributes, and its deletion removes the record.
 #[test]
-fn they_forget_what_is_known_of_a_key() {
+fn powertools_loses_attempt_counts_and_fences() {
     let setup = || fleet("with Powertools", false, false);
-    catch::<Real>(setup, &[HISTORY_KEPT]);
+    catch::<Real>(setup, &[COUNTS_KEPT]);
     let setup = || Setup {
         fences: true,
         fences_outlive_records: true,
-        lost: &[HISTORY_KEPT],
+        lost: &[COUNTS_KEPT],
         faults: faults(0, 0, 2),
         ..setup()
     };
     catch::<Real>(setup, &[FENCES_OUTLIVE]);
 }
 
-/// One that has outlived its lease writes over whatever its successor has left.
+/// A Powertools function that outlives its lease overwrites its successor's record.
 #[test]
-fn a_late_one_overwrites_its_successor() {
+fn a_late_powertools_function_overwrites_its_successor() {
     catch::<Real>(
         || fleet("with late Powertools", true, false),
-        &[SETTLED_STANDS, BELIEF_IS_TRUE, ONE_OWNER],
+        &[NOT_OVERWRITTEN, BELIEF_IS_TRUE, ONE_OWNER],
     );
 }
 
-/// They grant no allowance to clocks: one that is ahead takes over while we still run.
+/// Powertools has no clock skew: a function whose clock is ahead takes over while our handler runs.
 #[test]
-fn one_whose_clock_is_ahead_takes_over_too_soon() {
+fn a_powertools_function_whose_clock_is_ahead_takes_over_early() {
     catch::<Real>(
         || fleet("with Powertools ahead", false, true),
-        &[ONE_OWNER, BELIEF_IS_TRUE, SETTLED_STANDS],
+        &[ONE_OWNER, BELIEF_IS_TRUE, NOT_OVERWRITTEN],
     );
 }
 
-/// Nothing of this is our doing; and the checker would see it if it were.
+/// The lost guarantees are lost by writes of Powertools only: mutants whose own writes overwrite records
+/// break other properties.
 #[test]
-fn our_writes_never_overwrite_theirs() {
+fn our_writes_do_not_overwrite_those_of_powertools() {
     let setup = || Setup {
-        lost: &[BELIEF_IS_TRUE, HISTORY_KEPT, ONE_OWNER, SETTLED_STANDS],
+        lost: &[BELIEF_IS_TRUE, COUNTS_KEPT, ONE_OWNER, NOT_OVERWRITTEN],
         ..fleet("with Powertools", true, true)
     };
     catch::<crate::mutants::guards::CompletesOverAnything>(setup, &[FENCED]);

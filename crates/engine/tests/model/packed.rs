@@ -1,7 +1,7 @@
-//! Records, packed small enough that millions of states fit in memory.
+//! Records, packed so that millions of states fit in memory.
 //!
-//! Packing loses nothing: [`Cell::pack`] unpacks what it packed and compares. Whatever a protocol
-//! function is asked about or answers is the real [`IdempotencyRecord`].
+//! Packing loses nothing: [`Cell::pack`] unpacks the packed record and compares. Protocol functions get
+//! and return the real [`IdempotencyRecord`].
 
 use std::{
     fmt,
@@ -13,10 +13,10 @@ use lambda_idempotency_core::{
     record::{Fingerprint, IdempotencyRecord, Owner, Status},
 };
 
-/// A tick of the model is a second; tick 0 is some time after the epoch, as now always is.
+/// A tick of the model is a second; tick 0 is some time after the epoch, as the current time always is.
 const TICK_0: u64 = 100;
 
-/// The one outcome and the one error type there are.
+/// The only result and the only error type.
 pub(crate) static TEXT: LazyLock<Arc<str>> = LazyLock::new(|| "x".into());
 
 /// The instant of a tick.
@@ -31,22 +31,22 @@ pub(crate) fn tick_of(instant: Timestamp) -> u8 {
     tick
 }
 
-/// A number that stands for a random owner token; 0 is none.
+/// A number that represents a random owner token; 0 is no token.
 pub(crate) type Token = u8;
 
-/// One of the payloads that a key is delivered with, and the fingerprint that it has.
+/// One of the payloads of a key, and its fingerprint.
 pub(crate) type Payload = u8;
 
-/// A fence in a byte: 0, ranks of fences handed out before the present tick, or a tick and how far
-/// the fence is past it. Claims compare a fence with the present alone, so of the past only the
-/// order matters; see [`canonical`](crate::canonical).
+/// A fence in a byte: 0, the rank of a fence given out before the current tick, or a tick and the
+/// fence's distance from it. Claims compare a fence only with the current time, so of past fences only
+/// the order matters; see [`canonical`](crate::canonical).
 pub(crate) type Fence = u8;
 
-/// The first code of a fence of tick 0, and how many codes a tick has.
+/// The first code of a fence of tick 0, and the number of codes of a tick.
 const FENCE_0: u8 = 32;
 const FENCES: u8 = 8;
 
-/// The tick that a fence was made from the time of; `None` for a rank.
+/// The tick whose time a fence was made from; `None` for a rank.
 pub(crate) fn tick_of_fence(fence: Fence) -> Option<u8> {
     fence.checked_sub(FENCE_0).map(|code| code / FENCES)
 }
@@ -56,8 +56,8 @@ pub(crate) fn first_of_tick(fence: Fence) -> Option<Fence> {
     tick_of_fence(fence).map(|tick| FENCE_0 + FENCES * tick)
 }
 
-/// An [`IdempotencyRecord`] in eight bytes: status, fingerprint, application and whether there is an outcome and an error;
-/// owner, last owner, failed attempts, lost attempts, lease, expiry, fence.
+/// An [`IdempotencyRecord`] in eight bytes: status, fingerprint, application and whether there are a
+/// result and an error type; owner, last owner, failed attempts, lost attempts, lease, expiry, fence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Cell(u64);
 
@@ -122,8 +122,8 @@ impl Cell {
         self.status() == 1
     }
 
-    /// The payload that it was claimed for; the first where neither fingerprints nor applications are
-    /// used.
+    /// The payload that the record was claimed for; the first one if neither fingerprints nor
+    /// applications are used.
     pub(crate) fn payload(self) -> Payload {
         let [fingerprint, application] = [self.byte(0) >> 4 & 3, self.byte(0) >> 6];
         fingerprint.max(application).saturating_sub(1)
@@ -157,13 +157,14 @@ impl Cell {
         self.byte(7)
     }
 
-    /// Whether both name the same holder in the same role: what a lost answer is recognised by.
+    /// Whether both name the same owner in the same role, by which a write whose answer was lost is
+    /// recognised.
     pub(crate) fn same_work(self, other: Self) -> bool {
         let work = |cell: Self| (cell.status(), cell.byte(1), cell.byte(2), cell.byte(5));
         work(self) == work(other)
     }
 
-    /// The same record under other names of tokens.
+    /// The same record with renamed tokens.
     pub(crate) fn rename(self, name: &mut impl FnMut(Token) -> Token) -> Self {
         let mut bytes = self.0.to_le_bytes();
         bytes[1] = name(bytes[1]);
@@ -208,7 +209,7 @@ pub(crate) fn fingerprint_of(payload: Payload) -> Fingerprint {
     Fingerprint::new(if payload == 0 { "0" } else { "1" })
 }
 
-/// The application that a payload is for, where there are several.
+/// The application of a payload, in worlds with several.
 pub(crate) fn application_of(payload: Payload) -> Arc<str> {
     fingerprint_of(payload).as_str().into()
 }
@@ -218,7 +219,7 @@ fn pack_payload(named: Option<&str>) -> u8 {
     named.map_or(0, |name| name.parse::<u8>().expect("a payload's number") + 1)
 }
 
-/// 0 is none, 1 is the long past lease of a released record, then come the ticks.
+/// 0 is no time, 1 is the long expired lease of a released record, then come the ticks.
 fn pack_time(time: Option<Timestamp>) -> u8 {
     match time {
         None => 0,

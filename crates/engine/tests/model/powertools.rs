@@ -1,8 +1,8 @@
 //! A function in Python or TypeScript that uses Powertools for AWS Lambda and shares the table.
 //!
 //! Its requests are those of Powertools for Python 3.37 and TypeScript 2.35. The claim is one
-//! conditional `PutItem`, without an allowance for clocks. The completion (`UpdateItem`) and, after
-//! a failure, the deletion (`DeleteItem`) have **no condition**: they hit whatever is there.
+//! conditional `PutItem`, without clock skew. The completion (`UpdateItem`) and, after a failure, the
+//! deletion (`DeleteItem`) have **no condition**: they change any record of the key.
 
 use lambda_idempotency_core::record::{IdempotencyRecord, Status};
 
@@ -14,7 +14,7 @@ use crate::{
     witness::Event,
 };
 
-/// What becomes of a Powertools function whose handler runs.
+/// How the handler of a Powertools function ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It writes the result.
@@ -41,7 +41,7 @@ impl<P: Protocol> Step<'_, P> {
         is_free(found.as_ref(), now) || found.is_some_and(|r| r.status == Status::Completed)
     }
 
-    /// The function takes a delivery and claims the key; what is completed, it returns.
+    /// The function takes a delivery, and claims the key or replays its completion.
     pub(crate) fn stranger_takes(&mut self, function: usize, now: u8) {
         self.key.source.queued[0] -= 1;
         let found = self.key.store;
@@ -71,7 +71,7 @@ impl<P: Protocol> Step<'_, P> {
                 let expires_at = at(now + self.setup.retention);
                 let mut record =
                     found.unwrap_or(IdempotencyRecord::new(Status::Completed, expires_at));
-                // Every other attribute stays as it is, of whomever it may be.
+                // The update keeps every other attribute, whichever worker wrote it.
                 record.status = Status::Completed;
                 record.expires_at = expires_at;
                 record.result = Some(TEXT.clone().into());
@@ -89,7 +89,7 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// Time went on: Lambda kills what has outlived its deadline.
+    /// Time has advanced: Lambda kills a function whose deadline has passed.
     pub(crate) fn kill_strangers(&mut self) {
         for function in 0..self.key.strangers.len() {
             let over = self.key.strangers[function].is_some_and(|s| self.time > s.lease);
@@ -99,20 +99,20 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// Its write changes `old`.
+    /// A Powertools function's write changes `old`.
     fn overwrites(&mut self, old: Option<Cell>) {
         if old.is_some_and(|old| !old.in_progress() && self.time <= old.expires()) {
             self.blame(Flaw::OverwrittenByStranger);
         }
     }
 
-    /// Its write leaves nothing of `old`.
+    /// A Powertools function's write replaces `old` or deletes it.
     fn replaces(&mut self, old: Option<Cell>) {
         self.overwrites(old);
         let counts =
             |old: Cell| old.in_progress() && (old.failed_attempts() > 0 || old.lost_attempts() > 0);
         if old.is_some_and(counts) {
-            self.blame(Flaw::HistoryLost);
+            self.blame(Flaw::CountsLost);
         }
     }
 }

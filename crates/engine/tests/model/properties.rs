@@ -1,4 +1,4 @@
-//! What must hold in every state, whatever happens.
+//! The properties that must hold in every state.
 
 use lambda_idempotency_core::admission::{Admission, admit};
 use stateright::Property;
@@ -14,55 +14,56 @@ use crate::{
 
 /// At most one worker believes, by its own clock, that it holds a key.
 pub(crate) const ONE_OWNER: &str = "I1 one owner";
-/// Who believes that it holds a key has the record, with a lease no shorter than it believes.
-pub(crate) const BELIEF_IS_TRUE: &str = "I1 belief is true";
-/// A handler is started only while its worker has the record.
-pub(crate) const STARTS_AS_OWNER: &str = "I1 who starts has the key";
-/// Who lost the lease changes nothing.
+/// A worker that believes that it holds a key owns the record, with a lease at least as long as it
+/// believes.
+pub(crate) const BELIEF_IS_TRUE: &str = "I1 a believed lease is real";
+/// A handler starts only while its worker owns the record.
+pub(crate) const STARTS_AS_OWNER: &str = "I1 only the owner starts";
+/// A worker that lost its lease changes nothing.
 pub(crate) const FENCED: &str = "I2 fenced";
-/// What is settled stays as it is until it expires.
+/// A settled record does not change until it expires.
 pub(crate) const FINAL: &str = "I3 completed is final";
 /// A delivery is acknowledged only if its key was completed, or its own completion was lost.
-pub(crate) const ACKNOWLEDGED_LAST: &str = "I4 acknowledged last";
+pub(crate) const ACKNOWLEDGED_LAST: &str = "I4 acknowledged after completion";
 /// Each delivery is with its source, with a worker, or acknowledged after an effect.
 pub(crate) const NOTHING_LOST: &str = "I4 nothing is lost";
-/// Whatever is in the store, some time later a claim is let through or answered.
+/// Whatever the store holds, a later claim is granted or answered.
 pub(crate) const NEVER_STUCK: &str = "I4 never locked permanently";
-/// A worker that finds its own work counts it as done.
+/// A worker that finds its own write counts it as applied.
 pub(crate) const OWN_WORK_KNOWN: &str = "I7 own work is recognised";
-/// No worker is told that it was overtaken while the record is in progress and its own.
+/// No worker is told that it was overtaken while the record is in progress and it is the owner.
 pub(crate) const NOT_MISLED: &str = "I7 an owner is not told it was overtaken";
 /// While a record is in progress it expires no earlier than its lease.
 pub(crate) const EXPIRES_AFTER_LEASE: &str = "I9 expires after the lease";
-/// A sweep by a clock within the allowance never frees a key whose holder still believes.
-pub(crate) const SWEEP_SPARES_HOLDERS: &str = "I9 sweep spares holders";
-/// Failed and lost attempts are carried on until the key is settled.
-pub(crate) const HISTORY_KEPT: &str = "history is kept";
+/// A sweep by a clock within the clock skew never frees a key whose owner believes that it holds it.
+pub(crate) const SWEEP_SPARES_HOLDERS: &str = "I9 a sweep keeps held records";
+/// The counts of failed and lost attempts are kept until the key is settled.
+pub(crate) const COUNTS_KEPT: &str = "attempt counts are kept";
 
 /// A handler is stopped before the next one can start.
 pub(crate) const ONE_AT_A_TIME: &str = "I1 one handler at a time";
 /// While a record lives, each claim has a higher fence than the one before; settlements keep it.
 pub(crate) const FENCES_RISE: &str = "fences rise while the record lives";
-/// Each handler has a higher fence than the one before, though the record was removed in between.
-pub(crate) const FENCES_OUTLIVE: &str = "fences rise beyond the record";
+/// Each handler has a higher fence than the one before, also if the record was removed in between.
+pub(crate) const FENCES_OUTLIVE: &str = "fences rise after a record is removed";
 /// A lease is not renewed beyond the ceiling.
 pub(crate) const CEILING: &str = "a lease has a ceiling";
-/// Who has waited until the instant that it was told finds the key free, or as someone else left it.
-pub(crate) const WAITING_ENDS: &str = "waiting ends when it was told to";
+/// A worker that has waited until the given instant finds the key free, or changed by another worker.
+pub(crate) const WAITING_ENDS: &str = "waiting ends at the given instant";
 /// No delivery is acknowledged because its key was completed with another payload.
-pub(crate) const OWN_ANSWER: &str = "I6 nobody is answered by another's payload";
+pub(crate) const OWN_ANSWER: &str = "I6 no answer from another payload";
 /// In an ordered source no handler starts before those of all earlier records have succeeded.
 pub(crate) const IN_ORDER: &str = "I5 order is kept";
-/// A worker that dies of one key takes another's handler with it no more than once.
+/// A worker that dies of one key stops another key's handler with it no more than once.
 pub(crate) const HARMED_ONCE: &str = "I5 a bad record harms no other twice";
-/// No handler starts that has failed as often as it may.
-pub(crate) const EXHAUSTED_STAYS: &str = "permanent after so many failed attempts";
-/// No record in progress counts more failures than handlers have reported.
+/// No handler starts for a key with the maximum of failed attempts.
+pub(crate) const EXHAUSTED_STAYS: &str = "permanent after the maximum of failed attempts";
+/// No record in progress counts more failed attempts than handlers have reported.
 pub(crate) const FAILURES_ARE_REAL: &str = "only failures count as failed attempts";
-/// No handler starts while the effect of one that was dropped may be on its way.
-pub(crate) const DROPPED_COUNTS: &str = "nothing starts beside a dropped handler";
-/// Nobody changes what is settled before it expires: neither workers nor Powertools.
-pub(crate) const SETTLED_STANDS: &str = "nobody else overwrites what is settled";
+/// No handler starts while the effect of a dropped one may still happen.
+pub(crate) const DROPPED_COUNTS: &str = "no handler starts beside a dropped one";
+/// Neither workers nor Powertools change a settled record before it expires.
+pub(crate) const NOT_OVERWRITTEN: &str = "settled records are not overwritten";
 
 /// The property that a flaw breaks.
 pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
@@ -74,7 +75,7 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
         Flaw::OwnWorkNotRecognised => OWN_WORK_KNOWN,
         Flaw::ToldOvertakenWhileOwner => NOT_MISLED,
         Flaw::SweptUnderHolder => SWEEP_SPARES_HOLDERS,
-        Flaw::HistoryLost => HISTORY_KEPT,
+        Flaw::CountsLost => COUNTS_KEPT,
         Flaw::FenceFell => FENCES_RISE,
         Flaw::FenceFellAfterRemoval => FENCES_OUTLIVE,
         Flaw::AnsweredByAnother => OWN_ANSWER,
@@ -82,11 +83,11 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
         Flaw::OrderBroken => IN_ORDER,
         Flaw::StartedExhausted => EXHAUSTED_STAYS,
         Flaw::StartedBesideDropped => DROPPED_COUNTS,
-        Flaw::OverwrittenByStranger => SETTLED_STANDS,
+        Flaw::OverwrittenByStranger => NOT_OVERWRITTEN,
     }
 }
 
-/// All that this world keeps.
+/// The properties of a configuration.
 pub(crate) fn of<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
     let mut properties = vec![
         Property::always(ONE_OWNER, |_, w: &World| {
@@ -101,7 +102,7 @@ pub(crate) fn of<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
         Property::always(STARTS_AS_OWNER, |_, w: &World| free_of(Flaw::StartedWithoutKey, w)),
         Property::always(FENCED, |_, w: &World| free_of(Flaw::NotFenced, w)),
         Property::always(FINAL, |_, w: &World| free_of(Flaw::NotFinal, w)),
-        Property::always(SETTLED_STANDS, |_, w: &World| free_of(Flaw::OverwrittenByStranger, w)),
+        Property::always(NOT_OVERWRITTEN, |_, w: &World| free_of(Flaw::OverwrittenByStranger, w)),
         Property::always(ACKNOWLEDGED_LAST, |_, w: &World| free_of(Flaw::AcknowledgedTooSoon, w)),
         Property::always(NOTHING_LOST, |m: &Explorer<P>, w: &World| {
             w.keys.iter().all(|key| nothing_is_lost(key, &m.setup))
@@ -119,7 +120,7 @@ pub(crate) fn of<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
             w.keys.iter().filter_map(|key| key.store).all(expires_after_lease)
         }),
         Property::always(SWEEP_SPARES_HOLDERS, |_, w: &World| free_of(Flaw::SweptUnderHolder, w)),
-        Property::always(HISTORY_KEPT, |_, w: &World| free_of(Flaw::HistoryLost, w)),
+        Property::always(COUNTS_KEPT, |_, w: &World| free_of(Flaw::CountsLost, w)),
         Property::always(FENCES_RISE, |_, w: &World| free_of(Flaw::FenceFell, w)),
         Property::always(FENCES_OUTLIVE, |_, w: &World| free_of(Flaw::FenceFellAfterRemoval, w)),
         Property::always(CEILING, |m: &Explorer<P>, w: &World| {
@@ -169,7 +170,7 @@ fn nothing_is_lost(key: &KeyWorld, setup: &Setup) -> bool {
         && (source.acknowledged == 0 || key.effect.any())
 }
 
-/// In all worlds with a ceiling, a claim asks for its lease by the clock that it is stamped with.
+/// In all worlds with a ceiling, the lease of a claim is computed from the time that the claim stores.
 fn keeps_the_ceiling(key: &KeyWorld, setup: &Setup) -> bool {
     let Some(record) = key.store.filter(|record| record.in_progress()) else { return true };
     let mut owners = key.working().filter(|call| call.token == record.owner());
@@ -178,14 +179,14 @@ fn keeps_the_ceiling(key: &KeyWorld, setup: &Setup) -> bool {
 }
 
 fn failures_are_real(world: &World, setup: &Setup) -> bool {
-    // A worker that regrets a completion reports a failure that no handler did.
+    // A worker that releases after a completion reports a failure that no handler reported.
     let reported = setup.faults.errors - world.faults.errors;
     let unsettled = world.keys.iter().filter_map(|key| key.store).filter(|r| r.in_progress());
     setup.regret || unsettled.map(Cell::failed_attempts).sum::<u8>() <= reported
 }
 
 fn never_stuck(key: &KeyWorld, time: u8, setup: &Setup) -> bool {
-    // Any lease was asked for by now, with a clock that was ahead by no more than the allowance.
+    // No lease was computed from a clock that is ahead of the true time by more than the clock skew.
     let longest = setup.lease.max(setup.renewal);
     let later = time + SKEW + longest + SKEW + 1;
     let record = key.store.map(Cell::unpack);

@@ -1,4 +1,4 @@
-//! What the model checks: by default the very functions of this crate.
+//! The checked protocol: by default the real functions of the core crate.
 
 use lambda_idempotency_core::{
     admission::{self, Admission, Claim, Held, Settled, Settlement},
@@ -7,10 +7,10 @@ use lambda_idempotency_core::{
     store::{Guard, Write},
 };
 
-/// The decisions of the protocol. Every default is the real function; a mutant replaces one, or
-/// leaves out a rule that the engine keeps.
+/// The decisions of the protocol. Every default is the real function. A mutant replaces one, or leaves
+/// out a rule of the engine.
 pub(crate) trait Protocol: Send + Sync + 'static {
-    /// The rule that is not kept.
+    /// The rule that a mutant leaves out.
     const WITHOUT: Option<Rule> = None;
 
     /// Decides about a claim.
@@ -27,7 +27,7 @@ pub(crate) trait Protocol: Send + Sync + 'static {
         held.write(settlement, now)
     }
 
-    /// What it means when that write found something else.
+    /// What it means that this write was refused.
     fn settled(
         held: &Held,
         settlement: &Settlement,
@@ -54,34 +54,33 @@ pub(crate) struct Real;
 
 impl Protocol for Real {}
 
-/// What the functions of `admission` leave to the engine, and the model's worker does as the
-/// engine is documented to do.
+/// The engine's own rules, which the model's worker follows as the engine documents them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// A handler starts only while its lease lasts by its worker's clock.
     StartsInTime,
     /// A delivery whose key is busy is not acknowledged, however long it has waited.
-    BusyGoesBack,
-    /// A handler is stopped when its lease has run out by its worker's clock.
+    ReturnsBusy,
+    /// A handler is stopped when its lease has expired by its worker's clock.
     StopsWithItsLease,
-    /// A renewal that was refused is no renewal.
-    HeedsRefusals,
-    /// A renewal without an answer counts as none.
-    CountsOnNoDoubt,
+    /// A handler whose renewal was refused is stopped.
+    StopsWhenRefused,
+    /// A renewal without an answer does not extend the lease that the worker relies on.
+    TrustsOnlyAnsweredRenewals,
     /// A renewal never asks for more than the ceiling.
     KeepsTheCeiling,
     /// Only copies of a record share its outcome.
     SharesWithCopiesOnly,
-    /// Copies have their outcome when the record has.
+    /// Copies get their outcome when the record gets it.
     SharesAtTheEnd,
-    /// Nothing after a record that goes back is started in its group.
+    /// After a returned record, no record of its group is started.
     StopsTheGroup,
-    /// An ordered source is told the first record that goes back.
+    /// An ordered source is told the first returned record.
     ReportsTheFirst,
-    /// A failure that is one too many is permanent.
+    /// A failure that reaches the maximum of failed attempts is permanent.
     FailsTheExhausted,
     /// A handler that is dropped at the deadline keeps its lease.
     LeavesTheLease,
-    /// A key whose last owner disappeared is claimed and run only by a worker without other work.
+    /// A key whose last attempt was lost is claimed and run only by a worker without other work.
     QuarantinedRunAlone,
 }

@@ -1,4 +1,4 @@
-//! Writes on their way, packed.
+//! Writes in flight, packed.
 
 use lambda_idempotency_core::{
     admission::Settlement,
@@ -47,7 +47,7 @@ impl Condition {
     }
 }
 
-/// What a write is for. The store does not see this; the checks at each landing do.
+/// The purpose of a write. The store does not use it; the checks of applied writes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Intent {
     Claim,
@@ -55,12 +55,12 @@ pub(crate) enum Intent {
     FailPermanently,
     Release,
     Undo,
-    /// Until the tick named.
+    /// Renews the lease until this tick.
     Renew(u8),
 }
 
 impl Intent {
-    /// The settlement that it stands for.
+    /// The settlement of this purpose.
     pub(crate) fn settlement(self) -> Settlement {
         match self {
             Self::Complete => Settlement::Complete { result: Some(TEXT.clone().into()) },
@@ -75,11 +75,11 @@ impl Intent {
     }
 }
 
-/// A write on its way.
+/// A write in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Request {
     pub(crate) intent: Intent,
-    /// The claim on whose behalf it is made.
+    /// The token of the claim that the write is part of.
     pub(crate) by: Token,
     pub(crate) guard: Condition,
     pub(crate) record: Option<Cell>,

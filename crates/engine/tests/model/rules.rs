@@ -1,4 +1,4 @@
-//! The worlds of the rules that the engine adds, and what happens where one of them is left out.
+//! The configurations of the engine's own rules, and the mutants that leave out one of them.
 
 use crate::{
     mutants::{answers, engine, fences},
@@ -18,7 +18,7 @@ const fn faults(crashes: u8, timeouts: u8, errors: u8) -> Faults {
     Faults { crashes, timeouts, errors }
 }
 
-fn heartbeats() -> Setup {
+fn ceiling() -> Setup {
     Setup {
         renewal: 2,
         ceiling: 4,
@@ -30,26 +30,26 @@ fn heartbeats() -> Setup {
             Event::LostAnswerResolved,
             Event::StrayLanded,
         ],
-        ..Setup::new("heartbeats")
+        ..Setup::new("renewals up to a ceiling")
     }
 }
 
 #[test]
-fn leases_kept_alive() {
-    hold(heartbeats().or_large(6, faults(1, 1, 0)));
-    catch::<engine::RunsOnWithoutLease>(heartbeats, &[ONE_AT_A_TIME]);
-    catch::<engine::CountsOnDoubt>(heartbeats, &[BELIEF_IS_TRUE, ONE_OWNER, ONE_AT_A_TIME]);
-    catch::<engine::RenewsForEver>(heartbeats, &[CEILING]);
+fn renewed_leases() {
+    hold(ceiling().or_large(6, faults(1, 1, 0)));
+    catch::<engine::RunsAfterItsLease>(ceiling, &[ONE_AT_A_TIME]);
+    catch::<engine::TrustsUnansweredRenewals>(ceiling, &[BELIEF_IS_TRUE, ONE_OWNER, ONE_AT_A_TIME]);
+    catch::<engine::RenewsForever>(ceiling, &[CEILING]);
 }
 
-/// A renewal that was sent in time and lands after somebody has taken over is refused; where no
-/// worker stops by itself, that is what tells it.
+/// A renewal that is sent in time and arrives after a takeover is refused. Workers here do not stop at
+/// the end of their lease, so the refusal stops the handler.
 #[test]
 fn a_refused_renewal() {
     let setup = || Setup { renewal: 3, ..Setup::new("refused renewals") };
     let expect = &[Event::RenewalRefused];
     hold(Setup { expect, ..setup() });
-    catch::<engine::RunsOnThoughRefused>(setup, &[BELIEF_IS_TRUE, ONE_OWNER]);
+    catch::<engine::IgnoresRefusedRenewals>(setup, &[BELIEF_IS_TRUE, ONE_OWNER]);
 }
 
 fn waiting() -> Setup {
@@ -92,7 +92,7 @@ fn coalescing() -> Setup {
 }
 
 #[test]
-fn copies_and_namesakes_in_a_batch() {
+fn copies_and_other_payloads_in_a_batch() {
     hold(coalescing().or_large(5, faults(0, 1, 1)));
     catch::<engine::CoalescesByKeyAlone>(coalescing, &[OWN_ANSWER]);
     catch::<engine::CoalescesAtTheStart>(coalescing, &[ACKNOWLEDGED_LAST]);
@@ -118,7 +118,7 @@ fn namesakes() -> Setup {
 }
 
 #[test]
-fn applications_of_one_name() {
+fn two_applications_with_one_name() {
     hold(namesakes());
     catch::<answers::AnswersAnyApplication>(namesakes, &[OWN_ANSWER]);
     catch::<answers::TakesAnyApplicationsResult>(namesakes, &[OWN_ANSWER]);
@@ -138,13 +138,13 @@ fn ordered() -> Setup {
 #[test]
 fn an_ordered_group() {
     hold(ordered().or_large(5, faults(1, 0, 2)));
-    catch::<engine::GoesOnAfterFailure>(ordered, &[IN_ORDER]);
-    catch::<engine::ReportsBehindTheFailure>(ordered, &[NOTHING_LOST]);
+    catch::<engine::ContinuesAfterFailure>(ordered, &[IN_ORDER]);
+    catch::<engine::ReportsPastTheFailure>(ordered, &[NOTHING_LOST]);
     catch::<engine::AcknowledgesBusy>(ordered, &[IN_ORDER]);
 }
 
-/// The first key's handler kills its worker. Whatever else that worker runs dies with it, once:
-/// from then on both keys are quarantined, and neither is claimed beside other work.
+/// The first key's handler kills its worker. The worker's other handler dies with it, once: after that
+/// both keys are quarantined, and neither is claimed beside other work.
 fn poisoned() -> Setup {
     Setup {
         keys: 2,
@@ -152,7 +152,7 @@ fn poisoned() -> Setup {
         end: 4,
         retention: 6,
         faults: faults(2, 0, 0),
-        expect: &[Event::Harmed, Event::SetAside, Event::TakenOverAfterCrash],
+        expect: &[Event::Harmed, Event::QuarantineDelayed, Event::TakenOverAfterCrash],
         ..Setup::new("a key that kills its worker")
     }
 }
@@ -174,7 +174,7 @@ fn exhausting() -> Setup {
 }
 
 #[test]
-fn parked_after_so_many_failures() {
+fn permanent_after_the_maximum_of_failed_attempts() {
     hold(exhausting().or_large(5, faults(1, 1, 2)));
     catch::<engine::NeverFailsPermanently>(exhausting, &[EXHAUSTED_STAYS]);
     catch::<answers::BlamesLostAttempts>(exhausting, &[FAILURES_ARE_REAL]);
@@ -197,7 +197,7 @@ fn dropped_and_tried_again() {
 }
 
 #[test]
-fn dropped_and_parked() {
+fn dropped_and_failed_permanently() {
     let permanent = || Setup {
         expect: &[Event::Dropped, Event::PermanentFailure],
         name: "dropped at the deadline, permanent",
@@ -228,8 +228,8 @@ fn fences_of_handlers() {
     catch::<fences::ReleasesTheFence>(fenced, &[FENCES_RISE]);
 }
 
-/// The limit of fences: a record that is removed takes its fence along. A claim that was on its way
-/// for longer than the record lived then has one from before.
+/// The limit of fences: a removed record takes its fence with it. A claim that was in flight for longer
+/// than the record existed can then have a fence from before.
 #[test]
 fn a_fence_does_not_outlive_a_short_retention() {
     let setup = || Setup {

@@ -1,4 +1,4 @@
-//! Running the checker, and saying what it found.
+//! Runs the checker and reports the result.
 
 use std::time::Instant;
 
@@ -12,8 +12,8 @@ use crate::{
     witness::EVENTS,
 };
 
-/// Explores every state, prints how many there are and what happened on the way, and fails with
-/// the steps to the first state that breaks a property, or if the documentation has other figures.
+/// Explores every state, and prints the number of states and of events. Fails with the steps to the first
+/// state that breaks a property, if an expected event did not occur, or if the documentation differs.
 pub(crate) fn hold(setup: Setup) {
     let begin = Instant::now();
     let checker = Explorer::<Real>::new(setup)
@@ -28,13 +28,13 @@ pub(crate) fn hold(setup: Setup) {
     let met: Vec<_> = met.map(|(event, count)| format!("{event:?} {count}")).collect();
     println!("{}: {:.1?}; {}", setup.name, begin.elapsed(), met.join(", "));
     for event in setup.expect {
-        assert!(witness.count(*event) > 0, "{}: {event:?} never happened", setup.name);
+        assert!(witness.count(*event) > 0, "{}: {event:?} did not occur", setup.name);
     }
     documented::configuration(setup, checker.unique_state_count(), checker.max_depth());
 }
 
-/// Explores a mutant to ever greater depths until each of `properties` is broken, and prints the
-/// shortest way to break it; fails if one holds.
+/// Explores a mutant to increasing depths until each of `properties` is broken, and prints the
+/// shortest steps that break it. Fails if one of them holds.
 pub(crate) fn catch<P: Protocol>(setup: impl Fn() -> Setup, properties: &[&'static str]) {
     let name = std::any::type_name::<P>().rsplit("::").next().unwrap();
     for property in properties {
@@ -47,7 +47,7 @@ pub(crate) fn catch<P: Protocol>(setup: impl Fn() -> Setup, properties: &[&'stat
     }
 }
 
-/// The checker reports the last way that it met; a bound on the depth makes that a shortest one.
+/// The checker reports the last path that it found; the bound on the depth makes it a shortest one.
 fn shortest<P: Protocol>(
     setup: &impl Fn() -> Setup,
     property: &'static str,

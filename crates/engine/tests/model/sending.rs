@@ -1,4 +1,4 @@
-//! Writes on the network: what arrives, what gets no answer, and what a dead worker leaves.
+//! Writes on the network: those that arrive, those without an answer, and those of dead workers.
 
 use crate::{
     protocol::{Protocol, Rule},
@@ -9,21 +9,21 @@ use crate::{
     witness::Event,
 };
 
-/// What a worker does about a write that nobody answered.
+/// What a worker does after a write that got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolve {
     /// It sends the same write again.
     Retry,
-    /// It stops waiting: a claim in doubt is undone by its token, a completion counts as lost.
+    /// It gives up: a claim in doubt is undone by its token, a completion counts as lost.
     GiveUp,
     /// Having given up on a completion, it releases the key after all.
     Regret,
 }
 
 impl<P: Protocol> Step<'_, P> {
-    /// A write was sent, and is perhaps lost at once. On a prompt network it lands at once, and so
-    /// does what it leads to; but what rests on something that was read races with others: a
-    /// takeover, a renewal, a completion that found nothing.
+    /// A write was sent, and may be lost at once. On a prompt network it arrives at once, and so do the
+    /// writes that follow from it, except those that depend on a read and so race with others: a takeover,
+    /// a renewal, a completion that found no record.
     pub(crate) fn send(&mut self, worker: usize, lost: Option<Resolve>, now: u8) {
         if let Some(resolve) = lost {
             self.unanswered(worker, resolve, now);
@@ -55,7 +55,7 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// The write got no answer. A copy of it stays on its way.
+    /// The write got no answer. A copy of it stays in flight.
     fn unanswered(&mut self, worker: usize, resolve: Resolve, now: u8) {
         let mut call = self.key.calls[worker].expect("it sent something");
         let request = call.request.expect("only a write can go unanswered");
@@ -70,7 +70,7 @@ impl<P: Protocol> Step<'_, P> {
                 self.end(worker, call, Ended::Acknowledged { lost: true }, now);
             }
             (Resolve::GiveUp, Intent::Renew(_)) => {
-                if !P::keeps(Rule::CountsOnNoDoubt) {
+                if !P::keeps(Rule::TrustsOnlyAnsweredRenewals) {
                     call.held = request.record.expect("a renewal writes a record");
                 }
                 call.request = None;
@@ -85,7 +85,7 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// The worker dies. What it sent may still land; what it took comes back.
+    /// The worker dies. Its writes in flight may still arrive, and its deliveries are returned.
     pub(crate) fn crash(&mut self, worker: usize) {
         let Some(call) = self.key.calls[worker].take() else { return };
         if call.answer.is_none() {
@@ -96,7 +96,7 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// Time went on: whose lease has run out by its own clock stops its handler.
+    /// Time has advanced: a worker whose lease has expired by its own clock stops its handler.
     pub(crate) fn stop_what_lapsed(&mut self) {
         if !self.setup.stops || !P::keeps(Rule::StopsWithItsLease) {
             return;
@@ -110,8 +110,8 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// The deadline has come while the handler runs: it is dropped, and its effect may be on its
-    /// way. The lease stands, or the key has failed permanently.
+    /// The handler is dropped at the deadline, and its effect may still happen. The lease stays, or the
+    /// key fails permanently.
     pub(crate) fn drop_handler(&mut self, worker: usize, permanent: bool, now: u8) {
         let call = self.key.calls[worker].expect("its handler runs");
         self.setup.witness.saw(Event::Dropped);

@@ -1,12 +1,12 @@
-//! The size of a world, and how it is explored.
+//! The configuration of a world.
 
 use crate::{
     state::{Faults, Flaws, KeyWorld, Payloads, Source},
     witness::{Event, Witness},
 };
 
-/// By how much two clocks may differ, in ticks. A clock may step within it at any time, so the
-/// model lets each single reading fall anywhere in it: that covers every way of stepping.
+/// By how much two clocks may differ, in ticks. A clock may step within the skew at any time, so each
+/// reading may fall anywhere in it, which covers every way of stepping.
 pub(crate) const SKEW: u8 = 1;
 
 /// One configuration.
@@ -15,19 +15,19 @@ pub(crate) struct Setup {
     pub(crate) name: &'static str,
     pub(crate) workers: usize,
     pub(crate) keys: usize,
-    /// Of each key; no more than this can be in flight at once.
+    /// Deliveries of each key; no more than this can be in flight at once.
     pub(crate) deliveries: u8,
     /// Deliveries of each key that have another payload.
     pub(crate) others: u8,
     /// The last tick.
     pub(crate) end: u8,
-    /// How long a claim asks for.
+    /// The length of a claim's lease.
     pub(crate) lease: u8,
-    /// How long a renewal asks for; 0: there are none.
+    /// The length of a renewed lease; 0: there are no renewals.
     pub(crate) renewal: u8,
-    /// How long after its claim a lease can end at most, however often it is renewed; 0: any time.
+    /// The longest time from a claim to the end of its lease, however often it is renewed; 0: no limit.
     pub(crate) ceiling: u8,
-    /// Whether a handler is stopped when its lease has run out by its worker's clock.
+    /// Whether a handler is stopped when its lease has expired by its worker's clock.
     pub(crate) stops: bool,
     /// Whether a worker waits for a busy key.
     pub(crate) waits: bool,
@@ -35,13 +35,13 @@ pub(crate) struct Setup {
     pub(crate) pairs: bool,
     /// Whether claims carry a fingerprint of the payload.
     pub(crate) fingerprints: bool,
-    /// Whether each payload is the work of an application of its own.
+    /// Whether each payload belongs to another application.
     pub(crate) applications: bool,
     /// Whether the keys are one order group of one batch: each is taken after the one before it.
     pub(crate) ordered: bool,
-    /// Whether workers die of the first key's handler only, and of nothing else.
+    /// Whether workers die only while the first key's handler runs.
     pub(crate) poison: bool,
-    /// What becomes of handlers at the deadline.
+    /// What happens to handlers at the deadline.
     pub(crate) deadline: Deadline,
     /// After how many failures a key fails permanently; 0: never.
     pub(crate) max_failed_attempts: u8,
@@ -49,49 +49,48 @@ pub(crate) struct Setup {
     pub(crate) faults: Faults,
     /// Handlers may fail permanently.
     pub(crate) fails_permanently: bool,
-    /// Workers may undo what they claimed.
+    /// Workers may undo their claims.
     pub(crate) undo: bool,
     /// Workers may release a key after a completion got no answer.
     pub(crate) regret: bool,
     pub(crate) network: Network,
-    /// Whether times that are only written down come from any clock within the allowance, too;
-    /// otherwise from the slowest. Times that decide something always come from any.
+    /// Whether times that are stored and decide nothing come from any clock within the clock skew;
+    /// otherwise they come from the slowest one. Times that decide something always come from any clock.
     pub(crate) skewed_stamps: bool,
     /// Whether fences are part of the state. No decision depends on them.
     pub(crate) fences: bool,
-    /// Whether a fence must be higher than those of handlers from before the record was removed.
+    /// Whether a fence must be higher than those of handlers that ran before the record was removed.
     pub(crate) fences_outlive_records: bool,
     /// Functions that use Powertools and share the table.
     pub(crate) powertools: Powertools,
-    /// The properties that are known not to hold: they are not checked.
+    /// The properties that are known not to hold, and are not checked.
     pub(crate) lost: &'static [&'static str],
-    /// What must have happened.
+    /// The events that must occur.
     pub(crate) expect: &'static [Event],
     pub(crate) witness: Witness,
 }
 
-/// How long messages take.
+/// How long writes and answers are in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// Only what races with others is in flight for a while: takeovers, renewals, completions that
-    /// found nothing, and whatever got no answer. The others land as they are sent: a claim that
-    /// takes long is a claim that is sent later, and a settlement that takes long is a handler
-    /// that does.
+    /// Only writes that race with others stay in flight: takeovers, renewals, completions that found no
+    /// record, and writes without an answer. The others arrive when they are sent: a slow claim is the
+    /// same as one that is sent later, and a slow settlement the same as a slower handler.
     Prompt,
-    /// Every write is in flight for as long as it likes; its answer is not.
+    /// Every write is in flight for any time; its answer arrives at once.
     Slow,
-    /// Every write, and every answer.
+    /// Every write and every answer is in flight for any time.
     SlowBothWays,
 }
 
-/// What becomes of a handler that still runs shortly before its invocation's deadline.
+/// What happens to a handler that still runs shortly before its invocation's deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deadline {
-    /// There is none.
+    /// There is no deadline.
     Never,
-    /// It is dropped at any time, and its lease stands.
+    /// The handler is dropped at any time, and its lease stays.
     Return,
-    /// It is dropped at any time, and its key fails permanently.
+    /// The handler is dropped at any time, and its key fails permanently.
     FailPermanently,
 }
 
@@ -106,7 +105,7 @@ pub(crate) struct Powertools {
 }
 
 impl Setup {
-    /// The smallest world worth looking at.
+    /// The smallest useful configuration.
     pub(crate) fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -143,7 +142,7 @@ impl Setup {
         }
     }
 
-    /// The same world with more in it, if `MODEL=large` asks for that.
+    /// With `MODEL=large`, the same configuration with this end and these faults.
     pub(crate) fn or_large(mut self, end: u8, faults: Faults) -> Self {
         if Self::is_large() {
             (self.end, self.faults) = (end, faults);
@@ -151,12 +150,12 @@ impl Setup {
         self
     }
 
-    /// Whether `MODEL=large` asks for larger worlds.
+    /// Whether `MODEL=large` is set.
     pub(crate) fn is_large() -> bool {
         std::env::var_os("MODEL").is_some_and(|size| size == "large")
     }
 
-    /// A key before anything has happened to it.
+    /// A key before the first step.
     pub(crate) fn key(&self) -> KeyWorld {
         KeyWorld {
             store: None,

@@ -1,17 +1,17 @@
-//! What a state of the world is.
+//! A state of the world.
 
 use crate::{
     packed::{Cell, Fence, Payload, Token},
     request::Request,
 };
 
-/// Everything there is at one instant.
+/// The whole world at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
     /// The true time, in ticks. Every clock reads between this and the clock skew more.
     pub(crate) time: u8,
     pub(crate) faults: Faults,
-    /// In an ordered source: the key at which the next delivery of the batch begins.
+    /// In an ordered source: the first key of the next delivery of the batch.
     pub(crate) checkpoint: usize,
     pub(crate) keys: Vec<KeyWorld>,
 }
@@ -19,43 +19,43 @@ pub(crate) struct World {
 /// How many faults may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Faults {
-    /// A worker dies and forgets everything; what it sent may still land.
+    /// A worker dies and loses its state; writes that it sent may still be applied.
     pub(crate) crashes: u8,
-    /// A write gets no answer: it lands at any later time, or never.
+    /// A write gets no answer: it is applied at any later time, or never.
     pub(crate) timeouts: u8,
     /// A handler reports failure.
     pub(crate) errors: u8,
 }
 
-/// One key: its record, its deliveries, who works on it and what is on its way.
+/// One key: its record, its deliveries, the workers that handle it and the writes in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KeyWorld {
     pub(crate) store: Option<Cell>,
-    /// What each worker is doing about this key.
+    /// What each worker does with this key.
     pub(crate) calls: Vec<Option<Call>>,
-    /// What each function that uses Powertools is doing about this key.
+    /// What each function that uses Powertools does with this key.
     pub(crate) strangers: Vec<Option<Stranger>>,
-    /// Writes whose senders no longer wait for them: lost, late, or copies of what was sent again.
+    /// Writes whose senders no longer wait for them: lost or late ones, and copies of repeated ones.
     pub(crate) strays: Vec<Request>,
     pub(crate) source: Source,
     /// The payloads for which a handler ever returned Ok.
     pub(crate) effect: Payloads,
-    /// The payloads that the key was ever COMPLETED with.
+    /// The payloads that the key was ever completed with.
     pub(crate) completed: Payloads,
-    /// The fence of the last handler that was started; only where that is looked at.
+    /// The fence of the last handler that was started, if the configuration checks it.
     pub(crate) fence: Fence,
-    /// Until when the effect of a handler that was dropped may be on its way; 0 is never.
+    /// Until when the effect of a dropped handler may still happen; 0 means that there is none.
     pub(crate) lingering: u8,
-    /// How often its handler died because of another key's; only where keys can be poison.
+    /// How often its handler died because of another key's handler, in worlds with poison.
     pub(crate) harmed: u8,
-    /// Whether a record in progress was swept while copies of writes were on their way: what was
-    /// known of the key went with it.
+    /// Whether a record in progress was swept while copies of writes were in flight: the counts of
+    /// attempts were lost with it.
     pub(crate) forgotten: bool,
     /// The rules that the last step broke; nothing happens after that.
     pub(crate) flaws: Flaws,
 }
 
-/// Where the deliveries of a key are; those in flight are with the calls.
+/// Where the deliveries of a key are, except those that a worker handles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Source {
     /// By payload.
@@ -65,37 +65,37 @@ pub(crate) struct Source {
     pub(crate) failed_permanently: u8,
 }
 
-/// A worker and a key.
+/// A worker's handling of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Call {
     pub(crate) token: Token,
-    /// The end of the lease as the claim asked for it; of somebody else's, while it waits.
+    /// The end of the lease that the claim asked for; while the worker waits, of the other owner's lease.
     pub(crate) lease: u8,
     /// The record as this worker wrote or found it.
     pub(crate) held: Cell,
     pub(crate) job: Job,
     /// The write it waits for.
     pub(crate) request: Option<Request>,
-    /// The answer on its way back, if answers travel.
+    /// The answer in flight, if answers are slow.
     pub(crate) answer: Option<Answer>,
     pub(crate) payload: Payload,
     /// The payload of another delivery of the key in the same batch.
     pub(crate) follower: Option<Payload>,
 }
 
-/// What a worker is at.
+/// A worker's current step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Job {
     Claiming,
-    /// The key is busy: waits for the end of the lease, or a result.
+    /// The key is busy: the worker waits for the end of the lease, or a result.
     Waiting,
-    /// The claim was granted, the handler is not started. Only where workers undo.
+    /// The claim was granted, and the handler is not started. Only in worlds with undo.
     Granted,
-    /// The claim was granted: the handler runs, or is about to.
+    /// The claim was granted: the handler runs, or is about to run.
     Running,
     /// The handler runs, and a renewal was sent.
     Renewing,
-    /// The handler is done, or will not run.
+    /// The handler has ended, or will not run.
     Settling,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct Stranger {
     pub(crate) lease: u8,
 }
 
-/// What the store said.
+/// The store's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Answer {
     Written,
@@ -130,7 +130,7 @@ impl Payloads {
     }
 }
 
-/// A rule that a single step can break; the others are read off a state. See
+/// A property that a single step can break; the others are evaluated on a state. See
 /// [`properties`](crate::properties).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
@@ -141,7 +141,7 @@ pub(crate) enum Flaw {
     OwnWorkNotRecognised,
     ToldOvertakenWhileOwner,
     SweptUnderHolder,
-    HistoryLost,
+    CountsLost,
     FenceFell,
     FenceFellAfterRemoval,
     AnsweredByAnother,
@@ -171,17 +171,17 @@ impl Flaws {
 }
 
 impl Call {
-    /// Whether its handler runs, as far as its worker has not noticed that it should not.
+    /// Whether its handler runs, even if it should have been stopped.
     pub(crate) fn runs(&self) -> bool {
         matches!(self.job, Job::Running | Job::Renewing)
     }
 
-    /// Whether an earlier owner of its key disappeared: that may be the key's fault.
+    /// Whether an earlier attempt of its key was lost, which the key may have caused.
     pub(crate) fn is_quarantined(&self) -> bool {
         self.held.lost_attempts() > 0
     }
 
-    /// Whether the worker, by some clock within the allowance, believes that it holds the key.
+    /// Whether the worker, by some clock within the clock skew, believes that it holds the key.
     pub(crate) fn believes(&self, time: u8) -> bool {
         (self.runs() || self.job == Job::Granted) && time <= self.held.lease()
     }
@@ -196,7 +196,7 @@ impl KeyWorld {
         self.working().filter(move |call| call.believes(time))
     }
 
-    /// The same of those that use Powertools.
+    /// The functions that use Powertools and whose lease holds.
     pub(crate) fn believing_strangers(&self, time: u8) -> impl Iterator<Item = &Stranger> {
         self.strangers.iter().flatten().filter(move |stranger| time <= stranger.lease)
     }

@@ -1,4 +1,4 @@
-//! One step of one key: what it may read and change.
+//! One step of one key.
 
 use std::{marker::PhantomData, time::Duration};
 
@@ -11,30 +11,30 @@ use crate::{
     state::{Call, Flaw, KeyWorld},
 };
 
-/// A key, the true time, and the rules of the game.
+/// A key, the true time, and the configuration.
 pub(crate) struct Step<'a, P> {
     pub(crate) setup: &'a Setup,
     pub(crate) time: u8,
     pub(crate) key: &'a mut KeyWorld,
     /// Whether the source's order lets a handler of this key start.
     pub(crate) in_order: bool,
-    /// Whether the worker is at work on no other key.
+    /// Whether the worker handles no other key.
     pub(crate) alone: bool,
-    /// How the delivery ended, if the step ended it.
+    /// How the step ended the delivery, if it did.
     pub(crate) ended: Option<Ended>,
     protocol: PhantomData<P>,
 }
 
-/// How a worker is done with a delivery.
+/// How a worker ends a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The source may forget it; `lost`: although its completion could not be recorded.
+    /// It is acknowledged; with `lost`, although its completion could not be recorded.
     Acknowledged { lost: bool },
-    /// It goes back to the source.
+    /// It is returned to the source.
     Returned,
-    /// It goes back, and its handler was never started.
+    /// It is returned, and its handler was not started.
     NotStarted,
-    /// It goes back as a permanent failure, so that a dead-letter queue gets it.
+    /// It is returned as a permanent failure, so that a dead-letter queue gets it.
     PermanentlyFailed,
 }
 
@@ -43,25 +43,25 @@ impl<'a, P> Step<'a, P> {
         Self { setup, time, key, in_order: true, alone: true, ended: None, protocol: PhantomData }
     }
 
-    /// Notes that a rule was broken, unless it is known not to hold in this world.
+    /// Notes a broken property, unless this configuration is known to lose it.
     pub(crate) fn blame(&mut self, flaw: Flaw) {
         if !self.setup.lost.contains(&name_of(flaw)) {
             self.key.flaws.add(flaw);
         }
     }
 
-    /// What a call claims.
+    /// The claim of a call.
     pub(crate) fn claim_of(&self, call: &Call) -> Claim {
         claim(self.setup, call.token, call.lease, call.payload)
     }
 
-    /// What a worker holds, as the protocol has it.
+    /// The held claim of a call, for the protocol's functions.
     pub(crate) fn held(&self, call: &Call) -> Held {
         Held { claim: self.claim_of(call), record: call.held.unpack() }
     }
 }
 
-/// The claim with this token, as the protocol has it.
+/// The claim with this token, for the protocol's functions.
 pub(crate) fn claim(setup: &Setup, token: Token, lease: u8, payload: Payload) -> Claim {
     Claim {
         owner: owner_of(token).expect("a claim has a token"),

@@ -1,4 +1,4 @@
-//! A write lands: what the store does, and whether the step keeps the rules.
+//! A write reaches the store: whether it is applied, and whether the step breaks a property.
 
 use crate::{
     packed::Cell,
@@ -30,7 +30,7 @@ impl<P: Protocol> Step<'_, P> {
         Answer::Written
     }
 
-    /// Whether landing this write would change anything.
+    /// Whether the store would apply this write, and change the record.
     pub(crate) fn would_change(&self, request: &Request) -> bool {
         self.key.store != request.record
             && P::applies(&request.write(), self.key.store.map(Cell::unpack).as_ref())
@@ -48,8 +48,8 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// I2: a settlement changes only the record that its own claim wrote and still owns. Where
-    /// there is no record there is nobody to be fenced off, and a completion may be written.
+    /// I2: a settlement changes only the record that its own claim wrote and still owns. If there is no
+    /// record, a completion or permanent failure may be written.
     fn check_fence(&mut self, old: Option<Cell>, request: &Request) {
         let fenced = match (request.intent, old) {
             (Intent::Claim, _) | (Intent::Complete | Intent::FailPermanently, None) => true,
@@ -61,14 +61,14 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// I3: what is settled stays until it has expired in true time.
+    /// I3: a settled record stays until it has expired in true time.
     fn check_final(&mut self, old: Option<Cell>) {
         if old.is_some_and(|old| !old.in_progress() && self.time <= old.expires()) {
             self.blame(Flaw::NotFinal);
         }
     }
 
-    /// What is known of earlier attempts is carried on: failed and lost attempts.
+    /// The counts of failed and lost attempts are kept.
     fn check_history(&mut self, old: Option<Cell>, request: &Request) {
         let history =
             |cell: Option<Cell>| cell.map_or((0, 0), |c| (c.failed_attempts(), c.lost_attempts()));
@@ -85,10 +85,10 @@ impl<P: Protocol> Step<'_, P> {
             Intent::Undo | Intent::Renew(_) => (failed_attempts, lost_attempts),
             Intent::Complete | Intent::FailPermanently => return,
         };
-        // More is fine: a worker may know what the store has lost to a sweep.
+        // Higher counts are correct: a worker may know of attempts whose record was swept.
         let kept = history(request.record);
         if !self.key.forgotten && (kept.0 < expected.0 || kept.1 < expected.1) {
-            self.blame(Flaw::HistoryLost);
+            self.blame(Flaw::CountsLost);
         }
     }
 

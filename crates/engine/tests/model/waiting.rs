@@ -1,5 +1,5 @@
-//! Waiting for a busy key, as the engine does for sources with few retries: until the lease ends, to
-//! take over, or until there is a result; and never past the worker's own deadline.
+//! Waiting for a busy key, as the engine does for sources with few retries: until the lease ends and the
+//! worker can take over, until there is a result, or until the worker's own deadline.
 
 use lambda_idempotency_core::{admission::Admission, clock::Timestamp};
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl<P: Protocol> Step<'_, P> {
-    /// Somebody has the key.
+    /// Another worker holds the key.
     pub(crate) fn busy(
         &mut self,
         worker: usize,
@@ -33,7 +33,7 @@ impl<P: Protocol> Step<'_, P> {
         self.key.calls[worker] = Some(call);
     }
 
-    /// A worker that waits looks again: it reads, and claims what it finds free.
+    /// A waiting worker reads the record again, and claims the key if it is free.
     pub(crate) fn look(&mut self, worker: usize, now: u8) {
         let waited = self.key.calls[worker].expect("it waits");
         let (found, call) = (self.key.store, self.new_claim(waited.payload, waited.follower, now));
@@ -53,14 +53,14 @@ impl<P: Protocol> Step<'_, P> {
         self.refused(worker, call, Some(found), now);
     }
 
-    /// The worker's own deadline comes first.
+    /// The worker's deadline ends its wait.
     pub(crate) fn stop_waiting(&mut self, worker: usize, now: u8) {
         let call = self.key.calls[worker].expect("it waits");
         self.end(worker, call, Self::ends_busy(), now);
     }
 
     fn ends_busy() -> Ended {
-        if P::keeps(Rule::BusyGoesBack) {
+        if P::keeps(Rule::ReturnsBusy) {
             Ended::Returned
         } else {
             Ended::Acknowledged { lost: false }

@@ -1,8 +1,8 @@
-//! What happened on the way: a model in which nothing happens has no flaws either.
+//! Counts events, because a model in which nothing happens would break no property.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Something that a run must have met to mean anything.
+/// An event that a configuration may require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Replayed,
@@ -30,7 +30,7 @@ pub(crate) enum Event {
     RenewalRefused,
     Dropped,
     GroupStopped,
-    SetAside,
+    QuarantineDelayed,
     Harmed,
     StrangerTookOver,
     StrangerReplayed,
@@ -64,15 +64,15 @@ pub(crate) const EVENTS: [Event; 30] = [
     Event::RenewalRefused,
     Event::Dropped,
     Event::GroupStopped,
-    Event::SetAside,
+    Event::QuarantineDelayed,
     Event::Harmed,
     Event::StrangerTookOver,
     Event::StrangerReplayed,
     Event::StrangerOvertaken,
 ];
 
-/// How often each [`Event`] was met. It is kept beside the states, not in them: whether something
-/// happened before must not make two states of one.
+/// How often each [`Event`] occurred. The counts are not part of the states, because states that differ
+/// only in past events are one state.
 #[derive(Debug, Default)]
 pub(crate) struct Witness([AtomicUsize; EVENTS.len()]);
 

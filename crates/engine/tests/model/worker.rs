@@ -1,4 +1,4 @@
-//! What a worker does: the smallest engine that keeps to the protocol's answers.
+//! A worker: the smallest engine that follows the protocol's answers.
 
 use lambda_idempotency_core::admission::{Admission, Overtaken, Settled};
 
@@ -27,7 +27,7 @@ impl<P: Protocol> Step<'_, P> {
         self.key.calls[worker] = Some(self.new_claim(payload, follower, now));
     }
 
-    /// A claim that has seen nothing yet.
+    /// A first claim, which assumes that there is no record.
     pub(crate) fn new_claim(
         &mut self,
         payload: Payload,
@@ -39,7 +39,7 @@ impl<P: Protocol> Step<'_, P> {
         let lease = stamp + self.setup.lease;
         let claim = claim(self.setup, token, lease, payload);
         let Admission::Try { guard, held } = P::admit(&claim, None, at(stamp)) else {
-            unreachable!("nothing keeps a claim from being tried");
+            unreachable!("without a record, a claim is always tried");
         };
         let request = Request::new(Intent::Claim, token, (guard, Some(held.record)));
         Call {
@@ -54,9 +54,9 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// The handler is done, or is to have longer, or is not to run: a settlement is sent.
+    /// Sends a settlement: the handler has ended, its lease is renewed, or it will not run.
     pub(crate) fn settle(&mut self, worker: usize, mut call: Call, intent: Intent, now: u8) {
-        // A completion does not wait for a renewal on its way.
+        // A completion does not wait for a renewal in flight.
         self.key.strays.extend(call.request.filter(|_| call.job == Job::Renewing));
         let write = P::write(&self.held(&call), &intent.settlement(), at(now));
         call.request = Some(Request::new(intent, call.token, write));
@@ -70,7 +70,7 @@ impl<P: Protocol> Step<'_, P> {
 
     /// A worker reads the answer to its write.
     pub(crate) fn react(&mut self, worker: usize, mut call: Call, answer: Answer, now: u8) {
-        let request = call.request.take().expect("who gets an answer has asked");
+        let request = call.request.take().expect("an answer has a request");
         call.answer = None;
         match (request.intent, answer) {
             (Intent::Claim, Answer::Written) => self.granted(worker, call, now),
@@ -80,7 +80,7 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// The key is held.
+    /// The claim was granted.
     fn granted(&mut self, worker: usize, mut call: Call, now: u8) {
         if self.setup.undo {
             call.job = Job::Granted;
@@ -90,7 +90,7 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// The handler starts. Whoever learns of its claim too late does not: its time is over.
+    /// The handler starts, unless the worker learns of its claim only after the lease has expired.
     pub(crate) fn start(&mut self, worker: usize, mut call: Call, now: u8) {
         if now > call.held.lease() && P::keeps(Rule::StartsInTime) {
             return self.settle(worker, call, Intent::Undo, now);
@@ -129,7 +129,7 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// The claim found something.
+    /// The claim found a record, or read that there is none.
     pub(crate) fn refused(&mut self, worker: usize, mut call: Call, found: Option<Cell>, now: u8) {
         let record = found.map(Cell::unpack);
         let admission = P::admit(&self.claim_of(&call), record.as_ref(), at(now));
@@ -143,7 +143,7 @@ impl<P: Protocol> Step<'_, P> {
                     && !self.alone
                     && P::keeps(Rule::QuarantinedRunAlone) =>
             {
-                self.setup.witness.saw(Event::SetAside);
+                self.setup.witness.saw(Event::QuarantineDelayed);
                 self.end(worker, call, Ended::NotStarted, now);
             }
             Admission::Try { guard, held } => {
@@ -165,7 +165,7 @@ impl<P: Protocol> Step<'_, P> {
                 self.end(worker, call, Ended::PermanentlyFailed, now)
             }
             Admission::Busy { until } => {
-                let found = found.expect("somebody has the key");
+                let found = found.expect("another worker holds the key");
                 self.busy(worker, call, found, until, now);
             }
             Admission::Mismatch { .. } => {
@@ -196,7 +196,7 @@ impl<P: Protocol> Step<'_, P> {
         self.end(worker, call, ended, now);
     }
 
-    /// A settlement found something other than its claim.
+    /// A settlement did not find its claim.
     fn missed(
         &mut self,
         worker: usize,
@@ -228,7 +228,7 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// Someone else's word stands; ours is withdrawn, and a handler that still runs is stopped.
+    /// Another worker's record is final: this settlement is given up, and a running handler is stopped.
     fn overtaken(
         &mut self,
         worker: usize,
@@ -245,7 +245,7 @@ impl<P: Protocol> Step<'_, P> {
             Intent::Complete => self.setup.witness.saw(Event::CompletionFenced),
             Intent::Renew(_) => {
                 self.setup.witness.saw(Event::RenewalRefused);
-                if !P::keeps(Rule::HeedsRefusals) {
+                if !P::keeps(Rule::StopsWhenRefused) {
                     return self.done(worker, call, request, now);
                 }
             }

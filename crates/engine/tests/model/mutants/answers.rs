@@ -1,4 +1,4 @@
-//! Answers that say too much, too soon or about somebody else.
+//! Answers that come too early, or from another payload or application.
 
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held, Settled, Settlement, admit},
@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
 
 use crate::protocol::Protocol;
 
-/// Tells who waits that the key is free when the lease ends, and forgets the allowance.
+/// Tells a waiting worker that the key is free when the lease ends, without the clock skew.
 pub(crate) struct PromisesTooSoon;
 
 impl Protocol for PromisesTooSoon {
@@ -34,7 +34,7 @@ impl Protocol for AnswersAnyPayload {
     }
 }
 
-/// Takes a successor's result for its own, though it is that of another payload.
+/// Takes a successor's result for its own, although it is the result of another payload.
 pub(crate) struct TakesAnyResult;
 
 impl Protocol for TakesAnyResult {
@@ -50,7 +50,7 @@ impl Protocol for TakesAnyResult {
     }
 }
 
-/// Answers a delivery from the record of its key, whichever application that belongs to.
+/// Answers a delivery from the record of its key, whichever application owns that record.
 pub(crate) struct AnswersAnyApplication;
 
 impl Protocol for AnswersAnyApplication {

@@ -1,4 +1,4 @@
-//! Claims that go wrong.
+//! Claims with a mistake.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use lambda_idempotency_core::{
 
 use crate::protocol::Protocol;
 
-/// Takes over as soon as the lease has lapsed by its own clock.
-pub(crate) struct NoAllowance;
+/// Takes over as soon as the lease has expired by its own clock.
+pub(crate) struct NoClockSkew;
 
-impl Protocol for NoAllowance {
+impl Protocol for NoClockSkew {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let hasty = Claim { clock_skew: Duration::ZERO, ..claim.clone() };
         with_claim(claim, admit(&hasty, found, now))
     }
 }
 
-/// Takes over at the last instant of the lease, allowance included, instead of after it.
+/// Takes over at the last instant of the lease, clock skew included, instead of after it.
 pub(crate) struct LastInstant;
 
 impl Protocol for LastInstant {
@@ -35,10 +35,10 @@ impl Protocol for LastInstant {
     }
 }
 
-/// Does not know its own token when it sees it.
-pub(crate) struct ForgetsItsToken;
+/// Does not recognise its own token.
+pub(crate) struct IgnoresItsToken;
 
-impl Protocol for ForgetsItsToken {
+impl Protocol for IgnoresItsToken {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let stranger = Claim { owner: Owner::from_bits(u128::MAX), ..claim.clone() };
         match admit(&stranger, found, now) {
@@ -48,7 +48,7 @@ impl Protocol for ForgetsItsToken {
     }
 }
 
-/// Lets a record expire by the retention alone, however long the lease.
+/// Sets a record's expiry from the retention alone, however long the lease.
 pub(crate) struct ExpiresBeforeItsLease;
 
 impl Protocol for ExpiresBeforeItsLease {
@@ -71,15 +71,15 @@ impl Protocol for ExpiresWithItsLease {
 }
 
 /// Writes no lease: the key is locked until the record expires.
-pub(crate) struct LocksTillExpiry;
+pub(crate) struct LocksUntilExpiry;
 
-impl Protocol for LocksTillExpiry {
+impl Protocol for LocksUntilExpiry {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         with_record(admit(claim, found, now), |record| record.lease_until = None)
     }
 }
 
-/// Begins a takeover with a clean slate.
+/// Sets the count of failed attempts to zero in a takeover.
 pub(crate) struct ForgetsFailedAttempts;
 
 impl Protocol for ForgetsFailedAttempts {
@@ -89,9 +89,9 @@ impl Protocol for ForgetsFailedAttempts {
 }
 
 /// Does not count an owner that disappeared.
-pub(crate) struct ForgetsTheVanished;
+pub(crate) struct ForgetsLostAttempts;
 
-impl Protocol for ForgetsTheVanished {
+impl Protocol for ForgetsLostAttempts {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         with_record(admit(claim, found, now), |record| record.lost_attempts = 0)
     }
@@ -105,7 +105,7 @@ impl Protocol for RunsCompletedAgain {
         match (found, admit(claim, found, now)) {
             (Some(found), Admission::Replay(_)) if found.status == Status::Completed => {
                 let Admission::Try { held, .. } = admit(claim, None, now) else {
-                    unreachable!("nothing keeps a claim from being tried");
+                    unreachable!("without a record, a claim is always tried");
                 };
                 Admission::Try { guard: Guard::Unchanged(RecordVersion::of(found)), held }
             }

@@ -1,8 +1,8 @@
-//! Engines that leave out one of the rules that the protocol's functions leave to them.
+//! Engines that leave out one of their own rules.
 
 use crate::protocol::{Protocol, Rule};
 
-/// Defines a mutant that leaves out a rule and is the real protocol otherwise.
+/// Defines a mutant that is the real protocol without one rule.
 macro_rules! without {
     ($($(#[$doc:meta])* $mutant:ident: $rule:ident;)*) => {$(
         $(#[$doc])*
@@ -15,30 +15,30 @@ macro_rules! without {
 }
 
 without! {
-    /// Acknowledges a delivery because someone else is at work on its key.
-    AcknowledgesBusy: BusyGoesBack;
-    /// Starts the handler however late it learns that the key is its own.
+    /// Acknowledges a delivery because another worker holds its key.
+    AcknowledgesBusy: ReturnsBusy;
+    /// Starts the handler however late it learns that its claim was granted.
     StartsLate: StartsInTime;
-    /// Lets the handler run on when its lease has run out.
-    RunsOnWithoutLease: StopsWithItsLease;
-    /// Takes a refused renewal for a renewal.
-    RunsOnThoughRefused: HeedsRefusals;
-    /// Takes a renewal that nobody answered for a renewal.
-    CountsOnDoubt: CountsOnNoDoubt;
+    /// Lets the handler run on after its lease has expired.
+    RunsAfterItsLease: StopsWithItsLease;
+    /// Treats a refused renewal as granted.
+    IgnoresRefusedRenewals: StopsWhenRefused;
+    /// Treats an unanswered renewal as granted.
+    TrustsUnansweredRenewals: TrustsOnlyAnsweredRenewals;
     /// Renews for as long as the handler runs.
-    RenewsForEver: KeepsTheCeiling;
+    RenewsForever: KeepsTheCeiling;
     /// Answers every record of the key from the first, whatever its payload.
     CoalescesByKeyAlone: SharesWithCopiesOnly;
     /// Acknowledges copies as soon as the first of them runs.
     CoalescesAtTheStart: SharesAtTheEnd;
-    /// Goes on with the next record of the group after one that goes back.
-    GoesOnAfterFailure: StopsTheGroup;
-    /// Tells an ordered source to go on behind the record that goes back.
-    ReportsBehindTheFailure: ReportsTheFirst;
+    /// Goes on with the next record of the group after one that is returned.
+    ContinuesAfterFailure: StopsTheGroup;
+    /// Tells an ordered source to go on after the returned record.
+    ReportsPastTheFailure: ReportsTheFirst;
     /// Releases the key however often it has failed.
     NeverFailsPermanently: FailsTheExhausted;
     /// Releases the key of a handler that it drops.
     ReleasesWhatItDrops: LeavesTheLease;
-    /// Runs a key whose last owner disappeared beside others.
+    /// Runs a key whose last attempt was lost beside others.
     RunsQuarantinedAmongOthers: QuarantinedRunAlone;
 }

@@ -22,7 +22,7 @@ impl Protocol for FencesByTheClock {
     }
 }
 
-/// Begins to count fences anew with each takeover.
+/// Restarts the fence at one with each takeover.
 pub(crate) struct FencesFromOne;
 
 impl Protocol for FencesFromOne {

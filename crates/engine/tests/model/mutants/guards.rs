@@ -1,4 +1,4 @@
-//! Guards that hold for more than they should.
+//! Guards that accept records that they should refuse.
 
 use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
@@ -58,7 +58,7 @@ impl Protocol for SettlesInAnyStatus {
     }
 }
 
-/// A completion that found nothing is written over whatever came since.
+/// A completion that found no record overwrites whatever was written since.
 pub(crate) struct CompletesOverAnything;
 
 impl Protocol for CompletesOverAnything {
@@ -68,7 +68,7 @@ impl Protocol for CompletesOverAnything {
     }
 }
 
-/// Applies a write as if its `RecordVersion` had not named what `forget` copies over.
+/// Applies a write as if its `RecordVersion` did not name the fields that `forget` copies over.
 fn applies_but_for(
     write: &Write,
     found: Option<&IdempotencyRecord>,

@@ -1,4 +1,4 @@
-//! Protocols that are wrong in one place each. A checker that lets one pass checks nothing.
+//! Protocols with one mistake each. They show that the checker finds such a mistake.
 
 pub(crate) mod answers;
 pub(crate) mod claims;

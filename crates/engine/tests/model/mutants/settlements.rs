@@ -1,4 +1,4 @@
-//! Settlements that go wrong.
+//! Settlements with a mistake.
 
 use lambda_idempotency_core::{
     admission::{Held, Overtaken, Settled, Settlement},
@@ -23,7 +23,7 @@ impl Protocol for DeletesOnFailure {
     }
 }
 
-/// Deletes the record when its claim is undone, whatever was known before.
+/// Deletes the record when its claim is undone, with the counts of earlier attempts.
 pub(crate) struct UndoForgets;
 
 impl Protocol for UndoForgets {
@@ -52,7 +52,7 @@ impl Protocol for RenewsByOwnerAlone {
     }
 }
 
-/// Renews the lease, but lets the record expire when it would have.
+/// Renews the lease, but not the record's expiry.
 pub(crate) struct RenewsTheLeaseAlone;
 
 impl Protocol for RenewsTheLeaseAlone {
@@ -69,10 +69,10 @@ impl Protocol for RenewsTheLeaseAlone {
     }
 }
 
-/// Does not know its own settlement when it sees it.
-pub(crate) struct ForgetsItsSettlement;
+/// Does not recognise its own settlement.
+pub(crate) struct IgnoresItsSettlement;
 
-impl Protocol for ForgetsItsSettlement {
+impl Protocol for IgnoresItsSettlement {
     fn settled(
         held: &Held,
         settlement: &Settlement,
@@ -86,7 +86,7 @@ impl Protocol for ForgetsItsSettlement {
     }
 }
 
-/// Takes its own record, written by an earlier try, for a successor's.
+/// Takes its own record, written by an earlier request, for a successor's.
 pub(crate) struct TakesItselfForASuccessor;
 
 impl Protocol for TakesItselfForASuccessor {
@@ -103,10 +103,10 @@ impl Protocol for TakesItselfForASuccessor {
     }
 }
 
-/// Takes a completion that finds no record for recorded.
-pub(crate) struct TakesGoneForDone;
+/// Treats a completion that finds no record as recorded.
+pub(crate) struct TakesMissingForDone;
 
-impl Protocol for TakesGoneForDone {
+impl Protocol for TakesMissingForDone {
     fn settled(
         held: &Held,
         settlement: &Settlement,
@@ -120,7 +120,7 @@ impl Protocol for TakesGoneForDone {
     }
 }
 
-/// Counts as done what a successor is still at work on.
+/// Counts work as done that a successor is still doing.
 pub(crate) struct TrustsTheSuccessor;
 
 impl Protocol for TrustsTheSuccessor {
