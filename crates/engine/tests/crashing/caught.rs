@@ -1,5 +1,5 @@
-//! The checks find what is wrong: stores that break their contract, sources that forget, an engine
-//! that is not told of an order, and what no store can bring about.
+//! The checks find mistakes: of stores that break their contract, of sources that lose messages or their
+//! order, of an engine that is not told the groups, and mistakes that only a log by hand can show.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
     story::Story,
 };
 
-/// Tells a story with all its stops, and asserts that each of `expected` is among what is wrong.
+/// Tells a story with every stop, and asserts that each of `expected` is among the violations.
 async fn caught(story: Story, expected: &[&str]) {
     let tally = story.everywhere().await;
     for expected in expected {
@@ -40,7 +40,7 @@ fn story(mutant: Mutant) -> Story {
     Story { mutant, within, deliveries: 3, ..Story::new(Queue::boxed, batch()) }
 }
 
-/// A store that changes the records it is given.
+/// A store that changes the records of its writes.
 fn changed(write: Write, change: impl FnOnce(&mut IdempotencyRecord)) -> Treatment {
     let Write { key, guard, mut record } = write;
     if let Some(record) = &mut record {
@@ -69,35 +69,35 @@ async fn a_store_that_forgets_completions() {
 }
 
 #[tokio::test]
-async fn a_store_that_forgets_what_was_put_aside() {
+async fn a_store_that_forgets_diverted_records() {
     let forgets = |write: Write| match &write.record {
         Some(record) if record.status == Status::Completed && write.key == key("a aside") => {
             Treatment::Forget
         }
         _ => Treatment::Apply(write),
     };
-    let messages = [message("a").fails_for_good().aside("a aside", 0), message("b")];
+    let messages = [message("a").fails_permanently().aside("a aside", 0), message("b")];
     let story = Story { mutant: forgets, ..Story::new(Queue::boxed, messages) };
     caught(story, &["a is acknowledged and not done: lost"]).await;
 }
 
 #[tokio::test]
-async fn a_store_that_forgets_what_vanished() {
+async fn a_store_that_forgets_lost_attempts() {
     let forgets = |write| changed(write, |record| record.lost_attempts = 0);
-    // Once told, twice not.
+    // After one stop the handler still sees the lost attempt. After two stops it sees only one of them.
     let tally = story(forgets).in_pairs().await;
     let told = |(_, what): &(_, String)| what.contains("not told of an earlier call");
     assert!(tally.violations.iter().any(told), "{tally}");
 }
 
 #[tokio::test]
-async fn a_store_that_invents_what_vanished() {
+async fn a_store_that_invents_lost_attempts() {
     let invents = |write| changed(write, |record| record.lost_attempts += 1);
     caught(story(invents), &["told of more lost attempts than were stopped"]).await;
 }
 
 #[tokio::test]
-async fn a_store_that_forgets_failures() {
+async fn a_store_that_forgets_failed_attempts() {
     let forgets = |write| changed(write, |record| record.failed_attempts = 0);
     caught(story(forgets), &["not told of an earlier call", "stuck"]).await;
 }
@@ -130,7 +130,7 @@ async fn a_store_that_holds_keys_for_too_long() {
     caught(story(holds), &["stuck"]).await;
 }
 
-/// Takes a death for success.
+/// A source that treats a death as success.
 struct Trusting(Box<dyn Source>);
 
 impl Source for Trusting {
@@ -148,7 +148,7 @@ impl Source for Trusting {
 }
 
 #[tokio::test]
-async fn a_source_that_acknowledges_what_died() {
+async fn a_source_that_acknowledges_after_a_death() {
     let source = |messages| Box::new(Trusting(Queue::boxed(messages))) as Box<dyn Source>;
     let expected = ["acknowledged and not done: lost", "lost: [\"a\""];
     caught(Story { source, ..story(Treatment::Apply) }, &expected).await;
@@ -185,9 +185,9 @@ async fn a_message_that_is_given_up_against_the_script() {
 
 const NOW: Timestamp = Timestamp::from_secs(1);
 
-/// What no store and no source can bring about, told to the log by hand.
+/// Mistakes that no store and no source can cause, written to the log by hand.
 #[test]
-fn calls_out_of_place() {
+fn handlers_that_start_in_the_wrong_place() {
     let messages = vec![message("a").group("g"), Message { id: 1, ..message("b").group("g") }];
     let log = |after| Log::new(messages.clone(), after, false, false);
     let [a, b] = &messages[..] else { unreachable!() };
@@ -213,9 +213,9 @@ fn calls_out_of_place() {
     assert_eq!(undone.violations(), ["a is recorded as done without its effect"]);
 }
 
-/// Handlers that begin or go on too late.
+/// Handlers that start or continue too late.
 #[test]
-fn calls_out_of_time() {
+fn handlers_that_start_or_continue_too_late() {
     let log = || Log::new(vec![message("a")], AfterFailure::Group, false, false);
     let a = message("a");
     let mut claimed = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(100));

@@ -1,4 +1,5 @@
-//! What users can choose: short leases, permanent failures, fingerprints, giving up.
+//! Stories with the policies that users choose: short leases, permanent failures, fingerprints, and
+//! sources that give up.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::{
     story::Story,
 };
 
-/// Handlers that outlive their leases many times, with workers side by side.
+/// Handlers that run for several leases, with concurrent workers.
 #[tokio::test]
 async fn leases_that_are_renewed() {
     let story = Story {
@@ -29,9 +30,9 @@ async fn leases_that_are_renewed() {
     alone.sampled(300, 11).await.assert_sound();
 }
 
-/// A key that fails too often is put aside, and what is behind it in its group goes on.
+/// A key with too many failed attempts fails permanently and is acknowledged, and its group continues.
 #[tokio::test]
-async fn keys_that_are_parked_after_failures() {
+async fn keys_that_fail_permanently_after_failures() {
     let story = Story {
         deliveries: 4,
         within: Duration::from_secs(122),
@@ -53,25 +54,25 @@ async fn keys_that_are_parked_after_failures() {
     story.in_pairs().await.assert_sound();
 }
 
-/// What fails permanently goes to the dead-letter queue, and nothing else does.
+/// Only messages that fail permanently go to the dead-letter queue.
 #[tokio::test]
-async fn failures_that_are_remembered() {
+async fn failures_that_are_permanent() {
     let story = Story {
         deliveries: 6,
         within: Duration::from_secs(182),
         gives_up: |given_up, _| given_up == [1, 3],
         ..Story::new(
             |messages| Queue::redriving(messages, 6),
-            [message("a"), message("b").fails_for_good(), message("c").takes(2), message("b")],
+            [message("a"), message("b").fails_permanently(), message("c").takes(2), message("b")],
         )
     };
     story.everywhere().await.assert_sound();
     story.sampled(200, 12).await.assert_sound();
 }
 
-/// A key whose handler was stopped at the deadline is for a person to look at.
+/// Messages whose handler was stopped at the deadline go to the dead-letter queue.
 #[tokio::test]
-async fn timeouts_that_are_parked() {
+async fn timeouts_that_are_permanent() {
     let story = Story {
         deliveries: 6,
         within: Duration::from_secs(182),
@@ -86,9 +87,9 @@ async fn timeouts_that_are_parked() {
     story.sampled(200, 10).await.assert_sound();
 }
 
-/// Of two payloads under one key one is done, and the other one comes to the dead-letter queue.
+/// Of two payloads under one key one is done, and the other one goes to the dead-letter queue.
 #[tokio::test]
-async fn payloads_that_do_not_agree() {
+async fn payloads_that_differ_under_one_key() {
     let story = Story {
         deliveries: 6,
         within: Duration::from_secs(182),
@@ -99,7 +100,7 @@ async fn payloads_that_do_not_agree() {
                 message("a").fingerprint("10 EUR"),
                 message("b").fingerprint("5 EUR").fails(1),
                 message("a").fingerprint("99 EUR"),
-                message("b").fingerprint("5 EUR").payload("the same, in other words"),
+                message("b").fingerprint("5 EUR").payload("another text with the same price"),
             ],
         )
     };
@@ -107,7 +108,7 @@ async fn payloads_that_do_not_agree() {
     story.in_pairs().await.assert_sound();
 }
 
-/// A batch of a stream that keeps failing goes to its destination; the rest is done.
+/// A batch of a stream that keeps failing goes to its on-failure destination; the other records are done.
 #[tokio::test]
 async fn a_stream_that_gives_up() {
     let story = Story {

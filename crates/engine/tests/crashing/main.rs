@@ -1,12 +1,13 @@
-//! A crash at every await.
+//! Stops the engine at every await.
 //!
-//! The real engine, over a store that can stop its caller before, between and behind its writes,
-//! calls handlers that stop at each of theirs. Or it stands still, and goes on when its leases are over:
-//! all at once, or beside who has taken over. What is left is delivered again as each kind of source
-//! does it, until that has forgotten everything. Then nothing is lost, nothing doubled except where a
-//! worker stopped between an effect and its record, nothing out of order, nothing stuck.
+//! The real engine runs with a store that can stop its caller before, between and after its writes, and
+//! with handlers that stop at each of their awaits. Or the whole process is suspended, and continues after
+//! its leases have expired, also beside the worker that took over. Records that remain are redelivered as
+//! each kind of source does it, until the source has none left. Then the checks assert that no record is
+//! lost or stuck, that no effect happened out of order, and that none happened twice unless a worker
+//! stopped between the effect and its completion.
 //!
-//! For a longer run, with a hundred times as many samples (360,000 stories with 890,000 stops, in under
+//! A longer run has a hundred times as many samples (360,000 stories with 890,000 stops, in under
 //! three minutes on two cores):
 //!
 //! ```console
@@ -15,13 +16,13 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `message`, `source` | what is delivered, and how it comes again |
+//! | `message`, `source` | the messages, and how their sources redeliver them |
 //! | `stop` | where and how a worker stops |
-//! | `worker`, `store` | one invocation, and what it writes to |
+//! | `worker`, `store` | one invocation, and its store |
 //! | `log` | the checks |
-//! | `story`, `sweep` | from the first delivery to the last; with every stop, pairs of them, samples |
+//! | `story`, `sweep` | a story from the first delivery to the last; stories with every stop, every pair of stops, and samples |
 //! | `queues`, `streams`, `wholes`, `choices`, `diverting` | the stories |
-//! | `caught` | that the checks find what is wrong |
+//! | `caught` | that the checks find mistakes |
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! What sources deliver: a key, and what its handler does with it.
+//! The messages that sources deliver, and the scripts of their handlers.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use lambda_idempotency_keys::Key;
 /// One message, and the script of its handler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message {
-    /// Its place in the story: also the order that its group has to keep.
+    /// Its index in the story, which is also the order that its group has to keep.
     pub(crate) id: usize,
     pub(crate) label: &'static str,
     pub(crate) payload: &'static str,
     pub(crate) fingerprint: Option<&'static str>,
     pub(crate) group: Option<&'static str>,
-    /// How often its source has delivered it, this time included.
+    /// How often its source has delivered it, this delivery included.
     pub(crate) receives: u32,
-    /// The handler fails until the key has counted so many failures.
+    /// The handler fails until the key has this many failed attempts.
     pub(crate) fails: u32,
-    /// And says that it is no use to try again.
+    /// Whether these failures are permanent.
     pub(crate) permanent: bool,
     pub(crate) takes: Duration,
-    /// Where it has a sink: under which label it is put aside, and how often that fails first.
+    /// If it has a sink: the label under which it is put aside, and how often the sink fails first.
     pub(crate) aside: Option<(&'static str, u32)>,
 }
 
@@ -57,20 +57,20 @@ impl Message {
         Self { fails, ..self }
     }
 
-    pub(crate) fn fails_for_good(self) -> Self {
+    pub(crate) fn fails_permanently(self) -> Self {
         Self { fails: u32::MAX, permanent: true, ..self }
     }
 
-    /// It is put aside, under this label, once its sink has failed so often.
+    /// Gives the message a sink, which fails this often and then puts it aside under this label.
     pub(crate) fn aside(self, label: &'static str, fails: u32) -> Self {
         Self { aside: Some((label, fails)), ..self }
     }
 
-    /// The work of putting it aside, as a message of its own.
-    pub(crate) fn putting_aside(&self) -> Option<Self> {
+    /// The call of its sink, as a message with its own label.
+    pub(crate) fn diverting(&self) -> Option<Self> {
         let (label, fails) = self.aside?;
         let aside = message(label).fails(fails);
-        // Though it says so, no failure of a sink is permanent.
+        // The engine must not treat a sink's failure as permanent, although the sink says so.
         Some(Self { id: self.id, permanent: true, ..aside })
     }
 

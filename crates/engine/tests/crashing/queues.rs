@@ -1,4 +1,4 @@
-//! SQS: standard, FIFO, delivered twice at once.
+//! SQS: standard queues, FIFO queues, and messages delivered twice at once.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::{
     story::Story,
 };
 
-/// One that works, one that fails once, a slow one, a copy, and another payload under a used key.
+/// A message that succeeds, one that fails once, a slow one, a copy, and another payload under a used key.
 fn queue() -> Story {
     Story {
-        // The death, which its own redelivery has waited for, and the failure.
+        // One redelivery after the death, when its lease has ended, and one after the failure.
         deliveries: 2,
         within: Duration::from_mins(1),
         ..Story::new(
@@ -29,7 +29,7 @@ fn queue() -> Story {
     }
 }
 
-/// Two groups, in batches that hold neither whole.
+/// Two groups, both larger than a batch.
 fn fifo() -> Story {
     Story {
         deliveries: 4,

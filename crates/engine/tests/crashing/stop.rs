@@ -7,14 +7,14 @@ use lambda_idempotency_testkit::crashing::DelayedWrites;
 /// How one invocation is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It is not.
+    /// It is not stopped.
     Never,
-    /// Its future is dropped after so many polls; what it had sent and the store had not applied
-    /// then has this fate. With [`DelayedWrites::Lost`] it was cancelled, otherwise its process is gone and
-    /// the network is not.
+    /// Its future is dropped after this many polls, and its writes in flight have this fate. With
+    /// [`DelayedWrites::Lost`] the invocation was cancelled with them; otherwise its process died and
+    /// the network still delivers them.
     Dropped(usize, DelayedWrites),
-    /// It is frozen after so many polls: nobody hears of it, and it goes on when its lease has ended
-    /// and this much has passed, beside whoever has taken over. What it had sent waits with it.
+    /// It is suspended after this many polls, with its writes in flight. It continues this long after the
+    /// end of its lease, beside the worker that has taken over.
     Frozen(usize, Duration),
     /// One of its handlers stops.
     Handler(Halt),
@@ -23,7 +23,7 @@ pub(crate) enum Stop {
 /// Where and how a handler stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Halt {
-    /// The how manieth call of a handler in the invocation, from 0.
+    /// The number of the handler call in the invocation, from 0.
     pub(crate) call: usize,
     pub(crate) pause: Pause,
     pub(crate) way: Way,
@@ -39,19 +39,19 @@ pub(crate) enum Pause {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// It waits for what never comes.
+    /// It never ends.
     Hangs,
     Panics,
-    /// The whole process does, until the lease has ended, and then goes on right there: handlers that
-    /// were let go with this one, and have not begun, are late.
+    /// The whole process is suspended until the lease has ended, and then continues. Handlers that were
+    /// about to start with this one are then too late.
     Freezes,
 }
 
-/// The ways.
+/// All ways to stop.
 pub(crate) const WAYS: [Way; 3] = [Way::Hangs, Way::Panics, Way::Freezes];
 
 impl Stop {
-    /// All that can happen to the handler calls of an invocation, the first `calls` of them.
+    /// Every stop of the first `calls` handler calls of an invocation.
     pub(crate) fn of_handlers(calls: usize) -> Vec<Self> {
         let mut stops = Vec::new();
         for call in 0..calls {

@@ -1,4 +1,4 @@
-//! The store of a story: watched where writes are applied, and, to try the checks, wrong.
+//! The store of a story, which logs the writes that it applies. A mutant breaks it, to test the checks.
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
@@ -12,11 +12,11 @@ use crate::log::Log;
 
 /// How a store treats a write.
 pub(crate) enum Treatment {
-    /// As a store has to.
+    /// Applies the write if its guard holds, as a store has to.
     Apply(Write),
-    /// Its guard is forgotten.
+    /// Applies the write without its guard.
     Force(Write),
-    /// It is forgotten, and said to be done.
+    /// Reports the write as applied, and does not apply it.
     Forget,
 }
 

@@ -1,5 +1,4 @@
-//! A story: messages, their source, what the user chose; told from the first delivery to the last,
-//! with stops.
+//! A story: messages, their source, and a policy, from the first delivery to the last, with stops.
 
 use std::{
     future::{Future, poll_fn},
@@ -31,7 +30,7 @@ use crate::{
 };
 
 const START: Timestamp = Timestamp::from_secs(1_000_000);
-/// Deliveries after which nobody believes in an end.
+/// Deliveries after which a story counts as endless.
 const TOO_MANY: usize = 60;
 
 #[derive(Clone)]
@@ -41,21 +40,20 @@ pub(crate) struct Story {
     pub(crate) policy: Policy,
     pub(crate) after_failure: AfterFailure,
     pub(crate) timeout: Duration,
-    /// After the last stop, the story ends within so many deliveries,
+    /// After the last stop, the story ends within this many deliveries.
     pub(crate) deliveries: usize,
-    /// and so much time.
+    /// After the last stop, the story ends within this time.
     pub(crate) within: Duration,
-    /// Whether the source may end with giving up these messages, where handlers of those had no
-    /// time left.
+    /// Whether the source may give up the first messages, if handlers of the second ones timed out.
     pub(crate) gives_up: fn(&[usize], &[usize]) -> bool,
     pub(crate) mutant: Mutant,
-    /// Whether the engine knows of groups, as it has to.
+    /// Whether the engine is told the groups, as a correct source does.
     pub(crate) ordered: bool,
-    /// Whether to take notes.
+    /// Whether to note the steps.
     pub(crate) noted: bool,
 }
 
-/// Lets `future` come to its end, and others go on meanwhile.
+/// Runs `future` to its end, and polls the others meanwhile.
 async fn beside<F: Future<Output = ()>, T>(
     others: &mut FuturesUnordered<F>,
     future: impl Future<Output = T>,
@@ -68,19 +66,19 @@ async fn beside<F: Future<Output = ()>, T>(
     .await
 }
 
-/// What came of a story.
+/// The result of a story.
 pub(crate) struct Told {
     pub(crate) violations: Vec<String>,
     pub(crate) notes: Vec<String>,
-    /// How many stops there were, deadlines that stopped a handler included.
+    /// The number of stops, including handlers stopped at their deadline.
     pub(crate) stops: u32,
-    /// How many of them dropped an invocation.
+    /// The number of stops that dropped an invocation.
     pub(crate) dropped: usize,
-    /// How many writes were pending with the last of them.
+    /// The number of writes that were in flight at the last stop.
     pub(crate) pending: usize,
-    /// How many keys had their effect more than once.
+    /// The number of keys whose effect happened more than once.
     pub(crate) doubled: usize,
-    /// How many calls were told of a lost attempt.
+    /// The number of handler calls that saw a lost attempt.
     pub(crate) warned: usize,
     /// Deliveries after the last stop, and the time they took.
     pub(crate) deliveries: usize,
@@ -113,12 +111,12 @@ impl Story {
         self
     }
 
-    /// As sources do that retry at once, or have few retries.
+    /// Waits for busy keys, as sources do that retry at once or have few retries.
     pub(crate) fn waiting(self) -> Self {
         self.choosing(|policy| policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX })
     }
 
-    /// Tells it: the first stop strikes the first invocation, and so on.
+    /// Runs the story. The first stop concerns the first delivery, and so on.
     pub(crate) async fn tell(&self, stops: &[Stop]) -> Told {
         let clock = ManualClock::new(START);
         let acknowledged = self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge;
@@ -154,7 +152,7 @@ impl Story {
                 batch.iter().for_each(|message| log.ledger.delivered(message.label));
                 workers.push((worker(invocations, stop), batch.clone()));
                 invocations += 1;
-                // A stop strikes one worker of those that are side by side.
+                // A stop concerns one of several concurrent workers.
                 stop = Stop::Never;
             }
             let invocations = workers.into_iter().map(|(worker, batch)| {
@@ -177,7 +175,7 @@ impl Story {
                 let pause = clock.sleep(at.since(clock.now()));
                 frozen.push(async move {
                     pause.await;
-                    // Nobody listens any more.
+                    // The source does not use the response of a suspended invocation.
                     let _: Answer = running.await;
                 });
             }
@@ -216,13 +214,13 @@ impl Story {
         }
     }
 
-    /// Everything comes once more: it is answered, and nothing is done again.
+    /// Redelivers every message: each is acknowledged, and no handler runs.
     async fn tell_again(&self, worker: &Worker<'_>) {
         let given_up = worker.log.given_up();
         let kept = self.messages.iter().filter(|message| !given_up.contains(&message.id));
         let answer = worker.invoke(&kept.copied().collect::<Vec<_>>()).await;
         if !matches!(answer, Answer::Acknowledged(all) if !all.contains(&false)) {
-            worker.log.violation("what is done is not acknowledged when it comes again".to_owned());
+            worker.log.violation("a redelivery of done messages is not acknowledged".to_owned());
         }
     }
 
@@ -245,11 +243,11 @@ impl Story {
         }
         let outstanding = log.ledger.outstanding();
         if !outstanding.is_empty() {
-            log.violation(format!("never done with: {outstanding:?}"));
+            log.violation(format!("neither acknowledged nor given up: {outstanding:?}"));
         }
     }
 
-    /// No claim is left over: what is not given up is final.
+    /// Checks that no claim is left: the records of all messages that were not given up are final.
     async fn check_records(&self, log: &Log, store: &DelayedStore<Watched>) {
         let ids = log.given_up();
         let is_aside = |message: &&Message, label| message.aside.is_some_and(|(l, _)| l == label);
@@ -260,7 +258,7 @@ impl Story {
         for (label, key) in keys(&self.messages) {
             let found = store.inner().read(&[key], START).await.remove(0).unwrap();
             let status = found.map(|record| record.status);
-            // A copy may have been put aside for it.
+            // A copy may have been put aside instead.
             let is_optional = self.messages.iter().any(|message| is_aside(&message, label));
             if status.is_none() && is_optional {
                 continue;

@@ -1,4 +1,4 @@
-//! Kinesis and DynamoDB streams: a shard, whose batch comes again from its checkpoint.
+//! Kinesis and DynamoDB streams: a shard, whose batch is redelivered from its checkpoint.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::{
 
 fn stream(source: fn(Vec<Message>) -> Box<dyn Source>, messages: [Message; 6]) -> Story {
     Story {
-        // A retry comes at once: two wait for the lease of the dead.
+        // Retries come at once, so two of them wait for the dead worker's lease.
         deliveries: 4,
         within: Duration::from_secs(37),
         ..Story::new(source, messages).waiting()
     }
 }
 
-/// Records of two partition keys, side by side.
+/// Records of two partition keys, which run concurrently.
 fn by_key() -> [Message; 6] {
     [
         message("a1").group("a"),
@@ -29,7 +29,7 @@ fn by_key() -> [Message; 6] {
     ]
 }
 
-/// The shard, one after the other.
+/// The same records as one group, which run one after the other.
 fn whole() -> [Message; 6] {
     by_key().map(|message| message.group("shard"))
 }

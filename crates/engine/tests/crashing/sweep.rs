@@ -1,4 +1,4 @@
-//! Every place to stop at, every pair of them, and samples where those are too many.
+//! Stories with every stop, with every pair of stops, and with samples of three stops.
 
 use std::{fmt, time::Duration};
 
@@ -9,8 +9,7 @@ use crate::{
     story::{Story, Told},
 };
 
-/// What becomes of writes on their way: never applied; before the successor's first look; behind
-/// it, and so on.
+/// When writes in flight are applied: after this many calls of the store, or never.
 const FATES: [DelayedWrites; 5] = [
     DelayedWrites::After(0),
     DelayedWrites::After(1),
@@ -19,8 +18,8 @@ const FATES: [DelayedWrites; 5] = [
     DelayedWrites::Lost,
 ];
 
-/// How long a process that is frozen goes on being so after the end of its lease: it goes on while
-/// the clock skew keeps its successor waiting; beside it; when all is done.
+/// How long after the end of its lease a suspended process continues: while its successor still waits
+/// for the clock skew, beside its successor, and after all work is done.
 const LONGER: [Duration; 4] = [
     Duration::from_millis(500),
     Duration::from_millis(1500),
@@ -28,7 +27,7 @@ const LONGER: [Duration; 4] = [
     Duration::from_secs(60),
 ];
 
-/// What was tried, and what came of it.
+/// The number of stories, and their results.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) stories: usize,
@@ -40,9 +39,9 @@ pub(crate) struct Tally {
     pub(crate) warned: usize,
     most: usize,
     longest: Duration,
-    /// With the stops that lead there.
+    /// Violations, each with the stops that lead to it.
     pub(crate) violations: Vec<(Vec<Stop>, String)>,
-    /// How the first of them came about.
+    /// The steps of the first violation's story.
     notes: Vec<String>,
 }
 
@@ -63,8 +62,8 @@ impl Tally {
         told
     }
 
-    /// Tells `story` with a drop at every poll of the invocation after `before`, and every fate of
-    /// what it had sent. Returns at how many polls.
+    /// Tells `story` with the stops `before`, and then a drop at every poll of the next invocation, with
+    /// every fate of its writes in flight. Returns the number of polls.
     async fn drop_everywhere(
         &mut self,
         story: &Story,
@@ -80,7 +79,7 @@ impl Tally {
                 if told.dropped <= dropped_before {
                     return true;
                 }
-                // Nothing was on its way: no fate makes a difference.
+                // No write was in flight, so the other fates would make no difference.
                 if told.pending == 0 {
                     break;
                 }
@@ -90,7 +89,7 @@ impl Tally {
         .await
     }
 
-    /// The same with a freeze, and every time to go on.
+    /// The same with a suspension, and every time to continue.
     async fn freeze_everywhere(&mut self, story: &Story) {
         crash_points(async |polls| {
             for longer in LONGER {
@@ -111,12 +110,13 @@ impl Tally {
         }
     }
 
-    /// Asserts that nothing was wrong, and that enough was tried to say so.
+    /// Asserts that there was no violation, and that the stories had stops, doubled effects, warned
+    /// handlers and pending writes.
     #[track_caller]
     pub(crate) fn assert_sound(&self) {
         if let Some((stops, what)) = self.violations.first() {
             let (all, notes) = (self.violations.len(), self.notes.join("\n"));
-            panic!("{what}, and {all} violations in all; it went so, by {stops:?}:\n{notes}");
+            panic!("{what}; {all} violations in all; the steps, with {stops:?}:\n{notes}");
         }
         assert!(
             self.stops > 0 && self.doubled > 0 && self.warned > 0 && self.pending > 0,
@@ -132,14 +132,14 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{stories} stories, {points} points, {stops} stops, {pending} with writes pending, \
-             {doubled} effects doubled, {warned} calls warned; at most {most} deliveries and \
+             {doubled} effects doubled, {warned} handlers warned; at most {most} deliveries and \
              {longest:?} after the last stop"
         )
     }
 }
 
 impl Story {
-    /// One stop, everywhere.
+    /// Tells the story with one stop, at every place.
     pub(crate) async fn everywhere(&self) -> Tally {
         let mut tally = Tally::default();
         let clean = tally.tell(self, &[]).await;
@@ -152,7 +152,7 @@ impl Story {
         tally
     }
 
-    /// Two stops, everywhere: in one invocation, and in that which takes over.
+    /// Tells the story with two stops, at every pair of places: in one invocation, and in the next one.
     pub(crate) async fn in_pairs(&self) -> Tally {
         let mut tally = Tally::default();
         let fates = [DelayedWrites::After(1), DelayedWrites::Lost];
@@ -179,8 +179,8 @@ impl Story {
         tally
     }
 
-    /// Stories with three stops each, chosen by `seed`; as many times `stories` as the environment
-    /// says.
+    /// Tells the story with three stops, chosen by `seed`, `stories` times. `CRASHING_TIMES` multiplies
+    /// that number.
     pub(crate) async fn sampled(&self, stories: usize, seed: u64) -> Tally {
         let mut tally = Tally::default();
         let mut dice = Dice(seed);

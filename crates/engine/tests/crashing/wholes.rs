@@ -1,11 +1,11 @@
-//! Sources that know all or nothing.
+//! Sources that retry only whole batches.
 
 use std::time::Duration;
 
 use crate::{message::message, source::Whole, story::Story};
 
 #[tokio::test]
-async fn a_batch_that_comes_again_as_a_whole() {
+async fn a_batch_that_is_redelivered_as_a_whole() {
     let story = Story {
         deliveries: 4,
         within: Duration::from_secs(37),
@@ -25,10 +25,10 @@ async fn a_batch_that_comes_again_as_a_whole() {
     story.sampled(400, 8).await.assert_sound();
 }
 
-/// Three tries in all, so that two deaths leave one: and the second may come while the lease of the
-/// first still stands.
+/// There are three attempts in all, so one is left after two deaths. The second death may come while the
+/// lease of the first attempt still holds.
 #[tokio::test]
-async fn an_asynchronous_invocation_survives_as_many_deaths_as_it_has_retries() {
+async fn an_asynchronous_invocation_survives_two_deaths() {
     for timeout in [30, 100] {
         let story = Story {
             timeout: Duration::from_secs(timeout),

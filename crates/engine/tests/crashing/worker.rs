@@ -1,4 +1,4 @@
-//! One invocation: the real engine, handlers that follow their script, and the stop that strikes it.
+//! One invocation: the real engine, scripted handlers, and the stop of the invocation.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -42,14 +42,14 @@ pub(crate) struct Worker<'w> {
     pub(crate) stop: Stop,
 }
 
-/// What the handlers of an invocation share.
+/// The handlers of an invocation.
 struct Handlers<'w> {
     worker: &'w Worker<'w>,
     calls: AtomicUsize,
 }
 
 impl Worker<'_> {
-    /// How long it may be still before another can take over, but for the clock skew.
+    /// How long the worker can be suspended before another one takes over, without the clock skew.
     pub(crate) fn lease(&self) -> Duration {
         match self.policy.lease {
             Lease::Renewed { length } => length,
@@ -57,7 +57,7 @@ impl Worker<'_> {
         }
     }
 
-    /// After how many polls it is to be frozen, and until when, if it begins now.
+    /// If the invocation is to be suspended: after how many polls, and until when if it starts now.
     pub(crate) fn thaw(&self, now: Timestamp) -> Option<(usize, Timestamp)> {
         match self.stop {
             Stop::Frozen(polls, longer) => Some((polls, now.plus(self.lease() + longer))),
@@ -65,7 +65,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes a batch.
+    /// Runs an invocation with a batch.
     pub(crate) async fn invoke(&self, batch: &[Message]) -> Answer {
         let observer = Watcher { log: self.log.clone(), invocation: self.invocation };
         let engine =
@@ -96,7 +96,7 @@ impl Worker<'_> {
             return Answer::Died;
         };
         if self.clock.now() > invocation_deadline {
-            // It stood still: nobody listens any more.
+            // It was suspended beyond its deadline, so its response is not used.
             return Answer::Died;
         }
         let acknowledged: Vec<bool> = outcomes.iter().map(|o| o.is_acknowledged()).collect();
@@ -110,7 +110,7 @@ impl<'w> Handlers<'w> {
         let job: Job<'d> = Box::new(move |call| {
             Box::pin(async move { self.handle(message, call).await.map(|()| Returned::Nothing) })
         });
-        let divert = message.putting_aside().map(|aside| -> Divert<'d> {
+        let divert = message.diverting().map(|aside| -> Divert<'d> {
             Box::new(move |reason, _| Aside {
                 key: aside.key(),
                 job: Box::new(move |call| {
@@ -157,7 +157,7 @@ impl<'w> Handlers<'w> {
         self.halt(running, call, pause).await;
     }
 
-    /// Stops, if it is here.
+    /// Stops the handler if the script says so at this place.
     async fn halt(&self, running: &Running, call: usize, pause: Pause) {
         let Stop::Handler(halt) = self.worker.stop else { return };
         for way in WAYS {
@@ -169,7 +169,7 @@ impl<'w> Handlers<'w> {
                     }
                     Way::Panics => {
                         running.stops(false);
-                        // Without the message of the panic hook.
+                        // This skips the panic hook and its message.
                         std::panic::resume_unwind(Box::new("scripted"))
                     }
                     Way::Freezes => {
@@ -182,7 +182,7 @@ impl<'w> Handlers<'w> {
     }
 }
 
-/// Tells the log what the engine decides.
+/// Logs the outcomes that the engine reports.
 struct Watcher {
     log: Log,
     invocation: usize,

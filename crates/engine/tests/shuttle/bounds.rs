@@ -1,4 +1,4 @@
-//! The bounds of what is remembered hold at every instant.
+//! The cache keeps its bounds at every instant.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::{
 
 const NOW: Timestamp = Timestamp::from_secs(1_000);
 
-/// Two invocations remember keys, a third looks whenever it likes.
+/// Two invocations cache keys, and a third checks the bounds at any time.
 pub(crate) fn bounds_hold<P: Protocol>() {
-    let bytes = 1_300; // two entries, and no third
+    let bytes = 1_300; // enough for two entries and not for three
     let completed = Arc::new(Completed::new(Cache::new().entries(2).bytes(bytes)));
     let record = Arc::new(IdempotencyRecord::new(Status::Completed, NOW));
     let writers = [["a", "b"], ["c", "a"]].map(|keys| {

@@ -10,16 +10,16 @@ use super::{
 };
 use crate::{clock::Timestamp, key::Key, protocol::Protocol, record::IdempotencyRecord};
 
-/// Frees the key and wakes nobody.
-pub(crate) struct WakesNobody;
+/// Frees the key and wakes no follower.
+pub(crate) struct WakesNoFollower;
 
-impl Protocol for WakesNobody {
+impl Protocol for WakesNoFollower {
     fn end(lead: Leader) {
         mem::forget(lead.single_flight.leave(&lead.key, lead.ticket));
     }
 }
 
-/// Wakes those who follow, and frees the key after that: who comes between is forgotten.
+/// Wakes the followers before it frees the key: a follower that joins in between is never woken.
 pub(crate) struct WakesTooEarly;
 
 impl Protocol for WakesTooEarly {
@@ -31,19 +31,19 @@ impl Protocol for WakesTooEarly {
     }
 }
 
-/// Wakes the followers before they can be told.
-pub(crate) struct TellsNobody;
+/// Ends without giving its record to the followers.
+pub(crate) struct DropsTheRecord;
 
-impl Protocol for TellsNobody {
+impl Protocol for DropsTheRecord {
     fn end(mut lead: Leader) {
         lead.known = None;
     }
 }
 
-/// FieldSets whether the key is free and takes it, but not in one step.
-pub(crate) struct LooksThenTakes;
+/// Checks whether the key is free and takes it, but not in one step.
+pub(crate) struct ChecksThenTakes;
 
-impl Protocol for LooksThenTakes {
+impl Protocol for ChecksThenTakes {
     fn join(
         single_flight: &Arc<SingleFlight>,
         key: &Key,
@@ -61,19 +61,19 @@ impl Protocol for LooksThenTakes {
     }
 }
 
-/// Frees the key whoever has it by now.
-pub(crate) struct FreesForOthers;
+/// Frees the key, also if another invocation leads it by now.
+pub(crate) struct FreesAnothersLead;
 
-impl Protocol for FreesForOthers {
+impl Protocol for FreesAnothersLead {
     fn end(lead: Leader) {
         drop(lead.single_flight.lock().by_key.remove(&lead.key));
     }
 }
 
-/// Takes no notice of the end of the lease.
-pub(crate) struct NeverLapses;
+/// Ignores the end of the lease.
+pub(crate) struct NeverExpires;
 
-impl Protocol for NeverLapses {
+impl Protocol for NeverExpires {
     fn join(
         single_flight: &Arc<SingleFlight>,
         key: &Key,
@@ -84,10 +84,10 @@ impl Protocol for NeverLapses {
     }
 }
 
-/// Boards in place of a lead that has lapsed, and forgets those who follow it.
-pub(crate) struct LeavesFollowersBehind;
+/// Takes over an expired lead, and forgets its followers.
+pub(crate) struct ForgetsFollowers;
 
-impl Protocol for LeavesFollowersBehind {
+impl Protocol for ForgetsFollowers {
     fn join(
         single_flight: &Arc<SingleFlight>,
         key: &Key,
@@ -103,7 +103,7 @@ impl Protocol for LeavesFollowersBehind {
     }
 }
 
-/// Frees the key when a record is settled, and only then.
+/// Frees the key only when a record is settled, and not when the invocation is cancelled.
 pub(crate) struct StaysWhenCancelled;
 
 impl Protocol for StaysWhenCancelled {
@@ -112,7 +112,7 @@ impl Protocol for StaysWhenCancelled {
     }
 }
 
-/// Keeps to the bounds, but not in the same step.
+/// Adds an entry and trims the cache to its bounds in two steps.
 pub(crate) struct TrimsLater;
 
 impl Protocol for TrimsLater {

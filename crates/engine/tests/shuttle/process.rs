@@ -1,4 +1,4 @@
-//! The sources of `process`, over a lock that gives way wherever a thread could be interrupted.
+//! The sources of `process`, with a lock that yields wherever a thread could be interrupted.
 
 mod sync {
     pub(super) use shuttle::sync::{Mutex, MutexGuard};

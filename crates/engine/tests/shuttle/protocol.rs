@@ -1,4 +1,4 @@
-//! What the explorations drive, so that a mutant can take its place.
+//! The steps that the explorations run, as a trait, so that a mutant can replace one.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     record::IdempotencyRecord,
 };
 
-/// The steps of the real code; a mutant gets one of them wrong.
+/// The steps of the real code; a mutant has a mistake in one of them.
 pub(crate) trait Protocol: 'static {
     fn join(
         single_flight: &Arc<SingleFlight>,
@@ -24,7 +24,7 @@ pub(crate) trait Protocol: 'static {
         drop(lead);
     }
 
-    /// What the end of an invocation does to the leads that it holds.
+    /// Ends a lead because its invocation ends.
     fn cancel(lead: Leader) {
         Self::end(lead);
     }
@@ -38,7 +38,7 @@ pub(crate) struct Real;
 
 impl Protocol for Real {}
 
-/// A lead as an invocation holds it: it ends by [`Guard::end`], or with the invocation.
+/// A lead that an invocation holds: it ends by [`Guard::end`], or with the invocation.
 pub(crate) struct Guard<P: Protocol> {
     lead: Option<Leader>,
     protocol: PhantomData<fn(P)>,

@@ -1,4 +1,4 @@
-//! Small worlds of invocations that want one key.
+//! Small worlds of invocations with one key.
 
 use std::{
     future::{Future, poll_fn},
@@ -24,23 +24,24 @@ use crate::{
 const NOW: Timestamp = Timestamp::from_secs(1_000);
 const END: Timestamp = Timestamp::from_secs(1_030);
 
-/// The invocations of one process, which all want one key.
+/// The invocations of one process, all with one key.
 #[derive(Clone, Default)]
 struct World {
     single_flight: Arc<SingleFlight>,
-    /// How many work on the key now.
+    /// The number of invocations that handle the key now.
     working: Arc<AtomicUsize>,
-    /// How often the store was asked.
-    asked: Arc<AtomicUsize>,
+    /// The number of times that an invocation led.
+    leads: Arc<AtomicUsize>,
 }
 
 enum Ended {
     Led,
-    Told(Arc<IdempotencyRecord>),
+    Followed(Arc<IdempotencyRecord>),
 }
 
 impl World {
-    /// An invocation: follows until it is told or leads, and then works. The leader tells `record`.
+    /// An invocation, which follows until it gets a record or leads. A leader gives `record` to its
+    /// followers.
     async fn invocation<P: Protocol>(
         self,
         now: Timestamp,
@@ -56,16 +57,16 @@ impl World {
                 }
                 Joined::Follower(follow) => follow,
             };
-            assert!(now <= follow.until(), "nobody follows a lead that has lapsed");
+            assert!(now <= follow.until(), "an invocation follows an expired lead");
             if let Some(record) = follow.finished().await {
-                return Ended::Told(record);
+                return Ended::Followed(record);
             }
         }
     }
 
     async fn work<P: Protocol>(&self, mut lead: Guard<P>, record: Option<Arc<IdempotencyRecord>>) {
         let working = Working::new(&self.working);
-        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.leads.fetch_add(1, Ordering::SeqCst);
         yield_now().await;
         if let Some(record) = record {
             lead.learn(record);
@@ -75,12 +76,12 @@ impl World {
     }
 }
 
-/// Somebody at work, until it is dropped.
+/// Counts an invocation as working until it is dropped.
 struct Working(Arc<AtomicUsize>);
 
 impl Working {
     fn new(working: &Arc<AtomicUsize>) -> Self {
-        assert_eq!(working.fetch_add(1, Ordering::SeqCst), 0, "two work on one key");
+        assert_eq!(working.fetch_add(1, Ordering::SeqCst), 0, "two invocations lead one key");
         Self(Arc::clone(working))
     }
 }
@@ -95,47 +96,47 @@ fn join<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     tasks.into_iter().map(|task| block_on(task).unwrap()).collect()
 }
 
-/// All get the key, one after the other; who is not told leads in the end.
+/// No leader knows a record, so all invocations lead, one after the other.
 pub(crate) fn each_leads_in_turn<P: Protocol>(invocations: usize) {
     let world = World::default();
     let tasks = (0..invocations).map(|_| spawn(world.clone().invocation::<P>(NOW, END, None)));
     let ended = join(tasks.collect());
     assert!(ended.iter().all(|ended| matches!(ended, Ended::Led)));
-    assert_eq!(world.asked.load(Ordering::SeqCst), invocations);
+    assert_eq!(world.leads.load(Ordering::SeqCst), invocations);
 }
 
-/// Whoever followed a leader that knows the answer is told, and asks nobody.
-pub(crate) fn followers_are_told<P: Protocol>() {
+/// The followers of a leader that knows a record get it.
+pub(crate) fn followers_get_the_record<P: Protocol>() {
     let world = World::default();
     let record = Arc::new(IdempotencyRecord::new(Status::Completed, END));
     let key = Key::from_text("k");
     let Joined::Leader(lead) = P::join(&world.single_flight, &key, NOW, END) else {
-        panic!("nobody else is there")
+        panic!("no other invocation leads")
     };
-    // They come while the leader is still at work ...
+    // Two followers join while the leader works.
     let follow = |world: &World| match P::join(&world.single_flight, &key, NOW, END) {
         Joined::Follower(follow) => spawn(follow.finished()),
-        Joined::Leader(_) => panic!("two lead one key"),
+        Joined::Leader(_) => panic!("two invocations lead one key"),
     };
     let followers = vec![follow(&world), follow(&world)];
-    // ... and one more at any time.
+    // A third invocation joins at any time.
     let late = spawn(world.clone().invocation::<P>(NOW, END, Some(Arc::clone(&record))));
     let leader = {
         let (world, record) = (world.clone(), Arc::clone(&record));
         spawn(async move { world.work(Guard::<P>::new(lead), Some(record)).await })
     };
-    for told in join(followers) {
-        assert_eq!(told, Some(Arc::clone(&record)), "a follower was not told");
+    for got in join(followers) {
+        assert_eq!(got, Some(Arc::clone(&record)), "a follower did not get the record");
     }
     join(vec![leader]);
     match block_on(late).unwrap() {
-        Ended::Told(told) => assert_eq!(told, record),
-        Ended::Led => assert_eq!(world.asked.load(Ordering::SeqCst), 2),
+        Ended::Followed(got) => assert_eq!(got, record),
+        Ended::Led => assert_eq!(world.leads.load(Ordering::SeqCst), 2),
     }
 }
 
-/// The invocation that boards first is dropped after `polls` polls, wherever it is then.
-pub(crate) fn a_dropped_leader_strands_nobody<P: Protocol>(polls: usize) {
+/// The first invocation is dropped after `polls` polls.
+pub(crate) fn a_dropped_leader_wakes_its_followers<P: Protocol>(polls: usize) {
     let world = World::default();
     let victim = world.clone().invocation::<P>(NOW, END, None);
     let victim = spawn(async move {
@@ -147,7 +148,7 @@ pub(crate) fn a_dropped_leader_strands_nobody<P: Protocol>(polls: usize) {
             }
             left -= 1;
             let ended = victim.as_mut().poll(context).is_ready();
-            // Nobody need wake it for its end.
+            // Nothing would wake this task for the drop, so its last poll ends it.
             if ended || left == 0 { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -158,24 +159,24 @@ pub(crate) fn a_dropped_leader_strands_nobody<P: Protocol>(polls: usize) {
     join(vec![victim]);
 }
 
-/// An invocation outlives its lease, another takes its place, and then it ends after all.
-pub(crate) fn a_zombie_holds_nobody_up<P: Protocol>() {
+/// An invocation outlives its lease, another one takes over the lead, and then the first one ends.
+pub(crate) fn an_expired_leader_does_not_block_others<P: Protocol>() {
     let later = END.plus(Duration::from_millis(1));
     let world = World::default();
     let key = Key::from_text("k");
-    let Joined::Leader(zombie) = P::join(&world.single_flight, &key, NOW, END) else {
-        panic!("nobody else is there")
+    let Joined::Leader(expired) = P::join(&world.single_flight, &key, NOW, END) else {
+        panic!("no other invocation leads")
     };
-    let zombie = Guard::<P>::new(zombie);
-    // Its follower knows no later time: whoever boards after the lease frees it.
+    let expired = Guard::<P>::new(expired);
+    // No timer wakes its follower: the next invocation that joins after the lease frees it.
     let Joined::Follower(follow) = P::join(&world.single_flight, &key, END, END) else {
-        panic!("the lease stands")
+        panic!("the lease has not ended")
     };
     let until = later.plus(Duration::from_secs(30));
     let mut tasks: Vec<_> =
         (0..2).map(|_| spawn(world.clone().invocation::<P>(later, until, None))).collect();
-    assert_eq!(block_on(follow.finished()), None, "it is to look again");
-    let ends = spawn(async move { zombie.end() });
+    assert_eq!(block_on(follow.finished()), None, "the follower has to join again");
+    let ends = spawn(async move { expired.end() });
     tasks.push(spawn(world.invocation::<P>(later, until, None)));
     let ended = join(tasks);
     assert!(ended.iter().all(|ended| matches!(ended, Ended::Led)));

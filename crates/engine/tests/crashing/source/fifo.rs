@@ -1,4 +1,4 @@
-//! An SQS FIFO queue: while a message of a group is out of sight, nothing of its group is delivered.
+//! An SQS FIFO queue: while a message is invisible, no message of its group is delivered.
 //!
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html>
 
@@ -8,9 +8,9 @@ use super::{Answer, Gone, Received, Source, queue::VISIBILITY, single};
 use crate::message::Message;
 
 pub(crate) struct Fifo {
-    /// In the order they were sent, each with the instant at which it can be received.
+    /// In the order in which they were sent, each with the instant from which it is visible.
     messages: Vec<(Message, Timestamp)>,
-    /// The ids of what was delivered last.
+    /// The ids of the last delivery.
     out: Vec<usize>,
     batch: usize,
     max_receives: u32,
@@ -21,7 +21,7 @@ impl Fifo {
         Self::redriving(messages, batch, u32::MAX)
     }
 
-    /// With a dead-letter queue, which lets the rest of a group go on.
+    /// With a dead-letter queue, after which the rest of a group is delivered.
     pub(crate) fn redriving(
         messages: Vec<Message>,
         batch: usize,
@@ -31,7 +31,7 @@ impl Fifo {
         Box::new(Self { messages, out: Vec::new(), batch, max_receives })
     }
 
-    /// From when on a message can be received: not before any of its group that is out of sight.
+    /// The instant from which a message can be received: no message of its group is invisible then.
     fn visible(&self, of: &Message) -> Timestamp {
         let group = self.messages.iter().filter(|(other, _)| other.group == of.group);
         group.map(|(_, visible)| *visible).max().unwrap_or_default()

@@ -1,5 +1,4 @@
-//! Sources that redeliver as AWS's do, reduced to what matters here: what comes again, when, and
-//! with what.
+//! Sources that redeliver as those of AWS do: which messages, when, and in which batches.
 
 mod fifo;
 mod queue;
@@ -17,23 +16,23 @@ pub(crate) use whole::Whole;
 
 use crate::message::Message;
 
-/// What a source delivers next.
+/// The next delivery of a source.
 pub(crate) struct Received {
-    /// When, at the earliest.
+    /// The earliest instant of the delivery.
     pub(crate) at: Timestamp,
-    /// The batches, each for a worker of its own, side by side.
+    /// The batches, one for each of several concurrent workers.
     pub(crate) batches: Vec<Vec<Message>>,
 }
 
-/// What an invocation answered.
+/// The response of an invocation.
 pub(crate) enum Answer {
-    /// For each message of the batch: whether it may be forgotten.
+    /// For each message of the batch: whether it is acknowledged.
     Acknowledged(Vec<bool>),
-    /// Nothing: it died.
+    /// The invocation died without a response.
     Died,
 }
 
-/// Why a source has forgotten a message.
+/// Why a source no longer delivers a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gone {
     Acknowledged,
@@ -41,20 +40,21 @@ pub(crate) enum Gone {
 }
 
 pub(crate) trait Source {
-    /// The next delivery; `None` if nothing is left.
+    /// The next delivery; `None` if no message is left.
     fn receive(&mut self, now: Timestamp) -> Option<Received>;
 
-    /// What came of the last delivery, batch by batch. Returns what the source forgets now.
+    /// Gives the source the responses to the last delivery, one for each batch. Returns the messages that
+    /// it will not deliver again.
     fn answered(&mut self, answers: Vec<Answer>, now: Timestamp) -> Vec<(Message, Gone)>;
 }
 
-/// The answer of a delivery to one worker.
+/// The response to a delivery with one batch.
 fn single(answers: Vec<Answer>) -> Answer {
     answers.into_iter().next().unwrap_or(Answer::Died)
 }
 
 impl Answer {
-    /// Whether message `at` of the batch may be forgotten.
+    /// Whether message `at` of the batch is acknowledged.
     fn acknowledges(&self, at: usize) -> bool {
         matches!(self, Self::Acknowledged(acknowledged) if acknowledged.get(at) == Some(&true))
     }

@@ -1,5 +1,5 @@
-//! An SQS standard queue with partial responses: what was not acknowledged comes again when its
-//! visibility timeout ends, all of it after a death.
+//! An SQS standard queue with partial responses: messages that were not acknowledged are redelivered when
+//! their visibility timeout ends. After a death these are all messages of the batch.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
@@ -10,7 +10,7 @@ use lambda_idempotency_core::clock::Timestamp;
 use super::{Answer, Gone, Received, Source, single};
 use crate::message::Message;
 
-/// The shortest that AWS accepts: the function's timeout.
+/// The shortest visibility timeout that AWS accepts: the function's timeout.
 pub(crate) const VISIBILITY: Duration = Duration::from_secs(30);
 
 pub(crate) struct Queue {

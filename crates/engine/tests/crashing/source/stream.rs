@@ -1,6 +1,6 @@
-//! A shard of a stream: the lowest record that goes back is the checkpoint, and everything from
-//! there on comes again at once, done or not. A death brings the whole batch back, or its halves one
-//! after the other.
+//! A shard of a stream: the first returned record is the checkpoint, and all records from there on are
+//! redelivered at once, also those that are done. After a death the whole batch is redelivered, or its
+//! halves one after the other.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html>
 
@@ -14,7 +14,7 @@ use crate::message::Message;
 const BACKOFF: Duration = Duration::from_millis(100);
 
 pub(crate) struct Stream {
-    /// Each with the number of times that it was tried.
+    /// Each with the number of its deliveries.
     batches: VecDeque<(Vec<Message>, u32)>,
     bisects: bool,
     max_tries: u32,
@@ -26,12 +26,12 @@ impl Stream {
         Self::with(messages, false, u32::MAX)
     }
 
-    /// Halves its batch after a death.
+    /// A shard that halves its batch after a death.
     pub(crate) fn bisecting(messages: Vec<Message>) -> Box<dyn Source> {
         Self::with(messages, true, u32::MAX)
     }
 
-    /// Gives a batch up after so many tries, to an on-failure destination.
+    /// A shard that sends a batch to an on-failure destination after this many deliveries.
     pub(crate) fn giving_up(messages: Vec<Message>, max_tries: u32) -> Box<dyn Source> {
         Self::with(messages, true, max_tries)
     }
@@ -64,7 +64,7 @@ impl Source for Stream {
         self.again = now.plus(BACKOFF);
         let died = matches!(answer, Answer::Died);
         if self.bisects && died && rest.len() > 1 {
-            // Does not count as a try.
+            // Halving does not count as a delivery.
             let second = rest.split_off(rest.len() / 2);
             self.batches.push_front((second, tries - 1));
             self.batches.push_front((rest, tries - 1));

@@ -1,5 +1,5 @@
-//! A queue that delivers everything to two workers at once, as SQS does now and then: who
-//! acknowledges a message deletes it for both.
+//! A queue that delivers every message to two workers at once, as SQS sometimes does. A message that one
+//! of them acknowledges is deleted for both.
 
 use lambda_idempotency_core::clock::Timestamp;
 
@@ -19,7 +19,7 @@ impl Twice {
 impl Source for Twice {
     fn receive(&mut self, now: Timestamp) -> Option<Received> {
         let mut received = self.queue.receive(now)?;
-        // The second one looks at it from behind: no two workers meet at the same place at once.
+        // The second worker gets the messages in reverse order, so that they do not proceed in lockstep.
         let mut copy = received.batches.concat();
         copy.reverse();
         received.batches.push(copy);

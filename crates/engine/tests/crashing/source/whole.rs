@@ -1,6 +1,5 @@
-//! Sources that know all or nothing: any failure brings the whole batch back. SNS and other
-//! asynchronous invocations (twice more, after one and two minutes), Amazon MQ, Kafka without
-//! partial responses (until it is done).
+//! Sources that retry only whole batches: SNS and other asynchronous invocations (two retries, after one
+//! and two minutes), Amazon MQ, Kafka without partial responses (until the batch is done).
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html>
 
@@ -20,12 +19,12 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    /// Tries for ever, and at once.
+    /// A source that retries at once and without a limit.
     pub(crate) fn polled(batch: Vec<Message>) -> Box<dyn Source> {
         Self::with(batch, u32::MAX, Duration::ZERO)
     }
 
-    /// Tries three times, with a minute and two minutes between.
+    /// A source that delivers three times, with one and two minutes in between.
     pub(crate) fn asynchronous(batch: Vec<Message>) -> Box<dyn Source> {
         Self::with(batch, 3, Duration::from_mins(1))
     }
