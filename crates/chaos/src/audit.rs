@@ -1,9 +1,9 @@
-//! The judgement: whether what happened is what the documentation admits.
+//! The audit: whether the run kept the documented guarantees.
 //!
-//! A second effect is admitted only with a cause, and the cause has to be seen on the execution
-//! itself: its process was killed before it told of a completion, it was stopped by us, it missed its
-//! deadline, or it said that its completion was lost. Of the executions of an order that had an
-//! effect, one at most may lack such a cause.
+//! A second effect is accepted only with a cause that was observed on the execution itself: its process
+//! was killed before it logged a completion, the rig stopped it, it missed its deadline, or it logged
+//! that its completion was lost. Of the executions of an order that had an effect, at most one may lack
+//! such a cause.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -69,7 +69,11 @@ fn effects(findings: &mut Findings, history: &History, number: usize, order: &Or
         })
     };
     if attempts().any(ran_again) {
-        findings.violate(Offence::RanAgain, format!("{name}: ran again when done"), trace());
+        findings.violate(
+            Offence::RanAgain,
+            format!("{name}: ran again after it was completed"),
+            trace(),
+        );
     }
     let mut fences: Vec<u64> = attempts()
         .filter(|attempt| !attempt.effects.is_empty())
@@ -96,10 +100,10 @@ fn stale<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> u64 {
 /// The accepted cause why this execution had its effect but may not have completed its key.
 fn cause(history: &History, attempt: &Attempt) -> Option<Cause> {
     let invocation = history.invocations.get(attempt.invocation?)?;
-    match (invocation.told.get(&attempt.message), &invocation.end) {
+    match (invocation.logged.get(&attempt.message), &invocation.end) {
         (Some(Outcome::CompletionLost), _) => Some(Cause::CompletionLost),
         (Some(Outcome::TimedOut), _) => Some(Cause::Cancelled),
-        // It lost its lease, which may only happen to a process that was stopped or overran.
+        // Only a process that was stopped or missed its deadline may lose its lease.
         (Some(Outcome::Fenced | Outcome::Superseded), _) => late(history, attempt),
         (Some(_), _) => None,
         (None, End::Killed) => Some(Cause::Killed),
@@ -178,9 +182,9 @@ fn trace(history: &History, order: &OrderHistory) -> Vec<String> {
         let end = invocation.map_or_else(
             || "its invocation is unknown".to_owned(),
             |ended| {
-                let told = ended.told.get(&attempt.message).map_or("nothing", Outcome::as_str);
+                let logged = ended.logged.get(&attempt.message).map_or("nothing", Outcome::as_str);
                 let stopped = if ended.stopped { ", stopped" } else { "" };
-                format!("{:?}{stopped}, logged {told}", ended.end)
+                format!("{:?}{stopped}, logged {logged}", ended.end)
             },
         );
         let Attempt { message, pid, fence, started, effects, .. } = attempt;

@@ -10,7 +10,7 @@ use crate::{
     plan::Plan,
 };
 
-/// One order, delivered as often as a test likes.
+/// A run with one order, and any number of deliveries.
 struct World {
     schedule: Schedule,
     history: History,
@@ -38,9 +38,9 @@ impl World {
         self.line(Step::Effect, message, pid, fence);
     }
 
-    /// The invocation of that ends, having told this of the message.
-    fn end(&mut self, message: &str, pid: u32, end: End, told: &str, disposition: Disposition) {
-        self.end_with(message, pid, (end, false, false), ("aa", told), disposition);
+    /// The invocation of the message ends, and has logged this outcome.
+    fn end(&mut self, message: &str, pid: u32, end: End, logged: &str, disposition: Disposition) {
+        self.end_with(message, pid, (end, false, false), ("aa", logged), disposition);
     }
 
     fn end_with(
@@ -48,11 +48,11 @@ impl World {
         message: &str,
         pid: u32,
         (end, stopped, overran): (End, bool, bool),
-        (hash, told): (&str, &str),
+        (hash, logged): (&str, &str),
         disposition: Disposition,
     ) {
         let line = json!({
-            "message": "record settled", "record": message, "key_hash": hash, "outcome": told,
+            "message": "record settled", "record": message, "key_hash": hash, "outcome": logged,
         });
         let records: Vec<_> = RecordLine::parse(&line.to_string())
             .into_iter()
@@ -83,7 +83,7 @@ impl World {
 const NOTHING: &str = "";
 
 #[test]
-fn once_is_right_and_a_replay_is_no_effect() {
+fn one_effect_and_a_replay_are_accepted() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
     world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
@@ -94,19 +94,19 @@ fn once_is_right_and_a_replay_is_no_effect() {
 }
 
 #[test]
-fn twice_without_a_cause_is_seen() {
-    for told in ["executed", "unprotected", "failed", "coalesced", "fenced", "superseded"] {
+fn a_second_effect_without_a_cause_is_a_violation() {
+    for logged in ["executed", "unprotected", "failed", "coalesced", "fenced", "superseded"] {
         let mut world = World::new();
         world.run("m-0-0", 1, 5);
         world.run("m-0-1", 2, 6);
         world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
-        world.end("m-0-1", 2, End::Answered, told, Disposition::Done);
-        assert_eq!(world.offences(), [Offence::Doubled], "{told}");
+        world.end("m-0-1", 2, End::Answered, logged, Disposition::Done);
+        assert_eq!(world.offences(), [Offence::Doubled], "{logged}");
     }
 }
 
 #[test]
-fn twice_with_a_cause_is_counted_under_it() {
+fn a_second_effect_with_a_cause_is_counted() {
     let causes = [
         (End::Killed, false, false, NOTHING, Cause::Killed),
         (End::TimedOut, true, true, NOTHING, Cause::Stopped),
@@ -116,10 +116,10 @@ fn twice_with_a_cause_is_counted_under_it() {
         (End::Answered, false, false, "timed_out", Cause::Cancelled),
         (End::Answered, false, false, "completion_lost", Cause::CompletionLost),
     ];
-    for (end, stopped, overran, told, cause) in causes {
+    for (end, stopped, overran, logged, cause) in causes {
         let mut world = World::new();
         world.run("m-0-0", 1, 5);
-        world.end_with("m-0-0", 1, (end, stopped, overran), ("aa", told), Disposition::Returned);
+        world.end_with("m-0-0", 1, (end, stopped, overran), ("aa", logged), Disposition::Returned);
         world.run("m-0-0", 2, 6);
         world.end("m-0-0", 2, End::Answered, "executed", Disposition::Done);
         assert_eq!(world.audit().doubled.into_iter().collect::<Vec<_>>(), [(cause, 1)]);
@@ -127,9 +127,9 @@ fn twice_with_a_cause_is_counted_under_it() {
     }
 }
 
-/// A death explains one effect too many, not two.
+/// A death explains one additional effect, not two.
 #[test]
-fn a_cause_explains_its_own_effect_only() {
+fn a_cause_explains_only_its_own_effect() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
     world.end("m-0-0", 1, End::Killed, NOTHING, Disposition::Returned);
@@ -142,9 +142,9 @@ fn a_cause_explains_its_own_effect_only() {
     assert_eq!(world.offences(), [Offence::Doubled]);
 }
 
-/// Killed or not: what is completed is not started again.
+/// A completed order must not start again, also if the second execution is killed.
 #[test]
-fn a_start_after_a_completion_is_seen_whatever_becomes_of_it() {
+fn a_start_after_a_completion_is_a_violation() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
     world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
@@ -154,7 +154,7 @@ fn a_start_after_a_completion_is_seen_whatever_becomes_of_it() {
 }
 
 #[test]
-fn who_was_stopped_between_claim_and_start_may_start_late() {
+fn a_process_stopped_between_claim_and_start_may_start_late() {
     for (fence, offences) in [(4, &[][..]), (6, &[Offence::RanAgain])] {
         let mut world = World::new();
         world.run("m-0-0", 1, 5);
@@ -171,9 +171,9 @@ fn who_was_stopped_between_claim_and_start_may_start_late() {
     }
 }
 
-/// What a fence is for: the late one is behind.
+/// A system that compares fences would refuse the late effect.
 #[test]
-fn an_effect_behind_a_higher_fence_is_stale() {
+fn an_effect_after_a_higher_fence_is_stale() {
     let mut world = World::new();
     world.line(Step::Start, "m-0-0", 1, 5);
     world.run("m-0-0", 2, 6);
@@ -186,7 +186,7 @@ fn an_effect_behind_a_higher_fence_is_stale() {
 }
 
 #[test]
-fn a_message_done_before_its_effect_is_lost() {
+fn a_message_acknowledged_before_its_effect_is_lost() {
     let mut world = World::new();
     world.line(Step::Start, "m-0-0", 1, 5);
     world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
@@ -195,7 +195,7 @@ fn a_message_done_before_its_effect_is_lost() {
 }
 
 #[test]
-fn what_fails_for_good_may_not_be_done_and_nothing_else_dead_lettered() {
+fn only_orders_that_fail_permanently_may_be_dead_lettered() {
     let mut world = World::new();
     world.schedule.orders[0].plan = Plan::Doomed;
     world.rows[0]["status"]["S"] = json!("FAILED");
@@ -212,7 +212,7 @@ fn what_fails_for_good_may_not_be_done_and_nothing_else_dead_lettered() {
 }
 
 #[test]
-fn the_store_has_to_agree() {
+fn the_store_has_to_agree_with_the_history() {
     let rows = |status: &str| json!({ "id": { "S": "place#aa" }, "status": { "S": status } });
     let other = json!({ "id": { "S": "place#bb" }, "status": { "S": "COMPLETED" } });
     let cases = [
@@ -231,7 +231,7 @@ fn the_store_has_to_agree() {
 }
 
 #[test]
-fn what_is_left_is_stuck() {
+fn a_message_left_at_the_end_is_stuck() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
     world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
@@ -240,7 +240,7 @@ fn what_is_left_is_stuck() {
 }
 
 #[test]
-fn two_keys_of_one_order_two_effects_of_one_fence_and_a_crash_are_seen() {
+fn two_keys_of_one_order_two_effects_with_one_fence_and_a_crash_are_violations() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
     world.end("m-0-0", 1, End::Crashed, NOTHING, Disposition::Returned);
@@ -258,7 +258,7 @@ fn two_keys_of_one_order_two_effects_of_one_fence_and_a_crash_are_seen() {
 }
 
 #[test]
-fn the_trace_tells_the_story() {
+fn a_violation_has_a_trace_of_its_executions() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
     world.run("m-0-1", 2, 6);

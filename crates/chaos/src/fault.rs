@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
+    fn a_name_is_parsed_to_its_fault() {
         for kind in FaultKind::ALL {
             assert_eq!(kind.as_str().parse(), Ok(*kind));
         }

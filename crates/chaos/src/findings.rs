@@ -31,7 +31,7 @@ impl fmt::Display for Cause {
             Self::Stopped => "stopped past the lease",
             Self::Cancelled => "dropped at the deadline after the effect",
             Self::Overran => "missed the deadline after the effect",
-            Self::CompletionLost => "completion lost, and told",
+            Self::CompletionLost => "completion lost, and logged",
         })
     }
 }

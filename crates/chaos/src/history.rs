@@ -51,7 +51,7 @@ pub(crate) struct Ended {
     /// It took longer than the timeout.
     pub(crate) overran: bool,
     /// The outcomes that the function logged, by message.
-    pub(crate) told: HashMap<String, Outcome>,
+    pub(crate) logged: HashMap<String, Outcome>,
 }
 
 /// How an invocation ended.
@@ -196,16 +196,16 @@ impl History {
                 history.completed.get_or_insert(completion);
             }
         }
-        let told = invocation.records.iter();
-        let told = told.map(|line| (line.record.clone(), line.outcome.clone())).collect();
-        self.invocations.push(Ended { end, stopped, overran, told });
+        let logged = invocation.records.iter();
+        let logged = logged.map(|line| (line.record.clone(), line.outcome.clone())).collect();
+        self.invocations.push(Ended { end, stopped, overran, logged });
     }
 
     /// Adds what the queue did with a message of the invocation that ended last.
     pub(crate) fn delivered(&mut self, message: &str, doomed: bool, disposition: Disposition) {
         self.deliveries += 1;
         let Some(invocation) = self.invocations.last() else { return };
-        let outcome = match (invocation.told.get(message), &invocation.end) {
+        let outcome = match (invocation.logged.get(message), &invocation.end) {
             (Some(outcome), _) => outcome.clone(),
             (None, End::TimedOut) => Outcome::TimedOut,
             (None, End::Answered) => Outcome::Refused,

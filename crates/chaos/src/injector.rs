@@ -11,7 +11,7 @@ use crate::{FaultKind, plan::ProcessFault, store_faults::StoreFault};
 
 /// How long a process may run on after it was stopped, before it is killed: long enough to finish.
 const RUN_ON: Duration = Duration::from_secs(2);
-/// How long after it was killed a process is removed from the history's strays.
+/// How long after its death a process is removed from the history of processes that run on.
 const REMOVE_AFTER: Duration = Duration::from_millis(100);
 
 /// The faults that were injected, and the steps that have to follow.

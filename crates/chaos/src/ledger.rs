@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_when_it_is_whole() {
+    fn a_line_is_read_when_it_is_complete() {
         let mut ledger = Ledger::create().unwrap();
         let mut process = File::options().append(true).open(ledger.path()).unwrap();
         process.write_all(b"start o-1 m-1-0 42 7\neffect o-1 m-1").unwrap();

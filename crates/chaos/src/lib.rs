@@ -19,10 +19,10 @@
 //! # }
 //! ```
 //!
-//! | file | what it is about |
+//! | file | contents |
 //! |---|---|
 //! | `settings`, `fault` | the settings of a run |
-//! | `schedule`, `plan`, `store_faults` | the orders and faults of a run: they follow from the settings, seed included |
+//! | `schedule`, `plan`, `store_faults` | the orders and faults of a run, which follow from the settings with the seed |
 //! | `drive`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `history` | record what happened |
 //! | `audit`, `report` | compare that with what the documentation guarantees |

@@ -9,9 +9,9 @@ use crate::{FaultKind, Settings, ledger::Step, random::Random};
 /// What happens to the first execution of an order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Plan {
-    /// It is placed.
+    /// It is placed at once.
     Plain,
-    /// It fails or panics at first.
+    /// It fails or panics a few times, and is placed then.
     Stumble(FaultKind),
     /// It fails permanently.
     Doomed,

@@ -39,7 +39,7 @@ mod tests {
 
     /// The first numbers for the seed 1234567, as the authors' C code gives them.
     #[test]
-    fn numbers_are_those_of_the_paper() {
+    fn numbers_are_those_of_the_authors_code() {
         let mut random = Random::new(1_234_567);
         let first = [random.next(), random.next(), random.next()];
         assert_eq!(first, [6457827717110365317, 3203168211198807973, 9817491932198370423]);

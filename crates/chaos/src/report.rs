@@ -55,7 +55,7 @@ pub struct Report {
     pub stale: u64,
     /// How often each fault was injected: processes signalled, deadlines missed, requests changed.
     pub injected: BTreeMap<FaultKind, u64>,
-    /// Broken guarantees; empty if all is well.
+    /// Broken guarantees; empty if there are none.
     pub violations: Vec<Violation>,
     /// Requests to the store.
     pub requests: u64,
@@ -147,7 +147,7 @@ impl fmt::Display for Report {
         let faults: Vec<_> = self.faults.iter().map(|kind| kind.as_str()).collect();
         writeln!(f, "faults: {}\n", faults.join(", "))?;
         row(f, 0, "messages sent", self.messages as u64)?;
-        row(f, 0, "sent once more, for keys held in the end", self.probes as u64)?;
+        row(f, 0, "sent once more, for keys held at the end", self.probes as u64)?;
         row(f, 0, "distinct keys", self.keys as u64)?;
         row(f, 0, "deliveries", self.deliveries)?;
         for (outcome, count) in &self.outcomes {
@@ -158,7 +158,7 @@ impl fmt::Display for Report {
         row(f, 0, "deliveries returned to the queue", self.returned)?;
         row(f, 0, "handlers started", self.executions as u64)?;
         row(f, 0, "effects", self.effects)?;
-        row(f, 0, "doubled, with an admitted cause", self.doubled.values().sum())?;
+        row(f, 0, "doubled, with an accepted cause", self.doubled.values().sum())?;
         for (cause, count) in &self.doubled {
             row(f, 2, &cause.to_string(), *count)?;
         }

@@ -1,9 +1,9 @@
-//! What is going to happen, all of it decided before anything runs.
+//! The schedule of a run, which is decided before the run starts.
 //!
-//! A schedule follows from the settings alone: which orders, how many copies of each and in which
-//! place of the stream, what each order's handler does, when a process gets a signal, when the store
-//! misbehaves and how. What does *not* follow is the interleaving: which process gets which batch,
-//! and what a request meets.
+//! A schedule follows from the settings alone: the orders, their copies and the places of these in the
+//! stream, what each order's handler does, when a process gets a signal, and when and how the store
+//! fails. The interleaving does *not* follow from them: which process gets which batch, and which fault
+//! a request meets.
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
@@ -25,7 +25,7 @@ pub(crate) struct Schedule {
     /// In the order in which they are sent.
     pub(crate) messages: Vec<Message>,
     pub(crate) store_faults: Vec<StoreFault>,
-    /// How far the clock of each process is off, in milliseconds.
+    /// By how much the clock of each process is off, in milliseconds.
     pub(crate) skews: Vec<i64>,
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn number(id: &str) -> Option<usize> {
 }
 
 impl Message {
-    /// The message as its queue has it.
+    /// The message as SQS delivers it.
     pub(crate) fn record(&self) -> Value {
         json!({
             "messageId": self.id,
@@ -142,7 +142,7 @@ impl Message {
     }
 }
 
-/// Of most orders there are few copies, of some many.
+/// The number of copies of an order: mostly few, sometimes many.
 fn copies(random: &mut Random) -> usize {
     match random.between(1, 20) {
         1..=7 => 1,
@@ -153,8 +153,8 @@ fn copies(random: &mut Random) -> usize {
     }
 }
 
-/// How far behind the first a copy is sent: into the same batch, into one that another process has
-/// at the same time, or long after.
+/// How many messages after the first copy another one is sent: in the same batch, in a batch that another
+/// process handles at the same time, or much later.
 fn distance(random: &mut Random) -> u64 {
     match random.between(1, 5) {
         1 | 2 => random.between(0, 6),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_is_a_schedule() {
+    fn a_seed_determines_the_schedule() {
         let digest = |seed| schedule(seed, FaultKind::ALL).digest();
         assert_eq!(digest(7), digest(7));
         assert_ne!(digest(7), digest(8));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_beyond_the_deadline_is_among_them() {
+    fn one_outage_lasts_beyond_the_deadline() {
         let schedule = schedule(1, &[FaultKind::Outage]);
         let longest =
             schedule.store_faults.iter().filter_map(|store_fault| match store_fault.trouble {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn without_faults_there_are_only_duplicates() {
+    fn a_schedule_without_faults_has_only_duplicates() {
         let schedule = schedule(1, &[]);
         assert!(schedule.store_faults.is_empty() && schedule.skews == [0]);
         assert!(schedule.orders.iter().all(|order| order.plan == Plan::Plain));

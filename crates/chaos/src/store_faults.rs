@@ -93,7 +93,7 @@ impl Trouble {
             FaultKind::Throttle => Self::Throttle { times },
             FaultKind::Error => Self::Error { after, times },
             FaultKind::Drop => Self::Drop { after, times },
-            // The client gives up a request after a second and sends it again; the first is applied as well.
+            // The client abandons a request after a second and sends it again. The first is applied as well.
             FaultKind::Slow => {
                 let ms = if random.one_in(4) { 1200 } else { random.between(20, 400) };
                 Self::Slow { ms, times }

@@ -1,4 +1,4 @@
-//! Faults strike whom they are meant for, and nobody else.
+//! Faults concern the calls that they select, and no others.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ fn release(name: &str, owner: u128) -> Write {
     Write { key: key(name), guard: Guard::OwnedBy(Owner::from_bits(owner)), record: None }
 }
 
-/// W for written, F for found, and the kind of an error.
-async fn say(store: &FaultyStore<MemoryStore>, writes: &[Write]) -> String {
+/// The verdicts in brief: W for written, F for found, or the kind of an error.
+async fn brief_verdicts(store: &FaultyStore<MemoryStore>, writes: &[Write]) -> String {
     let verdicts = store.write(writes, DEADLINE).await;
     verdicts.iter().map(brief).collect::<Vec<_>>().join(" ")
 }
@@ -52,7 +52,7 @@ fn faulty() -> FaultyStore<MemoryStore> {
 }
 
 #[tokio::test]
-async fn without_faults_it_conforms() {
+async fn a_store_without_faults_conforms() {
     for scenario in SCENARIOS {
         (scenario.run)(&faulty().yielding()).await;
     }
@@ -63,30 +63,34 @@ async fn members_are_throttled_and_the_others_applied() {
     let store = faulty();
     store.inject(Fault::refuse(StoreErrorKind::Throttled).for_keys(|key| key.as_str() != "b"));
     let batch = [claim("a", 1), claim("b", 1), claim("c", 1)];
-    assert_eq!(say(&store, &batch).await, "Throttled W Throttled");
+    assert_eq!(brief_verdicts(&store, &batch).await, "Throttled W Throttled");
     assert_eq!(store.inner().len(), 1);
-    assert_eq!(say(&store, &batch).await, "W F W", "it struck once");
+    assert_eq!(brief_verdicts(&store, &batch).await, "W F W", "the fault is injected once");
     assert_eq!((store.write_calls(), store.writes()), (2, 6));
 }
 
 #[tokio::test]
-async fn the_nth_matching_call_is_struck_so_many_times() {
+async fn a_fault_starts_at_the_nth_matching_call_and_repeats() {
     let store = faulty();
     let fault = Fault::refuse(StoreErrorKind::Unavailable).guarded_by(GuardKind::Absent);
     store.inject(fault.nth(2).times(2));
     let mut said = Vec::new();
     for name in ["a", "b", "c", "d"] {
-        said.push(say(&store, &[claim(name, 1)]).await);
-        assert_eq!(say(&store, &[release("x", 1)]).await, "W", "other guards do not count");
+        said.push(brief_verdicts(&store, &[claim(name, 1)]).await);
+        assert_eq!(
+            brief_verdicts(&store, &[release("x", 1)]).await,
+            "W",
+            "other guards do not count"
+        );
     }
     assert_eq!(said, ["W", "Unavailable", "Unavailable", "W"]);
 }
 
 #[tokio::test]
-async fn a_lost_answer_was_applied() {
+async fn a_write_whose_answer_is_lost_is_applied() {
     let store = faulty();
     store.inject(Fault::lose_answer().for_key(&key("a")));
-    assert_eq!(say(&store, &[claim("a", 1), claim("b", 1)]).await, "Unavailable W");
+    assert_eq!(brief_verdicts(&store, &[claim("a", 1), claim("b", 1)]).await, "Unavailable W");
     assert_eq!(store.inner().len(), 2);
 }
 
@@ -95,41 +99,41 @@ async fn an_outage_lasts_until_it_is_healed() {
     let store = faulty();
     store.outage();
     for _ in 0..3 {
-        assert_eq!(say(&store, &[claim("a", 1)]).await, "Unavailable");
+        assert_eq!(brief_verdicts(&store, &[claim("a", 1)]).await, "Unavailable");
         assert!(store.read(&[key("a")], DEADLINE).await[0].is_err());
     }
     assert!(store.inner().is_empty());
     store.heal();
-    assert_eq!(say(&store, &[claim("a", 1)]).await, "W");
+    assert_eq!(brief_verdicts(&store, &[claim("a", 1)]).await, "W");
     assert_eq!(store.read_calls(), 3);
 }
 
 #[tokio::test]
-async fn reads_have_faults_of_their_own() {
+async fn a_fault_can_concern_reads_only() {
     let store = faulty();
     store.inject(Fault::refuse(StoreErrorKind::Denied).on_reads().for_key(&key("b")));
-    assert_eq!(say(&store, &[claim("a", 1), claim("b", 1)]).await, "W W");
+    assert_eq!(brief_verdicts(&store, &[claim("a", 1), claim("b", 1)]).await, "W W");
     let answers = store.read(&[key("a"), key("b")], DEADLINE).await;
     assert!(answers[0].as_ref().is_ok_and(Option::is_some));
     assert_eq!(answers[1].as_ref().unwrap_err().kind(), StoreErrorKind::Denied);
 }
 
 #[tokio::test]
-async fn a_duplicate_comes_right_away_or_later() {
+async fn a_duplicate_arrives_at_once_or_after_further_calls() {
     for (later, left) in [(0, 0), (1, 1), (2, 0)] {
         let store = faulty();
         store.inject(Fault::duplicate(later).guarded_by(GuardKind::Absent));
-        // Claimed and deleted: only a claim that comes between or after can leave something.
-        assert_eq!(say(&store, &[claim("a", 1)]).await, "W");
-        assert_eq!(say(&store, &[release("a", 1)]).await, "W");
+        // The key is claimed and deleted, so only a duplicate that arrives after that leaves a record.
+        assert_eq!(brief_verdicts(&store, &[claim("a", 1)]).await, "W");
+        assert_eq!(brief_verdicts(&store, &[release("a", 1)]).await, "W");
         assert_eq!(store.inner().len(), left, "after {later} further calls");
-        assert_eq!(say(&store, &[]).await, "");
+        assert_eq!(brief_verdicts(&store, &[]).await, "");
         assert_eq!(store.inner().len(), usize::from(later > 0), "after {later} further calls");
     }
 }
 
 #[tokio::test]
-async fn a_delay_is_before_or_after_it_is_applied() {
+async fn a_delay_is_before_or_after_the_write_is_applied() {
     let clock = ManualClock::new(Timestamp::EPOCH);
     let five = Duration::from_secs(5);
     for (fault, applied) in
@@ -160,7 +164,7 @@ async fn a_delay_ends_with_the_deadline_of_the_call() {
             store.inject(make(clock.clone(), Duration::from_secs(takes)));
             let (begun, writes) = (clock.now(), [claim("a", 1)]);
             let verdicts = clock.drive(store.write(&writes, begun.plus(five))).await;
-            assert_eq!(clock.now(), begun.plus(five), "neither earlier nor later");
+            assert_eq!(clock.now(), begun.plus(five), "the call ends at its deadline");
             assert_eq!(brief(&verdicts[0]), told, "it takes {takes} s");
             if let Verdict::Unknown(error) = &verdicts[0] {
                 assert!(error.may_have_applied());
@@ -175,14 +179,14 @@ async fn a_delay_ends_with_the_deadline_of_the_call() {
 }
 
 #[tokio::test]
-async fn chance_is_the_same_each_time() {
+async fn a_seed_gives_the_same_faults_each_time() {
     let mut runs = Vec::new();
     for seed in [7, 7, 8] {
         let store = faulty();
         store.inject(Fault::refuse(StoreErrorKind::Throttled).one_in(3, seed));
         let mut said = Vec::new();
         for number in 0..60 {
-            said.push(say(&store, &[claim(&number.to_string(), 1)]).await);
+            said.push(brief_verdicts(&store, &[claim(&number.to_string(), 1)]).await);
         }
         assert!((5..40).contains(&said.iter().filter(|said| *said == "Throttled").count()));
         runs.push(said);
@@ -192,7 +196,7 @@ async fn chance_is_the_same_each_time() {
 }
 
 #[tokio::test]
-async fn hooks_meddle_and_the_history_remembers() {
+async fn hooks_run_before_and_after_a_write_and_the_history_keeps_it() {
     let store = faulty();
     let meddler = store.clone();
     store.before(move |writes| {
@@ -203,7 +207,7 @@ async fn hooks_meddle_and_the_history_remembers() {
     let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let log = std::sync::Arc::clone(&seen);
     store.after(move |_, verdicts| log.lock().unwrap().extend(verdicts.iter().map(brief)));
-    assert_eq!(say(&store, &[claim("a", 1)]).await, "F");
+    assert_eq!(brief_verdicts(&store, &[claim("a", 1)]).await, "F");
     assert_eq!(*seen.lock().unwrap(), ["F"]);
     let history = store.history();
     assert!(matches!(
@@ -214,7 +218,7 @@ async fn hooks_meddle_and_the_history_remembers() {
 }
 
 #[tokio::test]
-async fn a_yielding_store_can_be_dropped_before_and_after_it_applied() {
+async fn a_yielding_store_can_be_dropped_before_and_after_a_write_is_applied() {
     let mut left = Vec::new();
     let points = crash_points(async |polls| {
         let store = faulty().yielding();
@@ -227,5 +231,5 @@ async fn a_yielding_store_can_be_dropped_before_and_after_it_applied() {
     })
     .await;
     assert_eq!(points, 3);
-    assert_eq!(left, [0, 0, 1, 1], "not begun; not applied; applied, no answer; answered");
+    assert_eq!(left, [0, 0, 1, 1], "not started; not applied; applied, no answer; answered");
 }

@@ -1,4 +1,4 @@
-//! The store in memory conforms.
+//! The memory store conforms.
 
 use lambda_idempotency_core::memory::MemoryStore;
 

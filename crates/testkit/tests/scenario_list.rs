@@ -1,4 +1,4 @@
-//! Every scenario is in the list, so that no store passes by not being asked.
+//! Every scenario is in the list, so that every store is tested with all of them.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn every_public_function_of_the_suite_is_listed() {
 }
 
 #[test]
-fn every_module_of_the_suite_is_scanned() {
+fn every_module_of_the_suite_is_listed() {
     let modules = include_str!("../src/conformance/mod.rs");
     let public: BTreeSet<_> = modules
         .lines()
@@ -40,7 +40,7 @@ fn every_module_of_the_suite_is_scanned() {
 }
 
 #[test]
-fn names_are_unique_over_all_modules() {
+fn names_are_unique_in_all_modules() {
     let names: BTreeSet<_> = SCENARIOS.iter().map(|s| s.name).collect();
-    assert_eq!(names.len(), SCENARIOS.len(), "each becomes a test in one module of the caller");
+    assert_eq!(names.len(), SCENARIOS.len(), "all scenarios become tests in one module");
 }

@@ -12,23 +12,23 @@ use super::{
     protocol::{attempt, claim, complete, hold, release, settle},
 };
 
-/// A claim that is sent again finds its own record, and has succeeded.
+/// A claim that is sent again finds its own record, so the worker has the key.
 pub async fn retried_claim_meets_its_own_token(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let (now, me) = (now(), claim(token(), now()));
     let held = hold(&slot, &me, now).await;
     let verdict = slot.write(Guard::Absent, Some(&held.record)).await;
     let Verdict::Found(there) = verdict else {
-        panic!("the claim is there, so the same write in a new call finds it; got {verdict:?}")
+        panic!("the claim is stored, so the same write in a new call finds it; got {verdict:?}")
     };
     assert_eq!(
         admit(&me, there.as_ref(), now),
         Admission::Won(held),
-        "a claim that finds its own token has won"
+        "a claim that finds its own token is granted"
     );
 }
 
-/// A takeover that is sent again finds its own record, and has succeeded.
+/// A takeover that is sent again finds its own record, so the worker has the key.
 pub async fn retried_takeover_meets_its_own_token(store: &dyn Store) {
     let mut lapsed = in_progress(token());
     lapsed.lease_until = Some(now().minus(secs(60)));
@@ -37,8 +37,8 @@ pub async fn retried_takeover_meets_its_own_token(store: &dyn Store) {
     let held = hold(&slot, &me, now).await;
     let verdict =
         slot.write(Guard::Unchanged(RecordVersion::of(&lapsed)), Some(&held.record)).await;
-    found(verdict, Some(&held.record), "the takeover was applied: its guard is over");
-    assert_eq!(attempt(&slot, &me, now).await, Admission::Won(held), "it is known by its token");
+    found(verdict, Some(&held.record), "the takeover was applied, so its guard no longer holds");
+    assert_eq!(attempt(&slot, &me, now).await, Admission::Won(held), "its token identifies it");
 }
 
 /// A completion that is sent again is refused (completed is final) and recognised as done.
@@ -74,16 +74,17 @@ pub async fn longer_renewal_after_a_lost_one_is_written(store: &dyn Store) {
     let [lost, longer] =
         [120, 240].map(|length| Settlement::Renew { lease_until: now.plus(secs(length)) });
     let (guard, renewed) = held.write(&lost, now);
-    slot.accepts(guard, renewed.as_ref(), "applied, and nobody heard of it").await;
+    slot.accepts(guard, renewed.as_ref(), "the first renewal is applied").await;
     let (guard, record) = held.write(&longer, now);
-    let why = "the lease that the second renewal names is over";
+    let why = "the second renewal names a lease that was replaced";
     slot.refuses(guard, record.as_ref(), renewed.as_ref(), why).await;
     let Settled::Again { guard, record } = held.settled(&longer, renewed.as_ref(), now) else {
-        panic!("the record is still ours, and its lease shorter than was asked for")
+        panic!("the owner still has the key, so the longer lease is written again")
     };
-    slot.accepts(guard, Some(&record), "the longer renewal extends the one that was lost").await;
+    slot.accepts(guard, Some(&record), "the longer renewal extends the first one").await;
     assert_eq!(record.lease_until, Some(now.plus(secs(240))));
-    assert_eq!(settle(&slot, &held, &complete("1"), now).await, Settled::Done, "it is still ours");
+    let settled = settle(&slot, &held, &complete("1"), now).await;
+    assert_eq!(settled, Settled::Done, "the owner still has the key");
 }
 
 /// A store that is called after the deadline may do nothing, but its verdicts have to be true: a
@@ -95,13 +96,13 @@ pub async fn past_the_deadline_it_tells_the_truth(store: &dyn Store) {
         let writes: Vec<_> =
             slots.iter().map(|slot| slot.asks(Guard::Absent, Some(&record))).collect();
         let verdicts = store.write(&writes, Timestamp::from_millis(1)).await;
-        assert_eq!(verdicts.len(), count, "one verdict for each write, whatever the time");
+        assert_eq!(verdicts.len(), count, "a late call also gets one verdict for each write");
         for (slot, verdict) in slots.iter().zip(verdicts) {
             match verdict {
-                Verdict::Written => slot.holds(Some(&record), "it said that it wrote").await,
-                Verdict::Found(there) => panic!("nothing was there, and it found {there:?}"),
+                Verdict::Written => slot.holds(Some(&record), "the verdict was Written").await,
+                Verdict::Found(there) => panic!("no record was stored, but found {there:?}"),
                 Verdict::Unknown(error) if error.may_have_applied() => {}
-                Verdict::Unknown(_) => slot.holds(None, "it said that it did not write").await,
+                Verdict::Unknown(_) => slot.holds(None, "the error was not in doubt").await,
             }
         }
     }
@@ -113,12 +114,12 @@ async fn retried_settlement_is_done(store: &dyn Store, settlement: Settlement) {
     let held = hold(&slot, &claim(token(), now), now).await;
     let (guard, record) = held.write(&settlement, now);
     slot.accepts(guard.clone(), record.as_ref(), "the owner settles its key").await;
-    let why = "its guard is over: the same write in a new call finds what it wrote";
+    let why = "its guard no longer holds: the same write in a new call finds its own record";
     slot.refuses(guard, record.as_ref(), record.as_ref(), why).await;
     assert_eq!(
         held.settled(&settlement, slot.read().await.as_ref(), now),
         Settled::Done,
-        "what was written can be told for our own"
+        "a worker recognises its own settlement"
     );
 }
 
@@ -143,7 +144,7 @@ pub async fn retried_undo_keeps_the_history(store: &dyn Store) {
     assert_eq!(
         (third.failed_attempts(), third.lost_attempts()),
         (1, 0),
-        "as it was before the second"
+        "the undo restores the counts before the second claim"
     );
 }
 
@@ -154,8 +155,8 @@ pub async fn retried_delete_is_written(store: &dyn Store) {
     let (guard, record) = held.write(&Settlement::Undo, now());
     assert_eq!(record, None, "undoing a first claim deletes its record");
     for _ in 0..2 {
-        written(slot.write(guard.clone(), None).await, "what is gone is deleted");
-        slot.holds(None, "nothing is left").await;
+        written(slot.write(guard.clone(), None).await, "deleting a missing record succeeds");
+        slot.holds(None, "the record is deleted").await;
     }
 }
 
@@ -165,7 +166,7 @@ pub async fn duplicate_of_a_claim_cannot_reopen_a_completed_key(store: &dyn Stor
     let held = hold(&slot, &claim(token(), now()), now()).await;
     settle(&slot, &held, &complete("1"), now()).await;
     let done = slot.read().await;
-    let why = "a duplicate of the claim finds what became of it";
+    let why = "a duplicate of the claim finds the completion";
     slot.refuses(Guard::Absent, Some(&held.record), done.as_ref(), why).await;
 }
 
@@ -177,7 +178,7 @@ pub async fn duplicate_of_a_release_cannot_free_the_next_owner(store: &dyn Store
     let (guard, record) = first.write(&release(), now);
     slot.accepts(guard.clone(), record.as_ref(), "the first owner releases").await;
     let second = hold(&slot, &claim(token(), now), now).await;
-    let why = "a duplicate of the release is not for the second owner's record";
+    let why = "a duplicate of the release does not own the second owner's record";
     slot.refuses(guard, record.as_ref(), Some(&second.record), why).await;
 }
 
@@ -189,7 +190,7 @@ pub async fn duplicate_of_a_takeover_cannot_reopen_the_key(store: &dyn Store) {
     let held = hold(&slot, &claim(token(), now()), now()).await;
     settle(&slot, &held, &complete("1"), now()).await;
     let done = slot.read().await;
-    let why = "the record that the takeover read is long replaced";
+    let why = "the record that the takeover read was replaced";
     slot.refuses(
         Guard::Unchanged(RecordVersion::of(&lapsed)),
         Some(&held.record),
@@ -205,10 +206,10 @@ pub async fn completion_that_finds_nothing_is_written_under_absent(store: &dyn S
     let slot = Slot::fresh(store);
     let held = hold(&slot, &claim(token(), now()), now()).await;
     let verdict = slot.write(Guard::Unchanged(RecordVersion::of(&held.record)), None).await;
-    written(verdict, "the record can be deleted by who read it");
+    written(verdict, "a reader of the record can delete it");
     assert_eq!(settle(&slot, &held, &complete("7"), now()).await, Settled::Done);
     let answer = attempt(&slot, &claim(token(), now()), now()).await;
-    assert_eq!(answer, Admission::Replay(Some("7".into())), "the completion is there");
+    assert_eq!(answer, Admission::Replay(Some("7".into())), "the completion is stored");
 }
 
 /// The same, but a successor completed the key before that write: the successor's completion is
@@ -218,28 +219,28 @@ pub async fn completion_that_finds_a_successors_is_answered_with_it(store: &dyn 
     let (now, mine) = (now(), complete("\"mine\""));
     let held = hold(&slot, &claim(token(), now), now).await;
     let verdict = slot.write(Guard::Unchanged(RecordVersion::of(&held.record)), None).await;
-    written(verdict, "the record can be deleted by who read it");
+    written(verdict, "a reader of the record can delete it");
     let (guard, record) = held.write(&mine, now);
-    slot.refuses(guard, record.as_ref(), None, "there is nothing that is ours").await;
+    slot.refuses(guard, record.as_ref(), None, "the owner's record is missing").await;
     let Settled::Again { guard, record } = held.settled(&mine, None, now) else {
-        panic!("a completion that finds nothing is to be written all the same")
+        panic!("a completion that finds no record is written under `Absent`")
     };
     let theirs = completed(token(), "\"theirs\"");
     slot.given(&theirs).await;
-    slot.refuses(guard, Some(&record), Some(&theirs), "one outcome stands: the first").await;
+    slot.refuses(guard, Some(&record), Some(&theirs), "the first completion is final").await;
     assert_eq!(
         held.settled(&mine, Some(&theirs), now),
         Settled::Overtaken(Overtaken::Completed(Some("\"theirs\"".into()))),
-        "and it is the answer"
+        "the successor's result is the answer"
     );
 }
 
-/// Whether a claim in doubt was applied is found out by a read, which shows its token.
+/// A read shows whether a claim in doubt was applied: the record then has its token.
 pub async fn claim_in_doubt_is_found_out_by_reading(store: &dyn Store) {
     let slot = Slot::fresh(store);
     let me = claim(token(), now());
     let held = hold(&slot, &me, now()).await;
     let there = slot.read().await.expect("the claim was applied");
     assert_eq!(there.status, Status::InProgress);
-    assert_eq!(admit(&me, Some(&there), now()), Admission::Won(held), "read back, it is ours");
+    assert_eq!(admit(&me, Some(&there), now()), Admission::Won(held), "its token identifies it");
 }

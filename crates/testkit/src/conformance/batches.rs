@@ -9,12 +9,12 @@ use super::kit::{
     Slot, completed, explain, found, in_progress, now, read_all, secs, token, write_all, written,
 };
 
-/// Nothing asked, nothing answered.
+/// A call without writes returns no verdicts.
 pub async fn empty_write_has_no_verdicts(store: &dyn Store) {
     write_all(store, &[]).await;
 }
 
-/// Nothing asked, nothing answered.
+/// A read without keys returns no records.
 pub async fn empty_read_has_no_answers(store: &dyn Store) {
     read_all(store, &[]).await;
 }
@@ -73,7 +73,7 @@ pub async fn mixed_guards_have_their_own_verdicts(store: &dyn Store) {
         None,
     ];
     for (index, (slot, expected)) in slots.iter().zip(left).enumerate() {
-        slot.holds(expected, &format!("what member {index} of a mixed batch leaves")).await;
+        slot.holds(expected, &format!("the record after member {index} of a mixed batch")).await;
     }
 }
 
@@ -83,12 +83,12 @@ pub async fn batch_of_60_is_written(store: &dyn Store) {
     batch_of(store, 60).await;
 }
 
-/// The same for several full requests and a partial one.
+/// A batch of several full requests and a partial one is written completely.
 pub async fn batch_of_130_is_written(store: &dyn Store) {
     batch_of(store, 130).await;
 }
 
-/// Every third key is taken; each member has its own verdict.
+/// Writes a batch in which every third key is taken; each member gets its own verdict.
 async fn batch_of(store: &dyn Store, count: usize) {
     let slots = Slot::several(store, count);
     let mut taken: Vec<Option<IdempotencyRecord>> = Vec::new();
@@ -151,7 +151,7 @@ pub async fn batch_of_settlements(store: &dyn Store) {
         })
         .collect();
     for verdict in write_all(store, &done).await {
-        written(verdict, "every owner completes its key, in one call");
+        written(verdict, "every owner can complete its key in one call");
     }
     let again = write_all(store, &done).await;
     for (index, (verdict, write)) in again.into_iter().zip(&done).enumerate() {
@@ -176,15 +176,15 @@ pub async fn one_bad_member_harms_only_itself(store: &dyn Store) {
         if index == 2 {
             too_large_or_kept(&slots[2], verdict, &records[2]).await;
         } else {
-            written(verdict, &format!("member {index} is fine, whatever member 2 is"));
-            slots[index].holds(Some(&records[index]), "it is there").await;
+            written(verdict, &format!("member {index} is applied although member 2 is too large"));
+            slots[index].holds(Some(&records[index]), "the written record is stored").await;
         }
     }
 }
 
 /// Some stores cannot hold a record of 500 KiB: they refuse it and keep the stored record. Other
 /// stores store it.
-pub async fn outcome_that_is_too_large_leaves_the_claim(store: &dyn Store) {
+pub async fn result_that_is_too_large_leaves_the_claim(store: &dyn Store) {
     let me = token();
     let held = in_progress(me);
     let slot = Slot::with(store, &held).await;
@@ -192,14 +192,14 @@ pub async fn outcome_that_is_too_large_leaves_the_claim(store: &dyn Store) {
     match slot.write(Guard::OwnedBy(me), Some(&huge)).await {
         Verdict::Unknown(error) => {
             refused_for_its_size(&error);
-            slot.holds(Some(&held), "a record that was refused changes nothing").await;
+            slot.holds(Some(&held), "a refused write changes nothing").await;
             let small = completed(me, "1");
-            let why = "the owner can still complete with less";
+            let why = "the owner can still complete its key with a smaller result";
             slot.accepts(Guard::OwnedBy(me), Some(&small), why).await;
         }
         verdict => {
-            written(verdict, "an outcome of 500 KiB is stored, or refused as too large");
-            slot.holds(Some(&huge), "if it is stored, then whole").await;
+            written(verdict, "a result of 500 KiB is stored, or refused as too large");
+            slot.holds(Some(&huge), "a large result is stored completely").await;
         }
     }
 }
@@ -207,10 +207,10 @@ pub async fn outcome_that_is_too_large_leaves_the_claim(store: &dyn Store) {
 async fn too_large_or_kept(slot: &Slot<'_>, verdict: Verdict, record: &IdempotencyRecord) {
     if let Verdict::Unknown(error) = verdict {
         refused_for_its_size(&error);
-        slot.holds(None, "a record that was refused is not there").await;
+        slot.holds(None, "a refused record is not stored").await;
     } else {
         written(verdict, "a record of 500 KiB is stored, or refused as too large");
-        slot.holds(Some(record), "if it is stored, then whole").await;
+        slot.holds(Some(record), "a large record is stored completely").await;
     }
 }
 
@@ -218,12 +218,12 @@ fn refused_for_its_size(error: &lambda_idempotency_core::store::StoreError) {
     assert_eq!(
         error.kind(),
         StoreErrorKind::TooLarge,
-        "a record that does not fit is `TooLarge`, so that nobody tries it again: {}",
+        "a record that does not fit is `TooLarge`, so that it is not retried: {}",
         explain(error)
     );
     assert!(
         !error.may_have_applied(),
-        "what does not fit was not applied, and a store knows that: {}",
+        "a record that does not fit was not applied, so the error is not in doubt: {}",
         explain(error)
     );
 }
@@ -283,13 +283,13 @@ pub async fn claims_and_takeovers_in_one_batch(store: &dyn Store) {
         }
     }
     for (index, verdict) in write_all(store, &writes).await.into_iter().enumerate() {
-        written(verdict, &format!("member {index} is free, or lapsed"));
+        written(verdict, &format!("the key of member {index} is free, or its lease has expired"));
     }
     for (slot, write) in slots.iter().zip(&writes) {
-        slot.holds(write.record.as_ref(), "every member has its claim").await;
+        slot.holds(write.record.as_ref(), "the claim of every member is stored").await;
         assert!(
             write.record.as_ref().is_some_and(|record| record.status == Status::InProgress),
-            "this batch holds claims only"
+            "the batch has claims only"
         );
     }
 }

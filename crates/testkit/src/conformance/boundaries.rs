@@ -1,4 +1,4 @@
-//! What exactly a guard compares: one scenario for each field, and for a missing record.
+//! The fields that a guard compares: one scenario for each field, and for a missing record.
 
 use std::time::Duration;
 
@@ -27,12 +27,11 @@ async fn names(
     let slot = Slot::with(store, record).await;
     let successor = in_progress(token());
     for other in others {
-        let why = format!(
-            "`RecordVersion` names `{field}`: a record that differs in it alone is refused"
-        );
+        let why =
+            format!("`RecordVersion` names `{field}`: a record that differs only in it is refused");
         slot.refuses(Guard::Unchanged(other), Some(&successor), Some(record), &why).await;
     }
-    let why = format!("`RecordVersion` holds for exactly what was read (`{field}` included)");
+    let why = format!("`RecordVersion` holds for the record that was read (`{field}` included)");
     slot.accepts(Guard::Unchanged(RecordVersion::of(record)), Some(&successor), &why).await;
 }
 
@@ -61,7 +60,7 @@ pub async fn unchanged_names_the_owner(store: &dyn Store) {
     .await;
 }
 
-/// An owner where there is none, and none where there is one, are refused.
+/// A guard with an owner is refused for a record without one, and the other way round.
 pub async fn unchanged_tells_an_owner_from_none(store: &dyn Store) {
     let mut record = full();
     names(store, &record, "owner", [RecordVersion { owner: None, ..RecordVersion::of(&record) }])
@@ -76,15 +75,15 @@ pub async fn unchanged_tells_an_owner_from_none(store: &dyn Store) {
     .await;
 }
 
-/// `RecordVersion` with another last owner is refused: it is all that tells two releases within one second
-/// apart.
+/// `RecordVersion` with another last owner is refused: only this field differs between two releases within
+/// one second.
 pub async fn unchanged_names_the_last_owner(store: &dyn Store) {
     let record = full();
     let other = RecordVersion { last_owner: Some(token()), ..RecordVersion::of(&record) };
     names(store, &record, "last_owner", [other]).await;
 }
 
-/// A last owner where there is none, and none where there is one, are refused.
+/// A guard with a last owner is refused for a record without one, and the other way round.
 pub async fn unchanged_tells_a_last_owner_from_none(store: &dyn Store) {
     let mut record = full();
     names(
@@ -110,7 +109,7 @@ pub async fn unchanged_names_the_lease_to_the_millisecond(store: &dyn Store) {
     names(store, &record, "lease_until", others).await;
 }
 
-/// A lease where there is none, and none where there is one, are refused.
+/// A guard with a lease is refused for a record without one, and the other way round.
 pub async fn unchanged_tells_a_lease_from_none(store: &dyn Store) {
     let mut record = full();
     names(
@@ -138,8 +137,8 @@ pub async fn unchanged_names_the_expiry(store: &dyn Store) {
     names(store, &record, "expires_at", others).await;
 }
 
-/// Where every optional field is absent, `RecordVersion` compares absent with absent, and holds (in SQL,
-/// `NULL = NULL` would not).
+/// If every optional field is absent, `RecordVersion` compares absent with absent, and holds (in SQL,
+/// `NULL = NULL` would not hold).
 pub async fn unchanged_holds_with_every_optional_field_absent(store: &dyn Store) {
     let bare = IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600)));
     let slot = Slot::with(store, &bare).await;
@@ -166,7 +165,7 @@ pub async fn two_releases_within_a_second_are_told_apart(store: &dyn Store) {
     let mut second = first.clone();
     second.last_owner = Some(token());
     let slot = Slot::with(store, &second).await;
-    let why = "the release that was read is not the one that is there";
+    let why = "the release that was read was replaced by another one";
     slot.refuses(
         Guard::Unchanged(RecordVersion::of(&first)),
         Some(&in_progress(token())),
@@ -240,11 +239,11 @@ pub async fn owned_by_holds_after_the_lease(store: &dyn Store) {
     let mut record = in_progress(me);
     record.lease_until = Some(Timestamp::from_millis(1));
     let slot = Slot::with(store, &record).await;
-    let why = "a store does not judge a lease: nobody has taken the key over";
+    let why = "a store does not compare the lease, and no other worker took the key over";
     slot.accepts(Guard::OwnedBy(me), Some(&completed(me, "1")), why).await;
 }
 
-/// `OwnedBy` deletes.
+/// `OwnedBy` can guard a delete.
 pub async fn delete_under_owned_by(store: &dyn Store) {
     let me = token();
     let record = in_progress(me);
@@ -254,7 +253,7 @@ pub async fn delete_under_owned_by(store: &dyn Store) {
     slot.accepts(Guard::OwnedBy(me), None, "the owner may delete").await;
 }
 
-/// `RecordVersion` deletes the record that was read, and no other.
+/// `RecordVersion` can guard a delete: only the record that was read is deleted.
 pub async fn delete_under_unchanged(store: &dyn Store) {
     let record = full();
     let slot = Slot::with(store, &record).await;
@@ -264,7 +263,7 @@ pub async fn delete_under_unchanged(store: &dyn Store) {
     slot.accepts(
         Guard::Unchanged(RecordVersion::of(&record)),
         None,
-        "what was read may be deleted",
+        "the record that was read can be deleted",
     )
     .await;
 }
@@ -284,7 +283,7 @@ pub async fn delete_of_what_is_gone_is_written(store: &dyn Store) {
     for guard in
         [Guard::OwnedBy(token()), Guard::Unchanged(RecordVersion::of(&full())), Guard::Absent]
     {
-        let why = format!("nothing is left to delete under {guard:?}");
+        let why = format!("deleting a missing record under {guard:?} succeeds");
         written(slot.write(guard, None).await, &why);
     }
     slot.holds(None, "a delete creates nothing").await;

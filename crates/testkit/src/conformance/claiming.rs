@@ -1,4 +1,4 @@
-//! Getting a key: `Absent`, takeovers, and keys that are not each other's.
+//! Claims under `Absent`, takeovers, and similar keys.
 
 use lambda_idempotency_core::{
     admission::{Admission, Settlement},
@@ -12,10 +12,10 @@ use super::{
     protocol::{attempt, claim, complete, hold, settle},
 };
 
-/// Nothing there is what `Absent` asks for: the record is written, and a read finds it at once.
+/// `Absent` holds if there is no record: the record is written, and a read finds it at once.
 pub async fn absent_key_is_written_and_read_back(store: &dyn Store) {
     let slot = Slot::fresh(store);
-    slot.holds(None, "a key that nobody wrote has no record").await;
+    slot.holds(None, "a fresh key has no record").await;
     let record = in_progress(token());
     slot.accepts(Guard::Absent, Some(&record), "an absent key is claimed under `Absent`").await;
 }
@@ -26,7 +26,7 @@ pub async fn second_absent_write_finds_the_first(store: &dyn Store) {
     let first = in_progress(token());
     let slot = Slot::with(store, &first).await;
     let second = in_progress(token());
-    let why = "`Absent` fails on any record, and says which";
+    let why = "`Absent` fails on any record, and the verdict has that record";
     slot.refuses(Guard::Absent, Some(&second), Some(&first), why).await;
 }
 
@@ -59,7 +59,7 @@ pub async fn lapsed_record_is_found_under_absent(store: &dyn Store) {
     let mut old = in_progress(token());
     old.lease_until = Some(now().minus(secs(30)));
     let slot = Slot::with(store, &old).await;
-    let why = "`Absent` fails on a lapsed record too";
+    let why = "`Absent` fails on a record whose lease has expired too";
     slot.refuses(Guard::Absent, Some(&in_progress(token())), Some(&old), why).await;
 }
 
@@ -68,7 +68,7 @@ pub async fn deleted_key_is_absent_again(store: &dyn Store) {
     let me = token();
     let slot = Slot::with(store, &in_progress(me)).await;
     slot.accepts(Guard::OwnedBy(me), None, "an owner may delete its record").await;
-    let why = "a deleted record leaves nothing that `Absent` could find";
+    let why = "a deleted key has no record, so `Absent` holds";
     slot.accepts(Guard::Absent, Some(&in_progress(token())), why).await;
 }
 
@@ -116,14 +116,14 @@ pub async fn a_key_lives_through_the_protocol(store: &dyn Store) {
     let duplicate = attempt(&slot, &claim(token(), now), now).await;
     assert!(
         matches!(duplicate, Admission::Busy { .. }),
-        "while the first is at work, a duplicate is told to wait; got {duplicate:?}"
+        "while the first claim holds, a duplicate is busy; got {duplicate:?}"
     );
     settle(&slot, &held, &complete("{\"charged\":true}"), now).await;
     let later = attempt(&slot, &claim(token(), now), now.plus(secs(300))).await;
     assert_eq!(
         later,
         Admission::Replay(Some("{\"charged\":true}".into())),
-        "a completed key answers with its outcome"
+        "a completed key answers with its result"
     );
 }
 
@@ -135,8 +135,8 @@ pub async fn lapsed_record_is_taken_over(store: &dyn Store) {
     let first = hold(&slot, &claim(token(), early), early).await;
     let late = first.claim.lease_until.plus(secs(2));
     let second = hold(&slot, &claim(token(), late), late).await;
-    slot.holds(Some(&second.record), "the new claim is what is there").await;
-    assert_eq!((second.failed_attempts(), second.lost_attempts()), (0, 1), "its owner disappeared");
+    slot.holds(Some(&second.record), "the new claim is stored").await;
+    assert_eq!((second.failed_attempts(), second.lost_attempts()), (0, 1), "one lost attempt");
 }
 
 /// At the last instant of its lease a record is still its owner's, and at the last instant of its
@@ -148,14 +148,14 @@ pub async fn at_its_last_instant_it_still_counts(store: &dyn Store) {
     let until = held.claim.lease_until.plus(held.claim.clock_skew);
     for at in [held.claim.lease_until, until] {
         let answer = attempt(&slot, &claim(token(), at), at).await;
-        assert_eq!(answer, Admission::Busy { until }, "the lease is not over at its own instant");
+        assert_eq!(answer, Admission::Busy { until }, "the lease holds at its last instant");
     }
     let settled_at = now();
     settle(&slot, &held, &complete("1"), settled_at).await;
     let last = settled_at.plus(held.claim.retention);
     for at in [last, last.plus(held.claim.clock_skew)] {
         let answer = attempt(&slot, &claim(token(), at), at).await;
-        assert_eq!(answer, Admission::Replay(Some("1".into())), "the retention is not over");
+        assert_eq!(answer, Admission::Replay(Some("1".into())), "the completion has not expired");
     }
 }
 
@@ -166,10 +166,10 @@ pub async fn completion_restarts_the_retention(store: &dyn Store) {
     let held = hold(&slot, &claim(token(), now()), now()).await;
     let later = now().plus(secs(1800));
     settle(&slot, &held, &complete("1"), later).await;
-    let done = slot.read().await.expect("the completion is there");
+    let done = slot.read().await.expect("the completion is stored");
     assert!(
         done.expires_at >= later.plus(held.claim.retention),
-        "it counts from the completion on"
+        "the retention begins with the completion"
     );
 }
 
@@ -188,7 +188,7 @@ pub async fn fingerprint_outlives_the_completion(store: &dyn Store) {
     let mismatch = Admission::Mismatch { fence: held.record.fence };
     assert_eq!(other, mismatch, "the key was used with another payload");
     let same = attempt(&slot, &with("amount=1"), now()).await;
-    assert_eq!(same, Admission::Replay(Some("1".into())), "the same payload has its answer");
+    assert_eq!(same, Admission::Replay(Some("1".into())), "the same payload is replayed");
 }
 
 /// A key belongs to the application that claimed it for as long as its record is valid: another
@@ -203,12 +203,12 @@ pub async fn another_application_is_refused_and_changes_nothing(store: &dyn Stor
     let foreign = Admission::Foreign { application: "billing".into() };
     let held = hold(&slot, &of("billing"), now()).await;
     let other = attempt(&slot, &of("shipping"), now().plus(secs(120))).await;
-    assert_eq!(other, foreign, "a claim that has lapsed is not taken over");
+    assert_eq!(other, foreign, "an expired claim of another application is not taken over");
     settle(&slot, &held, &complete("1"), now()).await;
     let done = slot.read().await;
     let other = attempt(&slot, &of("shipping"), now()).await;
-    assert_eq!(other, foreign, "work of another application is no answer");
-    slot.holds(done.as_ref(), "who is refused changes nothing").await;
+    assert_eq!(other, foreign, "another application's completion is not replayed");
+    slot.holds(done.as_ref(), "a refused claim changes nothing").await;
     let same = attempt(&slot, &of("billing"), now()).await;
     assert_eq!(same, Admission::Replay(Some("1".into())), "its own application is answered");
 }
@@ -237,7 +237,7 @@ pub async fn permanent_failure_is_the_answer_until_it_expires(store: &dyn Store)
     assert_eq!(
         (anew.failed_attempts(), anew.lost_attempts()),
         (0, 0),
-        "what expired is no history"
+        "the counts of an expired record are not kept"
     );
 }
 
@@ -250,10 +250,10 @@ pub async fn what_is_gone_at_its_takeover_is_claimed_anew(store: &dyn Store) {
     slot.accepts(
         Guard::Unchanged(RecordVersion::of(&lapsed)),
         None,
-        "it is deleted by who read it",
+        "a reader of the record can delete it",
     )
     .await;
-    let why = "the takeover of what is gone finds nothing";
+    let why = "the takeover of a deleted record finds no record";
     slot.refuses(
         Guard::Unchanged(RecordVersion::of(&lapsed)),
         Some(&in_progress(token())),
@@ -262,7 +262,7 @@ pub async fn what_is_gone_at_its_takeover_is_claimed_anew(store: &dyn Store) {
     )
     .await;
     let held = hold(&slot, &claim(token(), now()), now()).await;
-    assert_eq!(held.lost_attempts(), 0, "nothing is known of the one before");
+    assert_eq!(held.lost_attempts(), 0, "the counts of the deleted record are gone");
 }
 
 /// A completed record that expired is claimed anew, and none of its fields are kept.
@@ -272,11 +272,11 @@ pub async fn expired_record_is_claimed_anew(store: &dyn Store) {
     let slot = Slot::with(store, &old).await;
     let later = old.expires_at.plus(secs(60));
     let held = hold(&slot, &claim(token(), later), later).await;
-    slot.holds(Some(&held.record), "the new claim is all that is there").await;
+    slot.holds(Some(&held.record), "only the new claim is stored").await;
     assert_eq!(
         (held.failed_attempts(), held.lost_attempts()),
         (0, 0),
-        "an expired record is no history"
+        "the counts of an expired record are not kept"
     );
 }
 
@@ -287,10 +287,10 @@ pub async fn record_without_a_lease_is_locked_until_it_expires(store: &dyn Store
     let slot = Slot::with(store, &foreign).await;
     let early = attempt(&slot, &claim(token(), now()), now()).await;
     let until = foreign.expires_at.plus(secs(1));
-    assert_eq!(early, Admission::Busy { until }, "no lease means locked, not free");
+    assert_eq!(early, Admission::Busy { until }, "a claim without a lease holds until it expires");
     let late = until.plus(secs(1));
     let held = hold(&slot, &claim(token(), late), late).await;
-    assert_eq!(held.lost_attempts(), 1, "its owner disappeared");
+    assert_eq!(held.lost_attempts(), 1, "one lost attempt");
 }
 
 /// Keys that look alike are different keys. Two operations that shared a record would get each
@@ -323,12 +323,12 @@ pub async fn similar_keys_do_not_meet(store: &dyn Store) {
     let mut records = Vec::new();
     for slot in &slots {
         let record = in_progress(token());
-        let why = format!("the key {:?} is not one of those before it", slot.key);
+        let why = format!("the key {:?} differs from all keys before it", slot.key);
         slot.accepts(Guard::Absent, Some(&record), &why).await;
         records.push(Some(record));
     }
     let keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
-    assert_eq!(read_all(store, &keys).await, records, "each key has kept the record of its own");
+    assert_eq!(read_all(store, &keys).await, records, "each key has its own record");
 }
 
 /// Keys of 1,024 bytes, the longest that the library makes, are stored completely: they differ in

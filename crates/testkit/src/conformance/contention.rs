@@ -39,7 +39,7 @@ pub async fn takeovers_of_a_lapsed_record_have_one_winner(store: &dyn Store) {
     one_winner(&slot, &Guard::Unchanged(RecordVersion::of(&lapsed)), 30).await;
 }
 
-/// `count` records at once under one guard: one is written, and each other write finds that one.
+/// Sends `count` concurrent writes under one guard: one is applied, and each other write finds its record.
 async fn one_winner(slot: &Slot<'_>, guard: &Guard, count: usize) {
     let records: Vec<IdempotencyRecord> = (0..count).map(|_| in_progress(token())).collect();
     let verdicts =
@@ -51,18 +51,17 @@ async fn one_winner(slot: &Slot<'_>, guard: &Guard, count: usize) {
         .map(|(_, record)| record)
         .collect();
     let [winner] = winners[..] else {
-        panic!("of {count} at once exactly one is written, not {}", winners.len())
+        panic!("of {count} concurrent writes one is applied, not {}", winners.len())
     };
     for verdict in verdicts {
         if !matches!(verdict, Verdict::Written) {
-            found(verdict, Some(winner), "whoever lost is shown the winner");
+            found(verdict, Some(winner), "a refused write finds the winner's record");
         }
     }
-    slot.holds(Some(winner), "the winner's record is what is there").await;
+    slot.holds(Some(winner), "the winner's record is stored").await;
 }
 
-/// With the whole protocol: of 24 workers that claim one key repeatedly, one runs and the others
-/// are busy.
+/// With the whole protocol: of 24 concurrent claims of one key, one is granted and the others are busy.
 pub async fn claims_through_the_protocol_have_one_winner(store: &dyn Store) {
     let mut lapsed = in_progress(token());
     lapsed.lease_until = Some(now().minus(secs(60)));
@@ -72,12 +71,12 @@ pub async fn claims_through_the_protocol_have_one_winner(store: &dyn Store) {
         let answers = join_all(claims.iter().map(|claim| attempt(&slot, claim, now))).await;
         let won = answers.iter().filter(|answer| matches!(answer, Admission::Won(_))).count();
         let busy = answers.iter().filter(|a| matches!(a, Admission::Busy { .. })).count();
-        assert_eq!((won, busy), (1, 23), "one runs, the others wait: {answers:?}");
+        assert_eq!((won, busy), (1, 23), "one claim is granted, the others are busy: {answers:?}");
     }
 }
 
-/// An owner settles while others try to take over: either it settles and they find its record, or
-/// one of them has the key and the owner is refused. Never both.
+/// An owner settles while others try to take over. Either it settles and they find its record, or
+/// one of them takes over and the owner is refused, but not both.
 pub async fn settling_against_takeovers_has_one_winner(store: &dyn Store) {
     for _ in 0..8 {
         let me = token();
@@ -89,13 +88,13 @@ pub async fn settling_against_takeovers_has_one_winner(store: &dyn Store) {
             let next = in_progress(token());
             writes.push(slot.asks(Guard::Unchanged(RecordVersion::of(&lapsed)), Some(&next)));
         }
-        // The owner comes neither first nor last.
+        // The owner's write is neither the first nor the last.
         writes.swap(0, 3);
         one_is_written(&slot, &writes).await;
     }
 }
 
-/// Writes of one key at once: one is written, and is what is there.
+/// Sends concurrent writes of one key: one is applied, and its record is stored.
 async fn one_is_written(slot: &Slot<'_>, writes: &[Write]) {
     let calls = writes.iter().map(|write| write_all(slot.store, std::slice::from_ref(write)));
     let verdicts: Vec<_> = join_all(calls).await.into_iter().flatten().collect();
@@ -105,8 +104,8 @@ async fn one_is_written(slot: &Slot<'_>, writes: &[Write]) {
         .filter(|(verdict, _)| matches!(verdict, Verdict::Written))
         .map(|(_, write)| write.record.as_ref())
         .collect();
-    assert_eq!(written.len(), 1, "the owner or one successor, and nobody else");
-    slot.holds(written[0], "the one that was told so is there").await;
+    assert_eq!(written.len(), 1, "the write of the owner or of one successor is applied");
+    slot.holds(written[0], "the applied write's record is stored").await;
 }
 
 /// Batches that overlap, in different orders: each key has one winner, each verdict is true, and no
@@ -141,17 +140,17 @@ pub async fn overlapping_batches_have_one_winner_a_key(store: &dyn Store) {
             match verdict {
                 Verdict::Written => {
                     winners += 1;
-                    let why = "who was told that it won is what is there";
+                    let why = "the record of the applied write is stored";
                     same(there.as_ref(), write.record.as_ref(), why);
                 }
                 Verdict::Found(found) => {
-                    let why = "who lost was shown the winner";
+                    let why = "a refused write finds the winner's record";
                     same(found.as_ref(), there.as_ref(), why);
                 }
                 Verdict::Unknown(error) => panic!("a claim failed: {}", explain(error)),
             }
         }
-        assert_eq!(winners, 1, "one winner a key; there is {}", describe(there.as_ref()));
+        assert_eq!(winners, 1, "each key has one winner; stored: {}", describe(there.as_ref()));
     }
 }
 
@@ -171,20 +170,20 @@ pub async fn every_failure_under_contention_is_counted(store: &dyn Store) {
             assert_eq!(settle(slot, &held, &release(), now).await, Settled::Done);
             return held.failed_attempts();
         }
-        panic!("a key that is released over and over is never free")
+        panic!("after 10,000 claims the key is still busy, although its owners release it")
     };
     let mut counted = join_all((0..WORKERS).map(|_| worker())).await;
     counted.sort_unstable();
     assert!(
         counted.iter().copied().eq((0..).take(WORKERS)),
-        "each owner knows of the failures before its own: {counted:?}"
+        "each owner gets the count of failed attempts before its own: {counted:?}"
     );
     let left = slot.read().await.map(|record| record.failed_attempts);
-    assert_eq!(left, Some(12), "all of them are counted");
+    assert_eq!(left, Some(12), "every failed attempt is counted");
 }
 
-/// An owner that renews while others, who have read its lease, take over: it keeps the key, or one of
-/// them has it. Never both.
+/// An owner renews while others, which have read its lease, take over. Either it keeps the key or one of
+/// them takes over, but not both.
 pub async fn renewing_against_takeovers_has_one_winner(store: &dyn Store) {
     for _ in 0..8 {
         let slot = Slot::fresh(store);
@@ -198,7 +197,7 @@ pub async fn renewing_against_takeovers_has_one_winner(store: &dyn Store) {
             let next = in_progress(token());
             writes.push(slot.asks(Guard::Unchanged(RecordVersion::of(&held.record)), Some(&next)));
         }
-        // The owner comes neither first nor last.
+        // The owner's write is neither the first nor the last.
         writes.swap(0, 3);
         one_is_written(&slot, &writes).await;
     }

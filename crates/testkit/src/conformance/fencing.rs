@@ -25,21 +25,21 @@ async fn overtaken(store: &dyn Store) -> (Slot<'_>, Held, Held) {
 /// back.
 pub async fn each_owner_has_a_higher_fence(store: &dyn Store) {
     let (slot, first, second) = overtaken(store).await;
-    assert!(second.record.fence > first.record.fence, "the successor's is higher");
+    assert!(second.record.fence > first.record.fence, "the successor's fence is higher");
     assert_eq!(settle(&slot, &second, &release(), now()).await, Settled::Done);
     let before = now().minus(secs(3600));
     let third = hold(&slot, &claim(token(), before), before).await;
-    assert!(third.record.fence > second.record.fence, "by a clock that is an hour behind as well");
-    slot.holds(Some(&third.record), "and that is what is stored").await;
+    assert!(third.record.fence > second.record.fence, "higher with a clock an hour behind, too");
+    slot.holds(Some(&third.record), "the fence is stored").await;
 }
 
-/// A completion that comes too late does not overwrite the successor, which is still at work.
+/// A completion that comes too late does not overwrite the record of the successor, which still runs.
 pub async fn late_completion_cannot_overwrite_the_successor(store: &dyn Store) {
     let (slot, first, second) = overtaken(store).await;
     let settled = settle(&slot, &first, &complete("\"late\""), now()).await;
     assert!(
         matches!(settled, Settled::Overtaken(Overtaken::InProgress { .. })),
-        "a late completion learns that a successor is at work; got {settled:?}"
+        "a late completion learns that a successor has the key; got {settled:?}"
     );
     slot.holds(Some(&second.record), "the successor's record is untouched").await;
 }
@@ -51,7 +51,7 @@ pub async fn late_failure_cannot_release_the_successor(store: &dyn Store) {
     let settled = settle(&slot, &first, &release(), now()).await;
     assert!(
         matches!(settled, Settled::Overtaken(Overtaken::InProgress { .. })),
-        "a late failure learns that a successor is at work; got {settled:?}"
+        "a late failure learns that a successor has the key; got {settled:?}"
     );
     slot.holds(Some(&second.record), "the successor's record is untouched").await;
 }
@@ -84,14 +84,14 @@ pub async fn stale_takeover_cannot_reopen_a_completed_key(store: &dyn Store) {
     let late = held.claim.lease_until.plus(secs(5));
     let me = claim(token(), late);
     let Admission::Try { guard, held: mine } = admit(&me, Some(&held.record), late) else {
-        panic!("the lease is over")
+        panic!("the lease has expired")
     };
     assert_eq!(settle(&slot, &held, &complete("1"), late).await, Settled::Done);
     let done = slot.read().await;
-    let why = "what the takeover read is not there any more";
+    let why = "the record that the takeover read was replaced";
     slot.refuses(guard, Some(&mine.record), done.as_ref(), why).await;
     let answer = admit(&me, done.as_ref(), late);
-    assert_eq!(answer, Admission::Replay(Some("1".into())), "and there is the answer");
+    assert_eq!(answer, Admission::Replay(Some("1".into())), "the completion is the answer");
 }
 
 /// A permanent failure, reported too late, does not replace the successor's
@@ -104,7 +104,7 @@ pub async fn late_failure_is_answered_with_the_successors_completion(store: &dyn
         assert_eq!(
             settle(&slot, &first, &late, now()).await,
             Settled::Overtaken(Overtaken::Completed(Some("\"second\"".into()))),
-            "what comes late is told the successor's outcome"
+            "a late settlement gets the successor's result"
         );
     }
 }
@@ -119,7 +119,7 @@ pub async fn successor_settles_undisturbed(store: &dyn Store) {
         "the owner completes"
     );
     let later = attempt(&slot, &claim(token(), now()), now()).await;
-    assert_eq!(later, Admission::Replay(Some("\"second\"".into())), "its outcome is the answer");
+    assert_eq!(later, Admission::Replay(Some("\"second\"".into())), "its result is the answer");
 }
 
 /// A duplicate that was refused holds nothing, and its cleanup removes nothing.
@@ -129,9 +129,9 @@ pub async fn rejected_duplicate_does_not_remove_the_owners_lock(store: &dyn Stor
     let duplicate = token();
     let refused = in_progress(duplicate);
     slot.refuses(Guard::Absent, Some(&refused), Some(&owners), "the key is held").await;
-    let why = "a duplicate deletes only what carries its own token";
+    let why = "a duplicate can delete only a record with its own token";
     slot.refuses(Guard::OwnedBy(duplicate), None, Some(&owners), why).await;
-    let why = "a duplicate deletes only what it wrote";
+    let why = "a duplicate can delete only its own record";
     slot.refuses(Guard::Unchanged(RecordVersion::of(&refused)), None, Some(&owners), why).await;
 }
 
@@ -181,7 +181,7 @@ pub async fn renewal_is_guarded_by_its_lease(store: &dyn Store) {
     let short = Settlement::Renew { lease_until: now().plus(secs(120)) };
     let long = Settlement::Renew { lease_until: now().plus(secs(240)) };
     assert_eq!(settle(&slot, &held, &long, now()).await, Settled::Done, "the lease is extended");
-    let renewed = slot.read().await.expect("a renewed record is there");
+    let renewed = slot.read().await.expect("the renewed record is stored");
     let (guard, record) = held.write(&short, now());
     let why = "a renewal that was overtaken by a newer one does not shorten its lease";
     slot.refuses(guard, record.as_ref(), Some(&renewed), why).await;
@@ -189,7 +189,7 @@ pub async fn renewal_is_guarded_by_its_lease(store: &dyn Store) {
     assert_eq!(
         settle(&slot, &held, &complete("1"), now()).await,
         Settled::Done,
-        "who renewed still owns the key"
+        "the worker that renewed still owns the key"
     );
 }
 
@@ -202,18 +202,18 @@ pub async fn two_keys_at_once_are_settled_apart(store: &dyn Store) {
     settle(&inner, &held_inner, &complete("\"inner\""), now()).await;
     outer.holds(Some(&held_outer.record), "the outer key is still in progress").await;
     settle(&outer, &held_outer, &complete("\"outer\""), now()).await;
-    for (slot, outcome) in [(&outer, "\"outer\""), (&inner, "\"inner\"")] {
+    for (slot, result) in [(&outer, "\"outer\""), (&inner, "\"inner\"")] {
         let answer = attempt(slot, &claim(token(), now()), now()).await;
-        assert_eq!(answer, Admission::Replay(Some(outcome.into())), "each has its own outcome");
+        assert_eq!(answer, Admission::Replay(Some(result.into())), "each key has its own result");
     }
 }
 
-/// A token is good for the key that it was made for, and for no other.
+/// A token owns only the key that was claimed with it.
 pub async fn token_of_one_key_opens_no_other(store: &dyn Store) {
     let (mine, theirs) = (token(), token());
     Slot::with(store, &in_progress(mine)).await;
     let record = in_progress(theirs);
     let slot = Slot::with(store, &record).await;
-    let why = "this key is held by another token";
+    let why = "another token owns this key";
     slot.refuses(Guard::OwnedBy(mine), Some(&completed(mine, "1")), Some(&record), why).await;
 }

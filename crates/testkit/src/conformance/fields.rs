@@ -1,4 +1,4 @@
-//! A record comes back as it was written, field by field.
+//! A store returns a record as it was written, field by field.
 
 use lambda_idempotency_core::{
     clock::Timestamp,
@@ -10,7 +10,7 @@ use super::kit::{Slot, completed, in_progress, now, read_all, secs, token};
 
 const STATUSES: [Status; 3] = [Status::InProgress, Status::Completed, Status::PermanentlyFailed];
 
-/// Writes each record and expects it back, from a read and from a refused write.
+/// Writes each record, and expects the same record from a read and from a refused write.
 async fn come_back(
     store: &dyn Store,
     records: impl IntoIterator<Item = IdempotencyRecord>,
@@ -23,7 +23,7 @@ async fn come_back(
     }
 }
 
-/// With every field set, in every status.
+/// A record with every field set, in every status.
 pub async fn every_field_present(store: &dyn Store) {
     let records = STATUSES.map(|status| {
         let mut record = filled();
@@ -33,13 +33,13 @@ pub async fn every_field_present(store: &dyn Store) {
     come_back(store, records, "every field is kept as it is").await;
 }
 
-/// With no optional field set, in every status: absent is not empty, and not zero.
+/// A record without optional fields, in every status: absent differs from empty and from zero.
 pub async fn every_optional_field_absent(store: &dyn Store) {
     let records = STATUSES.map(|status| IdempotencyRecord::new(status, now().plus(secs(3600))));
     come_back(store, records, "an absent field stays absent").await;
 }
 
-/// With one optional field set, each in turn; and with one missing, each in turn.
+/// Records with only one optional field set, and with only one missing, for each field.
 pub async fn each_optional_field_by_itself(store: &dyn Store) {
     let set: [fn(&mut IdempotencyRecord, &IdempotencyRecord); 7] = [
         |to, from| to.owner = from.owner,
@@ -56,7 +56,7 @@ pub async fn each_optional_field_by_itself(store: &dyn Store) {
         let (mut one, mut all_but_one) = (bare.clone(), full.clone());
         set(&mut one, &full);
         set(&mut all_but_one, &bare);
-        come_back(store, [one, all_but_one], "a field is kept whatever the others are").await;
+        come_back(store, [one, all_but_one], "a field is kept with and without the others").await;
     }
 }
 
@@ -74,7 +74,7 @@ fn filled() -> IdempotencyRecord {
     record
 }
 
-/// The counters and the fence, each by itself, from zero to the greatest.
+/// The counters and the fence, each from zero to its maximum.
 pub async fn counters(store: &dyn Store) {
     for (failed_attempts, lost_attempts) in
         [(0, 0), (1, 0), (0, 1), (7, 300), (u32::MAX, 0), (0, u32::MAX)]
@@ -82,7 +82,7 @@ pub async fn counters(store: &dyn Store) {
         let mut record = in_progress(token());
         record.failed_attempts = failed_attempts;
         record.lost_attempts = lost_attempts;
-        come_back(store, [record], "both counters are kept, apart").await;
+        come_back(store, [record], "each counter is kept").await;
     }
     for fence in [0, 1, 1_700_000_000_123, u64::MAX] {
         let mut record = in_progress(token());
@@ -91,9 +91,9 @@ pub async fn counters(store: &dyn Store) {
     }
 }
 
-/// Outcomes are JSON text, kept byte for byte: what a replay answers is what the handler returned.
-pub async fn outcomes_byte_for_byte(store: &dyn Store) {
-    let outcomes = [
+/// Results are JSON text, kept byte for byte, so that a replay answers with what the handler returned.
+pub async fn results_byte_for_byte(store: &dyn Store) {
+    let results = [
         "null",
         "true",
         "false",
@@ -113,11 +113,11 @@ pub async fn outcomes_byte_for_byte(store: &dyn Store) {
         "\"'; DROP TABLE idempotency; --\"",
         "\"${jndi} {0} %s :name #name ?\"",
     ];
-    let records = outcomes.map(|outcome| completed(token(), outcome));
-    come_back(store, records, "an outcome is text: kept byte for byte, never parsed").await;
+    let records = results.map(|result| completed(token(), result));
+    come_back(store, records, "a result is text: kept byte for byte, not parsed").await;
 }
 
-/// Text of all planes, and line breaks.
+/// Text with characters of all Unicode planes, and line breaks.
 pub async fn unicode_text(store: &dyn Store) {
     let mut record =
         completed(token(), "\"Grüße, 注文 \u{1f69a}, e\u{301} \u{e9}, \u{200f}עברית\"");
@@ -126,9 +126,10 @@ pub async fn unicode_text(store: &dyn Store) {
     come_back(store, [record], "text is kept as it is, not normalised").await;
 }
 
-/// An outcome of 300 KiB, not compressible by luck and not all ASCII.
-pub async fn large_outcome(store: &dyn Store) {
-    come_back(store, [completed(token(), &large())], "an outcome of 300 KiB is kept whole").await;
+/// A result of 300 KiB of random text, which does not compress well and is not all ASCII.
+pub async fn large_result(store: &dyn Store) {
+    let why = "a result of 300 KiB is kept completely";
+    come_back(store, [completed(token(), &large())], why).await;
 }
 
 /// A JSON string of 300 KiB.
@@ -156,18 +157,18 @@ pub async fn many_large_records_in_one_read(store: &dyn Store) {
     for (index, (read, expected)) in read.iter().zip(&records).enumerate() {
         assert!(
             read == expected,
-            "60 records of 300 KiB in one read all come back; number {index} does not"
+            "a read of 60 records of 300 KiB returns all of them; number {index} differs"
         );
     }
 }
 
-/// Tokens with leading zeros, and the smallest and greatest.
+/// Tokens with leading zeros, and the smallest and largest token.
 pub async fn owners_of_every_shape(store: &dyn Store) {
     for bits in [0, 1, u128::from(u64::MAX), 1 << 127, u128::MAX] {
         let mut record = in_progress(Owner::from_bits(bits));
         record.last_owner = Some(Owner::from_bits(!bits));
         let slot = Slot::with(store, &record).await;
-        slot.holds(Some(&record), "a token is 128 bits, none of them special").await;
+        slot.holds(Some(&record), "a token of any 128 bits is kept").await;
         let why = "a token is compared as it was written";
         slot.accepts(Guard::OwnedBy(Owner::from_bits(bits)), Some(&completed(token(), "1")), why)
             .await;

@@ -1,4 +1,4 @@
-//! What every scenario is written with.
+//! Helpers of the scenarios.
 
 use std::{error::Error, fmt::Write as _, time::Duration};
 
@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
     store::{Guard, Store, StoreError, Verdict, Write},
 };
 
-/// How long a store may take for one call. Generous: the suite asserts no timing.
+/// The time of one call: long, because the suite does not test how long calls take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One fresh key of a store.
@@ -27,22 +27,22 @@ impl<'a> Slot<'a> {
         Self { store, key: Key::from_text(key.into()) }
     }
 
-    /// Many fresh ones.
+    /// Several fresh keys.
     pub(super) fn several(store: &'a dyn Store, count: usize) -> Vec<Self> {
         (0..count).map(|_| Self::fresh(store)).collect()
     }
 
-    /// A fresh one that holds `record`.
+    /// A fresh key that holds `record`.
     pub(super) async fn with(store: &'a dyn Store, record: &IdempotencyRecord) -> Self {
         let slot = Self::fresh(store);
         slot.given(record).await;
         slot
     }
 
-    /// Puts `record` where nothing is.
+    /// Writes `record` to this key, which has none.
     pub(super) async fn given(&self, record: &IdempotencyRecord) {
         let verdict = self.write(Guard::Absent, Some(record)).await;
-        written(verdict, "nothing is there yet, so a write under `Absent` is applied");
+        written(verdict, "a fresh key has no record, so a write under `Absent` is applied");
     }
 
     /// Writes this key alone.
@@ -51,22 +51,22 @@ impl<'a> Slot<'a> {
         verdicts.pop().expect("`write_all` checked that there is one verdict")
     }
 
-    /// The write, for a batch.
+    /// The write of this key, for a batch.
     pub(super) fn asks(&self, guard: Guard, record: Option<&IdempotencyRecord>) -> Write {
         Write { key: self.key.clone(), guard, record: record.cloned() }
     }
 
-    /// What is there now.
+    /// The record that is stored now.
     pub(super) async fn read(&self) -> Option<IdempotencyRecord> {
         read_all(self.store, std::slice::from_ref(&self.key)).await.pop().flatten()
     }
 
-    /// Asserts what is there now.
+    /// Asserts which record is stored now.
     pub(super) async fn holds(&self, expected: Option<&IdempotencyRecord>, why: &str) {
         same(self.read().await.as_ref(), expected, why);
     }
 
-    /// Tries a write that must be refused, must name what is there, and must leave it alone.
+    /// Sends a write that must be refused, must return the stored record, and must not change it.
     pub(super) async fn refuses(
         &self,
         guard: Guard,
@@ -78,7 +78,7 @@ impl<'a> Slot<'a> {
         self.holds(there, &format!("a refused write changes nothing ({why})")).await;
     }
 
-    /// Tries a write that must be applied.
+    /// Sends a write that must be applied.
     pub(super) async fn accepts(
         &self,
         guard: Guard,
@@ -86,7 +86,7 @@ impl<'a> Slot<'a> {
         why: &str,
     ) {
         written(self.write(guard, record).await, why);
-        self.holds(record, &format!("what was written is there ({why})")).await;
+        self.holds(record, &format!("the written record is stored ({why})")).await;
     }
 }
 
@@ -100,8 +100,7 @@ pub(super) fn token() -> Owner {
     Owner::random().expect("randomness from the operating system")
 }
 
-/// The time that records of the suite are written at: the real one, since a store may have a
-/// server that sweeps by it.
+/// The current time: the real one, because a store's server may remove expired records by it.
 pub(super) fn now() -> Timestamp {
     SystemClock.now()
 }
@@ -119,10 +118,10 @@ pub(super) fn in_progress(owner: Owner) -> IdempotencyRecord {
 }
 
 /// A record that `owner` completed.
-pub(super) fn completed(owner: Owner, outcome: &str) -> IdempotencyRecord {
+pub(super) fn completed(owner: Owner, result: &str) -> IdempotencyRecord {
     let mut record = IdempotencyRecord::new(Status::Completed, now().plus(secs(3600)));
     record.owner = Some(owner);
-    record.result = Some(outcome.into());
+    record.result = Some(result.into());
     record
 }
 
@@ -141,7 +140,7 @@ pub(super) async fn write_all(store: &dyn Store, writes: &[Write]) -> Vec<Verdic
     assert_eq!(
         verdicts.len(),
         writes.len(),
-        "one verdict for each write, in the order asked: got {} for {}",
+        "a store returns one verdict for each write, in order: got {} verdicts for {} writes",
         verdicts.len(),
         writes.len()
     );
@@ -153,7 +152,7 @@ pub(super) async fn read_all(store: &dyn Store, keys: &[Key]) -> Vec<Option<Idem
     assert_eq!(
         answers.len(),
         keys.len(),
-        "one answer for each key, in the order asked: got {} for {}",
+        "a store returns one answer for each key, in order: got {} answers for {} keys",
         answers.len(),
         keys.len()
     );
@@ -226,19 +225,19 @@ fn differing(actual: &IdempotencyRecord, expected: &IdempotencyRecord) -> String
     check("lease_until", actual.lease_until == expected.lease_until);
     check("expires_at", actual.expires_at == expected.expires_at);
     check("fingerprint", actual.fingerprint == expected.fingerprint);
-    check("outcome", actual.result == expected.result);
-    check("error", actual.error_type == expected.error_type);
+    check("result", actual.result == expected.result);
+    check("error_type", actual.error_type == expected.error_type);
     check("application", actual.application == expected.application);
     out
 }
 
-/// A record for a message: large outcomes cut short.
+/// A record as text, with a large result shortened.
 pub(super) fn describe(record: Option<&IdempotencyRecord>) -> String {
-    let Some(record) = record else { return "nothing".to_owned() };
+    let Some(record) = record else { return "no record".to_owned() };
     let mut short = record.clone();
-    if let Some(outcome) = record.result.as_ref().filter(|o| o.len() > 200) {
-        let head: String = outcome.chars().take(40).collect();
-        short.result = Some(format!("{head}... ({} bytes)", outcome.len()).into());
+    if let Some(result) = record.result.as_ref().filter(|o| o.len() > 200) {
+        let head: String = result.chars().take(40).collect();
+        short.result = Some(format!("{head}... ({} bytes)", result.len()).into());
     }
     format!("{short:?}")
 }

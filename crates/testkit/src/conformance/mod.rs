@@ -1,6 +1,6 @@
-//! The conformance suite: what every store has to do, as plain async functions.
+//! The conformance suite: scenarios that every store has to pass, as plain async functions.
 //!
-//! [`store_conformance!`](crate::store_conformance) makes a test of each; or call them yourself:
+//! [`store_conformance!`](crate::store_conformance) makes a test of each. You can also call them:
 //!
 //! ```
 //! use lambda_idempotency_core::memory::MemoryStore;
@@ -13,17 +13,17 @@
 //! # }
 //! ```
 //!
-//! Each scenario panics with what it expected, what it got and why it matters. Each uses keys of
-//! its own that nothing else has, so all of them can run at once against one table, many times
-//! over; they leave their records behind, which expire within an hour or two.
+//! A scenario of a store that does not conform panics with the expected value, the actual value and the
+//! reason. Each scenario makes fresh keys, so all of them can run concurrently and repeatedly
+//! with one table. Their records remain in the table, and expire within two hours.
 //!
-//! # What a store may rely on
+//! # Conditions for the store
 //!
-//! * Deadlines are two minutes ahead of the real time; nothing asserts how long a call takes.
-//! * Records expire in the future, except where a scenario is about an expired one: that one
-//!   expired ten seconds ago. A store whose server removes records by itself must set that removal
-//!   later than `expires_at` by a margin (a minute is plenty): the server's clock is not ours, and
-//!   within the clock skew a record still counts.
+//! * Call deadlines are two minutes ahead of the real time. No scenario tests how long a call takes.
+//! * Records expire in the future, except in scenarios with an expired record, which expired ten
+//!   seconds ago. If the store's server removes expired records, it must remove them later than
+//!   `expires_at` by a margin (a minute is enough), because the server's clock differs and a record
+//!   still counts within the clock skew.
 
 mod kit;
 mod protocol;

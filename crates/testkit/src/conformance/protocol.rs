@@ -1,4 +1,4 @@
-//! The smallest engine: drives a store by what `admission` says, one key at a time.
+//! The smallest engine: follows the decisions of `admission`, one key at a time.
 
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held, Settled, Settlement, admit},
@@ -21,7 +21,7 @@ pub(super) fn claim(owner: Owner, now: Timestamp) -> Claim {
     }
 }
 
-/// Asks until there is an answer other than [`Admission::Try`].
+/// Claims until there is an answer other than [`Admission::Try`].
 pub(super) async fn attempt(slot: &Slot<'_>, claim: &Claim, now: Timestamp) -> Admission {
     let mut seen = None;
     for _ in 0..100 {
@@ -34,7 +34,7 @@ pub(super) async fn attempt(slot: &Slot<'_>, claim: &Claim, now: Timestamp) -> A
             answer => return answer,
         }
     }
-    panic!("after 100 rounds the store still shows a record that its own guard then misses")
+    panic!("in 100 rounds the store returned a record and then refused a guard that names it")
 }
 
 /// Claims a key that must be free.
@@ -45,7 +45,7 @@ pub(super) async fn hold(slot: &Slot<'_>, claim: &Claim, now: Timestamp) -> Held
     }
 }
 
-/// Settles, with at most the one second write that [`Settled::Again`] asks for.
+/// Settles a claim, with a second write if [`Settled::Again`] asks for it.
 pub(super) async fn settle(
     slot: &Slot<'_>,
     held: &Held,
@@ -66,8 +66,8 @@ pub(super) async fn settle(
     }
 }
 
-pub(super) fn complete(outcome: &str) -> Settlement {
-    Settlement::Complete { result: Some(outcome.into()) }
+pub(super) fn complete(result: &str) -> Settlement {
+    Settlement::Complete { result: Some(result.into()) }
 }
 
 pub(super) fn release() -> Settlement {

@@ -145,7 +145,7 @@ macro_rules! __scenarios {
                 batch_of_130_is_written
                 batch_of_settlements
                 one_bad_member_harms_only_itself
-                outcome_that_is_too_large_leaves_the_claim
+                result_that_is_too_large_leaves_the_claim
                 reads_are_in_order_with_gaps
                 read_of_150_keys
                 claims_and_takeovers_in_one_batch
@@ -155,9 +155,9 @@ macro_rules! __scenarios {
                 every_optional_field_absent
                 each_optional_field_by_itself
                 counters
-                outcomes_byte_for_byte
+                results_byte_for_byte
                 unicode_text
-                large_outcome
+                large_result
                 many_large_records_in_one_read
                 owners_of_every_shape
                 instants_keep_their_precision
@@ -204,5 +204,5 @@ macro_rules! __scenario_list {
     };
 }
 
-/// Every scenario, in the order of the modules; for whoever wants to run them without the macro.
+/// Every scenario, in the order of the modules. Use this to run them without the macro.
 pub const SCENARIOS: &[Scenario] = __scenarios! { __scenario_list [] };

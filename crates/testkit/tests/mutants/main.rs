@@ -1,4 +1,4 @@
-//! The suite can fail: each of these stores has one bug, and the scenarios named beside it find it.
+//! Mutants of a store: each has one bug, and the scenarios listed beside it must fail.
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test")]
 
@@ -11,7 +11,7 @@ use lambda_idempotency_testkit::conformance::SCENARIOS;
 
 use store::Mutant;
 
-/// The one scenario that takes long; only the bugs that are about it meet it.
+/// The one slow scenario, which is run only with the bugs that list it.
 const SLOW: &str = "many_large_records_in_one_read";
 
 macro_rules! mutants {
@@ -82,8 +82,8 @@ mutants! {
     ForgetsLease: each_optional_field_by_itself instants_keep_their_precision;
     ForgetsFingerprint: each_optional_field_by_itself unicode_text;
     CompletionForgetsFingerprint: fingerprint_outlives_the_completion every_field_present;
-    FailureForgetsOutcome: permanent_failure_is_the_answer_until_it_expires every_field_present;
-    ForgetsOutcome: each_optional_field_by_itself outcomes_byte_for_byte large_outcome
+    FailureForgetsResult: permanent_failure_is_the_answer_until_it_expires every_field_present;
+    ForgetsResult: each_optional_field_by_itself results_byte_for_byte large_result
         expired_record_is_found_under_absent a_key_lives_through_the_protocol
         late_failure_is_answered_with_the_successors_completion;
     ForgetsError: each_optional_field_by_itself unicode_text retried_permanent_failure_is_done;
@@ -91,16 +91,16 @@ mutants! {
         another_application_is_refused_and_changes_nothing;
     CountsInAByte: counters;
     LeaseInSeconds: instants_keep_their_precision reads_see_the_latest_write;
-    OutcomeReformatted: outcomes_byte_for_byte;
-    OutcomeCutAt64K: large_outcome many_large_records_in_one_read;
-    TextInAscii: unicode_text large_outcome;
+    ResultReformatted: results_byte_for_byte;
+    ResultCutAt64K: large_result many_large_records_in_one_read;
+    TextInAscii: unicode_text large_result;
     EmptyForAbsent: every_optional_field_absent absent_key_is_written_and_read_back;
-    TooLargeIsCut: one_bad_member_harms_only_itself outcome_that_is_too_large_leaves_the_claim;
+    TooLargeIsCut: one_bad_member_harms_only_itself result_that_is_too_large_leaves_the_claim;
     TooLargeIsTransient: one_bad_member_harms_only_itself
-        outcome_that_is_too_large_leaves_the_claim;
+        result_that_is_too_large_leaves_the_claim;
     TooLargeIsInDoubt: one_bad_member_harms_only_itself
-        outcome_that_is_too_large_leaves_the_claim;
-    TooLargeDeletes: outcome_that_is_too_large_leaves_the_claim;
+        result_that_is_too_large_leaves_the_claim;
+    TooLargeDeletes: result_that_is_too_large_leaves_the_claim;
     KeysFoldCase: similar_keys_do_not_meet;
     KeysTrimmed: similar_keys_do_not_meet;
     KeysInAscii: similar_keys_do_not_meet;
@@ -156,7 +156,7 @@ async fn failing(bug: Bug, named: &[&str]) -> BTreeSet<&'static str> {
 }
 
 #[tokio::test]
-async fn without_a_bug_it_passes() {
+async fn a_store_without_a_bug_passes() {
     assert_eq!(failing(Bug::None, &[SLOW]).await, BTreeSet::new());
 }
 
@@ -175,5 +175,5 @@ async fn every_bug_is_found_and_every_scenario_finds_one() {
     }
     std::panic::set_hook(hook);
     assert!(missed.is_empty(), "the suite misses: {missed:#?}");
-    assert!(idle.is_empty(), "nothing that we know of makes these fail: {idle:#?}");
+    assert!(idle.is_empty(), "no bug makes these scenarios fail: {idle:#?}");
 }

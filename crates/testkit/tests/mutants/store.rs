@@ -19,8 +19,9 @@ use crate::Bug;
 pub(crate) struct Mutant {
     bug: Bug,
     records: Mutex<HashMap<String, IdempotencyRecord>>,
-    /// The version before the last, and what was deleted once.
+    /// The version before the last write of each key.
     before: Mutex<HashMap<String, Option<IdempotencyRecord>>>,
+    /// Keys that were ever deleted.
     deleted: Mutex<BTreeSet<String>>,
 }
 
@@ -102,7 +103,7 @@ impl Mutant {
         *seen == there
     }
 
-    /// What is kept of `new`.
+    /// The record that is stored when `new` replaces `old`.
     fn kept(&self, old: Option<&IdempotencyRecord>, new: &IdempotencyRecord) -> IdempotencyRecord {
         let mut kept = new.clone();
         match self.bug {
@@ -132,23 +133,23 @@ impl Mutant {
             Bug::CompletionForgetsFingerprint if kept.status == Status::Completed => {
                 kept.fingerprint = None;
             }
-            Bug::FailureForgetsOutcome if kept.status == Status::PermanentlyFailed => {
+            Bug::FailureForgetsResult if kept.status == Status::PermanentlyFailed => {
                 kept.result = None
             }
             Bug::ForgetsLostAttempts => kept.lost_attempts = 0,
             Bug::ForgetsLease => kept.lease_until = None,
             Bug::ForgetsFingerprint => kept.fingerprint = None,
-            Bug::ForgetsOutcome => kept.result = None,
+            Bug::ForgetsResult => kept.result = None,
             Bug::ForgetsError => kept.error_type = None,
             Bug::ForgetsApplication => kept.application = None,
             Bug::CountsInAByte => kept.failed_attempts &= 0xff,
             Bug::LeaseInSeconds => {
                 kept.lease_until = kept.lease_until.map(|l| Timestamp::from_secs(l.as_secs()));
             }
-            Bug::OutcomeReformatted => {
+            Bug::ResultReformatted => {
                 kept.result = kept.result.map(|o| o.replace(' ', "").into());
             }
-            Bug::OutcomeCutAt64K => {
+            Bug::ResultCutAt64K => {
                 kept.result = only(kept.result, |chars| chars.take(65_536).collect());
             }
             Bug::TextInAscii => {
@@ -216,7 +217,7 @@ impl Mutant {
     fn would_refuse(&self, write: &Write) -> bool {
         let found = self.records.lock().unwrap().get(write.key.as_str()).cloned();
         let large = write.record.as_ref().and_then(|r| r.result.as_ref());
-        large.is_some_and(|outcome| outcome.len() > LIMIT) || !write.applies(found.as_ref())
+        large.is_some_and(|result| result.len() > LIMIT) || !write.applies(found.as_ref())
     }
 
     async fn apply_all(&self, writes: &[Write]) -> Vec<Verdict> {
@@ -298,6 +299,6 @@ impl Store for Mutant {
     }
 }
 
-fn only(outcome: Option<Json>, which: impl FnOnce(Chars<'_>) -> String) -> Option<Json> {
-    outcome.map(|outcome| which(outcome.chars()).into())
+fn only(result: Option<Json>, which: impl FnOnce(Chars<'_>) -> String) -> Option<Json> {
+    result.map(|result| which(result.chars()).into())
 }
