@@ -167,9 +167,9 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
             }
         }
     }
-    let nobody = records.keys().filter(|hash| !hashes.contains(hash)).count();
-    if nobody > 0 {
-        let what = format!("{nobody} record(s) whose keys the function never logged");
+    let unknown = records.keys().filter(|hash| !hashes.contains(hash)).count();
+    if unknown > 0 {
+        let what = format!("{unknown} record(s) whose keys the function never logged");
         findings.violate(Offence::Store, what, Vec::new());
     }
 }

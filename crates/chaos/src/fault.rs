@@ -49,7 +49,7 @@ faults! {
     Error = "error",
     /// The store's connection closes, before the write is applied or after it.
     Drop = "drop",
-    /// The store answers slowly, and applies the write all the same.
+    /// The store answers slowly, and still applies the write.
     Slow = "slow",
     /// The store is unavailable for a while, sometimes beyond the deadline of an invocation.
     Outage = "outage",

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read() {
+    fn durations_are_parsed() {
         for (text, millis) in
             [("2", 2000), ("0.5", 500), ("1.5s", 1500), ("500ms", 500), ("2m", 120_000)]
         {
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_read() {
+    fn variables_are_parsed() {
         assert_eq!(variable("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
         assert!(variable("=b").is_err());
         assert!(variable("A").is_err());

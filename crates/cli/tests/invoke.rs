@@ -1,4 +1,4 @@
-//! The command as a user runs it, with a function that does what each record says.
+//! The command `invoke` as a user runs it, with a function that follows the script of each record.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-/// Writes an event file and delivers it. The name keeps tests apart.
+/// Writes an event file and delivers it. Each test has another `name` for its file.
 async fn invoke(name: &str, event: &str, options: &[&str]) -> (Output, PathBuf) {
     let file =
         std::env::temp_dir().join(format!("lambda-idempotency-{}-{name}.json", std::process::id()));
@@ -47,10 +47,10 @@ fn text(bytes: &[u8]) -> String {
 #[tokio::test]
 async fn success_is_a_table_and_exit_code_0() {
     let (output, _) = invoke("success", &messages(&[("m1", "succeed")]), &["--repeat", "2"]).await;
-    let told = text(&output.stdout);
+    let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(told.contains("2 deliveries: 2 executed"), "{told}");
-    assert!(told.contains("table orders: 0 rows"), "{told}");
+    assert!(shown.contains("2 deliveries: 2 executed"), "{shown}");
+    assert!(shown.contains("table orders: 0 rows"), "{shown}");
 }
 
 #[tokio::test]
@@ -66,13 +66,13 @@ async fn a_dead_letter_is_exit_code_1_and_json_says_which() {
 }
 
 #[tokio::test]
-async fn what_a_handlers_error_said_is_shown_unless_that_is_switched_off() {
+async fn a_handlers_error_message_is_shown_unless_that_is_switched_off() {
     let event = messages(&[("m1", "report")]);
     let once = ["--max-receive-count", "1"];
     let (output, _) = invoke("said", &event, &once).await;
-    let told = text(&output.stdout);
-    assert!(told.contains("the handler failed with a message"), "{told}");
-    assert!(told.contains("\n    told to report\n"), "{told}");
+    let shown = text(&output.stdout);
+    assert!(shown.contains("the handler failed with a message"), "{shown}");
+    assert!(shown.contains("\n    told to report\n"), "{shown}");
     let (output, _) = invoke("said-json", &event, &[once[0], once[1], "--json"]).await;
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["invocations"][0]["records"][0]["error_message"], "told to report");
@@ -82,44 +82,44 @@ async fn what_a_handlers_error_said_is_shown_unless_that_is_switched_off() {
 }
 
 #[tokio::test]
-async fn a_crash_shows_the_last_words() {
+async fn a_crash_shows_the_last_lines_of_the_output() {
     let (output, _) = invoke("crash", r#"{"do":"abort"}"#, &[]).await;
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("started"), "{}", text(&output.stderr));
 }
 
 #[tokio::test]
-async fn a_function_that_does_not_start_is_told_once_with_what_it_said() {
+async fn a_function_that_does_not_start_is_reported_once_with_its_output() {
     let event = messages(&[("m1", "succeed")]);
     let (output, _) = invoke("no-start", &event, &["--env", "FAIL_TO_START=1"]).await;
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("does not start: before it asked for an event, it exited"), "{told}");
-    assert_eq!(told.matches("told not to start").count(), 1, "{told}");
-    assert!(told.contains("--env NAME=VALUE") && output.stdout.is_empty(), "{told}");
+    let shown = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{shown}");
+    assert!(shown.contains("does not start: before it asked for an event, it exited"), "{shown}");
+    assert_eq!(shown.matches("told not to start").count(), 1, "{shown}");
+    assert!(shown.contains("--env NAME=VALUE") && output.stdout.is_empty(), "{shown}");
 }
 
 #[tokio::test]
-async fn a_function_without_a_log_is_told_to_have_one() {
+async fn a_function_without_a_log_gets_a_note() {
     let event = messages(&[("m1", "succeed")]);
     let (output, _) = invoke("silent", &event, &["--env", "AWS_LAMBDA_LOG_LEVEL=ERROR"]).await;
-    let told = text(&output.stdout);
-    assert!(told.contains("0 dead-lettered, 1 acknowledged"), "{told}");
-    assert!(told.contains("init_default_subscriber"), "{told}");
+    let shown = text(&output.stdout);
+    assert!(shown.contains("0 dead-lettered, 1 acknowledged"), "{shown}");
+    assert!(shown.contains("init_default_subscriber"), "{shown}");
     let (output, _) = invoke("loud", &event, &[]).await;
     assert!(!text(&output.stdout).contains("note:"), "{}", text(&output.stdout));
 }
 
 #[tokio::test]
-async fn malformed_json_is_exit_code_2_with_its_place() {
+async fn malformed_json_is_exit_code_2_with_its_position() {
     let (output, file) = invoke("malformed", "{\n  \"Records\": [}\n", &[]).await;
     assert_eq!(output.status.code(), Some(2));
-    let told = text(&output.stderr);
-    assert!(told.contains(&format!("{}:2:15: not valid JSON", file.display())), "{told}");
+    let shown = text(&output.stderr);
+    assert!(shown.contains(&format!("{}:2:15: not valid JSON", file.display())), "{shown}");
 }
 
 #[tokio::test]
-async fn what_cargo_does_not_know_is_exit_code_2_with_a_remedy() {
+async fn an_unknown_cargo_target_is_exit_code_2_with_a_remedy() {
     for (unknown, options) in [
         ("no-such-package", ["--package", "no-such-package"].as_slice()),
         ("no-such-binary", &["--bin", "no-such-binary"]),
@@ -132,7 +132,7 @@ async fn what_cargo_does_not_know_is_exit_code_2_with_a_remedy() {
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(2));
-        let told = text(&output.stderr);
-        assert!(told.contains(unknown) && told.contains("--package NAME"), "{told}");
+        let shown = text(&output.stderr);
+        assert!(shown.contains(unknown) && shown.contains("--package NAME"), "{shown}");
     }
 }

@@ -1,4 +1,4 @@
-//! `keys` as a user runs it: which key each record gets, and which records are the same.
+//! The command `keys` as a user runs it: the key of each record, and records with equal keys.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -8,14 +8,14 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// What the command said, and how it ended.
-struct Told {
+/// The output and the exit code of the command.
+struct Ran {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-impl Told {
+impl Ran {
     fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}{}", self.out, self.err))
     }
@@ -31,19 +31,19 @@ fn command<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) ->
     command
 }
 
-fn tell(mut command: Command) -> Told {
+fn run(mut command: Command) -> Ran {
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Told { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
 /// Runs the command in the workspace.
-fn keys<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Told {
-    tell(command(arguments))
+fn keys<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ran {
+    run(command(arguments))
 }
 
-/// The same with these events on standard input and in files; `{0}`, `{1}` in the arguments are those.
-fn keys_of(name: &str, events: &[Value], arguments: &[&str]) -> Told {
+/// Runs the command with these events in files; `{0}` and `{1}` in the arguments are their paths.
+fn keys_of(name: &str, events: &[Value], arguments: &[&str]) -> Ran {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let path = |at: usize| folder.join(format!("keys-{name}-{at}.json")).display().to_string();
     for (at, event) in events.iter().enumerate() {
@@ -77,7 +77,7 @@ fn request(key: &str, body: &str) -> Value {
     })
 }
 
-/// Every file of a folder and the folders in it that ends in `.json`.
+/// Every file that ends in `.json`, in a folder and its subfolders.
 fn samples(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![root().join(folder)];
@@ -101,21 +101,21 @@ fn every_sample_is_shown_within_100_columns() {
     let events = samples("events").into_iter().chain(samples("crates/lambda/tests/events"));
     let mut shown = 0;
     for path in events {
-        let told = keys([path.as_os_str(), "--full".as_ref()]);
-        // Some requests have placeholders for their host.
-        if told.code == Some(2) && path.to_str().unwrap().contains("/http/") {
+        let ran = keys([path.as_os_str(), "--full".as_ref()]);
+        // Some samples of requests have placeholders for their host.
+        if ran.code == Some(2) && path.to_str().unwrap().contains("/http/") {
             assert!(
-                told.err.contains("lambda_http cannot convert the event to a request"),
+                ran.err.contains("lambda_http cannot convert the event to a request"),
                 "{}",
-                told.err
+                ran.err
             );
-            assert_eq!((told.err.lines().count(), &*told.out), (1, ""), "{}", told.err);
+            assert_eq!((ran.err.lines().count(), &*ran.out), (1, ""), "{}", ran.err);
             continue;
         }
-        assert!(matches!(told.code, Some(0 | 1)), "{}: {}", path.display(), told.err);
-        let summary = told.out.lines().last().unwrap();
-        assert_eq!(told.code == Some(0), summary.ends_with(" 0 without a key"), "{summary}");
-        for line in told.out.lines() {
+        assert!(matches!(ran.code, Some(0 | 1)), "{}: {}", path.display(), ran.err);
+        let summary = ran.out.lines().last().unwrap();
+        assert_eq!(ran.code == Some(0), summary.ends_with(" 0 without a key"), "{summary}");
+        for line in ran.out.lines() {
             assert!(line.chars().count() <= 100, "{}: {line}", path.display());
             assert_eq!(line, line.trim_end(), "{}", path.display());
         }
@@ -125,7 +125,7 @@ fn every_sample_is_shown_within_100_columns() {
 }
 
 #[test]
-fn identities_are_those_that_the_wrapper_claims_by() {
+fn identities_are_those_of_the_wrapper() {
     let folder = "crates/lambda/tests/events";
     let expected = std::fs::read_to_string(root().join(folder).join("expected.txt")).unwrap();
     let (mut sample, mut checked) = (String::new(), 0);
@@ -138,7 +138,7 @@ fn identities_are_those_that_the_wrapper_claims_by() {
     }
     for (name, lines) in wanted {
         sample.clone_from(&name);
-        // The last line says how often the handler is called.
+        // The last line is the number of calls of the handler.
         let (_, lines) = lines.split_last().unwrap();
         let path = format!("{folder}/{name}");
         let found = keys([path.as_str(), "--json"]).json();
@@ -159,10 +159,10 @@ fn identities_are_those_that_the_wrapper_claims_by() {
 
 #[test]
 fn the_key_is_the_one_that_the_function_claims() {
-    // Of the keys of scheme 1, and what `invoke` showed of the example function.
+    // Keys of scheme 1, and key hashes that `invoke` showed for the example function.
     let event = messages(&[json!({ "id": "o-1" })]);
-    let told = keys_of("golden", &[event], &["{0}", "--operation", "op", "--key", "id", "--json"]);
-    let report = told.json();
+    let ran = keys_of("golden", &[event], &["{0}", "--operation", "op", "--key", "id", "--json"]);
+    let report = ran.json();
     let golden = "op#b998c98c30b1c69205576c101bcd7c8e40faf5162574232a28d4717966bc0471";
     assert_eq!(report["records"][0]["key"], golden);
     assert_eq!(report["records"][0]["canonical"], "\"o-1\"");
@@ -175,9 +175,9 @@ fn the_key_is_the_one_that_the_function_claims() {
 }
 
 #[test]
-fn a_dialect_makes_the_keys_of_its_library() {
+fn powertools_keys_are_those_of_powertools() {
     let event = messages(&[json!({ "order_id": "A-1", "ts": 1 })]);
-    let told = keys_of(
+    let ran = keys_of(
         "powertools",
         &[event],
         &[
@@ -190,15 +190,15 @@ fn a_dialect_makes_the_keys_of_its_library() {
             "orders-fn.app.process",
         ],
     );
-    assert_eq!(told.code, Some(0), "{}", told.err);
-    assert!(told.out.contains("orders-fn.app.process#35e4083ba11d7d06184c72e37b6428b7"));
-    assert!(!told.out.contains("--operation"), "the operation is in none of these: {}", told.out);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("orders-fn.app.process#35e4083ba11d7d06184c72e37b6428b7"));
+    assert!(!ran.out.contains("--operation"), "no key has an operation: {}", ran.out);
 }
 
 #[test]
-fn without_an_expression_it_says_what_the_default_misses() {
-    let told = keys(["events/sqs-duplicates.json", "events/sns.json"]);
-    assert_eq!(told.code, Some(0));
+fn without_an_expression_the_limits_of_the_default_are_shown() {
+    let ran = keys(["events/sqs-duplicates.json", "events/sns.json"]);
+    assert_eq!(ran.code, Some(0));
     for said in [
         "Without a key expression, sqs is known by",
         "redrive",
@@ -207,14 +207,14 @@ fn without_an_expression_it_says_what_the_default_misses() {
         "7 records: 6 keys, 1 duplicate",
         "None was given",
     ] {
-        assert!(told.out.contains(said), "{said}: {}", told.out);
+        assert!(ran.out.contains(said), "{said}: {}", ran.out);
     }
     let named = keys(["events/sns.json", "--key", "orderId", "--operation", "place"]);
     assert!(!named.out.contains("Without a key") && !named.out.contains("None was given"));
 }
 
 #[test]
-fn records_of_one_key_are_found_within_an_event_and_against_another() {
+fn records_with_one_key_are_found_in_an_event_and_against_another() {
     let [first, second] = [
         messages(&[
             json!({ "id": 1, "n": 1 }),
@@ -242,9 +242,9 @@ fn records_of_one_key_are_found_within_an_event_and_against_another() {
     assert!(text.contains("3 records, to compare with"), "{text}");
 
     let compared = ["{0}", "--against", "{1}", "--key", "id", "--fingerprint", "n", "--json"];
-    let told = keys_of("mismatch", &[first.clone(), second.clone()], &compared);
-    assert_eq!(told.code, Some(1), "#6 has nothing to compare, and is refused for that");
-    let report = told.json();
+    let ran = keys_of("mismatch", &[first.clone(), second.clone()], &compared);
+    assert_eq!(ran.code, Some(1), "#6 has no fingerprint, so it is refused");
+    let report = ran.json();
     assert_eq!(report["shared_keys"][0]["records"], json!([1, 3]));
     assert_eq!(report["shared_keys"][0]["mismatched"], json!([5]));
     assert_eq!(report["summary"]["mismatches"], 1);
@@ -267,7 +267,7 @@ fn parts_are_shown_by_name() {
 
 #[test]
 fn each_source_can_have_its_own_key() {
-    let told = tell({
+    let ran = run({
         let mut command = command([
             "events/sqs.json",
             "events/sns.json",
@@ -284,7 +284,7 @@ fn each_source_can_have_its_own_key() {
         command.env("TEST_SQS_KEY", "orderId");
         command
     });
-    let report = told.json();
+    let report = ran.json();
     let [queued, announced] = [0, 1].map(|at| report["records"][at].clone());
     assert_eq!((&queued["view"], &queued["canonical"]), (&json!("payload"), &json!("\"o-1001\"")));
     assert!(queued["key"].as_str().unwrap().starts_with("queued#"));
@@ -303,7 +303,7 @@ fn each_source_can_have_its_own_key() {
 }
 
 #[test]
-fn envelopes_are_taken_off() {
+fn envelopes_are_removed() {
     let event = "crates/lambda/tests/events/snsSqsEvent.json";
     let text = keys([event, "--key", "message", "--envelope", "sns"]).out;
     assert!(text.contains("the payload, out of sns, by message"), "{text}");
@@ -319,33 +319,33 @@ fn envelopes_are_taken_off() {
 #[test]
 fn requests_have_the_key_that_their_client_chose() {
     let events = [request("\"k-1\"", "EUR 5.00"), request("k-1", "EUR 6.00")];
-    let told = keys_of("http", &events, &["{0}", "{1}", "--json"]);
-    let report = told.json();
-    assert_eq!(told.code, Some(0), "{}", told.err);
+    let ran = keys_of("http", &events, &["{0}", "{1}", "--json"]);
+    let report = ran.json();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(report["records"][0]["source"], "http");
     assert_eq!(report["records"][0]["identity"][2], "k-1");
-    assert_eq!(report["shared_keys"][0]["mismatched"], json!([2]), "it is another request");
-    assert!(!told.out.contains("s3cr3t"), "credentials are not shown");
+    assert_eq!(report["shared_keys"][0]["mismatched"], json!([2]), "the second request differs");
+    assert!(!ran.out.contains("s3cr3t"), "credentials are not shown");
     let mut without = request("", "");
     without["headers"].as_object_mut().unwrap().remove("idempotency-key");
-    let told = keys_of("http-none", &[without], &["{0}"]);
-    assert_eq!(told.code, Some(1));
-    assert!(told.out.contains("400") && told.out.contains("idempotency-key"), "{}", told.out);
+    let ran = keys_of("http-none", &[without], &["{0}"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("400") && ran.out.contains("idempotency-key"), "{}", ran.out);
 }
 
 #[test]
-fn requests_of_nobody_have_a_key_only_if_all_callers_are_one() {
-    let mut nobodys = request("k-1", "");
-    nobodys["headers"].as_object_mut().unwrap().remove("authorization");
-    let told = keys_of("http-nobody", &[nobodys.clone()], &["{0}"]);
-    assert_eq!(told.code, Some(1));
-    assert!(told.out.contains(".all_callers_are_one()"), "{}", told.out);
-    let told = keys_of("http-nobody", &[nobodys], &["{0}", "--all-callers-are-one"]);
-    assert_eq!(told.code, Some(0), "{}", told.out);
+fn requests_without_a_caller_have_a_key_only_if_all_callers_are_one() {
+    let mut anonymous = request("k-1", "");
+    anonymous["headers"].as_object_mut().unwrap().remove("authorization");
+    let ran = keys_of("http-nobody", &[anonymous.clone()], &["{0}"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains(".all_callers_are_one()"), "{}", ran.out);
+    let ran = keys_of("http-nobody", &[anonymous], &["{0}", "--all-callers-are-one"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.out);
 }
 
 #[test]
-fn each_path_of_requests_has_a_key_of_its_own_where_the_layer_says_so() {
+fn each_path_of_requests_has_its_own_key_on_request() {
     let item = |path: &str| {
         let mut event = request("k-1", r#"{"sku":"s-1"}"#);
         event["path"] = json!(path);
@@ -354,29 +354,29 @@ fn each_path_of_requests_has_a_key_of_its_own_where_the_layer_says_so() {
     let carts = [item("/carts/1/items"), item("/carts/2/items")];
     for (more, distinct) in [(&[][..], false), (&["--one-key-for-each-path"][..], true)] {
         let arguments = [&["{0}", "{1}", "--json", "--key", "sku"][..], more].concat();
-        let told = keys_of("http-paths", &carts, &arguments);
-        let report = told.json();
+        let ran = keys_of("http-paths", &carts, &arguments);
+        let report = ran.json();
         let keys = [0, 1].map(|at| report["records"][at]["key"].as_str().unwrap());
-        assert_eq!(keys[0] != keys[1], distinct, "{more:?}: {}", told.err);
+        assert_eq!(keys[0] != keys[1], distinct, "{more:?}: {}", ran.err);
     }
 }
 
 #[test]
-fn the_invocation_is_given_where_a_key_is_made_of_it() {
-    let told = keys(["events/unknown.json"]);
-    assert_eq!(told.code, Some(1));
-    assert!(told.out.contains("--request-id"), "{}", told.out);
+fn a_key_from_the_invocation_needs_its_request_id() {
+    let ran = keys(["events/unknown.json"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("--request-id"), "{}", ran.out);
     let with = |more: &[&str]| {
         let arguments = ["events/unknown.json", "--request-id", "r-1", "--json"];
-        let told = keys(arguments.iter().chain(more));
-        assert_eq!(told.code, Some(0), "{}", told.err);
-        told.json()["records"][0]["key"].clone()
+        let ran = keys(arguments.iter().chain(more));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran.json()["records"][0]["key"].clone()
     };
     assert_ne!(with(&[]), with(&["--tenant", "acme"]));
 }
 
 #[test]
-fn what_can_fold_and_what_changes_is_warned_of() {
+fn expressions_that_collide_or_change_get_warnings() {
     let warned = |key: &str| {
         let report = keys(["events/sqs.json", "--key", key, "--json"]).json();
         report["warnings"].as_array().unwrap().iter().map(Value::to_string).collect::<Vec<_>>()
@@ -396,42 +396,41 @@ fn what_can_fold_and_what_changes_is_warned_of() {
 }
 
 #[test]
-fn a_record_without_a_key_is_exit_code_1_with_the_functions_own_words() {
-    let told =
-        keys(["events/sqs-missing-key.json", "events/sqs-bad-body.json", "--key", "orderId"]);
-    assert_eq!(told.code, Some(1));
-    let words = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
+fn a_record_without_a_key_is_exit_code_1_with_the_functions_message() {
+    let ran = keys(["events/sqs-missing-key.json", "events/sqs-bad-body.json", "--key", "orderId"]);
+    assert_eq!(ran.code, Some(1));
+    let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("no idempotency key under `orderId`: it selects nothing (or null)"));
     assert!(words.contains("the payload is not valid JSON"), "{words}");
     assert!(words.ends_with("6 records: 3 keys, 0 duplicates, 0 mismatches, 3 without a key"));
     for policy in ["run-unprotected", "skip"] {
         let arguments =
             ["events/sqs-missing-key.json", "--key", "orderId", "--missing-key", policy];
-        let told = keys(arguments);
-        assert_eq!(told.code, Some(1));
-        assert!(told.out.contains("no key; the operation "), "{}", told.out);
+        let ran = keys(arguments);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.out.contains("no key; the operation "), "{}", ran.out);
     }
 }
 
 #[test]
-fn a_bad_expression_is_exit_code_2_with_a_caret_whatever_the_event() {
+fn a_bad_expression_is_exit_code_2_with_a_caret_for_any_event() {
     for event in ["events/sqs.json", "events/sqs-empty-batch.json"] {
-        let told = keys([event, "--key", "order.{"]);
-        assert_eq!((told.code, &*told.out), (Some(2), ""));
-        assert!(told.err.contains("at offset 7"), "{}", told.err);
-        assert!(told.err.contains("\n  order.{\n         ^\n"), "{}", told.err);
-        assert!(!told.err.contains("because"), "it is said once: {}", told.err);
+        let ran = keys([event, "--key", "order.{"]);
+        assert_eq!((ran.code, &*ran.out), (Some(2), ""));
+        assert!(ran.err.contains("at offset 7"), "{}", ran.err);
+        assert!(ran.err.contains("\n  order.{\n         ^\n"), "{}", ran.err);
+        assert!(!ran.err.contains("because"), "the mistake is named once: {}", ran.err);
     }
-    let told = keys(["events/sqs.json", "--key", "sns=nope(id)"]);
-    assert_eq!(told.code, Some(2), "no event needs it, and it is wrong");
-    assert!(told.err.contains("nope"), "{}", told.err);
+    let ran = keys(["events/sqs.json", "--key", "sns=nope(id)"]);
+    assert_eq!(ran.code, Some(2), "a mistake is found although no event needs the expression");
+    assert!(ran.err.contains("nope"), "{}", ran.err);
 }
 
 #[test]
-fn what_cannot_be_tried_is_exit_code_2() {
-    let told = keys(["no-such-file.json"]);
-    assert_eq!(told.code, Some(2));
-    assert!(told.err.contains("cannot read no-such-file.json"), "{}", told.err);
+fn an_unreadable_event_is_exit_code_2() {
+    let ran = keys(["no-such-file.json"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("cannot read no-such-file.json"), "{}", ran.err);
     let mut child = command(["-", "--key", "id"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -441,8 +440,8 @@ fn what_cannot_be_tried_is_exit_code_2() {
     child.stdin.take().unwrap().write_all(b"{\n  \"Records\": [}\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("-: the event is not JSON (line 2, column 15)"), "{told}");
+    let ran = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(ran.contains("-: the event is not JSON (line 2, column 15)"), "{ran}");
 }
 
 #[test]
@@ -450,39 +449,39 @@ fn a_secret_comes_from_the_environment() {
     let with = |secret: Option<&str>| {
         let mut command = command(["events/sqs.json", "--secret-from-env", "TEST_SECRET"]);
         command.env_remove("TEST_SECRET").envs(secret.map(|secret| ("TEST_SECRET", secret)));
-        tell(command)
+        run(command)
     };
-    let told = with(Some("a secret of 16 bytes and more"));
-    assert!(told.out.contains("operation#hmac-"), "{}", told.out);
-    assert!(!told.out.contains("16 bytes"), "it is not shown");
+    let ran = with(Some("a secret of 16 bytes and more"));
+    assert!(ran.out.contains("operation#hmac-"), "{}", ran.out);
+    assert!(!ran.out.contains("16 bytes"), "the secret is not shown");
     for (secret, problem) in [(None, "TEST_SECRET"), (Some("short"), "has 5 bytes")] {
-        let told = with(secret);
-        assert_eq!(told.code, Some(2));
-        assert!(told.err.contains(problem), "{}", told.err);
+        let ran = with(secret);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.err.contains(problem), "{}", ran.err);
     }
 }
 
 #[test]
-fn what_an_event_holds_moves_no_cursor() {
+fn control_characters_of_an_event_are_not_printed() {
     let event = messages(&[json!("\u{1b}[2J\u{7}")]);
     let mut event = event;
     event["Records"][0]["body"] = "\u{1b}[2J\u{7}".into();
-    let told = keys_of("cursor", &[event], &["{0}"]);
-    assert!(told.out.contains("[2J") && !told.out.contains(['\u{1b}', '\u{7}']), "{:?}", told.out);
+    let ran = keys_of("cursor", &[event], &["{0}"]);
+    assert!(ran.out.contains("[2J") && !ran.out.contains(['\u{1b}', '\u{7}']), "{:?}", ran.out);
 }
 
 #[test]
-fn its_help_says_that_it_shows_payloads() {
-    let told = keys(["--help"]);
-    assert!(told.out.contains("IT PRINTS PAYLOADS AND RAW KEYS"), "{}", told.out);
-    assert!(told.out.contains("Exit code:"), "{}", told.out);
-    let words: Vec<_> = told.out.split([' ', ',', '.', '\n']).collect();
+fn the_help_says_that_payloads_are_shown() {
+    let ran = keys(["--help"]);
+    assert!(ran.out.contains("IT PRINTS PAYLOADS AND RAW KEYS"), "{}", ran.out);
+    assert!(ran.out.contains("Exit code:"), "{}", ran.out);
+    let words: Vec<_> = ran.out.split([' ', ',', '.', '\n']).collect();
     for source in lambda_idempotency::inspect::sources().chain(["http"]) {
-        assert!(words.contains(&source), "{source}: {}", told.out);
+        assert!(words.contains(&source), "{source}: {}", ran.out);
     }
 }
 
-/// Splits a command line as a shell does, as far as the README needs it.
+/// Splits a command line as a shell does, for the command lines of the README.
 fn words(line: &str) -> Vec<String> {
     let quoted = line.split('\'').enumerate();
     let words = quoted.flat_map(|(at, part)| match at % 2 {
@@ -500,7 +499,7 @@ fn the_readme_shows_what_the_command_prints() {
     for block in blocks {
         let (block, _) = block.split_once("\n```").unwrap();
         let (line, shown) = block.split_once('\n').unwrap();
-        let told = keys(words(line));
-        assert_eq!(told.out.trim_end(), shown, "{line}");
+        let ran = keys(words(line));
+        assert_eq!(ran.out.trim_end(), shown, "{line}");
     }
 }

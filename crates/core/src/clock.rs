@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounding_up_to_a_second_never_shortens() {
+    fn rounding_up_to_a_second_never_moves_an_instant_earlier() {
         for ms in [0, 1, 999, 1000, 1001, 1_700_000_000_123] {
             let t = Timestamp::from_millis(ms);
             assert!(t.ceil_to_second() >= t);

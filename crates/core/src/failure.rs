@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_class_names_the_type_and_never_the_message() {
+    fn the_error_type_is_a_type_and_never_the_message() {
         let failures = [
             (Failure::from(std::io::Error::other("s3cr3t")), "std::io::error::Error"),
             (Failure::transient("s3cr3t"), "a message"),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_of_a_sink_is_told_from_one_of_a_handler() {
+    fn a_failure_of_a_sink_has_another_message_than_one_of_a_handler() {
         let failure = Failure::transient(std::io::Error::other("s3cr3t"));
         assert_eq!(failure.to_string(), "the handler failed with std::io::error::Error");
         let told = failure.of_sink().to_string();
@@ -217,7 +217,7 @@ mod tests {
     struct Declined(#[source] std::io::Error);
 
     #[test]
-    fn the_messages_are_those_of_the_whole_chain_and_have_an_end() {
+    fn messages_are_those_of_the_whole_chain_and_are_cut_off() {
         let declined = Declined(std::io::Error::other("connection reset"));
         assert_eq!(Failure::from(declined).messages(), "payment declined: connection reset");
         let long = Failure::from("é".repeat(3000)).messages();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_a_failure_with_what_it_said_as_its_message() {
+    fn a_panic_is_a_failure_with_its_message() {
         let panics: [(Box<dyn Any + Send>, &str); 3] = [
             (Box::new("s3cr3t"), "it panicked: s3cr3t"),
             (Box::new("s3cr3t".to_owned()), "it panicked: s3cr3t"),

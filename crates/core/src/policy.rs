@@ -271,17 +271,17 @@ mod tests {
     }
 
     #[test]
-    fn a_short_rest_of_a_lease_is_waited_for_and_a_long_one_is_not() {
+    fn a_lease_that_ends_soon_is_waited_for_and_a_longer_one_is_not() {
         let until = |lease_ends| OnConflict::Return.waits_until(at(1_000), at(lease_ends));
         assert_eq!(until(3_000), at(4_000), "a second longer than the lease");
-        assert_eq!(until(3_001), at(1_000), "not at all");
+        assert_eq!(until(3_001), at(1_000), "a longer lease is not waited for");
         let wait = OnConflict::Wait { up_to: Duration::from_secs(9) };
         assert_eq!(wait.waits_until(at(1_000), at(90_000)), at(10_000));
         assert_eq!(OnConflict::Skip.waits_until(at(1_000), at(1_001)), at(1_000));
     }
 
     #[test]
-    fn another_invocation_of_the_process_is_followed_for_two_seconds_or_as_long_as_was_said() {
+    fn another_invocation_of_the_process_is_followed_for_two_seconds_or_the_configured_time() {
         let wait = OnConflict::Wait { up_to: Duration::from_secs(9) };
         let until = |policy: OnConflict| policy.follows_until(at(1_000));
         assert_eq!([OnConflict::Return, OnConflict::Skip].map(until), [at(3_000); 2]);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_failure_counts_for_more_than_the_policy() {
+    fn a_classified_failure_overrides_the_policy() {
         let permanent = |on_failure| {
             let policy = Policy { on_failure, ..Policy::default() };
             let failures = [Failure::transient("x"), Failure::from("x"), Failure::permanent("x")];

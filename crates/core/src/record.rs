@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owner_tokens_differ_and_are_read_back_from_their_text() {
+    fn owner_tokens_differ_and_are_parsed_from_their_text() {
         let (a, b) = (Owner::random().unwrap(), Owner::random().unwrap());
         assert_ne!(a, b);
         assert_eq!(Owner::parse(&a.to_string()), Some(a));

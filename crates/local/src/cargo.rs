@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn executables_are_found_among_the_messages() {
+    fn executables_are_parsed_from_cargos_messages() {
         let messages = concat!(
             r#"{"reason":"compiler-artifact","executable":null}"#,
             "\nnot json\n",

@@ -1,4 +1,4 @@
-//! The embedded DynamoDB through its proxy, spoken to as a process would.
+//! The embedded DynamoDB through its proxy, called as a process calls it.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -19,7 +19,7 @@ async fn database() -> (DynamoDb, Proxy) {
     (dynamodb, proxy)
 }
 
-/// One request on a connection of its own: its status and its answer, or nothing if there was none.
+/// Sends one request on a new connection. Returns the status and the body, or `None` without a response.
 async fn call(proxy: &Proxy, operation: &str, body: Value) -> Option<(u16, Value)> {
     let request = Request::post(proxy.url())
         .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
@@ -52,7 +52,7 @@ fn insert(ids: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn requests_and_units_are_counted_at_each_door() {
+async fn requests_and_units_are_counted_by_each_proxy() {
     let (dynamodb, proxy) = database().await;
     let other = dynamodb.proxy().await.unwrap();
     assert_eq!(call(&proxy, "PutItem", claim("a")).await.unwrap().0, 200);
@@ -82,7 +82,7 @@ async fn requests_and_units_are_counted_at_each_door() {
 }
 
 #[tokio::test]
-async fn faults_strike_before_or_after_the_write() {
+async fn faults_are_injected_before_or_after_the_write() {
     let (dynamodb, proxy) = database().await;
     let cases = [
         (Fault::internal_error(Apply::Before), Some(500), false),
@@ -123,7 +123,7 @@ async fn a_gate_stops_a_request_at_an_exact_moment() {
     dynamodb.faults().add(Fault::hold(Apply::After, &gate));
     let inspect = async {
         gate.reached().await;
-        assert_eq!(dynamodb.items("claims").unwrap().len(), 1, "it is applied, and nobody knows");
+        assert_eq!(dynamodb.items("claims").unwrap().len(), 1, "applied, and not yet answered");
         gate.open();
     };
     let (answer, ()) = tokio::join!(call(&proxy, "PutItem", claim("a")), inspect);
@@ -140,7 +140,7 @@ async fn keys_can_stay_unprocessed() {
 }
 
 #[tokio::test]
-async fn a_request_that_has_arrived_is_carried_out_though_its_sender_is_gone() {
+async fn a_request_that_has_arrived_is_applied_after_its_sender_is_gone() {
     let (dynamodb, proxy) = database().await;
     let gate = Gate::new();
     dynamodb.faults().add(Fault::hold(Apply::Before, &gate));

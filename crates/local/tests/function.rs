@@ -1,4 +1,4 @@
-//! A real process, from start to end: answers, errors, deadlines, crashes and kills.
+//! A real process, from start to end: responses, errors, deadlines, crashes and kills.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -11,7 +11,7 @@ use lambda_idempotency_local::{InvocationResult, Local, Outcome, Signal};
 use serde_json::json;
 
 #[tokio::test]
-async fn a_response_comes_back_with_what_was_told() {
+async fn a_response_is_returned_with_the_logged_records() {
     let local = local(scripted().await).await;
     let invocation = local.invoke(&json!({ "do": "succeed" })).await.unwrap();
     let response = invocation.response().unwrap();
@@ -23,9 +23,9 @@ async fn a_response_comes_back_with_what_was_told() {
     local.shutdown().await;
 }
 
-/// The log goes through a pipe and the answer through a socket: neither may overtake the other.
+/// The log comes through a pipe and the response through a socket, so the response may arrive first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_line_is_late() {
+async fn all_lines_of_an_invocation_are_read_before_its_response() {
     let local = local(scripted().await).await;
     for number in 0..200 {
         let invocation = local.invoke(&json!({ "do": "succeed" })).await.unwrap();
@@ -52,28 +52,28 @@ async fn a_process_that_misses_its_deadline_is_replaced() {
     let late = local.invoke(&json!({ "do": "sleep" })).await.unwrap();
     assert_eq!(late.result, InvocationResult::TimedOut);
     assert!(late.duration >= Duration::from_millis(200));
-    assert!(!common::is_running(late.pid), "it was not killed");
+    assert!(!common::is_running(late.pid), "the process was not killed");
 }
 
 #[tokio::test]
-async fn one_that_outlives_its_deadline_runs_on_beside_the_next() {
+async fn a_process_that_outlives_its_deadline_runs_on_beside_the_next() {
     let function = scripted().await.timeout(Duration::from_millis(200)).outlives_timeout(true);
     let local = local(function).await;
     let late = local.invoke(&json!({ "do": "sleep" })).await.unwrap();
     assert_eq!(late.result, InvocationResult::TimedOut);
-    assert!(common::is_running(late.pid), "it was killed");
+    assert!(common::is_running(late.pid), "the process was killed");
     local.shutdown().await;
-    assert!(!common::is_running(late.pid), "it outlived the shutdown");
+    assert!(!common::is_running(late.pid), "the process outlived the shutdown");
 }
 
 #[tokio::test]
-async fn one_that_is_stopped_misses_its_deadline_and_can_go_on() {
+async fn a_stopped_process_misses_its_deadline_and_can_continue() {
     let function = scripted().await.timeout(Duration::from_secs(1)).outlives_timeout(true);
     let local = local(function).await;
     let pid = local.invoke(&json!({})).await.unwrap().pid;
-    assert!(!local.signal(pid, Signal::Stop), "it has no invocation");
+    assert!(!local.signal(pid, Signal::Stop), "the process has no invocation");
     let stop = async {
-        // When it is sure to have its event.
+        // By then the process has its event.
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert!(local.signal(pid, Signal::Stop));
     };
@@ -87,10 +87,10 @@ async fn one_that_is_stopped_misses_its_deadline_and_can_go_on() {
     common::reaches_state(pid, 'S').await;
     assert!(local.signal(pid, Signal::Kill));
     common::reaches_state(pid, 'Z').await;
-    // The next one that is left running sweeps away what has ended.
+    // The next process that is left running removes those that have ended.
     let next = local.invoke(&event).await.unwrap().pid;
     assert_eq!((local.is_left_running(pid), local.is_left_running(next)), (false, true));
-    assert!(!local.signal(pid, Signal::Kill), "its id may be another's now");
+    assert!(!local.signal(pid, Signal::Kill), "another process may have this id now");
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn a_crash_costs_one_invocation() {
 }
 
 #[tokio::test]
-async fn a_function_that_does_not_start_says_why() {
+async fn a_function_that_does_not_start_gives_the_reason() {
     let local = local(scripted().await.env("FAIL_TO_START", "1")).await;
     let invocation = local.invoke(&json!({})).await.unwrap();
     assert!(!invocation.result.is_response(), "{}", invocation.result);
@@ -132,7 +132,7 @@ async fn an_invocation_can_be_killed() {
 }
 
 #[tokio::test]
-async fn two_sandboxes_run_at_once() {
+async fn two_sandboxes_run_concurrently() {
     let function = scripted().await.timeout(LONG);
     let local = Local::builder(function).sandboxes(2).start().await.unwrap();
     let sleeping = json!({ "do": "sleep" });
@@ -149,7 +149,7 @@ async fn two_sandboxes_run_at_once() {
 }
 
 #[tokio::test]
-async fn dropping_it_kills_the_processes() {
+async fn dropping_a_local_run_kills_its_processes() {
     let local = local(scripted().await).await;
     let pid = local.invoke(&json!({})).await.unwrap().pid;
     drop(local);

@@ -44,7 +44,7 @@ fn history(report: &DeliveryReport) -> Vec<(&str, u32, &str, Disposition)> {
 }
 
 #[tokio::test]
-async fn only_the_reported_message_goes_round_again() {
+async fn only_the_reported_message_is_delivered_again() {
     let report =
         deliver(scripted().await, messages(&[("good", "succeed"), ("bad", "report")])).await;
     assert_eq!(
@@ -67,7 +67,7 @@ async fn an_unknown_identifier_fails_the_whole_batch() {
 }
 
 #[tokio::test]
-async fn a_crash_and_a_timeout_send_everything_back_once() {
+async fn after_a_crash_or_a_timeout_the_batch_is_delivered_again() {
     for (step, outcome) in [("abort-once", Outcome::Crashed), ("sleep-once", Outcome::TimedOut)] {
         let mark =
             std::env::temp_dir().join(format!("lambda-idempotency-{step}-{}", std::process::id()));
@@ -109,7 +109,7 @@ async fn an_event_of_a_bus_that_succeeds_is_done() {
 }
 
 #[tokio::test]
-async fn anything_else_is_invoked_once() {
+async fn an_unknown_event_is_invoked_once() {
     let report = deliver(scripted().await, json!({ "do": "fail" })).await;
     assert_eq!(history(&report), [("-", 1, "refused", Disposition::Lost)]);
 }

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_read() {
+    fn tables_are_parsed() {
         assert_eq!(table("claims:id:exp"), Ok(Table::new("claims", "id").ttl("exp")));
         for text in ["claims", "claims:", ":id", "a:id", "claims:id:exp:more"] {
             assert!(table(text).is_err(), "{text}");

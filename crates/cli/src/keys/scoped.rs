@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sources_own_value_comes_before_the_one_for_all() {
+    fn a_value_of_a_source_precedes_the_general_one() {
         let values = ["a", "sns=b", "sns=c"].map(|text| scoped::<String>(text).unwrap());
         assert_eq!(of(&values, "sqs"), Some(&"a".to_owned()));
         assert_eq!(of(&values, "sns"), Some(&"c".to_owned()));

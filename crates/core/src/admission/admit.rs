@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_end_of_the_lease_and_for_the_allowance_it_is_still_owned() {
+    fn at_the_end_of_the_lease_and_during_the_clock_skew_a_record_is_still_owned() {
         let found = in_progress(Some(120));
         for now in [at(120), at(121)] {
             assert_eq!(admit(&claim(), Some(&found), now), Admission::Busy { until: at(121) });
@@ -215,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn our_own_token_means_that_we_won() {
+    fn a_record_with_our_token_means_that_the_claim_succeeded() {
         let mut found = in_progress(Some(120));
         found.owner = Some(Owner::from_bits(1));
         assert!(matches!(admit(&claim(), Some(&found), at(500)), Admission::Won(_)));
     }
 
     #[test]
-    fn completed_is_answered_until_it_expires_and_then_begins_anew() {
+    fn a_completion_is_replayed_until_it_expires_and_then_claimed_anew() {
         let mut found = IdempotencyRecord::new(Status::Completed, at(200));
         found.result = Some("1".into());
         found.failed_attempts = 2;
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn another_applications_record_is_left_alone_until_it_expires() {
+    fn another_applications_record_is_not_claimed_until_it_expires() {
         let foreign = Admission::Foreign { application: "shipping".into() };
         let released = {
             let mut record = in_progress(Some(0));
@@ -264,7 +264,7 @@ mod tests {
             assert_eq!(
                 (record.failed_attempts, record.lost_attempts),
                 (0, 0),
-                "nor is its history carried on"
+                "its counts are not kept"
             );
             // A claim without an application cannot show that the work is the same.
             let nameless = Claim { application: None, ..claim() };
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permanent_failure_is_the_answer() {
+    fn a_permanent_failure_is_returned() {
         let mut found = IdempotencyRecord::new(Status::PermanentlyFailed, at(200));
         found.error_type = Some("Declined".into());
         found.failed_attempts = 3;

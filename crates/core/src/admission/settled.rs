@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_release_cannot_pass_for_success_after_completion() {
+    fn a_late_release_after_a_completion_is_overtaken() {
         let held = held(1);
         let (_, record) = held.write(&complete(), at(110));
         assert!(!Guard::OwnedBy(Owner::from_bits(1)).holds(record.as_ref()));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn another_applications_record_does_not_answer_for_our_work() {
+    fn another_applications_record_is_not_our_result() {
         let of = |owner, name: &str| Claim { application: Some(name.into()), ..claim(owner) };
         let held = |claim: Claim| match admit(&claim, None, at(100)) {
             Admission::Try { held, .. } => held,
@@ -243,7 +243,7 @@ mod tests {
         let (guard, record) = held.write(&renew, at(110));
         let record = record.unwrap();
         assert!(guard.holds(Some(&held.record)));
-        assert!(!guard.holds(Some(&record)), "a late duplicate must miss");
+        assert!(!guard.holds(Some(&record)), "a late duplicate must be refused");
         assert!(record.expires_at >= at(9001));
         assert_eq!(held.settled(&renew, Some(&record), at(111)), Settled::Done);
     }
@@ -255,7 +255,7 @@ mod tests {
         let (_, found) = held.write(&renew(200), at(110));
         let Settled::Again { guard, record } = held.settled(&renew(210), found.as_ref(), at(111))
         else {
-            panic!("the record is still ours");
+            panic!("the owner still has the key");
         };
         assert!(guard.holds(found.as_ref()));
         assert_eq!(record.lease_until, Some(at(210)));
@@ -269,7 +269,7 @@ mod tests {
         let Settled::Again { guard, record } =
             held.settled(&complete(), Some(&held.record), at(140))
         else {
-            panic!("the record is ours");
+            panic!("the owner has the key");
         };
         assert!(guard.holds(Some(&held.record)));
         assert_eq!(record.status, Status::Completed);

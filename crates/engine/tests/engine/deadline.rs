@@ -22,7 +22,7 @@ async fn a_handler_that_runs_at_its_deadline_is_dropped_and_keeps_its_lease() {
     assert!(world.clock.now() < START.plus(30 * SECOND), "time is left for the response");
     let record = world.stored("a").await.unwrap();
     assert_eq!(record.status, Status::InProgress);
-    assert_eq!(record.lease_until, Some(START.plus(31 * SECOND)), "its effect may be on its way");
+    assert_eq!(record.lease_until, Some(START.plus(31 * SECOND)), "its effect may still happen");
     world.ledger.assert_never("a");
 }
 

@@ -103,7 +103,7 @@ pub(crate) fn all() -> Vec<Property<Explorer>> {
             (0..model.setup.keys.len()).all(|key| running(model, world, key) <= 1)
         }),
         Property::always(NOTHING_LOST, |model: &Explorer, world: &World| {
-            world.is_over() || world.flaws.any() || goes_on(model, world)
+            world.is_over() || world.flaws.any() || has_next_step(model, world)
         }),
         Property::always(HARMED_ONCE, |_, world: &World| {
             world.harmed.iter().all(|harmed| *harmed <= 1)
@@ -122,7 +122,7 @@ fn running(model: &Explorer, world: &World, key: usize) -> usize {
     all.filter(|(record, held)| model.setup.messages[*record].key == key && held.is_some()).count()
 }
 
-fn goes_on(model: &Explorer, world: &World) -> bool {
+fn has_next_step(model: &Explorer, world: &World) -> bool {
     if time::next(world).is_some() {
         return true;
     }

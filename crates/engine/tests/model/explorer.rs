@@ -106,8 +106,8 @@ impl<P: Protocol> Explorer<P> {
         let Some(ended) = ended else { return };
         let done = matches!(ended, Ended::Acknowledged { .. });
         let next = key + 1;
-        let goes_on = done || !P::keeps(Rule::StopsTheGroup);
-        if goes_on && next < self.setup.keys && world.keys[next].source.queued[0] > 0 {
+        let continues = done || !P::keeps(Rule::StopsTheGroup);
+        if continues && next < self.setup.keys && world.keys[next].source.queued[0] > 0 {
             self.work(world, worker, next, now, &mut |step| {
                 step.take(worker, 0, None, now);
                 step.send(worker, None, now);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_found_wherever_they_are() {
+    fn refused_conditions_are_found_in_all_forms_of_responses() {
         let single =
             json!({ "__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException" });
         let batch = json!({ "Responses": [{ "Error": { "Code": "DuplicateItem" } }, { "TableName": "x" }] });

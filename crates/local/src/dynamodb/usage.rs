@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_drops_what_did_not_change() {
+    fn a_difference_has_only_changed_operations() {
         let mut earlier = Usage { write_units: 1.0, ..Usage::default() };
         earlier.operations.insert("PutItem".to_owned(), 2);
         let mut later = earlier.clone();

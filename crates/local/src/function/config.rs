@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_users_variables_come_last_and_win() {
+    fn the_users_variables_override_the_defaults() {
         let config = FunctionConfig::new("/x/orders").env("AWS_REGION", "eu-west-1");
         let environment: BTreeMap<_, _> =
             config.environment("127.0.0.1:1", "http://127.0.0.1:2", 0).into_iter().collect();
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(environment["AWS_ENDPOINT_URL_DYNAMODB"], "http://127.0.0.1:2");
     }
     #[test]
-    fn processes_may_differ() {
+    fn processes_can_have_different_variables() {
         let config = FunctionConfig::new("/x/orders").env_each("SKEW", ["0", "7"]);
         let skew = |nth| {
             let environment = config.environment("127.0.0.1:1", "http://127.0.0.1:2", nth);

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_look_like_uuids_and_differ() {
+    fn ids_have_the_length_of_uuids_and_differ() {
         let id = new_id();
         assert_eq!(id.len(), 36);
         assert_ne!(id, new_id());

@@ -200,7 +200,7 @@ mod tests {
         "outcome":"executed","ms":1.5,"failed_attempts":1,"lost_attempts":0,"request_id":"r1"}"#;
 
     #[test]
-    fn both_shapes_say_the_same() {
+    fn both_log_formats_give_the_same_line() {
         let nested = RecordLine::parse(NESTED).unwrap();
         assert_eq!(Some(&nested), RecordLine::parse(FLAT).as_ref());
         assert_eq!(nested.outcome, Outcome::Executed);

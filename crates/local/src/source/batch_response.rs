@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_success() {
+    fn a_response_without_failures_is_success() {
         for response in [
             json!(null),
             json!({}),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_fails_everything() {
+    fn an_invalid_response_fails_the_whole_batch() {
         let one =
             |failure: Value| json!({ "batchItemFailures": [{ "itemIdentifier": "a" }, failure] });
         let strange = [
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_named_fail() {
+    fn only_named_records_fail() {
         let batch_response = judge(json!({ "batchItemFailures": [{ "itemIdentifier": "b" }] }));
         assert!(batch_response.is_done(Some("a")));
         assert!(!batch_response.is_done(Some("b")));
     }
 
     #[test]
-    fn without_the_setting_nobody_looks() {
+    fn without_the_setting_a_batch_response_is_not_read() {
         let response =
             InvocationResult::Response(json!({ "batchItemFailures": [{ "itemIdentifier": "a" }] }));
         assert_eq!(

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_recognised() {
+    fn events_are_recognised_by_their_shape() {
         let source = |text: &str| match parse_event("event", text).unwrap() {
             Event::Sqs(_) => Source::Sqs,
             Event::Kafka(_) => Source::Kafka,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_record_stays_among_the_others() {
+    fn a_malformed_record_is_kept_among_the_others() {
         let text = r#"{"Records":[{"body":"no id"},7,{"eventSource":"aws:sqs","messageId":"m"}]}"#;
         let Event::Sqs(records) = parse_event("event", text).unwrap() else {
             panic!("not recognised")
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_place() {
+    fn a_json_error_names_its_position() {
         let error = parse_event("events/x.json", "{\n  \"a\": ,\n}").unwrap_err();
         assert_eq!(error.to_string(), "events/x.json:2:8: not valid JSON: expected value");
     }

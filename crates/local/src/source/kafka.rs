@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn each_partition_goes_on_from_its_own_checkpoint() {
+    fn each_partition_restarts_from_its_own_checkpoint() {
         let now = Instant::now();
         let mut topic = topic(now);
         let batch = topic.receive(now, 0).unwrap();
@@ -186,7 +186,8 @@ mod tests {
         assert_eq!(topic.next(), None);
     }
 
-    /// One that only names the first of a partition, as a checkpoint, loses what is behind it.
+    /// A function that names only the first failed record of a partition, as a checkpoint, loses the
+    /// failed records after it.
     #[test]
     fn in_queue_mode_unnamed_records_are_done_and_each_record_is_given_up_separately() {
         let mut now = Instant::now();

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_to_their_records_and_silence_is_filled() {
+    fn lines_go_to_their_records_and_others_get_a_default_outcome() {
         let told = vec![line("b", "failed"), line("a", "executed"), line("a", "coalesced")];
         let ids = [
             ("a", Disposition::Done),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_says_what_the_function_could_not() {
+    fn a_record_without_a_line_gets_the_outcome_of_the_crash() {
         let crash = InvocationResult::Exited { code: None, signal: Some(9) };
         let delivered = vec![
             (Some("a".to_owned()), 1, Disposition::Returned),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direct_call_has_one_row_at_least() {
+    fn a_direct_call_has_at_least_one_row() {
         let report =
             report(Source::Direct, Vec::new(), invocation(InvocationResult::TimedOut, Vec::new()));
         assert_eq!(

@@ -155,7 +155,7 @@ mod tests {
         let now = Instant::now();
         let mut stream = stream(StreamConfig::default(), now, &["1", "2", "3"]);
         let batch = stream.receive(now, 0).unwrap();
-        assert!(stream.receive(now, 0).is_none(), "one batch of a shard at a time");
+        assert!(stream.receive(now, 0).is_none(), "a shard delivers one batch at a time");
         let dispositions = stream.settle(&batch, &failing(&["3", "2"]), now);
         assert_eq!(dispositions, [Disposition::Done, Disposition::Returned, Disposition::Returned]);
         let later = stream.next().unwrap();
@@ -189,7 +189,7 @@ mod tests {
         }
         let dead = Box::new(stream).into_dead_letters();
         let dead: Vec<_> = dead.iter().map(|dead| dead.record.as_deref().unwrap()).collect();
-        assert_eq!(dead, ["3"], "and nothing else is given up");
+        assert_eq!(dead, ["3"], "only the failing record is given up");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the tests share: the scripted function, built once.
+//! Helpers of the tests: the scripted function, built once.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part, and may panic")]
 
@@ -8,17 +8,17 @@ use std::time::Duration;
 use lambda_idempotency_local::{Build, FunctionConfig, Local};
 use tokio::sync::OnceCell;
 
-/// Longer than any test takes: nothing should ever wait for it to pass.
+/// Longer than any test takes, so no test waits until it has passed.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// The function of `examples/scripted.rs`, with time enough.
+/// The function of `examples/scripted.rs`, with a long timeout.
 pub(crate) async fn scripted() -> FunctionConfig {
     static BINARY: OnceCell<PathBuf> = OnceCell::const_new();
     let binary = BINARY.get_or_init(binary).await;
     FunctionConfig::new(binary).timeout(LONG).init_timeout(LONG)
 }
 
-/// `cargo test` has built it beside the tests; where it has not, this does.
+/// The path of the built function. `cargo test` builds it beside the tests; otherwise this builds it.
 pub(crate) async fn binary() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../local");
     let built = std::env::current_exe().unwrap().parent().unwrap().join("../examples/scripted");
@@ -33,7 +33,7 @@ pub(crate) async fn local(function: FunctionConfig) -> Local {
     Local::builder(function).start().await.unwrap()
 }
 
-/// Whether a process exists and is more than a name on the list of the dead.
+/// Whether a process exists and is not a zombie.
 pub(crate) fn is_running(pid: u32) -> bool {
     state(pid).is_some_and(|state| state != 'Z')
 }

@@ -64,7 +64,7 @@ mutants! {
     NeverDeletes: delete_under_owned_by delete_under_unchanged deleted_key_is_absent_again;
     DeletesWhateverIsThere: delete_under_owned_by late_undo_cannot_delete_the_successor
         rejected_duplicate_does_not_remove_the_owners_lock;
-    DeleteOfGoneIsFound: delete_of_what_is_gone_is_written retried_delete_is_written;
+    DeleteOfMissingIsFound: delete_of_what_is_gone_is_written retried_delete_is_written;
     Merges: takeover_replaces_every_field settling_replaces_every_field;
     KeepsOldError: takeover_replaces_every_field settling_replaces_every_field;
     ForgetsOwner: every_field_present each_optional_field_by_itself

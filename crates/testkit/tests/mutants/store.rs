@@ -183,7 +183,7 @@ impl Mutant {
             tokio::task::yield_now().await;
         }
         let deletes = write.record.is_none();
-        let gone = deletes && found.is_none() && self.bug != Bug::DeleteOfGoneIsFound;
+        let gone = deletes && found.is_none() && self.bug != Bug::DeleteOfMissingIsFound;
         let holds = self.holds(&name, &write.guard, found.as_ref())
             || gone
             || (deletes && self.bug == Bug::DeletesWhateverIsThere)

@@ -80,7 +80,7 @@ impl Protocol for IgnoresItsSettlement {
         now: Timestamp,
     ) -> Settled {
         match (held.settled(settlement, found, now), found) {
-            (Settled::Done, Some(found)) => Settled::Overtaken(stands(found)),
+            (Settled::Done, Some(found)) => Settled::Overtaken(overtaken_by(found)),
             (other, _) => other,
         }
     }
@@ -97,7 +97,7 @@ impl Protocol for TakesItselfForASuccessor {
         now: Timestamp,
     ) -> Settled {
         match (held.settled(settlement, found, now), found) {
-            (Settled::Again { .. }, Some(found)) => Settled::Overtaken(stands(found)),
+            (Settled::Again { .. }, Some(found)) => Settled::Overtaken(overtaken_by(found)),
             (other, _) => other,
         }
     }
@@ -137,7 +137,7 @@ impl Protocol for TrustsTheSuccessor {
     }
 }
 
-fn stands(found: &IdempotencyRecord) -> Overtaken {
+fn overtaken_by(found: &IdempotencyRecord) -> Overtaken {
     match found.status {
         Status::InProgress => Overtaken::InProgress { until: found.expires_at },
         Status::Completed => Overtaken::Completed(found.result.clone()),

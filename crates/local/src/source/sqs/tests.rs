@@ -1,4 +1,4 @@
-//! The rules of the queue, without waiting.
+//! The rules of the queue, with given instants instead of waits.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn failing(id: &str) -> InvocationResult {
 }
 
 #[test]
-fn a_failed_message_comes_back_when_its_visibility_ends() {
+fn a_failed_message_is_delivered_again_after_its_visibility_timeout() {
     let now = Instant::now();
     let mut queue = queue(SqsConfig::default(), now, &["a", "b"]);
     let batch = queue.receive(now, 10).unwrap();
@@ -79,7 +79,7 @@ fn a_short_visibility_lets_a_message_be_delivered_twice_at_once() {
 }
 
 #[test]
-fn a_message_that_failed_blocks_its_group_and_no_other() {
+fn a_failed_message_blocks_only_its_group() {
     let now = Instant::now();
     let mut queue = Queue::new(SqsConfig::default(), TIMEOUT);
     for (id, group) in [("a1", "a"), ("b1", "b"), ("a2", "a")] {
@@ -99,12 +99,12 @@ fn a_message_that_failed_blocks_its_group_and_no_other() {
     late["eventSourceARN"] = json!("arn:aws:sqs:eu-west-1:1:orders.fifo");
     late["attributes"] = json!({ "MessageGroupId": "a" });
     queue.send(late, now, 0);
-    assert!(queue.receive(now, 0).is_none(), "a1 comes first");
+    assert!(queue.receive(now, 0).is_none(), "a3 waits for a1, which is invisible");
     assert_eq!(ids(&queue.receive(now + TIMEOUT, 0).unwrap()), ["a1", "a3"]);
 }
 
 #[test]
-fn a_malformed_record_is_left_alone() {
+fn a_malformed_record_is_delivered_unchanged() {
     let now = Instant::now();
     let mut queue = Queue::new(SqsConfig::default(), TIMEOUT);
     for record in [json!(7), json!({ "body": "no id" }), json!({ "messageId": "", "body": "" })] {
