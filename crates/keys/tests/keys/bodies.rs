@@ -32,8 +32,8 @@ static EXPRESSIONS: LazyLock<[(Expression, FieldSet); 10]> = LazyLock::new(|| {
 static READS: LazyLock<FieldSet> =
     LazyLock::new(|| FieldSet::of(EXPRESSIONS.iter().map(|(expression, _)| expression)));
 
-/// Expressions that events of other libraries are tried with.
-const THEIRS: [&str; 6] = [
+/// Expressions for events with Powertools keys.
+const POWERTOOLS_EXPRESSIONS: [&str; 6] = [
     "@",
     "a.*.b.c",
     "[sort(a.b), powertools_json(body).id]",
@@ -42,7 +42,7 @@ const THEIRS: [&str; 6] = [
     "[to_number(n), to_string(@), contains(t, b), a == c]",
 ];
 
-/// Events that expressions are tried with.
+/// Events for the expressions.
 const EVENTS: [&str; 4] = [
     r#"{"a":{"b":[1,2.5,"x",null,{"c":"{\"d\":1}"}]},"t":"12","n":-0,"u":[[],{}]}"#,
     r#"{"a":[0.1000000000000000055,{"a":[3,1,2]}],"b":"eyJpZCI6IjcifQ==","c":[["b"],["a"]]}"#,
@@ -123,8 +123,12 @@ pub(crate) fn powertools_bytes(bytes: &[u8]) {
         let powertools = PowertoolsKeys::of(language, "p");
         match powertools.read(&text) {
             Ok(event) => {
-                for expression in THEIRS {
-                    their_keys(&powertools, &powertools.compile(expression).unwrap(), &event);
+                for expression in POWERTOOLS_EXPRESSIONS {
+                    check_powertools_keys(
+                        &powertools,
+                        &powertools.compile(expression).unwrap(),
+                        &event,
+                    );
                 }
             }
             Err(error) => {
@@ -136,7 +140,11 @@ pub(crate) fn powertools_bytes(bytes: &[u8]) {
         match powertools.compile(&text) {
             Ok(expression) if !doubles(&text) => {
                 for event in EVENTS {
-                    their_keys(&powertools, &expression, &powertools.read(event).unwrap());
+                    check_powertools_keys(
+                        &powertools,
+                        &expression,
+                        &powertools.read(event).unwrap(),
+                    );
                 }
             }
             Ok(_) => {}
@@ -149,7 +157,7 @@ pub(crate) fn powertools_bytes(bytes: &[u8]) {
 }
 
 /// A key without a collision is the same with collisions accepted, and the same each time.
-fn their_keys(
+fn check_powertools_keys(
     powertools: &PowertoolsKeys,
     expression: &PowertoolsExpression,
     event: &PowertoolsDocument,
@@ -169,7 +177,7 @@ fn their_keys(
     }
 }
 
-/// Whether an expression has so many operators which can double what is selected that it takes long.
+/// Whether an expression has many operators that can double the selected value, so that it takes long.
 fn doubles(expression: &str) -> bool {
     expression.matches(['[', '{', '*', '&']).count() > 12
 }
@@ -179,7 +187,7 @@ fn keys(expression: &Expression, document: &Document) {
         Ok(selection) => selection,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    // Canonical bytes are JSON, of which they are the canonical bytes.
+    // Canonical bytes are JSON, whose canonical bytes are the same.
     let canonical = std::str::from_utf8(selection.canonical_bytes()).unwrap();
     let [(at, _), ..] = &*EXPRESSIONS;
     if let Ok(again) = Document::parse(canonical) {

@@ -11,7 +11,7 @@ use crate::support::selected;
 const MIB: usize = 1 << 20;
 
 #[test]
-fn a_member_that_is_named_twice() {
+fn a_duplicate_member_is_refused() {
     for json in [
         r#"{"id":1,"id":1}"#,
         r#"{"id":1,"\u0069d":2}"#,
@@ -49,7 +49,11 @@ fn surrogates_without_their_other_half() {
         assert!(matches!(error, SelectionError::Evaluation { .. }), "{error}");
     }
     assert_eq!(selected("@", r#""\ud83d\ude00""#).unwrap(), "\"😀\"");
-    assert_eq!(selected("@", r#""\ufffd""#).unwrap(), "\"\u{fffd}\"", "what others replace it by");
+    assert_eq!(
+        selected("@", r#""\ufffd""#).unwrap(),
+        "\"\u{fffd}\"",
+        "the character that other parsers insert is accepted"
+    );
 }
 
 #[test]
@@ -112,7 +116,7 @@ fn megabytes() {
 #[test]
 fn beyond_eight_mebibytes() {
     let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
-    let Err(error) = Document::parse(&text(8 * MIB + 1)) else { panic!("it was read") };
+    let Err(error) = Document::parse(&text(8 * MIB + 1)) else { panic!("it was accepted") };
     assert_eq!(error, DocumentError::TooLong { bytes: 8 * MIB + 1 });
     assert!(error.to_string().contains("8388608"), "{error}");
     assert_eq!(selected("@", &text(8 * MIB)).unwrap().len(), 8 * MIB);
@@ -142,7 +146,7 @@ fn the_largest_doubles() {
 
 /// A list of compressed texts, each below the limit, must not fill the memory.
 #[test]
-fn what_is_decompressed_in_one_evaluation_shares_one_bound() {
+fn decompressed_texts_of_one_evaluation_share_one_limit() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(&vec![b'a'; 5 * MIB]).unwrap();
     let packed = BASE64_STANDARD.encode(encoder.finish().unwrap());
@@ -151,7 +155,7 @@ fn what_is_decompressed_in_one_evaluation_shares_one_bound() {
         format!("[{}]", items.join(","))
     };
     let expression = "map(&length(base64_gzip(@)), @)";
-    // Each evaluation begins anew.
+    // The limit is for each evaluation.
     for _ in 0..2 {
         assert_eq!(selected(expression, &list(1)).unwrap(), format!("[{}]", 5 * MIB));
         let refused = selected(expression, &list(2)).unwrap_err();

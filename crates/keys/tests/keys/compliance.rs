@@ -1,4 +1,4 @@
-//! The official JMESPath compliance suite, through our own reading of documents and expressions.
+//! The official JMESPath compliance suite, evaluated by our own parsers.
 //!
 //! Values that cannot be a key (`null`, `""`, ...) are refused after the evaluation; `missing`
 //! tests that.
@@ -14,22 +14,26 @@ const RESULTS: usize = 715;
 const ERRORS: usize = 146;
 const BENCHMARKS: usize = 14;
 
-/// Where we differ, with the reason: (file, expression, reason).
+/// Cases in which we differ: (file, expression, reason).
 const DIFFERENT: &[(&str, &str, &str)] = &[
     (
         "benchmarks",
         "sum(z, y, x, w, v, u, t, s, r, q, p, o, n, m, l, k, j, i, h, g, f, e, d, c, b, a)",
-        "made to be parsed; `sum` takes one argument, which is checked when it is compiled",
+        "only for parsers; `sum` takes one argument, which is checked when it is compiled",
     ),
     (
         "benchmarks",
         "foo[bar > baz][qux > baz]",
-        "made to be parsed; a filter without `?`, which the language no longer has",
+        "only for parsers; a filter without `?`, which the language no longer has",
     ),
-    ("benchmarks", OF_104_LEVELS, "longer than any key: the bound on operators protects the stack"),
+    (
+        "benchmarks",
+        OF_104_LEVELS,
+        "longer than any key expression: the limit on operators protects the stack",
+    ),
 ];
 
-/// Stands for an expression that has the letters from `a` to `z` four times, as `a[*].b[*]...`.
+/// An abbreviation of the expression `a[*].b[*]...`, with the letters from `a` to `z` four times.
 const OF_104_LEVELS: &str = "a[*] to z[*], four times";
 
 fn different() -> Vec<(&'static str, String)> {
@@ -97,9 +101,9 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// `None` if the case is as it should be, else what is wrong with it.
+/// `None` if the case passes, else the problem.
 fn judge(given: &str, case: &Case) -> Option<String> {
-    // Everything that is wrong with an expression for every record is found when it is compiled.
+    // Mistakes that do not depend on the record are found when an expression is compiled.
     let compiled = Expression::compile(&case.expression);
     let expression = match (&case.error, compiled) {
         (Some(kind), Err(error)) => {
@@ -119,7 +123,7 @@ fn judge(given: &str, case: &Case) -> Option<String> {
     let evaluated = expression.evaluate(&Document::parse(given).unwrap());
     let sparse = Document::read(given, &FieldSet::of([&expression])).unwrap();
     if evaluated != expression.evaluate(&sparse) {
-        return Some("it differs when only what it looks at is read".to_owned());
+        return Some("the result differs when only the fields that it reads are parsed".to_owned());
     }
     match (&case.error, &case.result, evaluated) {
         (Some(kind), _, Err(SelectionError::Evaluation { .. })) if kind == "invalid-type" => None,

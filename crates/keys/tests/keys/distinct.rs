@@ -10,7 +10,7 @@ use crate::{
     support::{cases, key, selected},
 };
 
-/// A value and one that looks much like it.
+/// A value and a similar one.
 fn lookalikes() -> impl Strategy<Value = (Json, Json)> {
     json().prop_flat_map(|value| {
         let text = value.written(0);

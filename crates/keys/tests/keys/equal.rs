@@ -11,7 +11,7 @@ proptest! {
     #![proptest_config(cases(512))]
 
     #[test]
-    fn order_space_and_escapes_do_not_count(
+    fn order_space_and_escapes_have_no_effect(
         value in json().prop_filter("no key", |value| !value.is_empty()),
         style in any::<u64>(),
     ) {
@@ -23,7 +23,7 @@ proptest! {
 
     /// Nested JSON is parsed like other JSON.
     #[test]
-    fn json_in_a_string_is_read_alike(
+    fn json_in_a_string_is_read_like_other_json(
         value in json().prop_filter("no key", |value| !value.is_empty()),
         style in any::<u64>(),
     ) {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// Neighbours from 2^51 on, which share an epsilon; and from 2^53 on, which share a double.
 #[test]
-fn neighbouring_integers_are_told_apart() {
+fn neighbouring_integers_are_different() {
     for power in [51, 52, 53, 60, 63] {
         let (one, other) = (1_u64 << power, (1_u64 << power) + 1);
         let json = format!(
@@ -28,7 +28,7 @@ fn neighbouring_integers_are_told_apart() {
             ("min_by(reverse(l), &id).order".to_owned(), r#""a""#.to_owned()),
             ("l[0] == {id: l[1].id, order: 'a'}".to_owned(), "false".to_owned()),
         ] {
-            // A literal that no double holds is refused where it is written.
+            // A literal that no double represents exactly is refused at start.
             if power > 52 && expression.contains(".0") {
                 continue;
             }
@@ -38,7 +38,7 @@ fn neighbouring_integers_are_told_apart() {
 }
 
 #[test]
-fn numbers_that_no_double_holds_are_compared_too() {
+fn numbers_that_no_double_represents_are_compared_too() {
     let json =
         r#"{"tiny":1e-400,"near":0.1000000000000000055,"large":9007199254740993.5,"id":"a"}"#;
     for (expression, expected) in [
@@ -124,7 +124,7 @@ fn sums_and_averages_are_exact_or_refused() {
 /// Averages that are infinite decimals are fractions: equal averages are equal, whatever numbers
 /// they are of.
 #[test]
-fn averages_that_do_not_end_are_compared_and_computed_with_exactly() {
+fn averages_that_are_infinite_decimals_are_exact() {
     let json = r#"{"a":[2,2,1],"b":[2,2,1,2,2,1],"t":[1,0,0],"u":[2,0,0],
         "l":[{"id":"a","p":[2,2,1]},{"id":"b","p":[2,2,1,2,2,1]}],
         "x":0.33333333333333333333333333333333333333331}"#;
@@ -173,7 +173,7 @@ fn numbers_with_an_exponent_beyond_64_bits_are_refused_where_they_are_read() {
 
 /// The projection ends at a hash: the next part is applied to the list, as in the reference.
 #[test]
-fn what_follows_a_hash_in_a_projection_is_not_projected() {
+fn a_step_after_a_hash_in_a_projection_is_not_projected() {
     let json = r#"{"a":[{"b":1},{"b":2}]}"#;
     assert_eq!(selected("a[*].{x: b}", json).unwrap(), r#"[{"x":1},{"x":2}]"#);
     for nothing in ["a[*].{x: b}.x", "a[*].[b].x", "a[].{x: b}.x", "a[?b].{x: b}.x", "(a[*].c).x"] {
@@ -189,12 +189,12 @@ fn what_follows_a_hash_in_a_projection_is_not_projected() {
 proptest! {
     #![proptest_config(cases(512))]
 
-    /// As integers compare, which are exact.
+    /// Comparisons have the same results as those of integers, which are exact.
     #[test]
     fn order_and_equality_are_those_of_the_integers(
         one in crate::json::integer(), other in crate::json::integer(), places in 0_u32..4,
     ) {
-        // The same numbers, some places behind the point.
+        // The same numbers, with some digits after the point.
         let written = |n: i128| {
             let (sign, digits) = (if n < 0 { "-" } else { "" }, n.unsigned_abs());
             let unit = 10_u128.pow(places);

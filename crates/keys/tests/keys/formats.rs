@@ -1,4 +1,4 @@
-//! Keys of every form: hashed, readable, with a secret.
+//! Keys of every format: hashed, readable, with a secret.
 
 use lambda_idempotency_keys::{Document, Expression, Key, KeyFormat, Scope, Secret};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn formats() -> Vec<KeyFormat> {
     ]
 }
 
-/// Short texts and numbers that look alike, alone and in lists, as most keys are.
+/// Short strings and numbers that look alike, alone and in lists, as in most keys.
 fn part() -> impl Strategy<Value = Json> {
     let scalar = || {
         prop_oneof![
@@ -50,7 +50,7 @@ proptest! {
     #![proptest_config(cases(1024))]
 
     #[test]
-    fn distinct_values_have_distinct_keys_in_every_form(
+    fn distinct_values_have_distinct_keys_in_every_format(
         (one, other) in (part(), part()),
         (tenant, another) in (prop::option::of("[a@=]{0,2}"), prop::option::of("[a@=]{0,2}")),
     ) {
@@ -67,7 +67,7 @@ proptest! {
 
     /// Keys with a secret never equal other keys, and readable keys never equal hashed ones.
     #[test]
-    fn forms_never_meet((one, other) in (part(), part())) {
+    fn keys_of_different_formats_are_never_equal((one, other) in (part(), part())) {
         let formats = formats();
         for (at, format) in formats.iter().enumerate() {
             for another in formats.iter().skip(at + 1) {
@@ -96,7 +96,7 @@ proptest! {
     }
 }
 
-/// Of key scheme 1, as another implementation computes them (Python's `hashlib` and `hmac`).
+/// Keys of scheme 1, as another implementation computes them (Python's `hashlib` and `hmac`).
 #[test]
 fn golden_keys() {
     let parts = Expression::compile("[tenant, order.id, coupon]").unwrap();

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::{bodies, support::cases};
 
-/// The files of a target's corpus, which `cargo fuzz` starts from, too.
+/// The files of a target's corpus, from which `cargo fuzz` starts, too.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
     let mut files: Vec<_> =

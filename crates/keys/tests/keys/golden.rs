@@ -1,4 +1,4 @@
-//! Keys that never change: records in users' tables are found by them.
+//! Keys must never change, because records in users' tables are found by them.
 
 use crate::support::{key, selected};
 
@@ -7,7 +7,7 @@ const ORDER: &str = r#"{
     "body": "{\"id\":\"7\",\"price\":0.1,\"big\":18446744073709551615}", "zero": 0, "minus": -0.0
 }"#;
 
-/// What expressions select, under every set of features of `serde_json`.
+/// The selections are the same for all features of `serde_json`.
 #[test]
 fn selections() {
     for (expression, expected) in [

@@ -112,7 +112,7 @@ impl Json {
     }
 }
 
-/// A sequence of choices; 0 chooses the plainest each time.
+/// A sequence of choices; 0 always chooses the plain form.
 struct Style(u64);
 
 impl Style {

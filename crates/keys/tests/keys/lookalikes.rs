@@ -1,4 +1,4 @@
-//! Records that look alike: each two have distinct keys, or no key.
+//! Records that look alike have distinct keys, or no key.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use crate::support::{cases, key, select, selected};
 
-/// Each has a key, and no two have the same.
+/// Each record has a key, and no two have the same key.
 fn all_distinct(expression: &str, records: &[&str]) {
     let mut seen = BTreeMap::new();
     for record in records {
         let other = seen.insert(key(expression, record).unwrap(), record);
-        assert_eq!(other, None, "`{expression}` has one key for it and {record}");
+        assert_eq!(other, None, "`{expression}` has the same key for {record}");
     }
 }
 
@@ -52,9 +52,9 @@ fn values_of_different_kinds() {
     all_distinct("@", &["9007199254740992", "9007199254740993", "9007199254740991.0"]);
 }
 
-/// One number, written in several ways, and its neighbours.
+/// Numbers that are written in several ways, and numbers that are refused because others are too close.
 #[test]
-fn numbers_of_one_value_and_of_nearly_one() {
+fn equal_numbers_written_differently_and_close_numbers() {
     for same in [["1.0", "1.00"], ["1.0", "10e-1"], ["0.1", "1E-1"], ["-0", "-0.0"]] {
         let [one, other] = same.map(|numeral| selected("@", numeral).unwrap());
         assert_eq!(one, other, "{same:?}");
@@ -66,7 +66,7 @@ fn numbers_of_one_value_and_of_nearly_one() {
     }
 }
 
-/// Text is bytes: nothing is folded, trimmed or normalised.
+/// Strings are compared by bytes: case, space and Unicode forms are not normalised.
 #[test]
 fn texts_that_look_the_same() {
     all_distinct(
@@ -99,7 +99,7 @@ fn texts_that_look_the_same() {
     );
     let escaped = [r#""\u00e9\u0041\/\ud83d\ude00\t""#, "\"\u{e9}A/\u{1f600}\\u0009\""];
     let [one, other] = escaped.map(|text| selected("@", text).unwrap());
-    assert_eq!(one, other, "an escape is the character that it stands for");
+    assert_eq!(one, other, "an escaped character equals the character");
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn names_of_members_too() {
     );
 }
 
-/// Where one part ends and the next begins.
+/// The limits between parts count: text that moves from one part to the next changes the key.
 #[test]
-fn parts_that_move_their_borders() {
+fn text_that_moves_between_parts() {
     all_distinct(
         "[a, b]",
         &[
@@ -153,7 +153,7 @@ fn parts_that_move_their_borders() {
     assert!(both[0] != both[1] && both[1] != both[2] && both[0] != both[2], "{both:?}");
 }
 
-/// A name of an operation, of a tenant, and a value, of characters that keys are put together with.
+/// An operation, a tenant and a value, made of the characters that separate the parts of keys.
 fn scoped() -> impl Strategy<Value = (String, Option<String>, String)> {
     let value = prop_oneof![
         "[a~#=/@+1]{1,3}".prop_map(|text| format!("{text:?}")),

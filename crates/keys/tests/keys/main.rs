@@ -1,8 +1,8 @@
-//! Keys, by property: distinct events never share one, equal events always do, and nothing that
-//! users or producers write can make the library panic.
+//! Properties of keys: distinct events never share a key, equal events always do, and no input of
+//! users or producers makes the library panic.
 //!
-//! They must hold whatever features of `serde_json` the user's program turns on; the gate runs them
-//! under several.
+//! They must hold for all features of `serde_json` that a user's program may enable; `tests/run` tests
+//! several.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 

@@ -40,7 +40,7 @@ const HALF: &[&str] = &[
 
 /// A list with a missing part is refused, wherever the list is used afterwards.
 #[test]
-fn a_part_that_is_missing_is_refused_wherever_its_list_goes() {
+fn a_missing_part_is_refused_wherever_its_list_is_used() {
     let json = r#"{"items":[{"id":7,"paid":true}],"id":7}"#;
     for expression in [
         "items[?paid].[tenant, id] | [0]",
@@ -62,9 +62,9 @@ fn a_part_that_is_missing_is_refused_wherever_its_list_goes() {
     }
 }
 
-/// A value that only decides is not in the key.
+/// A value that is only compared is not in the key.
 #[test]
-fn parts_may_be_missing_in_conditions_comparisons_and_orders() {
+fn parts_may_be_missing_in_conditions_comparisons_and_sorting() {
     let json = r#"{"items":[{"id":7,"paid":true},{"id":8}],"id":7}"#;
     for (expression, expected) in [
         ("items[?[tenant, id] == [null, `7`]].id", "[7]"),
@@ -80,7 +80,7 @@ fn parts_may_be_missing_in_conditions_comparisons_and_orders() {
 
 /// Lists in arguments that `not_null` passes over are not in the key.
 #[test]
-fn parts_may_be_missing_in_arguments_that_not_null_passes_over() {
+fn parts_may_be_missing_in_arguments_that_not_null_skips() {
     let json = r#"{"orderId":1,"seq":7}"#;
     for (expression, expected) in [
         ("not_null(orderId, [tenant, seq])", "1"),
@@ -104,7 +104,7 @@ fn parts_may_be_missing_in_arguments_that_not_null_passes_over() {
 
 /// A default is a constant, not data of the record.
 #[test]
-fn a_default_may_be_empty_where_the_record_has_the_part() {
+fn a_default_may_be_empty_if_the_record_has_the_part() {
     let expression = "merge({note: ''}, @).[id, note]";
     assert_eq!(selected(expression, r#"{"id":1,"note":"n"}"#).as_deref(), Ok(r#"[1,"n"]"#));
     assert!(is_refused(&selected(expression, r#"{"id":1}"#)), "the default is selected");
@@ -114,7 +114,7 @@ fn a_default_may_be_empty_where_the_record_has_the_part() {
 }
 
 #[test]
-fn a_list_that_is_put_behind_others_may_be_empty() {
+fn a_list_that_is_flattened_with_others_may_be_empty() {
     let json = r#"{"items":[{"id":1}],"extras":[],"none":"","o":{"a":[{"id":2}],"b":[]}}"#;
     for (expression, expected) in [
         ("[items, extras][].id", "[1]"),
@@ -148,7 +148,7 @@ fn is_refused(result: &Result<String, SelectionError>) -> bool {
 }
 
 #[test]
-fn a_member_that_is_not_there() {
+fn a_missing_member_is_refused() {
     let json = r#"{"a":1,"c":{"a":1},"list":[{"id":1},{"id":2}]}"#;
     for expression in HALF {
         let result = selected(expression, json);
@@ -160,7 +160,7 @@ proptest! {
     #![proptest_config(cases(256))]
 
     #[test]
-    fn a_member_that_is_nothing(nothing in nothing(), expression in prop::sample::select(HALF)) {
+    fn an_empty_or_null_member_is_refused(nothing in nothing(), expression in prop::sample::select(HALF)) {
         let json = format!(
             r#"{{"a":1,"b":{nothing},"c":{{"a":1,"b":{nothing}}},
                "list":[{{"id":1,"b":{nothing}}},{{"id":2,"b":{nothing}}}]}}"#
@@ -172,13 +172,13 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_nothing_as_a_whole(nothing in nothing()) {
+    fn an_empty_or_null_document_is_refused(nothing in nothing()) {
         prop_assert!(is_refused(&selected("@", nothing)));
     }
 
     /// A value that is present is a key, at any position.
     #[test]
-    fn whatever_is_something(value in json()) {
+    fn a_present_value_is_a_key(value in json()) {
         let json = format!("{{\"value\":{}}}", value.written(0));
         prop_assert_eq!(is_refused(&selected("value", &json)), value.is_empty());
         prop_assert_eq!(is_refused(&selected("[value]", &json)), value.is_empty());

@@ -1,5 +1,5 @@
 //! Mistakes in expressions are found when a function starts and shown with their position.
-//! Functions that can make distinct values equal are warned of.
+//! Functions that can make distinct values equal cause warnings.
 
 use lambda_idempotency_keys::{Expression, Functions};
 
@@ -70,7 +70,7 @@ fn each_mistake_is_shown_with_its_position() {
 }
 
 #[test]
-fn literals_and_names_that_are_no_json() {
+fn literals_and_names_that_are_not_json() {
     for (text, reason) in [
         ("a == `{`", "not valid JSON: it ends too early at line 1, column 2"),
         (
@@ -84,7 +84,7 @@ fn literals_and_names_that_are_no_json() {
 }
 
 #[test]
-fn expressions_beyond_every_bound() {
+fn expressions_beyond_every_limit() {
     let long = format!("[{}]", "a,".repeat(2048));
     let error = Expression::compile(&long).unwrap_err();
     assert_eq!((error.offset(), error.reason()), (0, "it is longer than 4096 bytes; shorten it"));
@@ -96,7 +96,7 @@ fn expressions_beyond_every_bound() {
     );
 }
 
-/// The caret stands under its place in one line, though the expression has several.
+/// An expression of several lines is shown in one line, with the caret under the mistake.
 #[test]
 fn expressions_of_several_lines() {
     let error = Expression::compile("[\n  tenant,\n  order..id\n]").unwrap_err();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::support::{cases, selected};
 
-/// Numerals of every shape, many of them close to one another.
+/// Numerals of all forms, many of them close to each other.
 fn numeral() -> impl Strategy<Value = String> {
     prop_oneof![
         "-?(0|[1-9][0-9]{0,20})",
@@ -21,7 +21,8 @@ fn numeral() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Sign, digits and power of ten, without zeros at either end: equal if and only if the values are.
+/// Sign, digits and power of ten, without leading and trailing zeros: they are equal if and only if
+/// the values are.
 fn value(numeral: &str) -> (bool, String, i64) {
     let lower = numeral.to_lowercase();
     let (mantissa, exponent) = lower.split_once('e').unwrap_or((&lower, "0"));
@@ -55,14 +56,13 @@ proptest! {
     #![proptest_config(cases(512))]
 
     #[test]
-    fn two_that_differ_have_two_keys((one, other) in (numeral(), numeral())) {
+    fn different_numbers_have_different_keys((one, other) in (numeral(), numeral())) {
         let (Ok(a), Ok(b)) = (selected("@", &one), selected("@", &other)) else { return Ok(()) };
         let same = value(&one) == value(&other) && is_integer(&one) == is_integer(&other);
         prop_assert_eq!(a == b, same, "{} and {}", one, other);
     }
 
-    /// The last digit is the one of the nearest double, whichever reader `serde_json` was built
-    /// with.
+    /// All digits of a double are read correctly, with each number parser of `serde_json`.
     #[test]
     fn doubles_are_read_to_the_last_digit(double in any::<f64>()) {
         prop_assume!(double.is_finite() && double.abs() < 9e15);
@@ -71,21 +71,21 @@ proptest! {
     }
 
     #[test]
-    fn integers_of_64_bits_are_taken_as_they_are(value in crate::json::integer()) {
+    fn integers_of_64_bits_are_kept_unchanged(value in crate::json::integer()) {
         prop_assert_eq!(selected("@", &value.to_string()).unwrap(), value.to_string());
     }
 
     /// A number that is accepted is exactly the number that was written; others are refused as
     /// inexact.
     #[test]
-    fn what_is_accepted_is_exact(numeral in numeral()) {
+    fn accepted_numbers_are_exact(numeral in numeral()) {
         match selected("@", &numeral) {
             Ok(canonical) => prop_assert_eq!(value(&canonical), value(&numeral)),
             Err(error) => prop_assert_eq!(error, SelectionError::InexactNumber),
         }
     }
 
-    /// As text inside the document, too.
+    /// Numbers in strings are read in the same way.
     #[test]
     fn text_that_is_read_as_a_number((one, other) in (numeral(), numeral())) {
         let read = |numeral: &str| selected("to_number(@)", &format!("\"{numeral}\""));
@@ -94,7 +94,7 @@ proptest! {
         prop_assert!(a != b || value(&one) == value(&other), "{} and {}", one, other);
     }
 
-    /// One that cannot be told apart is no more accepted for going through an expression.
+    /// An expression does not make an inexact number acceptable.
     #[test]
     fn no_expression_hides_the_digits(numeral in "0\\.1000000000000000[0-9]{2,4}") {
         prop_assume!(value(&numeral) != value(&format!("{:e}", nearest(&numeral))));
@@ -111,9 +111,9 @@ proptest! {
     }
 }
 
-/// As a producer that writes amounts with a fraction finds out: it has to write them so each time.
+/// A producer that writes amounts with a fraction has to write them so each time.
 #[test]
-fn a_whole_number_with_and_without_a_fraction_is_two_keys() {
+fn a_whole_number_with_and_without_a_fraction_has_two_keys() {
     for with_fraction in ["1.0", "1.00", "1e0", "10e-1"] {
         assert_eq!(selected("@", with_fraction).unwrap(), selected("@", "1.0").unwrap());
         assert_ne!(selected("@", with_fraction).unwrap(), selected("@", "1").unwrap());
@@ -135,8 +135,8 @@ fn extremes() {
     ] {
         assert_eq!(selected("@", refused), Err(SelectionError::InexactNumber), "{refused}");
     }
-    for no_number in ["1e999", "-1e999", "01", "+1", ".5", "5.", "NaN", "Infinity", "1e"] {
-        assert!(Document::parse(no_number).is_err(), "{no_number}");
+    for not_a_number in ["1e999", "-1e999", "01", "+1", ".5", "5.", "NaN", "Infinity", "1e"] {
+        assert!(Document::parse(not_a_number).is_err(), "{not_a_number}");
     }
     assert_ne!(selected("@", "42"), selected("@", "\"42\""));
     assert_ne!(selected("@", "0"), selected("@", "-0"));

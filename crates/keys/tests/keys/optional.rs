@@ -1,4 +1,4 @@
-//! Parts that may be missing: missing is hashed as such, and nothing else looks like it.
+//! Parts that may be missing: a missing part is hashed differently from all values.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn with_optional(expression: &str, names: &[&str], json: &str) -> Result<String,
 }
 
 #[test]
-fn what_may_be_missing_and_what_must_be_there() {
+fn optional_parts_may_be_missing_and_others_must_be_present() {
     let both: &[&str] = &["a", "b.c"];
     for (json, list, object) in [
         (r#"{"a":1,"b":{"c":"x"}}"#, Ok(r#"[1,"x"]"#), Ok(r#"{"a":1,"c":"x"}"#)),
@@ -52,7 +52,7 @@ fn what_may_be_missing_and_what_must_be_there() {
 
 #[test]
 fn parts_that_are_not_listed_cannot_be_optional() {
-    for (expression, name, said) in [
+    for (expression, name, part) in [
         ("[a, b.c]", "c", "it lists `a`, `b.c`"),
         ("{x: a}", "a", "it lists `x`"),
         ("a", "a", "write it as"),
@@ -60,12 +60,12 @@ fn parts_that_are_not_listed_cannot_be_optional() {
         ("[a] || [b]", "a", "write it as"),
     ] {
         let error = Expression::compile(expression).unwrap().optional([name]).unwrap_err();
-        assert!(error.reason().contains(said), "{error}");
+        assert!(error.reason().contains(part), "{error}");
         assert!(error.reason().contains(&format!("`{name}`")), "{error}");
     }
 }
 
-/// Any combination of three parts, each there or not.
+/// Any combination of three parts, each present or not.
 fn event() -> impl Strategy<Value = BTreeMap<String, Json>> {
     prop::collection::btree_map("[abc]", json(), 0..4)
 }
@@ -73,10 +73,10 @@ fn event() -> impl Strategy<Value = BTreeMap<String, Json>> {
 proptest! {
     #![proptest_config(cases(512))]
 
-    /// JMESPath takes null for missing; all else that differs has another key.
+    /// JMESPath treats null as missing; all other differences give another key.
     #[test]
     fn distinct_events_have_distinct_parts((one, other) in (event(), event())) {
-        let there = |event: &BTreeMap<String, Json>| {
+        let present = |event: &BTreeMap<String, Json>| {
             let mut event = event.clone();
             event.retain(|_, value| *value != Json::Null);
             event
@@ -85,12 +85,12 @@ proptest! {
             with_optional("[a, b, c]", &["a", "b", "c"], &Json::Object(event.clone()).written(0))
         };
         match (key(&one), key(&other)) {
-            (Ok(a), Ok(b)) => prop_assert_eq!(a == b, there(&one) == there(&other)),
+            (Ok(a), Ok(b)) => prop_assert_eq!(a == b, present(&one) == present(&other)),
             (Err(error), _) | (_, Err(error)) => prop_assert_eq!(error, SelectionError::AllMissing),
         }
     }
 
-    /// Who has all parts has the same key as before they were optional.
+    /// An event with all parts has the same key as if none were optional.
     #[test]
     fn complete_events_keep_their_keys(event in event(), style in any::<u64>()) {
         let (plain, styled) =

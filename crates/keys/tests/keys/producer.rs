@@ -1,4 +1,4 @@
-//! Keys before an event is sent, and the deduplication ids made of them.
+//! Keys of messages before they are sent, and the deduplication ids made from them.
 
 use lambda_idempotency_keys::{
     Key, KeyFormat, Secret, SelectionError,
@@ -18,7 +18,7 @@ fn producer(key: &str) -> Producer {
     KeySpec::new("op", key).producer().unwrap()
 }
 
-/// As another implementation of scheme 1 computes them; they never change.
+/// The keys and ids of scheme 1, as another implementation computes them. They must never change.
 #[test]
 fn golden_keys_and_ids() {
     let by_id = producer("order.id");
@@ -66,7 +66,7 @@ fn golden_keys_and_ids() {
     }
 }
 
-/// What users are told: the same refusals as the consumer's, with the remedy, without the payload.
+/// Producers refuse the same payloads as consumers. The error has the remedy, and not the payload.
 #[test]
 fn refusals_name_the_operation_and_the_remedy() {
     for (payload, expected) in [
@@ -92,9 +92,9 @@ fn refusals_name_the_operation_and_the_remedy() {
     assert!(error.contains("correct its `Serialize`") && !error.contains("s3cr3t"), "{error}");
 }
 
-/// Powertools leaves the tenant out, so that two tenants could share a key.
+/// Powertools keys do not contain the tenant, so two tenants could share a key.
 #[test]
-fn a_tenant_and_a_dialect_are_refused_as_the_consumer_refuses_them() {
+fn a_tenant_with_powertools_keys_is_refused_by_the_producer_too() {
     let python = PowertoolsKeys::python("fn.app.place");
     let of = |powertools: PowertoolsKeys| {
         KeySpec::new("op", "tenant").powertools(powertools).producer().unwrap()
@@ -109,7 +109,7 @@ fn a_tenant_and_a_dialect_are_refused_as_the_consumer_refuses_them() {
 }
 
 #[test]
-fn a_value_is_sent_as_the_text_that_was_looked_at() {
+fn the_key_is_made_from_the_text_that_is_sent() {
     let order = serde_json::json!({ "id": 7, "note": "s3cr3t" });
     let message = producer("id").message(&order).unwrap();
     assert_eq!(message.body(), order.to_string());
@@ -123,7 +123,7 @@ fn a_value_is_sent_as_the_text_that_was_looked_at() {
 proptest! {
     #![proptest_config(cases(512))]
 
-    /// As SQS and SNS take them; the longest operation names are in no id.
+    /// SQS and SNS accept all ids, because an id has a fixed length and only hexadecimal digits.
     #[test]
     fn ids_are_what_sqs_and_sns_accept(text in any::<String>()) {
         let id = deduplication_id(&Key::from_text(text));
@@ -131,9 +131,9 @@ proptest! {
         prop_assert!(id.bytes().all(|byte| byte.is_ascii_hexdigit()));
     }
 
-    /// However a payload is written.
+    /// The id does not depend on how the payload is written.
     #[test]
-    fn equal_payloads_have_one_id_and_distinct_ones_two(
+    fn equal_payloads_have_the_same_id_and_distinct_ones_different_ids(
         (one, other) in (json(), json()),
         (style, another) in any::<(u64, u64)>(),
     ) {
@@ -147,9 +147,9 @@ proptest! {
         }
     }
 
-    /// Keys of tenants and operations never meet, nor do their ids.
+    /// Different tenants and operations never share keys or ids.
     #[test]
-    fn tenants_and_operations_have_keys_of_their_own(
+    fn tenants_and_operations_have_different_keys(
         one in ("[ab]{1,2}", prop::option::of("[ab]{0,2}"), "[ab]{1,2}"),
         other in ("[ab]{1,2}", prop::option::of("[ab]{0,2}"), "[ab]{1,2}"),
         readable in any::<bool>(),

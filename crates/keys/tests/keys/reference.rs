@@ -1,5 +1,5 @@
-//! What the reference, `jmespath.py`, makes of many expressions and documents: the same as we do, but
-//! where it is said why not. `reference/record.py` records it.
+//! The results of the reference, `jmespath.py`, for many expressions and documents. They equal ours,
+//! except in the explained cases. `reference/record.py` records them.
 
 use lambda_idempotency_keys::{Document, Expression, SelectionError};
 use serde::Deserialize;
@@ -35,7 +35,7 @@ fn same(one: &str, other: &str) -> bool {
     evaluate("[0] == [1]", &both) == Ok(Value::Bool(true))
 }
 
-/// What we refuse when a function starts, and the reference where it is met, or not at all.
+/// Mistakes that we refuse when a function starts, and the reference at evaluation, or not at all.
 const AT_START: [&str; 10] = [
     "the step of a slice cannot be 0",
     "argument(s), not",
@@ -43,16 +43,16 @@ const AT_START: [&str; 10] = [
     "takes an expression reference",
     "is no value",
     "two parts are named",
-    // A member of a list is nothing to it, whatever the data.
+    // For the reference, a member of a list is null.
     "is a list, which has no member",
     "a number that a double cannot hold",
-    // It reads literals that are no JSON as text.
+    // The reference reads literals that are not JSON as text.
     "not valid JSON",
-    // It allows commas to be left out, or to be one too many.
+    // The reference accepts missing commas and one comma too many.
     "expected",
 ];
 
-/// Why we differ, where we do so by design.
+/// The reason why our result differs, if that is by design.
 fn explained(case: &Case, ours: &Result<Value, String>) -> Option<&'static str> {
     let error = ours.as_ref().err().map_or("", String::as_str);
     let expression: String = case.expression.split_whitespace().collect();
@@ -64,10 +64,10 @@ fn explained(case: &Case, ours: &Result<Value, String>) -> Option<&'static str> 
         return Some("refused at start");
     }
     if error == "inexact" && (result_is_inexact() || expression.contains("to_string")) {
-        return Some("a number that no double holds is no key");
+        return Some("a number that no double represents exactly is not a key");
     }
     if error.contains("merge() takes objects") {
-        return Some("the reference looks at the first argument of `merge` only");
+        return Some("the reference checks only the first argument of `merge`");
     }
     let double = |text: &str| text.parse::<f64>().ok();
     let ours = ours.as_ref().map_or(String::new(), ToString::to_string);
@@ -77,10 +77,10 @@ fn explained(case: &Case, ours: &Result<Value, String>) -> Option<&'static str> 
     // `a.*.b.c` selects `c` from the list of all `b`, and `a[0][1:].b` projects nothing.
     let stars = expression.replace("[*]", "");
     if stars.contains("*.") || stars.contains("*[") {
-        return Some("what follows `.*`");
+        return Some("a step after `.*`");
     }
     if expression.contains("][") && expression.contains(':') {
-        return Some("a slice behind brackets");
+        return Some("a slice after brackets");
     }
     None
 }

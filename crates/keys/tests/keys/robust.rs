@@ -1,4 +1,4 @@
-//! Neither expressions nor documents make the library panic, whatever they hold.
+//! No expression and no document makes the library panic.
 
 use lambda_idempotency_keys::{Document, Expression, KeyPath};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use crate::{
 const RECORD: &str =
     r#"{"a":{"b":[1,2.5,"x",null,{"c":"{\"d\":1}"}]},"t":"12","n":-0,"u":[[],{}]}"#;
 
-/// Text made of what expressions are made of: most of it is nearly right.
+/// Text made from tokens of expressions: most of it is nearly valid.
 fn expression() -> impl Strategy<Value = String> {
     let token = prop::sample::select(vec![
         "a",
@@ -142,7 +142,7 @@ proptest! {
         }
     }
 
-    /// A little damage anywhere in good JSON.
+    /// Valid JSON with one byte changed, or cut off.
     #[test]
     fn documents_that_are_nearly_json(
         value in json(), style in any::<u64>(), at in any::<prop::sample::Index>(), byte in any::<u8>(),
@@ -157,7 +157,7 @@ proptest! {
 }
 
 #[test]
-fn depth_is_bounded() {
+fn depth_is_limited() {
     for depth in [1_000, 1_000_000] {
         assert!(Document::parse(&"[".repeat(depth)).is_err());
         assert!(Document::parse(&"{\"a\":".repeat(depth)).is_err());

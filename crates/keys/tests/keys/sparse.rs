@@ -80,7 +80,7 @@ proptest! {
 proptest! {
     #![proptest_config(cases(512))]
 
-    /// Each selects the same as alone, or is refused for the same reason, though they share texts.
+    /// Each expression has the same result together with others as alone, although they share nested JSON.
     #[test]
     fn as_each_alone(
         value in json(), other in json(), style in any::<u64>(),

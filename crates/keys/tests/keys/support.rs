@@ -3,8 +3,8 @@
 use lambda_idempotency_keys::{Document, Expression, Key, Scope, Selection, SelectionError};
 use proptest::test_runner::Config;
 
-/// The same number of cases everywhere, as many times as the environment's `KEYS_TIMES` says, and no
-/// files of past failures.
+/// The number of cases of a property test, multiplied by the variable `KEYS_TIMES`. Failures are not
+/// written to files.
 pub(crate) fn cases(cases: u32) -> Config {
     let times: u32 = std::env::var("KEYS_TIMES").map_or(1, |times| times.parse().unwrap());
     let max_global_rejects = 1024 * times;
@@ -21,7 +21,7 @@ pub(crate) fn select(expression: &str, json: &str) -> Result<Selection, Selectio
     Expression::compile(expression).unwrap().select(&Document::parse(json).unwrap())
 }
 
-/// The same, as text.
+/// The selected value as text.
 pub(crate) fn selected(expression: &str, json: &str) -> Result<String, SelectionError> {
     select(expression, json)
         .map(|selection| String::from_utf8(selection.canonical_bytes().to_vec()).unwrap())

@@ -1,4 +1,4 @@
-//! Nobody gets another's response: for whom a key counts, and who is refused.
+//! Callers never get each other's responses: how a caller is determined, and which requests are refused.
 
 use lambda_http::{
     Request, RequestExt as _,
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, World, charges, post};
 
-/// A request that says nothing of who sends it.
+/// A request that does not identify its caller.
 fn bare() -> Request {
     let mut request = post("k-1", "");
     request.headers_mut().remove("authorization");
@@ -30,7 +30,7 @@ fn sent(header: &'static str, value: &str) -> Request {
     request
 }
 
-/// Through an HTTP API or a function URL whose authorizer says this.
+/// A request through an HTTP API or a function URL, with this answer of the authorizer.
 fn http_api(authorizer: Value) -> Request {
     let mut context = ApiGatewayV2httpRequestContext::default();
     context.authorizer = serde_json::from_value(authorizer).unwrap();
@@ -50,12 +50,12 @@ fn signed(arn: &str, cognito: Option<&str>) -> Request {
     http_api(json!({ "iam": { "userArn": arn, "cognitoIdentity": cognito } }))
 }
 
-/// Through a REST API with this authorizer and identity.
+/// A request through a REST API with this authorizer and identity.
 fn rest(authorizer: Value, identity: Value) -> Request {
     let mut context = ApiGatewayProxyRequestContext::default();
-    let mut said = ApiGatewayRequestAuthorizer::default();
-    said.fields = serde_json::from_value(authorizer).unwrap();
-    context.authorizer = said;
+    let mut fields = ApiGatewayRequestAuthorizer::default();
+    fields.fields = serde_json::from_value(authorizer).unwrap();
+    context.authorizer = fields;
     context.identity = serde_json::from_value(identity).unwrap();
     bare().with_request_context(RequestContext::ApiGatewayV1(context))
 }
@@ -68,7 +68,7 @@ fn load_balancer(mut request: Request, headers: &[(&'static str, &str)]) -> Requ
     request.with_request_context(RequestContext::Alb(context))
 }
 
-/// Whether the second of two requests is answered with the first's response.
+/// Whether the second of two requests gets the response of the first.
 async fn shares_by(layer: &HttpLayer, world: &World, first: Request, second: Request) -> bool {
     assert_eq!(world.answer(layer, first).await.status, 201);
     let second = world.answer(layer, second).await;
@@ -82,24 +82,24 @@ async fn shares(first: Request, second: Request) -> bool {
     shares_by(&world.layer(&charges()), &world, first, second).await
 }
 
-async fn told_by(layer: &HttpLayer, world: &World, request: Request) -> Answer {
+async fn refused_by(layer: &HttpLayer, world: &World, request: Request) -> Answer {
     let answer = world.answer(layer, request).await;
     assert_eq!(answer.kind(), "caller");
     assert_eq!((world.calls(), world.store.write_calls()), (0, 0));
     answer
 }
 
-/// The status with which a request is refused because nobody knows whose it is.
+/// The status with which a request is refused because its caller is not known.
 async fn refused(request: Request) -> u16 {
     let world = World::new();
-    told_by(&world.layer(&charges()), &world, request).await.status
+    refused_by(&world.layer(&charges()), &world, request).await.status
 }
 
 const COGNITO: &str =
     "arn:aws:sts::111122223333:assumed-role/Cognito_Users/CognitoIdentityCredentials";
 
 #[tokio::test]
-async fn users_of_a_cognito_identity_pool_are_told_apart_by_their_identity_id() {
+async fn users_of_a_cognito_identity_pool_are_distinguished_by_their_identity_id() {
     let over_http = |id| signed(COGNITO, Some(id));
     let over_rest =
         |id: &str| rest(json!({}), json!({ "userArn": COGNITO, "cognitoIdentityId": id }));
@@ -115,10 +115,10 @@ async fn a_user_of_an_identity_pool_whose_identity_id_is_missing_is_refused() {
     assert_eq!(refused(rest(json!({}), json!({ "userArn": COGNITO }))).await, 500);
 }
 
-/// CloudFront signs for all viewers of a distribution alike, with its origin access control or in a function
-/// at its edge.
+/// CloudFront signs for all viewers of a distribution with the same identity, by its origin access control or
+/// in a function at its edge.
 #[tokio::test]
-async fn viewers_behind_cloudfront_are_refused_until_the_function_tells_them_apart() {
+async fn viewers_behind_cloudfront_are_refused_until_the_function_distinguishes_them() {
     let viewer = |session: &str, cookie: &str| {
         let role = "arn:aws:sts::111122223333:assumed-role/OriginAccessControlRole";
         let mut request = signed(&format!("{role}/{session}"), None);
@@ -144,8 +144,8 @@ async fn viewers_behind_cloudfront_are_refused_until_the_function_tells_them_apa
     assert!(!shares_by(&layer, &world, ann, bob).await);
 }
 
-/// HTTP APIs put a route where REST APIs have the id of a resource. An edge-optimized REST API has a
-/// distribution of AWS's own in front, which leaves the client's signature as it is.
+/// HTTP APIs send a route instead of a REST API's resource id. An edge-optimized REST API is behind a
+/// distribution of AWS, which does not change the client's signature.
 #[tokio::test]
 async fn viewers_of_an_http_api_in_format_1_0_are_refused_and_clients_of_rest_apis_are_not() {
     let by = |resource: Option<&str>, session: &str| {
@@ -164,7 +164,7 @@ async fn viewers_of_an_http_api_in_format_1_0_are_refused_and_clients_of_rest_ap
 }
 
 #[tokio::test]
-async fn sessions_of_a_role_that_are_named_after_people_are_refused() {
+async fn sessions_of_a_role_with_the_names_of_people_are_refused() {
     let person = "arn:aws:sts::111122223333:assumed-role/AppUsers/ann@example.com";
     assert_eq!(refused(signed(person, None)).await, 500);
     assert_eq!(refused(rest(json!({}), json!({ "userArn": person }))).await, 500);
@@ -174,13 +174,13 @@ async fn sessions_of_a_role_that_are_named_after_people_are_refused() {
 async fn tasks_of_one_role_are_one_caller() {
     let session = |name: &str| format!("arn:aws:sts::111122223333:assumed-role/shop/{name}");
     let task = |name: &str| signed(&session(name), None);
-    assert!(shares(task("task-1"), task("task-2")).await, "over an HTTP API");
+    assert!(shares(task("task-1"), task("task-2")).await, "through an HTTP API");
     let task = |name: &str| rest(json!({}), json!({ "userArn": session(name) }));
-    assert!(shares(task("task-1"), task("task-2")).await, "over a REST API");
+    assert!(shares(task("task-1"), task("task-2")).await, "through a REST API");
 }
 
 #[tokio::test]
-async fn iam_users_roles_and_accounts_are_told_apart() {
+async fn iam_users_roles_and_accounts_are_different_callers() {
     let arns = [
         "arn:aws:iam::111122223333:user/ann",
         "arn:aws:iam::111122223333:user/bob",
@@ -188,7 +188,7 @@ async fn iam_users_roles_and_accounts_are_told_apart() {
         "arn:aws:sts::111122223333:assumed-role/shop/task-1",
         "arn:aws:sts::111122223333:assumed-role/bank/task-1",
         "arn:aws:sts::444455556666:assumed-role/shop/task-1",
-        // People have a role of IAM Identity Center in common, and a session each.
+        // People share a role of IAM Identity Center, and each has a session.
         "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Shop_0123456789abcdef/ann@example.com",
         "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Shop_0123456789abcdef/bob@example.com",
         "arn:aws:sts::111122223333:federated-user/ann",
@@ -201,13 +201,13 @@ async fn iam_users_roles_and_accounts_are_told_apart() {
             assert_eq!((answer.status, answer.replayed), (201, again), "{arn}");
         }
     }
-    for nobody in ["", "anonymous"] {
-        assert_eq!(refused(signed(nobody, None)).await, 500, "{nobody}");
+    for unnamed in ["", "anonymous"] {
+        assert_eq!(refused(signed(unnamed, None)).await, 500, "{unnamed}");
     }
 }
 
 #[tokio::test]
-async fn subjects_of_tokens_are_told_apart() {
+async fn subjects_of_tokens_are_different_callers() {
     assert!(shares(token("https://a", "ann"), token("https://a", "ann")).await);
     assert!(!shares(token("https://a", "ann"), token("https://a", "bob")).await);
     assert!(!shares(token("https://a", "ann"), token("https://b", "ann")).await);
@@ -226,7 +226,7 @@ async fn a_renewed_token_of_the_same_subject_is_the_same_caller() {
 }
 
 #[tokio::test]
-async fn principals_of_lambda_authorizers_are_told_apart() {
+async fn principals_of_lambda_authorizers_are_different_callers() {
     let over_rest = |name: &str| rest(json!({ "principalId": name }), json!({}));
     let over_http = |name: &str| lambda(json!({ "principalId": name }));
     for principal in [over_rest, over_http] as [fn(&str) -> Request; 2] {
@@ -236,12 +236,12 @@ async fn principals_of_lambda_authorizers_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_lambda_authorizer_that_names_nobody_is_no_caller() {
+async fn an_authorizer_that_does_not_name_its_callers_is_refused() {
     for context in [json!({ "plan": "gold" }), json!({ "claims": { "sub": "ann" } })] {
         assert_eq!(refused(lambda(context)).await, 500);
     }
     assert_eq!(refused(http_api(json!({ "jwt": { "claims": { "scope": "pay" } } }))).await, 500);
-    // What was sent to it tells callers apart.
+    // Then the `Authorization` header distinguishes callers.
     let with = |token: &str| {
         let mut request = lambda(json!({ "plan": "gold" }));
         request.headers_mut().insert("authorization", token.parse().unwrap());
@@ -252,14 +252,14 @@ async fn a_lambda_authorizer_that_names_nobody_is_no_caller() {
 }
 
 #[tokio::test]
-async fn the_constant_principals_of_sample_authorizers_are_nobody() {
+async fn the_constant_principals_of_sample_authorizers_are_refused() {
     for name in ["user", "me", "user|a1b2c3d4", "abcdef"] {
         assert_eq!(refused(rest(json!({ "principalId": name }), json!({}))).await, 500, "{name}");
     }
 }
 
 #[tokio::test]
-async fn without_an_authorizer_the_credential_tells() {
+async fn without_an_authorizer_the_credential_is_the_caller() {
     for credential in ["Bearer a", "Basic YTpi", "DPoP a", "a-token"] {
         let ann = || sent("authorization", credential);
         assert!(shares(ann(), ann()).await, "{credential}");
@@ -268,7 +268,7 @@ async fn without_an_authorizer_the_credential_tells() {
 }
 
 #[tokio::test]
-async fn a_credential_that_is_another_for_each_attempt_is_no_caller() {
+async fn a_credential_that_changes_with_each_attempt_is_refused() {
     for credential in [
         "AWS4-HMAC-SHA256 Credential=AKIA/20260101/eu-west-1/lambda/aws4_request, Signature=1",
         "Digest username=\"ann\", nc=00000001",
@@ -280,11 +280,19 @@ async fn a_credential_that_is_another_for_each_attempt_is_no_caller() {
 }
 
 #[tokio::test]
-async fn a_request_that_does_not_say_who_sends_it_is_refused() {
+async fn a_request_that_does_not_identify_its_caller_is_refused() {
     assert_eq!(refused(bare()).await, 403);
     assert_eq!(refused(sent("authorization", "")).await, 403);
-    assert_eq!(refused(sent("cookie", "session=ann")).await, 403, "another at each attempt");
-    assert_eq!(refused(sent("x-api-key", "shop")).await, 403, "an application's, not a caller's");
+    assert_eq!(
+        refused(sent("cookie", "session=ann")).await,
+        403,
+        "a `Cookie` header changes between attempts"
+    );
+    assert_eq!(
+        refused(sent("x-api-key", "shop")).await,
+        403,
+        "an API key may belong to a whole application"
+    );
     assert_eq!(refused(http_api(Value::Null)).await, 403);
     let nothing = json!({ "claims": null, "scopes": null });
     assert_eq!(refused(rest(nothing, json!({}))).await, 403, "an API without an authorizer");
@@ -293,16 +301,20 @@ async fn a_request_that_does_not_say_who_sends_it_is_refused() {
 }
 
 #[tokio::test]
-async fn a_client_cannot_name_somebody_else_in_the_header_of_load_balancers() {
+async fn a_client_cannot_choose_its_caller_in_the_header_of_load_balancers() {
     assert_eq!(refused(sent("x-amzn-oidc-identity", "ann")).await, 403);
     let identity = [("x-amzn-oidc-identity", "ann")];
-    assert_eq!(refused(load_balancer(bare(), &identity)).await, 403, "unless the function says so");
+    assert_eq!(
+        refused(load_balancer(bare(), &identity)).await,
+        403,
+        "unless the function is configured so"
+    );
     let bob = || load_balancer(post("k-1", ""), &identity);
-    assert!(shares(bob(), post("k-1", "")).await, "his credential counts, and nothing else");
+    assert!(shares(bob(), post("k-1", "")).await, "only the credential identifies the caller");
 }
 
 #[tokio::test]
-async fn the_header_of_load_balancers_is_believed_from_them_if_the_function_says_so() {
+async fn the_header_of_load_balancers_is_accepted_from_them_if_configured() {
     let by_identity = |world: &World| {
         world.layer(&charges()).caller_from_header(HeaderName::from_static("x-amzn-oidc-identity"))
     };
@@ -313,11 +325,11 @@ async fn the_header_of_load_balancers_is_believed_from_them_if_the_function_says
     assert!(!shares_by(&by_identity(&world), &world, from("ann"), from("bob")).await);
     let world = World::new();
     let elsewhere = sent("x-amzn-oidc-identity", "ann");
-    assert_eq!(told_by(&by_identity(&world), &world, elsewhere).await.status, 403);
+    assert_eq!(refused_by(&by_identity(&world), &world, elsewhere).await.status, 403);
 }
 
 #[tokio::test]
-async fn a_header_of_the_functions_choice_names_the_caller() {
+async fn a_configured_header_names_the_caller() {
     let by_key = |world: &World| {
         world.layer(&charges()).caller_from_header(HeaderName::from_static("x-api-key"))
     };
@@ -331,19 +343,19 @@ async fn a_header_of_the_functions_choice_names_the_caller() {
         load_balancer(bare(), &[("x-api-key", "a"), ("x-api-key", "b")]),
     ] {
         let world = World::new();
-        assert_eq!(told_by(&by_key(&world), &world, request).await.status, 403);
+        assert_eq!(refused_by(&by_key(&world), &world, request).await.status, 403);
     }
 }
 
 #[tokio::test]
-async fn the_function_can_say_who_asks() {
+async fn the_function_can_name_the_caller() {
     let world = World::new();
     let layer = world.layer(&charges()).caller(|request| {
         let token = request.headers().get("authorization")?.to_str().ok()?;
         Some(token.split('.').next()?.to_owned())
     });
-    for nobody in [bare(), sent("authorization", ".1")] {
-        assert_eq!(told_by(&layer, &world, nobody).await.status, 403);
+    for unnamed in [bare(), sent("authorization", ".1")] {
+        assert_eq!(refused_by(&layer, &world, unnamed).await.status, 403);
     }
     world.answer(&layer, sent("authorization", "ann.1")).await;
     assert!(world.answer(&layer, sent("authorization", "ann.2")).await.replayed);
@@ -351,7 +363,7 @@ async fn the_function_can_say_who_asks() {
 }
 
 #[tokio::test]
-async fn all_callers_are_one_only_if_the_function_says_so() {
+async fn all_callers_are_one_only_if_configured() {
     let world = World::new();
     let layer = world.layer(&charges()).all_callers_are_one();
     assert!(shares_by(&layer, &world, bare(), sent("authorization", "Bearer a")).await);
@@ -367,7 +379,7 @@ async fn a_request_without_a_key_needs_no_caller() {
 }
 
 #[tokio::test]
-async fn cookies_of_a_response_are_set_again_for_its_own_caller_only() {
+async fn a_replay_sets_cookies_only_for_the_same_caller() {
     let world = World::new();
     let cookies = async |layer: &HttpLayer, key| {
         let response = world.send(layer, post(key, "cookie")).await.unwrap();
@@ -380,9 +392,9 @@ async fn cookies_of_a_response_are_set_again_for_its_own_caller_only() {
     assert_eq!(world.calls(), 2);
 }
 
-/// They may be people: a session name does not tell.
+/// Several people may share a role.
 #[tokio::test]
-async fn those_who_share_a_role_do_not_get_each_others_cookies() {
+async fn people_who_share_a_role_do_not_get_each_others_cookies() {
     let person = |name: &str| {
         let arn = format!("arn:aws:sts::111122223333:assumed-role/AppUsers/{name}");
         let mut request = signed(&arn, None);

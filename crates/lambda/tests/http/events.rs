@@ -1,4 +1,4 @@
-//! Real events, as API Gateway, function URLs and load balancers send them, in and out.
+//! Real events of API Gateway, function URLs and load balancers, and the responses to them.
 
 use std::convert::Infallible;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::support::{World, charges};
 
-/// Sends an event the way Lambda does, and returns what Lambda would get.
+/// Invokes the function with an event as Lambda does, and returns its answer.
 async fn invoke(world: &World, event: &Value) -> Value {
     invoke_by(&world.layer(&charges()), world, event).await
 }
@@ -30,8 +30,8 @@ async fn invoke_by(layer: &HttpLayer, world: &World, event: &Value) -> Value {
     serde_json::to_value(Adapter::from(service).oneshot(event).await.unwrap()).unwrap()
 }
 
-/// Whether the response carries a header, wherever its source wants it.
-fn carries(response: &Value, name: &str) -> bool {
+/// Whether the response has a header, in either of the formats.
+fn has_header(response: &Value, name: &str) -> bool {
     ["headers", "multiValueHeaders"].iter().any(|place| response[place].get(name).is_some())
 }
 
@@ -48,10 +48,10 @@ async fn is_deduplicated(mut event: Value) {
     let first = invoke(&world, &event).await;
     assert_eq!(first["statusCode"], 201, "{first}");
     assert_eq!(first["body"], "charge 1");
-    assert!(!carries(&first, "idempotency-replayed"));
+    assert!(!has_header(&first, "idempotency-replayed"));
     let again = invoke(&world, &event).await;
     assert_eq!((&again["statusCode"], &again["body"]), (&first["statusCode"], &first["body"]));
-    assert!(carries(&again, "idempotency-replayed"), "{again}");
+    assert!(has_header(&again, "idempotency-replayed"), "{again}");
     assert_eq!(world.calls(), 1);
     if let Some(headers) = event["headers"].as_object_mut() {
         headers.remove("Idempotency-Key");
@@ -81,7 +81,7 @@ async fn rest_apis() {
     .await;
 }
 
-/// An HTTP API, and a function URL, which sends the same form.
+/// An event of an HTTP API or a function URL, which have the same format.
 fn version_2(domain: &str, route: &str) -> Value {
     json!({
         "version": "2.0", "routeKey": route, "rawPath": "/charges", "rawQueryString": "",
@@ -123,7 +123,7 @@ async fn load_balancers() {
 }
 
 #[tokio::test]
-async fn bodies_go_out_as_the_handler_gave_them() {
+async fn response_bodies_are_sent_unchanged() {
     for (kind, body, sent) in [
         ("image/png", Body::Binary(vec![0, 255, 10]), json!("AP8K")),
         ("text/plain", Body::Text("é".into()), json!("é")),
@@ -150,14 +150,14 @@ async fn bodies_go_out_as_the_handler_gave_them() {
             let response = serde_json::to_value(response).unwrap();
             assert_eq!(response["body"], sent, "{kind}");
             assert_eq!(response["isBase64Encoded"], kind == "image/png");
-            assert_eq!(carries(&response, "idempotency-replayed"), replayed);
+            assert_eq!(has_header(&response, "idempotency-replayed"), replayed);
         }
     }
 }
 
-/// A map of parameters has no order; the values of one of them have.
+/// The order of parameters has no effect, but the order of the values of one parameter has.
 #[tokio::test]
-async fn the_order_of_query_parameters_does_not_make_another_request() {
+async fn the_order_of_query_parameters_has_no_effect() {
     let world = World::new();
     let asked = |tags: [&str; 2]| {
         json!({
@@ -178,10 +178,10 @@ async fn the_order_of_query_parameters_does_not_make_another_request() {
     assert_eq!(other["statusCode"], 422);
 }
 
-/// Each sample, asking for something that is not idempotent by itself: done once, answered again from
-/// the store, and refused without a key.
+/// Each sample as a `POST` request: processed once, replayed from the store, and refused without a
+/// key.
 #[tokio::test]
-async fn every_sample_is_answered_once() {
+async fn every_sample_is_processed_once() {
     let mut samples = 0;
     for folder in ["http", "http/aws_lambda_events"] {
         let folder = format!("{}/tests/events/{folder}", env!("CARGO_MANIFEST_DIR"));
@@ -189,10 +189,10 @@ async fn every_sample_is_answered_once() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "json") {
                 println!("{}", path.display());
-                // A placeholder in the samples, in which `lambda_http` finds no host, and panics.
+                // Some samples have a placeholder as host, on which `lambda_http` panics.
                 let text = std::fs::read_to_string(path).unwrap().replace("<url-id>", "url-id");
                 let mut event: Value = serde_json::from_str(&text).unwrap();
-                passes_by(&event).await;
+                needs_no_key_or_is_refused(&event).await;
                 *method(&mut event) = json!("POST");
                 if !event["headers"].is_object() && !event["multiValueHeaders"].is_object() {
                     event["headers"] = json!({});
@@ -205,8 +205,8 @@ async fn every_sample_is_answered_once() {
     assert_eq!(samples, 18);
 }
 
-/// As it is, a sample has no key: it is refused, or its method needs none.
-async fn passes_by(event: &Value) {
+/// Samples have no key: the request is refused, or its method does not need one.
+async fn needs_no_key_or_is_refused(event: &Value) {
     let world = World::new();
     let needs_key = ["POST", "PATCH"].iter().any(|name| *name == *method(&mut event.clone()));
     let response = invoke(&world, event).await;
@@ -221,7 +221,8 @@ fn method(event: &mut Value) -> &mut Value {
     }
 }
 
-/// What the second of two attempts is told that reach the function by other ways; the work is done once.
+/// The status of the second of two attempts that reach the function in different ways. The handler is
+/// called once.
 async fn second_by(first: &Value, second: &Value) -> u64 {
     let world = World::new();
     let one = invoke(&world, first).await;
@@ -238,7 +239,7 @@ fn with_key(mut event: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_route_that_is_added_between_attempts_does_not_make_another_request() {
+async fn a_route_that_is_added_between_attempts_has_no_effect() {
     let by = |route| with_key(version_2("api.example.com", route));
     assert_eq!(second_by(&by("$default"), &by("POST /charges")).await, 201);
     assert_eq!(second_by(&by("ANY /charges"), &by("POST /charges")).await, 201);
@@ -261,7 +262,7 @@ fn version_1(newer: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn another_payload_format_does_not_make_another_request() {
+async fn the_payload_format_has_no_effect() {
     let newer = with_key(version_2("api.example.com", "POST /charges"));
     let older = version_1(&newer);
     assert_eq!(second_by(&older, &newer).await, 201);
@@ -269,7 +270,7 @@ async fn another_payload_format_does_not_make_another_request() {
 }
 
 #[tokio::test]
-async fn a_path_with_keys_of_its_own_is_the_same_by_another_route_or_payload_format() {
+async fn with_keys_for_each_path_route_and_payload_format_have_no_effect() {
     let by = |route| {
         let mut event = version_2("api.example.com", route);
         event["headers"]["authorization"] = json!("Bearer ann");
@@ -287,9 +288,9 @@ async fn a_path_with_keys_of_its_own_is_the_same_by_another_route_or_payload_for
     }
 }
 
-/// No API Gateway is in front, whose routes could be operations of their own.
+/// Without API Gateway there are no routes that could have different operations.
 #[tokio::test]
-async fn each_path_of_a_load_balancer_or_a_function_url_can_have_keys_of_its_own() {
+async fn paths_of_a_load_balancer_or_a_function_url_can_have_different_keys() {
     let balanced = |path: &str| {
         json!({
             "path": path, "httpMethod": "POST", "isBase64Encoded": false, "body": r#"{"sku":"s-1"}"#,
@@ -312,11 +313,11 @@ async fn each_path_of_a_load_balancer_or_a_function_url_can_have_keys_of_its_own
         let carts = ["/carts/1/items", "/carts/2/items"];
         let world = World::new();
         let one_for_all = world.layer(&charges().key("sku"));
-        let told = [
+        let answers = [
             invoke_by(&one_for_all, &world, &send(carts[0])).await,
             invoke_by(&one_for_all, &world, &send(carts[1])).await,
         ];
-        assert_eq!(told.map(|answer| answer["statusCode"].clone()), [201, 422]);
+        assert_eq!(answers.map(|answer| answer["statusCode"].clone()), [201, 422]);
         let world = World::new();
         let layer = world.layer(&charges().key("sku")).one_key_for_each_path().unwrap();
         for attempt in 0..2 {
@@ -330,7 +331,7 @@ async fn each_path_of_a_load_balancer_or_a_function_url_can_have_keys_of_its_own
 }
 
 #[tokio::test]
-async fn another_host_with_a_base_path_is_refused_and_not_charged_again() {
+async fn another_host_with_a_base_path_is_refused_and_not_processed_again() {
     let at = |host: &str, path: &str, sent: &str| {
         json!({
             "resource": "/{proxy+}", "path": path, "httpMethod": "POST",

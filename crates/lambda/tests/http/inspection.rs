@@ -1,4 +1,4 @@
-//! Requests can be looked at without being handled.
+//! Inspection shows the key of a request without processing it.
 
 use lambda_http::tower::{ServiceExt as _, service_fn};
 use lambda_http::{Adapter, http::HeaderName, request::LambdaRequest, tower::Layer as _};
@@ -26,7 +26,7 @@ fn event(method: &str, key: Option<&str>, body: &str) -> Value {
     event
 }
 
-/// Handles the event and looks at it; the keys are compared by what the store was told.
+/// Inspects the event and handles it; the store must get the inspected key and fingerprint.
 async fn is_the_key_that_is_claimed(operation: Operation, event: Value) {
     let world = World::new();
     let layer = world.layer(&operation);
@@ -47,19 +47,19 @@ async fn is_the_key_that_is_claimed(operation: Operation, event: Value) {
 }
 
 #[tokio::test]
-async fn the_key_and_the_fingerprint_are_those_that_are_claimed() {
+async fn the_inspected_key_and_fingerprint_are_those_that_are_claimed() {
     is_the_key_that_is_claimed(charges(), event("POST", Some("k-1"), "EUR 5.00")).await;
     let by_body = charges().key("payment.id").fingerprint("amount");
     let body = r#"{"payment":{"id":"p-1"},"amount":5}"#;
     is_the_key_that_is_claimed(by_body, event("POST", None, body)).await;
-    // Powertools' keys are of the body, too; callers then share them.
+    // Powertools keys are made from the body, too; callers then share them.
     let shared = PowertoolsKeys::python("charges").accept_collisions();
     let by_body = charges().key("payment.id").powertools(shared);
     is_the_key_that_is_claimed(by_body, event("POST", None, body)).await;
 }
 
 #[test]
-fn a_request_says_what_its_key_counts_for_and_no_credential() {
+fn inspection_shows_caller_and_key_without_the_credential() {
     let layer = World::new().layer(&charges());
     let text = event("POST", Some("\"k-1\""), "EUR 5.00").to_string();
     let record = layer.inspect(&text, &Context::default()).unwrap().unwrap();
@@ -71,7 +71,7 @@ fn a_request_says_what_its_key_counts_for_and_no_credential() {
 }
 
 #[test]
-fn a_request_without_a_key_says_what_its_client_is_told() {
+fn inspection_of_a_request_without_a_key_shows_the_problem() {
     let inspect = |operation: &Operation, event: &Value| {
         let layer = World::new().layer(operation);
         let record = layer.inspect(&event.to_string(), &Context::default()).unwrap().unwrap();
@@ -91,12 +91,12 @@ fn a_request_without_a_key_says_what_its_client_is_told() {
 }
 
 #[test]
-fn a_request_whose_caller_is_not_known_says_what_to_do() {
+fn inspection_of_a_request_without_a_caller_shows_the_remedy() {
     let layer = World::new().layer(&charges());
-    let mut nobodys = event("POST", Some("k-1"), "");
-    nobodys["headers"].as_object_mut().unwrap().remove("authorization");
+    let mut anonymous = event("POST", Some("k-1"), "");
+    anonymous["headers"].as_object_mut().unwrap().remove("authorization");
     let inspect = |layer: &HttpLayer| {
-        let record = layer.inspect(&nobodys.to_string(), &Context::default());
+        let record = layer.inspect(&anonymous.to_string(), &Context::default());
         record.unwrap().unwrap().key.unwrap().key
     };
     let reason = inspect(&layer).unwrap_err().to_string();
@@ -105,7 +105,7 @@ fn a_request_whose_caller_is_not_known_says_what_to_do() {
 }
 
 #[test]
-fn the_layer_is_asked_with_its_own_settings() {
+fn inspection_uses_the_settings_of_the_layer() {
     let layer = World::new().layer(&charges()).header(HeaderName::from_static("x-key")).unwrap();
     let mut asked = event("POST", None, "");
     asked["headers"]["x-key"] = "k-1".into();
@@ -114,14 +114,14 @@ fn the_layer_is_asked_with_its_own_settings() {
 }
 
 #[test]
-fn other_events_are_no_requests() {
+fn inspection_returns_none_for_other_events() {
     let layer = World::new().layer(&charges());
     for other in ["{}", "7", r#"{"Records":[]}"#, r#"{"requestContext":7}"#] {
         assert!(layer.inspect(other, &Context::default()).unwrap().is_none(), "{other}");
     }
     assert!(layer.inspect("{", &Context::default()).is_err());
-    let mut strange = event("POST", Some("k-1"), "");
-    strange["headers"]["host"] = "<no host>".into();
-    let strange = layer.inspect(&strange.to_string(), &Context::default());
-    assert_eq!(strange.unwrap_err(), InspectError::Request, "it panics there");
+    let mut invalid = event("POST", Some("k-1"), "");
+    invalid["headers"]["host"] = "<no host>".into();
+    let invalid = layer.inspect(&invalid.to_string(), &Context::default());
+    assert_eq!(invalid.unwrap_err(), InspectError::Request, "`lambda_http` panics on this host");
 }

@@ -1,4 +1,4 @@
-//! Where the key comes from, and what is said when there is none.
+//! The source of the key, and the answers to requests without a valid one.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use lambda_idempotency::{
 use crate::support::{World, charges, post, request};
 
 #[tokio::test]
-async fn a_request_without_a_key_is_told_what_to_send() {
+async fn a_request_without_a_key_gets_a_problem_that_names_the_header() {
     let world = World::new();
     let layer = world.layer(&charges());
     for method in [Method::POST, Method::PATCH] {
@@ -23,7 +23,7 @@ async fn a_request_without_a_key_is_told_what_to_send() {
 }
 
 #[tokio::test]
-async fn a_header_that_cannot_be_read_is_refused_without_being_quoted() {
+async fn an_invalid_header_is_refused_and_not_quoted() {
     let world = World::new();
     let layer = world.layer(&charges());
     for value in ["", "\"s3cr3t", "s3cr3t s3cr3t", &"s3cr3t".repeat(50)] {
@@ -34,8 +34,8 @@ async fn a_header_that_cannot_be_read_is_refused_without_being_quoted() {
     assert_eq!(world.calls(), 0);
 }
 
-/// Of several records, of envelopes and of sources there are none here; and a client is never told
-/// that a request without a key was skipped.
+/// Requests have no envelopes, filters or batches, and a client must not get a success for a request
+/// that was skipped because it has no key.
 #[test]
 fn a_setting_without_an_effect_is_refused() {
     type Set = fn(Operation) -> Operation;
@@ -70,9 +70,9 @@ fn a_setting_without_an_effect_is_refused() {
     }
 }
 
-/// There is no record around a request: what is meant for its headers would be looked for in its body.
+/// A request has no record around its body: such an expression would search the body for headers.
 #[test]
-fn an_expression_for_a_record_is_refused() {
+fn a_record_expression_is_refused() {
     let idempotency = Idempotency::new(MemoryStore::new());
     let powertools = PowertoolsKeys::python("charge");
     for (operation, what) in [
@@ -89,7 +89,7 @@ fn an_expression_for_a_record_is_refused() {
 }
 
 #[tokio::test]
-async fn a_quoted_key_and_a_bare_one_are_the_same() {
+async fn a_key_with_and_without_quotes_is_the_same() {
     let world = World::new();
     let layer = world.layer(&charges());
     world.answer(&layer, post("\"k-1\"", "")).await;
@@ -97,7 +97,7 @@ async fn a_quoted_key_and_a_bare_one_are_the_same() {
 }
 
 #[tokio::test]
-async fn a_key_can_be_left_out_where_the_user_says_so() {
+async fn a_request_without_a_key_can_run_unprotected() {
     let world = World::new();
     let layer = world.layer(&charges().on_missing_key(OnMissingKey::RunUnprotected));
     for _ in 0..2 {
@@ -105,20 +105,23 @@ async fn a_key_can_be_left_out_where_the_user_says_so() {
         assert_eq!((answer.status, answer.replayed), (201, false));
     }
     world.answer(&layer, post("k-1", "")).await;
-    assert!(world.answer(&layer, post("k-1", "")).await.replayed, "with one it is protected");
+    assert!(
+        world.answer(&layer, post("k-1", "")).await.replayed,
+        "a request with a key is protected"
+    );
 }
 
 #[tokio::test]
 async fn the_key_can_be_in_another_header() {
     let world = World::new();
     let layer = world.layer(&charges()).header(HeaderName::from_static("x-request-id")).unwrap();
-    let asked = || {
+    let sent = || {
         let mut request = request(Method::POST, "/charges", None, "");
         request.headers_mut().insert("x-request-id", "r-1".parse().unwrap());
         request
     };
-    world.answer(&layer, asked()).await;
-    assert!(world.answer(&layer, asked()).await.replayed);
+    world.answer(&layer, sent()).await;
+    assert!(world.answer(&layer, sent()).await.replayed);
     assert_eq!(world.answer(&layer, post("k-1", "")).await.status, 400);
 }
 
@@ -142,18 +145,18 @@ fn settings_of_the_layer_that_have_no_effect_are_refused() {
 async fn the_key_can_be_in_the_body() {
     let world = World::new();
     let layer = world.layer(&Operation::new("charges").key("payment.id"));
-    let asked = |body: &str| request(Method::POST, "/charges", None, body);
-    world.answer(&layer, asked(r#"{"payment":{"id":"p-1"}}"#)).await;
-    assert!(world.answer(&layer, asked(r#"{"payment":{"id":"p-1"}}"#)).await.replayed);
-    let changed = world.answer(&layer, asked(r#"{"payment":{"id":"p-1"},"x":1}"#)).await;
+    let sent = |body: &str| request(Method::POST, "/charges", None, body);
+    world.answer(&layer, sent(r#"{"payment":{"id":"p-1"}}"#)).await;
+    assert!(world.answer(&layer, sent(r#"{"payment":{"id":"p-1"}}"#)).await.replayed);
+    let changed = world.answer(&layer, sent(r#"{"payment":{"id":"p-1"},"x":1}"#)).await;
     assert_eq!(changed.status, 422, "the whole body is compared");
     for body in ["{}", "not JSON"] {
-        assert_eq!(world.answer(&layer, asked(body)).await.status, 400, "{body}");
+        assert_eq!(world.answer(&layer, sent(body)).await.status, 400, "{body}");
     }
 }
 
 #[tokio::test]
-async fn a_header_that_no_key_is_taken_from_is_not_looked_at() {
+async fn a_key_from_the_body_ignores_the_header() {
     let world = World::new();
     let layer = world.layer(&Operation::new("charges").key("payment.id"));
     let body = r#"{"payment":{"id":"p-1"}}"#;

@@ -1,4 +1,4 @@
-//! HTTP requests and their `Idempotency-Key`, by scenario.
+//! HTTP requests with an `Idempotency-Key`: callers, keys, responses, real events.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 

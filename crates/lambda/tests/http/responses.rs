@@ -1,4 +1,4 @@
-//! What clients get: the response, the same again, or a problem.
+//! What clients get: the handler's response, a replay, or a problem.
 
 use lambda_http::{
     Body,
@@ -12,7 +12,7 @@ use lambda_runtime::Diagnostic;
 use crate::support::{World, charges, post, request};
 
 #[tokio::test]
-async fn the_same_request_gets_the_same_response_marked_as_a_replay() {
+async fn a_second_request_gets_the_first_response_marked_as_replayed() {
     let world = World::new();
     let layer = world.layer(&charges());
     let first = world.answer(&layer, post("k-1", "EUR 5.00 202")).await;
@@ -26,7 +26,7 @@ async fn the_same_request_gets_the_same_response_marked_as_a_replay() {
 }
 
 #[tokio::test]
-async fn a_second_one_during_the_first_is_told_to_come_back() {
+async fn a_second_request_during_the_first_gets_a_409_with_retry_after() {
     let world = World::new();
     let layer = world.layer(&charges());
     let during = world.clone();
@@ -40,7 +40,7 @@ async fn a_second_one_during_the_first_is_told_to_come_back() {
             let second = world.layer(&charges()).layer(second).oneshot(post("k-1", ""));
             let second = second.await.unwrap();
             assert_eq!(second.status(), 409);
-            assert_eq!(second.headers()["retry-after"], "2", "not until the lease ends");
+            assert_eq!(second.headers()["retry-after"], "2", "shorter than the lease");
             world.handle(request).await
         }
     }));
@@ -49,7 +49,7 @@ async fn a_second_one_during_the_first_is_told_to_come_back() {
     assert_eq!(world.calls(), 1);
 }
 
-/// Whose key it is concerns the operator, and is in the log.
+/// The name of the other application is only in the log, for the operator.
 #[tokio::test]
 async fn a_request_of_another_application_is_not_answered() {
     let world = World::new();
@@ -79,7 +79,7 @@ async fn another_request_with_the_same_key_is_a_mismatch() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_turned_away_can_be_corrected_and_sent_again() {
+async fn a_rejected_request_can_be_corrected_and_sent_again() {
     let world = World::new();
     let layer = world.layer(&charges());
     for status in [400, 401, 404, 409, 422, 429] {
@@ -88,12 +88,12 @@ async fn a_request_that_is_turned_away_can_be_corrected_and_sent_again() {
     }
     assert_eq!(world.calls(), 6);
     let corrected = world.answer(&layer, post("k-1", "corrected")).await;
-    assert_eq!((corrected.status, corrected.failed_attempts), (201, Some(0)), "nothing failed");
+    assert_eq!((corrected.status, corrected.failed_attempts), (201, Some(0)), "no failed attempt");
     assert!(world.answer(&layer, post("k-1", "corrected")).await.replayed);
 }
 
 #[tokio::test]
-async fn problems_are_amended_with_the_headers_of_the_request_and_responses_are_not() {
+async fn only_problems_are_amended_with_the_headers_of_the_request() {
     let world = World::new();
     let layer = world.layer(&charges()).amend_problems(|asked, problem| {
         let origin = asked["origin"].clone();
@@ -115,10 +115,10 @@ async fn problems_are_amended_with_the_headers_of_the_request_and_responses_are_
 }
 
 #[tokio::test]
-async fn a_client_is_asked_to_wait_shortly_and_never_past_the_lease() {
+async fn retry_after_is_short_and_never_exceeds_the_lease() {
     let world = World::new();
     let layer = world.layer(&charges());
-    // A worker dies: its lease stands.
+    // A worker is stopped: its lease stays until it ends.
     assert_eq!(world.answer(&layer, post("k-1", "sleep")).await.kind(), "timed-out");
     let mut waits = Vec::new();
     loop {
@@ -135,7 +135,7 @@ async fn a_client_is_asked_to_wait_shortly_and_never_past_the_lease() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_turned_away_again_and_again_keeps_its_key() {
+async fn a_client_that_is_rejected_repeatedly_keeps_its_key() {
     let world = World::new();
     let layer =
         world.layer(&charges().max_failed_attempts(2).on_failure(OnFailure::FailPermanently));
@@ -147,7 +147,7 @@ async fn a_client_that_is_turned_away_again_and_again_keeps_its_key() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_server_is_kept_unless_the_user_says_otherwise() {
+async fn a_server_error_is_kept_unless_configured_otherwise() {
     let world = World::new();
     let layer = world.layer(&charges());
     for replayed in [false, true] {
@@ -163,7 +163,7 @@ async fn an_error_of_the_server_is_kept_unless_the_user_says_otherwise() {
 }
 
 #[tokio::test]
-async fn a_handler_that_fails_fails_the_invocation_and_can_be_tried_again() {
+async fn a_failed_handler_fails_the_invocation_and_can_be_tried_again() {
     let world = World::new();
     let layer = world.layer(&charges());
     for calls in [1, 2] {
@@ -175,7 +175,7 @@ async fn a_handler_that_fails_fails_the_invocation_and_can_be_tried_again() {
 }
 
 #[tokio::test]
-async fn without_the_store_nothing_is_processed() {
+async fn during_an_outage_no_request_is_processed() {
     let world = World::new();
     let layer = world.layer(&charges());
     world.store.outage();
@@ -185,7 +185,7 @@ async fn without_the_store_nothing_is_processed() {
 }
 
 #[tokio::test]
-async fn a_response_that_cannot_be_recorded_is_sent_all_the_same() {
+async fn a_response_that_cannot_be_recorded_is_still_sent() {
     let world = World::new();
     let layer = world.layer(&charges());
     let refused =
@@ -195,7 +195,7 @@ async fn a_response_that_cannot_be_recorded_is_sent_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_response_too_large_to_keep_is_sent_once_and_never_made_again() {
+async fn a_response_that_is_too_large_to_keep_is_sent_once() {
     let world = World::new();
     let layer = world.layer(&charges());
     assert_eq!(world.answer(&layer, post("k-1", "huge")).await.status, 201);
@@ -205,7 +205,7 @@ async fn a_response_too_large_to_keep_is_sent_once_and_never_made_again() {
 }
 
 #[tokio::test]
-async fn who_is_not_finished_in_time_is_told_so() {
+async fn a_request_that_is_not_finished_in_time_gets_a_504() {
     let world = World::new();
     let layer = world.layer(&charges());
     let answer = world.answer(&layer, post("k-1", "sleep")).await;
@@ -214,7 +214,7 @@ async fn who_is_not_finished_in_time_is_told_so() {
 }
 
 #[tokio::test]
-async fn methods_that_are_idempotent_by_themselves_pass_by() {
+async fn idempotent_methods_are_not_deduplicated() {
     let world = World::new();
     let layer = world.layer(&charges());
     for method in [Method::GET, Method::PUT, Method::DELETE, Method::OPTIONS] {
@@ -230,33 +230,33 @@ async fn methods_that_are_idempotent_by_themselves_pass_by() {
     assert!(again.replayed);
 }
 
-/// The work is done by then: a retry must not do it again.
+/// The work is done at this point: a retry must not do it again.
 #[tokio::test]
-async fn what_panics_after_the_handler_has_answered_does_not_have_it_called_again() {
+async fn a_panic_after_the_handlers_response_does_not_repeat_its_call() {
     let world = World::new();
-    let layer = world.layer(&charges()).keep(|_| panic!("rehearsed"));
+    let layer = world.layer(&charges()).keep(|_| panic!("deliberate"));
     let first = world.answer(&layer, post("k-1", "EUR 5.00")).await;
     let again = world.answer(&layer, post("k-1", "EUR 5.00")).await;
     assert_eq!((first.status, again.status, again.replayed), (201, 201, true));
     assert_eq!(world.calls(), 1);
 }
 
-/// A response that panics when it is read.
-struct Broken;
+/// A response that panics when it is converted.
+struct PanickingResponse;
 
-impl lambda_http::IntoResponse for Broken {
+impl lambda_http::IntoResponse for PanickingResponse {
     fn into_response(self) -> std::pin::Pin<Box<dyn Future<Output = Response<Body>> + Send>> {
-        panic!("rehearsed")
+        panic!("deliberate")
     }
 }
 
 #[tokio::test]
-async fn a_response_that_panics_is_lost_and_its_work_done() {
+async fn work_whose_response_panics_is_completed_without_it() {
     let world = World::new();
     let counted = world.clone();
     let mut service = world.layer(&charges()).layer(service_fn(move |request| {
         let world = counted.clone();
-        async move { world.handle(request).await.map(|_| Broken) }
+        async move { world.handle(request).await.map(|_| PanickingResponse) }
     }));
     for _ in 0..2 {
         let answer = service.ready().await.unwrap().call(post("k-1", "EUR 5.00")).await.unwrap();
@@ -266,14 +266,14 @@ async fn a_response_that_panics_is_lost_and_its_work_done() {
 }
 
 #[tokio::test]
-async fn functions_of_the_layer_that_panic_are_answered_with_problems() {
+async fn panics_in_functions_of_the_layer_become_problems() {
     let world = World::new();
-    let nobody = world.layer(&charges()).caller(|_| panic!("rehearsed"));
-    let refused = world.answer(&nobody, post("k-1", "")).await;
+    let panicking = world.layer(&charges()).caller(|_| panic!("deliberate"));
+    let refused = world.answer(&panicking, post("k-1", "")).await;
     assert_eq!((refused.status, refused.kind()), (500, "caller"));
     let unamended = world.layer(&charges()).amend_problems(|_, problem| {
         *problem.status_mut() = lambda_http::http::StatusCode::OK;
-        panic!("rehearsed")
+        panic!("deliberate")
     });
     let refused = world.answer(&unamended, request(Method::POST, "/charges", None, "")).await;
     assert_eq!((refused.status, refused.kind()), (400, "key"));

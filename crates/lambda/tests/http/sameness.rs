@@ -1,4 +1,4 @@
-//! What makes two requests the same, and what another one under the same key is told.
+//! When two requests are the same, and the answer to another request with the same key.
 
 use lambda_http::{
     Body, Request, RequestExt as _,
@@ -18,15 +18,19 @@ fn refund(path: &str, body: &str) -> Request {
     request.with_request_context(RequestContext::ApiGatewayV2(context))
 }
 
-/// A request is answered, again too, and others under its key are refused.
-async fn is_told_from(operation: &Operation, first: impl Fn() -> Request, others: Vec<Request>) {
+/// A request is processed and replayed, and other requests with its key are refused.
+async fn is_distinguished(
+    operation: &Operation,
+    first: impl Fn() -> Request,
+    others: Vec<Request>,
+) {
     let world = World::new();
     let layer = world.layer(operation);
     assert_eq!(world.answer(&layer, first()).await.status, 201);
     assert!(world.answer(&layer, first()).await.replayed);
     for other in others {
-        let told = world.answer(&layer, other).await;
-        assert_eq!((told.status, told.kind()), (422, "mismatch"));
+        let answer = world.answer(&layer, other).await;
+        assert_eq!((answer.status, answer.kind()), (422, "mismatch"));
     }
     assert_eq!(world.calls(), 1);
 }
@@ -45,24 +49,24 @@ async fn the_refund_of_one_order_never_answers_that_of_another() {
             refund("/orders/1/refund?dry=1", body),
             refund("https://other.example.com/orders/1/refund", body),
         ];
-        is_told_from(&operation, || refund("/orders/1/refund", body), others).await;
+        is_distinguished(&operation, || refund("/orders/1/refund", body), others).await;
     }
 }
 
 #[tokio::test]
-async fn a_stage_is_another_place_though_its_path_is_the_same() {
+async fn the_same_path_in_another_stage_is_another_request() {
     let at = |stage: &str| {
         let mut context = ApiGatewayProxyRequestContext::default();
         context.resource_path = Some("/charges".to_owned());
         context.stage = Some(stage.to_owned());
         post("k-1", "").with_request_context(RequestContext::ApiGatewayV1(context))
     };
-    is_told_from(&charges(), || at("prod"), vec![at("test")]).await;
+    is_distinguished(&charges(), || at("prod"), vec![at("test")]).await;
 }
 
-/// A custom domain may be switched to another stage between two attempts.
+/// A custom domain may move to another stage between two attempts.
 #[tokio::test]
-async fn a_stage_behind_the_path_that_the_client_sent_does_not_make_another_request() {
+async fn a_stage_that_the_client_did_not_send_has_no_effect() {
     let at = |stage: &str| {
         let mut context = ApiGatewayProxyRequestContext::default();
         context.path = Some("/v1/charges".to_owned());
@@ -79,25 +83,25 @@ async fn a_stage_behind_the_path_that_the_client_sent_does_not_make_another_requ
 }
 
 #[tokio::test]
-async fn paths_of_which_a_url_keeps_the_same_are_told_apart() {
+async fn paths_that_become_the_same_url_are_different_requests() {
     let at = |raw: &str| refund("/orders/1", "").with_raw_http_path(raw);
-    is_told_from(&charges(), || at("/orders/1"), vec![at("/orders/1#a"), at("/orders/2/../1")])
+    is_distinguished(&charges(), || at("/orders/1"), vec![at("/orders/1#a"), at("/orders/2/../1")])
         .await;
 }
 
-/// Not another payment either, which a mistaken client would be charged twice.
+/// They are also not processed as new requests: a client by mistake could be charged twice.
 #[tokio::test]
-async fn a_key_that_comes_with_another_method_or_path_is_refused() {
+async fn a_key_with_another_method_or_path_is_refused() {
     let of = |method, path| request(method, path, Some("k-1"), "");
     let first = || of(Method::POST, "/charges");
     let others = vec![of(Method::PATCH, "/charges"), of(Method::POST, "/refunds")];
-    is_told_from(&charges(), first, others).await;
+    is_distinguished(&charges(), first, others).await;
     let named = |path| request(Method::POST, path, None, r#"{"id":1}"#);
-    is_told_from(&charges().key("id"), || named("/charges"), vec![named("/refunds")]).await;
+    is_distinguished(&charges().key("id"), || named("/charges"), vec![named("/refunds")]).await;
 }
 
 #[tokio::test]
-async fn a_path_with_keys_of_its_own_is_the_same_by_another_stage_and_refuses_other_requests() {
+async fn with_keys_for_each_path_the_stage_has_no_effect_and_other_requests_are_refused() {
     let at = |stage: &str, url: &str, body: &str| {
         let mut context = ApiGatewayProxyRequestContext::default();
         context.path = Some("/v1/carts/1/items".to_owned());
@@ -124,7 +128,7 @@ async fn a_path_with_keys_of_its_own_is_the_same_by_another_stage_and_refuses_ot
 }
 
 #[tokio::test]
-async fn of_the_body_only_what_the_fingerprint_names_is_compared() {
+async fn only_the_part_of_the_body_in_the_fingerprint_is_compared() {
     let amount =
         |amount: u8, sent: u8| post("k-1", &format!(r#"{{"amount":{amount},"sent":{sent}}}"#));
     let world = World::new();
@@ -135,7 +139,7 @@ async fn of_the_body_only_what_the_fingerprint_names_is_compared() {
 }
 
 #[tokio::test]
-async fn a_form_that_is_sent_again_with_another_boundary_is_the_same() {
+async fn a_form_with_another_boundary_is_the_same_request() {
     let form = |boundary: &str, amount: u8| {
         let body = format!(
             "--{boundary}\r\nContent-Disposition: form-data; name=\"amount\"\r\n\r\n{amount}\r\n\

@@ -1,4 +1,4 @@
-//! No log line holds anything of a request, its key or its response.
+//! Log lines contain nothing of a request, its key or its response.
 
 use lambda_http::http::Method;
 use lambda_idempotency::{TracingObserver, store::StoreErrorKind};
@@ -12,7 +12,7 @@ use crate::{
 const SECRET: &str = "s3cr3t";
 
 #[tokio::test]
-async fn requests_in_every_state() {
+async fn logs_of_requests_in_every_state_have_no_secrets() {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
     let bodies = ["", "422 ", "500 ", "burn ", "huge ", "sleep "];
@@ -68,7 +68,7 @@ async fn requests_in_every_state() {
         "rejected",
         "its caller is not known",
     ] {
-        assert!(text.contains(proof), "it would not have been seen: {proof}\n{text}");
+        assert!(text.contains(proof), "the test did not capture this: {proof}\n{text}");
     }
     assert_eq!(text.lines().find(|line| line.contains(SECRET)), None, "\n{text}");
 }

@@ -1,4 +1,4 @@
-//! One store, one clock, a handler that does what the request's body says, and requests.
+//! A world for tests: one store, one clock, a handler that follows the request's body, and requests.
 
 use std::{
     sync::{
@@ -56,7 +56,7 @@ impl World {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Answers with the status that the body names (201 if none), and its own number.
+    /// Answers with the status in the body (201 by default) and the number of the call.
     pub(crate) fn handle(
         &self,
         request: Request,
@@ -65,20 +65,20 @@ impl World {
         let clock = self.clock.clone();
         let failed_attempts = request.extensions().get::<Call>().map(Call::failed_attempts);
         Box::pin(async move {
-            let said = String::from_utf8_lossy(request.body()).into_owned();
-            if said.contains("burn") {
+            let body = String::from_utf8_lossy(request.body()).into_owned();
+            if body.contains("burn") {
                 return Err(OnFire);
             }
-            if said.contains("sleep") {
+            if body.contains("sleep") {
                 clock.sleep(Duration::from_secs(3600)).await;
             }
-            if said.contains("wait") {
+            if body.contains("wait") {
                 clock.sleep(Duration::from_secs(5)).await;
             }
-            let length = if said.contains("huge") { 500 * 1024 } else { 0 };
-            let mut numbers = said.split_whitespace().filter_map(|word| word.parse::<u16>().ok());
+            let length = if body.contains("huge") { 500 * 1024 } else { 0 };
+            let mut numbers = body.split_whitespace().filter_map(|word| word.parse::<u16>().ok());
             let status = numbers.find(|number| (200..600).contains(number));
-            let cookie = said.contains("cookie").then_some(("set-cookie", "session=1"));
+            let cookie = body.contains("cookie").then_some(("set-cookie", "session=1"));
             Ok(cookie
                 .into_iter()
                 .fold(Response::builder(), |response, (name, value)| response.header(name, value))
@@ -103,7 +103,7 @@ impl World {
         self.clock.drive(async { service.ready().await?.call(request).await }).await
     }
 
-    /// The same, where an answer is expected.
+    /// Sends one request and reads the response, which must not be an error.
     pub(crate) async fn answer(&self, layer: &HttpLayer, request: Request) -> Answer {
         let response = self.send(layer, request).await.unwrap();
         let body = String::from_utf8_lossy(response.body()).into_owned();
@@ -133,13 +133,13 @@ impl World {
     }
 }
 
-/// What a client sees.
+/// The response as a client gets it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     /// The number of the handler's call.
     pub(crate) charge: Option<String>,
-    /// How often its key had failed before; -1 if it was not told.
+    /// The failed attempts of the key before; -1 if the handler got no `Call`.
     pub(crate) failed_attempts: Option<i64>,
     pub(crate) replayed: bool,
     pub(crate) retry_after: Option<u64>,
@@ -148,7 +148,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Which kind of problem it is.
+    /// The kind of the problem.
     pub(crate) fn kind(&self) -> &str {
         let kind = self.problem.as_ref().unwrap()["type"].as_str().unwrap();
         kind.rsplit_once('#').unwrap().1

@@ -1,4 +1,4 @@
-//! What could give distinct records one key is refused, and made as the library makes it on demand.
+//! Keys that distinct records could share are refused, unless the user accepts collisions.
 
 use lambda_idempotency_keys::SelectionError;
 use lambda_idempotency_powertools::{Collision, PowertoolsKeys, PowertoolsLanguage};
@@ -52,15 +52,23 @@ fn records_that_share_a_key_are_refused_unless_that_is_accepted() {
 }
 
 #[test]
-fn what_is_lossy_elsewhere_does_no_harm() {
+fn collisions_in_parts_that_are_not_selected_have_no_effect() {
     let json =
         r#"{"id":"a","price":0.1000000000000000055,"no":9007199254740993,"p":{"__proto__":1}}"#;
     for powertools in [python(), typescript()] {
         assert_eq!(text(&powertools, "id", json).unwrap(), r#""a""#);
         let lossy = Err(SelectionError::Collision(Collision::Number));
         assert_eq!(text(&powertools, "price", json), lossy);
-        assert_eq!(text(&powertools, "price > `0.1` || id", json), lossy, "it decides");
-        assert_eq!(text(&powertools, "price && id", json).unwrap(), r#""a""#, "it is there");
+        assert_eq!(
+            text(&powertools, "price > `0.1` || id", json),
+            lossy,
+            "the number decides the result"
+        );
+        assert_eq!(
+            text(&powertools, "price && id", json).unwrap(),
+            r#""a""#,
+            "only its presence counts"
+        );
     }
     assert_eq!(text(&python(), "no", json).unwrap(), "9007199254740993", "Python is exact");
 }
@@ -91,7 +99,7 @@ fn a_language_is_chosen_by_name() {
 }
 
 #[test]
-fn of_two_parts_of_one_name_one_is_lost() {
+fn two_parts_of_the_same_name_are_a_collision() {
     for powertools in [python(), typescript()] {
         let lossy = Err(SelectionError::Collision(Collision::RepeatedMember));
         assert_eq!(text(&powertools, "{a: x, a: y}", r#"{"x":1,"y":2}"#), lossy);
@@ -106,7 +114,7 @@ fn a_sum_that_depends_on_the_version_of_python_is_refused() {
         sum(&python(), "[0.1,0.2,0.3]"),
         Err(SelectionError::Collision(Collision::Addition))
     );
-    // As up to 3.11; 0.6 since.
+    // The sum in Python up to 3.11; later versions return 0.6.
     assert_eq!(sum(&python().accept_collisions(), "[0.1,0.2,0.3]").unwrap(), "0.6000000000000001");
     assert_eq!(sum(&python(), "[0.5,0.25,1]").unwrap(), "1.75");
     assert_eq!(sum(&typescript(), "[0.1,0.2,0.3]").unwrap(), "0.6000000000000001");
@@ -120,10 +128,10 @@ fn a_sum_that_depends_on_the_version_of_python_is_refused() {
 }
 
 #[test]
-fn what_is_missing_is_refused_and_hashed_only_where_the_library_hashes_it() {
+fn missing_values_are_refused_or_hashed_as_powertools_does() {
     let json = r#"{"id":"a","nil":null,"empty":"","list":[]}"#;
     let part = |part: &str| SelectionError::PartMissing { part: part.to_owned() };
-    // The expression, why it is refused, and what Python and TypeScript make of it.
+    // The expression, why it is refused, and what Python and TypeScript hash for it.
     for (expression, refused, accepted) in [
         ("missing", SelectionError::Missing, [None, None]),
         ("nil", SelectionError::Missing, [None, None]),
@@ -150,7 +158,7 @@ fn what_is_missing_is_refused_and_hashed_only_where_the_library_hashes_it() {
 }
 
 #[test]
-fn without_an_expression_typescript_hashes_nothing_too() {
+fn without_an_expression_typescript_hashes_null() {
     let null =
         |powertools: PowertoolsKeys| powertools.select(&powertools.read("null").unwrap(), None);
     assert_eq!(null(typescript()), Err(SelectionError::Missing));
@@ -159,7 +167,7 @@ fn without_an_expression_typescript_hashes_nothing_too() {
 }
 
 #[test]
-fn a_fingerprint_of_what_is_missing_is_refused_too() {
+fn a_fingerprint_of_a_missing_value_is_refused_too() {
     for powertools in [python(), typescript()] {
         let path = powertools.compile("amount").unwrap();
         let payload = powertools.read(r#"{"id":1}"#).unwrap();
@@ -169,7 +177,7 @@ fn a_fingerprint_of_what_is_missing_is_refused_too() {
 }
 
 #[test]
-fn what_no_program_can_repeat_is_an_error() {
+fn expressions_that_cannot_be_reproduced_are_an_error() {
     let json = r#"{"texts":["b","a"],"list":[2,1]}"#;
     for expression in ["sort(texts)", "reverse(list)"] {
         for powertools in [typescript(), typescript().accept_collisions()] {
@@ -181,7 +189,7 @@ fn what_no_program_can_repeat_is_an_error() {
 }
 
 #[test]
-fn errors_say_what_to_do_and_never_what_was_there() {
+fn errors_contain_the_remedy_and_not_the_value() {
     let error = text(&typescript(), "id", r#"{"id":9007199254740993}"#).unwrap_err().to_string();
     assert!(error.contains("accept_collisions") && !error.contains("90071"), "{error}");
     let error = text(&python(), "abs(id)", r#"{"id":"s3cr3t"}"#).unwrap_err().to_string();
@@ -206,6 +214,6 @@ fn no_expression_exhausts_the_stack() {
             }
         }
     };
-    // As much as Tokio's workers have.
+    // The stack size of Tokio's workers.
     std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap();
 }

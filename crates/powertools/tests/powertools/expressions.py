@@ -1,4 +1,4 @@
-"""Random JMESPath expressions about `DOCUMENT` of `record.py`: most of them valid, each form of the syntax, each function."""
+"""Random JMESPath expressions for `DOCUMENT` of `record.py`: most are valid, with all forms of the syntax and all functions."""
 
 import re
 
@@ -99,7 +99,7 @@ def expression(rng, depth):
 
 
 def broken(rng):
-    """Tokens in any order, or an expression with something taken out or put in."""
+    """Tokens in any order, or an expression with a character removed or inserted."""
     if rng.random() < 0.4:
         tokens = NAMES[:6] + ["[", "]", "(", ")", "{", "}", "*", "@", ".", ",", ":", "&", "|", "||", "&&", "!", "==", "<", "0", "-1", "[]", "[?", "[*]", "'a'", "`1`", "length(", "a:"]
         return "".join(rng.choice(tokens) + rng.choice(["", " "]) for _ in range(rng.choice([1, 2, 3, 4, 5, 6])))
@@ -111,6 +111,6 @@ def broken(rng):
 def random_expression(rng):
     while True:
         text = broken(rng) if rng.random() < 0.2 else expression(rng, 3)
-        # Neither nothing, which means no expression at all, nor a `&` that is no argument.
+        # Not an empty text, which means no expression at all, and no `&` outside of arguments.
         if text and not re.search(r"(^|[^(,& ])\s*&(?!&)", text):
             return text

@@ -1,5 +1,5 @@
-//! Payloads made to cost time or memory out of proportion. Unoptimised, each of these takes a second
-//! or two; what is quadratic takes hours, and what is exponential never ends.
+//! Payloads that try to cost far more time or memory than their size. In an unoptimised build each
+//! takes a second or two; quadratic code would take hours, and exponential code would never end.
 
 use std::{
     io::Write as _,
@@ -36,14 +36,14 @@ fn packed(plain: &[u8]) -> String {
 }
 
 fn soon<T>(what: &str, work: impl FnOnce() -> T) -> T {
-    let begun = Instant::now();
+    let start = Instant::now();
     let done = work();
-    assert!(begun.elapsed() < PATIENCE, "{what} took {:?}", begun.elapsed());
+    assert!(start.elapsed() < PATIENCE, "{what} took {:?}", start.elapsed());
     done
 }
 
 #[test]
-fn a_text_within_a_text_is_found_in_one_pass() {
+fn a_string_in_a_string_is_found_in_one_pass() {
     let (text, part) = ("a".repeat(2 * MIB), format!("{}b", "a".repeat(MIB)));
     let json = format!(r#"{{"text":"{text}","part":"{part}"}}"#);
     for powertools in both() {
@@ -85,10 +85,10 @@ fn large_objects_are_compared_in_one_pass() {
     }
 }
 
-/// What is refused for its size must not look like what cannot be read, which TypeScript takes for
-/// `undefined`: all such records would share a key.
+/// TypeScript treats text that it cannot read as `undefined`. If text that is too large were treated
+/// so, too, all such records would share a key.
 #[test]
-fn what_swells_is_an_error_and_no_value() {
+fn text_that_decompresses_beyond_the_limit_is_an_error_and_not_a_value() {
     let bomb = packed(&vec![b'a'; 8 * MIB + 1]);
     let deep = "[".repeat(1000) + &"]".repeat(1000);
     let deep = serde_json::to_string(&deep).unwrap();
@@ -106,7 +106,7 @@ fn what_swells_is_an_error_and_no_value() {
 }
 
 #[test]
-fn many_texts_that_swell_share_one_bound() {
+fn compressed_texts_of_one_evaluation_share_one_limit() {
     let half = packed(&vec![b'a'; 5 * MIB]);
     let list = |times: usize| {
         let items = vec![format!("\"{half}\""); times];
@@ -120,9 +120,9 @@ fn many_texts_that_swell_share_one_bound() {
     }
 }
 
-/// TypeScript takes what is broken for `undefined`, and has inflated it all the same.
+/// TypeScript treats broken data as `undefined`, but decompresses it first.
 #[test]
-fn texts_that_swell_and_are_broken_share_that_bound() {
+fn broken_compressed_texts_share_the_limit_too() {
     let mut broken = BASE64_STANDARD.decode(packed(&vec![b'a'; 5 * MIB])).unwrap();
     let checksum = broken.len() - 8;
     broken[checksum] ^= 1;
@@ -138,9 +138,9 @@ fn texts_that_swell_and_are_broken_share_that_bound() {
     assert!(refused.to_string().contains("8 MiB"), "{refused}");
 }
 
-/// A separator as long as the payload, between as many texts.
+/// A separator about as long as the payload, between many strings.
 #[test]
-fn a_joined_text_is_bounded_before_it_is_made() {
+fn the_size_of_a_joined_text_is_limited_before_it_is_made() {
     let json =
         format!(r#"{{"by":"{}","list":[{}""]}}"#, "x".repeat(40_000), r#""","#.repeat(40_000));
     for powertools in both() {
@@ -149,9 +149,9 @@ fn a_joined_text_is_bounded_before_it_is_made() {
     }
 }
 
-/// What an expression multiplies takes memory, whatever is selected in the end.
+/// Values that an expression multiplies take memory, even if they are not selected.
 #[test]
-fn an_expression_that_multiplies_items_is_bounded() {
+fn an_expression_that_multiplies_items_is_limited() {
     let many = ["@"; 200].join(",");
     let [python, _] = both();
     for multiplied in [
@@ -164,7 +164,7 @@ fn an_expression_that_multiplies_items_is_bounded() {
 }
 
 #[test]
-fn texts_beyond_eight_mebibytes() {
+fn documents_beyond_eight_mebibytes_are_refused() {
     let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
     let [python, _] = both();
     assert!(python.read(&text(8 * MIB)).is_ok());
@@ -175,7 +175,7 @@ fn texts_beyond_eight_mebibytes() {
 }
 
 #[test]
-fn an_expression_that_lists_one_value_often_is_bounded() {
+fn an_expression_that_repeats_a_value_is_limited() {
     let doubled = format!("@{}", " | [@, @]".repeat(40));
     let [python, _] = both();
     let refused = soon("doubled", || select(&python, &doubled, "\"text\""));

@@ -1,4 +1,4 @@
-//! Key specifications with keys of Powertools: what is refused when a producer is made.
+//! Key specifications with Powertools keys: mistakes that are refused when a producer is made.
 
 use lambda_idempotency_keys::{
     KeyFormat, Secret,

@@ -1,4 +1,4 @@
-//! The keys of Powertools, against what the real libraries were recorded to do; see `record.py`.
+//! Powertools keys, compared with recordings of the real libraries; see `record.py`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 

@@ -1,10 +1,10 @@
-// Records what Powertools for TypeScript makes of the payloads in `vectors/python.json`; see `record.py`.
+// Records the keys of Powertools for TypeScript for the payloads in `vectors/python.json`; see `record.py`.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// From where the library is installed, which is where this is run.
+// The library is installed in the current directory.
 const require = createRequire(join(process.cwd(), 'index.js'));
 const { IdempotencyConfig } = require('@aws-lambda-powertools/idempotency');
 const { BasePersistenceLayer } = require('@aws-lambda-powertools/idempotency/persistence');

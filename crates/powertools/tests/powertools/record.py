@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Records what Powertools for Python makes of many payloads, beside `record.mjs` for TypeScript.
+"""Records the keys of Powertools for Python for many payloads; `record.mjs` does so for TypeScript.
 
     python3 -m venv venv && venv/bin/pip install aws-lambda-powertools==3.37.0 jmespath boto3
     npm install @aws-lambda-powertools/idempotency@2.35.0 @aws-lambda-powertools/jmespath@2.35.0 \
         @aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb
     venv/bin/python record.py && node record.mjs
 
-The tests need neither; they read what is recorded here, in `vectors/`. A case is
+The tests need neither; they read the recordings in `vectors/`. A case is
 `{json?, expression?, hash?, prefix?, key | missing | error, validation?}`: without `json` it is about
-the document that they share, without `prefix` its prefix is ` p `; `missing` means that the function
+the shared document, without `prefix` its prefix is ` p `; `missing` means that the function
 runs without a record, `error` that the library fails.
 
-As many more as you like, which the tests then read instead:
+To record more cases, which the tests then read instead:
 
     export POWERTOOLS_VECTORS=/tmp/vectors && mkdir -p $POWERTOOLS_VECTORS
     CASES=20000 venv/bin/python record.py SEED && node record.mjs
@@ -89,7 +89,7 @@ objects[?missing].k|objects[?!missing].k|objects[?v].k|list[*]|list[?@ > `1` || 
 
 
 def raw(rng, depth):
-    """A random JSON text, written in ways that a serializer would not."""
+    """A random JSON text, in forms that a serializer would not write."""
     kind = rng.random()
     if depth == 0 or kind < 0.45:
         pick = rng.random()

@@ -1,4 +1,4 @@
-//! Every recorded case, under `accept_collisions`: the same key, the same fingerprint, or none.
+//! Every recorded case, with `accept_collisions`: the same key and fingerprint, or an error in both.
 
 use lambda_idempotency_keys::SelectionError;
 use lambda_idempotency_powertools::{
@@ -6,7 +6,7 @@ use lambda_idempotency_powertools::{
 };
 use serde_json::Value;
 
-/// Those in the repository, or those in the directory `POWERTOOLS_VECTORS`.
+/// The recordings in the repository, or those in the directory `POWERTOOLS_VECTORS`.
 fn vectors(language: &str) -> (String, Vec<Value>) {
     let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/powertools/vectors");
     let directory = std::env::var("POWERTOOLS_VECTORS").unwrap_or_else(|_| ours.to_owned());
@@ -16,7 +16,7 @@ fn vectors(language: &str) -> (String, Vec<Value>) {
     (vectors["document"].as_str().unwrap().to_owned(), cases)
 }
 
-/// What a case comes to here, in the form in which it was recorded.
+/// The key and the fingerprint of a case, in the format of the recording.
 fn outcome(
     powertools: fn(String) -> PowertoolsKeys,
     document: &str,
@@ -33,7 +33,7 @@ fn outcome(
         Err(error) => return [Some(format!("error: {error}")), None],
     };
     if let (Ok(document), None) = (&document, &expression) {
-        keeps_results_as_it_hashes_them(&powertools, json, document);
+        results_have_the_hashed_format(&powertools, json, document);
     }
     let whole = powertools.compile("@").unwrap();
     let key = |document: &PowertoolsDocument| match powertools.key(document, expression.as_ref()) {
@@ -52,8 +52,8 @@ fn outcome(
     }
 }
 
-/// Python keeps results as `json.dumps(.., sort_keys=True)` too.
-fn keeps_results_as_it_hashes_them(
+/// In Python, results and hashed values have the same JSON format.
+fn results_have_the_hashed_format(
     powertools: &PowertoolsKeys,
     json: &str,
     document: &PowertoolsDocument,
@@ -65,17 +65,17 @@ fn keeps_results_as_it_hashes_them(
     }
 }
 
-/// What is an error here, by design, and need not be one there.
+/// Errors that we return by design, and Powertools need not return.
 const REFUSED: [&str; 6] = [
-    // It depends on the machine, or on how often an expression is evaluated.
+    // The result depends on the machine, or on how often an expression is evaluated.
     "cannot be reproduced",
-    // At start, wherever it stands; there it fails when it is met.
+    // We refuse these at start; Powertools fails only when it evaluates them.
     "Powertools has no function",
     "argument(s), not",
-    // References that are no argument of a function that takes one.
+    // Expression references where no function takes one.
     "which is not a value",
     "no `&expression` there",
-    // In TypeScript, some functions make nothing of an error within.
+    // In TypeScript, some functions ignore an error in their arguments.
     "the step of a slice",
 ];
 

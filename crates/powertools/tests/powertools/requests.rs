@@ -1,4 +1,4 @@
-//! The keys and fingerprints in the requests that each library was recorded to make.
+//! The keys and fingerprints in the recorded requests of each library.
 
 use lambda_idempotency_keys::SelectionError;
 use lambda_idempotency_powertools::PowertoolsKeys;

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Records what `jmespath.py`, the reference, makes of many expressions and documents.
+"""Records the results of `jmespath.py`, the reference, for many expressions and documents.
 
     python3 -m venv venv && venv/bin/pip install jmespath==1.1.0
     venv/bin/python record.py
 
-The test needs neither; it reads what is recorded here, in `cases.json`. Where the reference departs
-from the specification, or rounds, it is set right first, by what is in `Exact` and `set_right`: it
-orders texts and raises for a text and a number, takes 1 for true inside of lists, searches texts for
-what is no text, computes in doubles, reads `1_000` as a number, and has an order of members. What its
-parser does otherwise the test explains. As many more cases as you like, which the test then reads
-instead:
+The test needs neither; it reads the recording in `cases.json`. Where the reference departs
+from the specification, or rounds, `Exact` and `set_right` correct it first: it
+orders strings and raises for a string and a number, treats 1 as true inside of lists, searches strings
+for values that are not strings, computes in doubles, reads `1_000` as a number, and keeps an order of
+members. The test explains the differences of its parser. To record more cases, which the test then
+reads instead:
 
     export REFERENCE_CASES=/tmp/cases.json
     CASES=100000 venv/bin/python record.py SEED
@@ -40,7 +40,7 @@ TEXTS = ["", "a", "b", "A-1", "é", "😀b", "10", "12", "1.50", "z", "null", "[
 
 
 class Sorted(dict):
-    """An object in the order of its names."""
+    """An object whose members are sorted by name."""
 
     def __iter__(self):
         return iter(sorted(dict.keys(self)))
@@ -56,7 +56,7 @@ class Sorted(dict):
 
 
 def equal(one, other):
-    """As JMESPath has it, also inside of lists and objects."""
+    """Equality of JMESPath, also inside of lists and objects."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):
@@ -67,7 +67,7 @@ def equal(one, other):
 
 
 def text(value):
-    """JSON text; fractions as decimals, if those end."""
+    """JSON text; fractions as decimals, if they are finite."""
     if isinstance(value, Fraction):
         digits, denominator = 0, value.denominator
         while value * 10**digits % 1:
@@ -176,7 +176,7 @@ def numbers(rng):
 
 
 def document(rng):
-    """With the names that the expressions look for, and mostly what they expect there."""
+    """A document with the names that the expressions use, and mostly values of the expected types."""
     made = {name: value(rng, 2) for name in "id nil no yes empty mixed nested two a b c d k v w emoji".split()}
     made |= {name: json.loads(rng.choice(NUMBERS)) for name in "n f neg big zero amount".split()}
     made |= {"list": numbers(rng), "floats": numbers(rng), "num": rng.choice(TEXTS)}
@@ -203,7 +203,7 @@ def main():
     set_right()
     while len(cases) < CASES:
         expression = random_expression(rng)
-        # The functions of Powertools are not the reference's.
+        # The reference does not have the functions of Powertools.
         if "powertools" not in expression:
             at = rng.randrange(DOCUMENTS)
             cases.append({"document": at, "expression": expression, **outcome(read[at], expression)})
