@@ -1,4 +1,4 @@
-//! Answers that are lost: what was written is recognised, and nothing else is.
+//! Lost answers: the store recognises its own writes, and only these.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -17,7 +17,7 @@ use support::{
     unknown, write,
 };
 
-/// Every kind of write a claim's life has, with what has to be there before.
+/// Every kind of write, with the record that must exist before.
 fn writes() -> Vec<(&'static str, Option<IdempotencyRecord>, Write)> {
     let lapsed = released(8);
     vec![
@@ -37,7 +37,7 @@ fn writes() -> Vec<(&'static str, Option<IdempotencyRecord>, Write)> {
     ]
 }
 
-/// Runs `write` over `before`, alone and in company, with `faults` made for each.
+/// Runs `write` over `before`, alone and in a batch, with `faults` for each.
 async fn each_way(
     before: Option<&IdempotencyRecord>,
     write_0: &Write,
@@ -60,8 +60,8 @@ async fn each_way(
             writes.extend((1..4).map(|n| write(n, Guard::Absent, Some(claimed(n as u128)))));
         }
         let verdicts = store.write(&writes, soon()).await;
-        for company in &verdicts[1..] {
-            assert_eq!(told(company), Told::Written);
+        for other in &verdicts[1..] {
+            assert_eq!(told(other), Told::Written);
         }
         check(&fixture, told(&verdicts[0]), if in_batch { "in a batch" } else { "alone" });
     }
@@ -96,7 +96,7 @@ async fn a_write_whose_answer_was_lost_is_written() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_costs_no_read_if_the_condition_tells() {
+async fn a_lost_answer_needs_no_read_if_the_condition_shows_the_item() {
     let (_, _, claim) = writes().remove(0);
     each_way(
         None,
@@ -129,7 +129,7 @@ async fn a_member_with_a_server_error_that_was_applied_is_written() {
 }
 
 #[tokio::test]
-async fn what_was_lost_on_the_way_there_is_sent_again() {
+async fn a_request_that_was_lost_is_sent_again() {
     for (name, before, write) in writes() {
         let make = |_| vec![Fault::Instead(500, json!({})), Fault::Instead(503, json!({}))];
         each_way(before.as_ref(), &write, make, |fixture, verdict, way| {
@@ -140,9 +140,9 @@ async fn what_was_lost_on_the_way_there_is_sent_again() {
     }
 }
 
-/// Another claim came between: it is told, and never taken for ours.
+/// If another claim was written in between, it is returned, and not treated as our own.
 #[tokio::test]
-async fn another_ones_record_is_never_ours() {
+async fn a_record_of_another_owner_is_found() {
     for (name, before, write) in writes() {
         for applied in [true, false] {
             let make = |_| {
@@ -158,9 +158,9 @@ async fn another_ones_record_is_never_ours() {
     }
 }
 
-/// The token alone does not make it the same write: here it was completed meanwhile.
+/// A record with our token is our write only if its state is the same: here it was completed in between.
 #[tokio::test]
-async fn our_own_token_with_another_state_is_found() {
+async fn a_record_with_our_token_and_another_state_is_found() {
     let (_, _, claim) = writes().remove(0);
     let make = |_| {
         let done = json!({
@@ -175,7 +175,7 @@ async fn our_own_token_with_another_state_is_found() {
     .await;
 }
 
-/// A record without a token cannot be known for ours, however alike.
+/// A record without a token cannot be recognised as our own, even if all else is equal.
 #[tokio::test]
 async fn a_record_without_a_token_is_found() {
     let mut anonymous = claimed(7);
@@ -193,7 +193,7 @@ async fn a_record_without_a_token_is_found() {
 }
 
 #[tokio::test]
-async fn a_write_that_was_applied_and_swept_is_told_as_it_is_now() {
+async fn after_an_applied_write_was_deleted_the_current_state_is_returned() {
     for (name, before, write) in writes() {
         let make = |_| vec![Fault::LoseAnswer, Fault::Before(Box::new(|db| delete(db, "op#0")))];
         each_way(before.as_ref(), &write, make, |_, verdict, way| match write.guard {
@@ -206,7 +206,7 @@ async fn a_write_that_was_applied_and_swept_is_told_as_it_is_now() {
 }
 
 #[tokio::test]
-async fn doubt_outlives_the_errors_that_follow_it() {
+async fn a_write_that_may_have_been_applied_stays_so_after_later_errors() {
     let fixture = Fixture::start().await;
     for (second, kind) in [
         ("AccessDeniedException", StoreErrorKind::Denied),
@@ -216,7 +216,7 @@ async fn doubt_outlives_the_errors_that_follow_it() {
         let verdict = one(&fixture.store(), write(0, Guard::Absent, Some(claimed(1)))).await;
         let error = unknown(verdict);
         assert!(error.may_have_applied(), "{error}");
-        assert_eq!(error.kind(), kind, "what is to be remedied: {error}");
+        assert_eq!(error.kind(), kind, "the error names the last problem: {error}");
         delete(&fixture.db, key(0).as_str());
     }
     fixture.wire.fault([Fault::error("AccessDeniedException")]);
@@ -227,7 +227,7 @@ async fn doubt_outlives_the_errors_that_follow_it() {
 }
 
 #[tokio::test]
-async fn at_the_deadline_what_had_no_answer_may_have_been_applied() {
+async fn a_write_without_an_answer_at_the_deadline_may_have_been_applied() {
     let fixture = Fixture::start().await;
     let store = fixture.store();
     fixture.wire.fault([Fault::Hang]);

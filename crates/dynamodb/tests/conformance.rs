@@ -14,7 +14,7 @@ async fn store() -> DynamoDbStore {
 
 store_conformance!(store);
 
-/// Every write by itself.
+/// Every write as a single request.
 mod without_partiql {
     use super::*;
 
@@ -25,7 +25,7 @@ mod without_partiql {
     store_conformance!(store);
 }
 
-/// No write by itself: each has company, so that all of them are statements.
+/// Each write in a batch with another, so that all writes are statements.
 mod with_company {
     use super::*;
 
@@ -36,7 +36,7 @@ mod with_company {
     store_conformance!(store);
 }
 
-/// As statements, to a server that answers failed conditions without the item.
+/// All writes as statements, to a server that answers failed conditions without the item.
 mod without_items {
     use super::*;
 

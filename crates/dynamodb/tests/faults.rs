@@ -1,4 +1,4 @@
-//! Throttling, refusals, and what they say.
+//! Throttling and refusals, and their errors.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -34,7 +34,7 @@ async fn throttled_members_are_sent_again_without_the_others() {
         let sent = fixture.wire.take();
         let sizes: Vec<_> =
             sent.iter().map(|(_, body)| body["Statements"].as_array().map(Vec::len)).collect();
-        // The last of the throttled ones goes alone.
+        // The last throttled write is sent alone.
         assert_eq!(sizes, [Some(10), Some(3), None], "{code}");
         assert_eq!(sent[2].0, "PutItem");
     }
@@ -54,7 +54,7 @@ async fn a_throttled_request_is_sent_again() {
 }
 
 #[tokio::test]
-async fn throttled_until_the_deadline_is_throttled() {
+async fn throttling_until_the_deadline_is_a_throttled_error() {
     let fixture = Fixture::start().await;
     for count in [1, 3] {
         fixture.wire.fault((0..500).map(|_| Fault::error("ThrottlingException")));
@@ -88,7 +88,7 @@ async fn after_the_deadline_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn denied_says_which_permission_the_role_needs() {
+async fn a_denied_request_names_the_permission_that_the_role_needs() {
     let fixture = Fixture::start().await;
     fixture.wire.fault([Fault::error("AccessDeniedException")]);
     let error = unknown(one(&fixture.store(), claims(1).remove(0)).await);
@@ -116,7 +116,7 @@ async fn denied_says_which_permission_the_role_needs() {
 }
 
 #[tokio::test]
-async fn a_denied_member_harms_no_other() {
+async fn a_denied_write_does_not_affect_others_of_its_batch() {
     let fixture = Fixture::start().await;
     fixture.wire.fault([Fault::Refuse(vec![1], "AccessDenied")]);
     let mut verdicts = fixture.store().write(&claims(3), soon()).await;
@@ -155,11 +155,11 @@ async fn a_table_with_another_key_is_misconfigured() {
 }
 
 #[tokio::test]
-async fn a_batch_that_is_refused_as_a_whole_goes_one_by_one() {
+async fn the_writes_of_a_refused_batch_are_sent_one_by_one() {
     let fixture = Fixture::start().await;
     fixture.wire.fault([Fault::error("ValidationException")]);
     let mut writes = claims(3);
-    // Against the contract, and the reason why DynamoDB refuses the batch.
+    // Two writes of one key violate the contract; this is why DynamoDB refuses the batch.
     writes.push(write(0, Guard::Absent, Some(claimed(9))));
     let verdicts = fixture.store().write(&writes, soon()).await;
     assert!(verdicts[..3].iter().filter(|v| matches!(v, Verdict::Written)).count() >= 2);
@@ -167,7 +167,7 @@ async fn a_batch_that_is_refused_as_a_whole_goes_one_by_one() {
 }
 
 #[tokio::test]
-async fn a_statement_that_is_refused_goes_as_a_single_write() {
+async fn a_refused_statement_is_sent_as_a_single_write() {
     let fixture = Fixture::start().await;
     fixture.wire.fault([Fault::Refuse(vec![1], "ValidationError")]);
     let verdicts = fixture.store().write(&claims(3), soon()).await;
@@ -176,7 +176,7 @@ async fn a_statement_that_is_refused_goes_as_a_single_write() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_not_sent() {
+async fn a_write_that_is_too_large_is_not_sent() {
     let fixture = Fixture::start().await;
     let huge = format!("\"{}\"", "x".repeat(400 * 1024));
     let large = format!("\"{}\"", "x".repeat(400 * 1024 - 200));
@@ -195,7 +195,7 @@ async fn what_is_too_large_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_key_that_no_table_takes_harms_no_other() {
+async fn an_invalid_key_does_not_affect_others_of_its_batch() {
     let fixture = Fixture::start().await;
     for text in [String::new(), "k".repeat(2049)] {
         let mut writes = claims(3);
@@ -210,7 +210,7 @@ async fn a_key_that_no_table_takes_harms_no_other() {
 }
 
 #[tokio::test]
-async fn a_corrupt_item_harms_only_itself() {
+async fn a_corrupt_item_does_not_affect_others_of_its_batch() {
     let fixture = Fixture::start().await;
     fixture.put(&json!({"id": {"S": "op#1"}, "status": {"S": "secret"}}));
     let verdicts = fixture.store().write(&claims(3), soon()).await;
@@ -230,7 +230,7 @@ async fn a_corrupt_item_harms_only_itself() {
 }
 
 #[tokio::test]
-async fn a_loser_whose_winner_is_gone_claims_again() {
+async fn a_failed_claim_whose_item_was_deleted_is_written_again() {
     let fixture = Fixture::start().await;
     let taken = || {
         Fault::Before(Box::new(|db| {
@@ -247,7 +247,7 @@ async fn a_loser_whose_winner_is_gone_claims_again() {
     assert_eq!(
         fixture.wire.operations(),
         ["BatchExecuteStatement", "GetItem", "PutItem"],
-        "one loser is read and claims again by itself"
+        "only this claim is read and written again"
     );
 }
 
@@ -266,7 +266,7 @@ async fn a_record_that_comes_and_goes_is_contended_after_three_rounds() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_unavailable() {
+async fn without_a_server_the_store_is_unavailable() {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(aws_sdk_dynamodb::config::BehaviorVersion::v2026_01_12())
         .region(aws_sdk_dynamodb::config::Region::new("eu-west-1"))
@@ -285,7 +285,7 @@ async fn nobody_there_is_unavailable() {
 }
 
 #[tokio::test]
-async fn without_credentials_it_is_denied_at_once() {
+async fn without_credentials_requests_are_denied_at_once() {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(aws_sdk_dynamodb::config::BehaviorVersion::v2026_01_12())
         .region(aws_sdk_dynamodb::config::Region::new("eu-west-1"))
@@ -298,7 +298,7 @@ async fn without_credentials_it_is_denied_at_once() {
 }
 
 #[tokio::test]
-async fn no_key_and_no_payload_in_any_error() {
+async fn errors_contain_no_key_and_no_payload() {
     let faults: [fn() -> Vec<Fault>; 5] = [
         || vec![Fault::error("AccessDeniedException"), Fault::error("AccessDeniedException")],
         || {

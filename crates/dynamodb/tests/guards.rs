@@ -1,4 +1,4 @@
-//! Every guard against every record, in both forms, judged by what a guard means.
+//! Every guard with every record, as statements and as single writes, compared with `Write::applies`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use support::{Fixture, Told, claimed, owner, soon, told, write};
 
-/// All combinations of what a guard can name.
+/// Records with all combinations of the values that a guard compares.
 fn records() -> Vec<IdempotencyRecord> {
     let mut records = Vec::new();
     for status in [Status::InProgress, Status::Completed, Status::PermanentlyFailed] {
@@ -41,22 +41,23 @@ fn guards() -> Vec<Guard> {
 }
 
 async fn every_pair(setup: &DynamoDbStore, store: &DynamoDbStore, step: usize, from: usize) {
-    let mut there: Vec<Option<IdempotencyRecord>> = records().into_iter().map(Some).collect();
-    there.push(None);
+    let mut existing: Vec<Option<IdempotencyRecord>> = records().into_iter().map(Some).collect();
+    existing.push(None);
     let (mut before, mut writes, mut expected) = (vec![], vec![], vec![]);
-    let pairs = there.iter().flat_map(|there| guards().into_iter().map(move |g| (there, g)));
-    for (n, (there, guard)) in pairs.enumerate().skip(from).step_by(step) {
-        // Every third deletes.
+    let pairs =
+        existing.iter().flat_map(|existing| guards().into_iter().map(move |g| (existing, g)));
+    for (n, (existing, guard)) in pairs.enumerate().skip(from).step_by(step) {
+        // Every third write deletes.
         let record = (n % 3 != 2).then(|| claimed(7));
         let write: Write = write(n, guard, record);
-        before.extend(there.clone().map(|r| Write {
+        before.extend(existing.clone().map(|r| Write {
             key: write.key.clone(),
             guard: Guard::Absent,
             record: Some(r),
         }));
-        let applies = write.applies(there.as_ref());
-        let verdict = if applies { Told::Written } else { Told::Found(there.clone()) };
-        let left = if applies { write.record.clone() } else { there.clone() };
+        let applies = write.applies(existing.as_ref());
+        let verdict = if applies { Told::Written } else { Told::Found(existing.clone()) };
+        let left = if applies { write.record.clone() } else { existing.clone() };
         expected.push((verdict, left));
         writes.push(write);
     }
@@ -83,6 +84,6 @@ async fn as_statements() {
 async fn as_single_writes() {
     let fixture = Fixture::start().await;
     let singles = fixture.builder().without_partiql().build().unwrap();
-    // Steps of a size that shares no factor with the 75 guards: each meets many records.
+    // The step size has no common factor with the number of guards, 75, so each guard meets many records.
     every_pair(&fixture.store(), &singles, 4, 1).await;
 }

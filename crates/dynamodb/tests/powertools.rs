@@ -1,4 +1,4 @@
-//! Sharing a table with Powertools for AWS Lambda, by the requests it was recorded to make.
+//! Sharing a table with Powertools for AWS Lambda, tested with recorded requests of Powertools.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -38,7 +38,7 @@ impl Case {
         Key::from_text(self.put["Item"]["id"]["S"].as_str().unwrap())
     }
 
-    /// Powertools claims the key; whether it got it.
+    /// Powertools tries to claim the key; returns whether it did.
     fn claims(&self, db: &Database) -> bool {
         db.put_item(serde_json::from_value(self.put.clone()).unwrap()).is_ok()
     }
@@ -48,7 +48,7 @@ impl Case {
     }
 }
 
-/// Writes alone or in company; the first verdict.
+/// Writes alone or in a batch; returns the first verdict.
 async fn send(store: &DynamoDbStore, write: Write, in_batch: bool) -> Verdict {
     let mut writes = vec![write];
     if in_batch {
@@ -58,7 +58,7 @@ async fn send(store: &DynamoDbStore, write: Write, in_batch: bool) -> Verdict {
 }
 
 #[tokio::test]
-async fn a_claim_of_theirs_is_read() {
+async fn a_claim_of_powertools_is_read() {
     for case in Case::all() {
         let fixture = Fixture::start().await;
         assert!(case.claims(&fixture.db));
@@ -71,7 +71,7 @@ async fn a_claim_of_theirs_is_read() {
 }
 
 #[tokio::test]
-async fn a_result_of_theirs_is_replayed_as_json() {
+async fn a_result_of_powertools_is_replayed_as_json() {
     for case in Case::all() {
         for in_batch in [false, true] {
             let fixture = Fixture::start().await;
@@ -83,7 +83,7 @@ async fn a_result_of_theirs_is_replayed_as_json() {
                 panic!("{}", case.name)
             };
             assert_eq!(found.status, Status::Completed);
-            assert!(found.lease_until.is_some(), "they never remove it");
+            assert!(found.lease_until.is_some(), "Powertools never removes the lease");
             let outcome = found.result.map(|text| serde_json::from_str::<Value>(&text).unwrap());
             assert_eq!(outcome, case.result, "{}", case.name);
             assert_eq!(found.fingerprint.is_some(), case.name.contains("validation"));
@@ -92,7 +92,7 @@ async fn a_result_of_theirs_is_replayed_as_json() {
 }
 
 #[tokio::test]
-async fn what_was_read_of_theirs_can_be_taken_over() {
+async fn records_of_powertools_can_be_taken_over() {
     for case in Case::all() {
         for in_batch in [false, true] {
             let fixture = Fixture::start().await;
@@ -105,15 +105,15 @@ async fn what_was_read_of_theirs_can_be_taken_over() {
             let name = &case.name;
             assert_eq!(told(&send(&store, write.clone(), in_batch).await), Told::Written, "{name}");
             let read = store.read(&[case.key()], soon()).await.remove(0).unwrap();
-            assert_eq!(read, Some(claimed(1)), "nothing of theirs is left: {name}");
+            assert_eq!(read, Some(claimed(1)), "no attribute of Powertools is left: {name}");
             assert!(matches!(send(&store, write, in_batch).await, Verdict::Found(Some(_))));
         }
     }
 }
 
-/// Their condition, at 1700000000123 ms, against records of ours.
+/// The condition of Powertools, at 1700000000123 ms, with our records.
 #[tokio::test]
-async fn they_respect_what_is_ours() {
+async fn powertools_respects_our_records() {
     let case = Case::all().remove(0);
     let mut lapsed = claimed(1);
     lapsed.lease_until = Some(Timestamp::from_millis(1_600_000_000_000));
@@ -137,7 +137,7 @@ async fn they_respect_what_is_ours() {
 }
 
 #[tokio::test]
-async fn after_their_takeover_we_are_fenced() {
+async fn after_a_takeover_by_powertools_we_are_fenced() {
     let case = Case::all().remove(0);
     for in_batch in [false, true] {
         let fixture = Fixture::start().await;
@@ -150,7 +150,7 @@ async fn after_their_takeover_we_are_fenced() {
         let guard = Guard::OwnedBy(owner(1));
         let late = Write { key: case.key(), guard, record: Some(completed(1, "1")) };
         let Verdict::Found(Some(found)) = send(&store, late, in_batch).await else {
-            panic!("their takeover dropped our token")
+            panic!("the takeover by Powertools removes our token")
         };
         assert_eq!((found.status, found.owner), (Status::InProgress, None));
     }

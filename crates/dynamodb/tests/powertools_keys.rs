@@ -1,5 +1,5 @@
-//! Tables of Powertools as they are set up: composite keys, names of their own, both forms of `data`.
-//! Theirs are the exact requests that it was recorded to make.
+//! Tables of Powertools with all settings: composite keys, other attribute names, both forms of `data`.
+//! The requests of Powertools are recorded.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -21,8 +21,8 @@ use support::{Fault, Fixture, Told, claimed, claims, completed, owner, soon, tol
 /// The table in the recorded requests.
 const TABLE: &str = "idem";
 
-/// A call of Powertools: what it claims with, and what it completes with.
-struct Theirs {
+/// The requests with which Powertools claims and completes a key.
+struct Recorded {
     name: String,
     key: Key,
     result: String,
@@ -30,7 +30,7 @@ struct Theirs {
     update: Value,
 }
 
-impl Theirs {
+impl Recorded {
     fn all(language: &str) -> Vec<Self> {
         let text = match language {
             "python" => {
@@ -40,14 +40,14 @@ impl Theirs {
         };
         let vectors: Value = serde_json::from_str(text).unwrap();
         let vectors = vectors["vectors"].as_array().unwrap().iter();
-        let theirs = vectors.filter(|vector| vector["calls"][1].is_object()).map(|vector| Self {
+        let recorded = vectors.filter(|vector| vector["calls"][1].is_object()).map(|vector| Self {
             name: format!("{language} {}", vector["name"].as_str().unwrap()),
             key: Key::from_text(vector["idempotency_key"].as_str().unwrap()),
             result: vector["result_json"].as_str().unwrap().to_owned(),
             put: vector["calls"][0]["request"].clone(),
             update: vector["calls"][1]["request"].clone(),
         });
-        theirs.collect()
+        recorded.collect()
     }
 
     fn both() -> Vec<Self> {
@@ -56,11 +56,11 @@ impl Theirs {
 
     fn named(name: &str) -> Vec<Self> {
         let found: Vec<_> = Self::both().into_iter().filter(|t| t.name.ends_with(name)).collect();
-        assert_eq!(found.len(), 2, "one of each library: {name}");
+        assert_eq!(found.len(), 2, "one of each language: {name}");
         found
     }
 
-    /// Whether they got the key.
+    /// Powertools tries to claim the key; returns whether it did.
     fn claims(&self, db: &Database) -> bool {
         db.put_item(serde_json::from_value(self.put.clone()).unwrap()).is_ok()
     }
@@ -70,7 +70,7 @@ impl Theirs {
     }
 }
 
-/// The table with these names, beside the fixture's own.
+/// A store on a table with these names, which is another table than the fixture's.
 fn store(fixture: &Fixture, names: Attributes) -> DynamoDbStore {
     let sort = names.sort_key.as_ref().map(|sort_key| sort_key.name.to_string());
     let mut schema = vec![json!({"AttributeName": names.id, "KeyType": "HASH"})];
@@ -87,7 +87,7 @@ fn store(fixture: &Fixture, names: Attributes) -> DynamoDbStore {
     DynamoDbStore::builder(fixture.client.clone(), TABLE).attributes(names).build().unwrap()
 }
 
-/// Writes alone or in company; the first verdict.
+/// Writes alone or in a batch; returns the first verdict.
 async fn send(store: &DynamoDbStore, write: Write, in_batch: bool) -> Verdict {
     let mut writes = vec![write];
     if in_batch {
@@ -100,39 +100,43 @@ async fn read(store: &DynamoDbStore, key: &Key) -> Option<IdempotencyRecord> {
     store.read(std::slice::from_ref(key), soon()).await.remove(0).unwrap()
 }
 
-/// Each side claims, completes and reads what the other wrote.
-async fn shares(theirs: &Theirs, names: &Attributes) {
+/// Both sides claim, complete and read the records of the other.
+async fn shares(recorded: &Recorded, names: &Attributes) {
     for in_batch in [false, true] {
         let fixture = Fixture::start().await;
         let store = store(&fixture, names.clone());
-        let (key, name) = (theirs.key.clone(), &theirs.name);
-        assert!(theirs.claims(&fixture.db), "{name}");
+        let (key, name) = (recorded.key.clone(), &recorded.name);
+        assert!(recorded.claims(&fixture.db), "{name}");
         let claim = Write { key: key.clone(), guard: Guard::Absent, record: Some(claimed(1)) };
         let Verdict::Found(Some(busy)) = send(&store, claim.clone(), in_batch).await else {
-            panic!("they hold it: {name}")
+            panic!("Powertools holds the key: {name}")
         };
         assert_eq!((busy.status, busy.owner), (Status::InProgress, None));
-        theirs.completes(&fixture.db);
+        recorded.completes(&fixture.db);
         let Verdict::Found(Some(done)) = send(&store, claim, in_batch).await else {
-            panic!("they have done it: {name}")
+            panic!("Powertools completed the key: {name}")
         };
         assert_eq!(done.status, Status::Completed, "{name}");
         assert_eq!(done.expires_at, Timestamp::from_secs(1_700_003_600), "{name}");
 
-        // Expired, it is ours; then they find us at work, and what we did.
+        // After it expired, we take the key over; Powertools then finds our claim and our completion.
         let guard = Guard::Unchanged(RecordVersion::of(&done));
         let mut mine = claimed(1);
         mine.fingerprint = done.fingerprint.clone();
         let takeover = Write { key: key.clone(), guard, record: Some(mine.clone()) };
         assert_eq!(told(&send(&store, takeover, in_batch).await), Told::Written, "{name}");
-        assert_eq!(read(&store, &key).await, Some(mine), "nothing of theirs is left: {name}");
-        assert!(!theirs.claims(&fixture.db), "we hold it: {name}");
+        assert_eq!(
+            read(&store, &key).await,
+            Some(mine),
+            "no attribute of Powertools is left: {name}"
+        );
+        assert!(!recorded.claims(&fixture.db), "we hold the key: {name}");
         let mut done = completed(1, "\"ours\"");
         done.fingerprint = Some(Fingerprint::new("f"));
         let complete =
             Write { key: key.clone(), guard: Guard::OwnedBy(owner(1)), record: Some(done) };
         assert_eq!(told(&send(&store, complete.clone(), in_batch).await), Told::Written, "{name}");
-        assert!(!theirs.claims(&fixture.db), "we have done it: {name}");
+        assert!(!recorded.claims(&fixture.db), "we completed the key: {name}");
 
         let done = read(&store, &key).await.unwrap();
         let delete = Write {
@@ -142,15 +146,15 @@ async fn shares(theirs: &Theirs, names: &Attributes) {
         };
         assert_eq!(told(&send(&store, delete, in_batch).await), Told::Written, "{name}");
         assert_eq!(read(&store, &key).await, None, "{name}");
-        assert!(theirs.claims(&fixture.db), "it is free: {name}");
+        assert!(recorded.claims(&fixture.db), "the key is free: {name}");
     }
 }
 
 #[tokio::test]
 async fn each_side_reads_what_the_other_writes() {
     let mut shared = 0;
-    for theirs in Theirs::both().iter().filter(|t| !t.name.contains("composite")) {
-        shares(theirs, &Attributes::default()).await;
+    for recorded in Recorded::both().iter().filter(|t| !t.name.contains("composite")) {
+        shares(recorded, &Attributes::default()).await;
         shared += 1;
     }
     assert!(shared >= 65, "{shared}");
@@ -161,16 +165,16 @@ async fn with_a_sort_key() {
     for (name, partition) in
         [("composite_key", "idempotency#orders-fn"), ("composite_key_static_pk", "tenant#7")]
     {
-        for theirs in Theirs::named(name) {
+        for recorded in Recorded::named(name) {
             let mut names = Attributes::default();
             names.sort_key = Some(SortKey { name: "sk".into(), partition: partition.into() });
-            shares(&theirs, &names).await;
+            shares(&recorded, &names).await;
         }
     }
 }
 
-/// As the option of their `DynamoDBPersistenceLayer` would: the same requests, by other names.
-fn renamed(mut theirs: Theirs) -> Theirs {
+/// The same requests with other attribute names, as `DynamoDBPersistenceLayer` makes them with its options.
+fn renamed(mut recorded: Recorded) -> Recorded {
     const NAMES: [(&str, &str); 6] = [
         ("id", "pk1"),
         ("expiration", "exp"),
@@ -180,7 +184,7 @@ fn renamed(mut theirs: Theirs) -> Theirs {
         ("validation", "val"),
     ];
     for (old, new) in NAMES {
-        for request in [&mut theirs.put, &mut theirs.update] {
+        for request in [&mut recorded.put, &mut recorded.update] {
             for part in ["Item", "Key"] {
                 let Some(members) = request[part].as_object_mut() else { continue };
                 if let Some(value) = members.remove(old) {
@@ -194,12 +198,12 @@ fn renamed(mut theirs: Theirs) -> Theirs {
             }
         }
     }
-    theirs
+    recorded
 }
 
 #[tokio::test]
 async fn with_other_attribute_names() {
-    for theirs in Theirs::named("payload_validation") {
+    for recorded in Recorded::named("payload_validation") {
         let mut names = Attributes::default();
         names.id = "pk1".into();
         names.expiration = "exp".into();
@@ -207,31 +211,31 @@ async fn with_other_attribute_names() {
         names.status = "st".into();
         names.data = "dt".into();
         names.validation = "val".into();
-        shares(&renamed(theirs), &names).await;
+        shares(&renamed(recorded), &names).await;
     }
 }
 
 #[tokio::test]
 async fn a_claim_without_a_lease_counts_until_it_expires() {
-    for mut theirs in Theirs::named("string_ascii") {
-        theirs.put["Item"].as_object_mut().unwrap().remove("in_progress_expiration");
+    for mut recorded in Recorded::named("string_ascii") {
+        recorded.put["Item"].as_object_mut().unwrap().remove("in_progress_expiration");
         let fixture = Fixture::start().await;
         let store = store(&fixture, Attributes::default());
-        assert!(theirs.claims(&fixture.db));
-        let found = read(&store, &theirs.key).await.unwrap();
+        assert!(recorded.claims(&fixture.db));
+        let found = read(&store, &recorded.key).await.unwrap();
         assert_eq!((found.status, found.lease_until), (Status::InProgress, None));
     }
 }
 
-/// What we complete with is, byte for byte, the `data` and `validation` that they complete with.
+/// Our completions have, byte for byte, the `data` and `validation` of those of Powertools.
 #[tokio::test]
-async fn results_have_the_form_that_they_read() {
+async fn results_have_the_form_that_powertools_reads() {
     for (language, form) in [("python", DataForm::Json), ("typescript", DataForm::Native)] {
         let mut compared = 0;
-        for theirs in Theirs::all(language) {
-            let values = &theirs.update["ExpressionAttributeValues"];
+        for recorded in Recorded::all(language) {
+            let values = &recorded.update["ExpressionAttributeValues"];
             let Some(data) = values.get(":response_data") else { continue };
-            if theirs.name.contains("composite") {
+            if recorded.name.contains("composite") {
                 continue;
             }
             for in_batch in [false, true] {
@@ -239,21 +243,21 @@ async fn results_have_the_form_that_they_read() {
                 let mut names = Attributes::default();
                 names.data_form = form;
                 let store = store(&fixture, names);
-                let mut record = completed(1, &theirs.result);
+                let mut record = completed(1, &recorded.result);
                 record.fingerprint = values[":validation_key"]["S"].as_str().map(Fingerprint::new);
-                let key = theirs.key.clone();
+                let key = recorded.key.clone();
                 let write = Write { key: key.clone(), guard: Guard::Absent, record: Some(record) };
                 assert_eq!(told(&send(&store, write, in_batch).await), Told::Written);
-                let get = json!({ "TableName": TABLE, "Key": theirs.update["Key"] });
+                let get = json!({ "TableName": TABLE, "Key": recorded.update["Key"] });
                 let got = fixture.db.get_item(serde_json::from_value(get).unwrap()).unwrap();
                 let item = serde_json::to_value(got.item.unwrap()).unwrap();
-                assert_eq!(&item["data"], data, "{}", theirs.name);
+                assert_eq!(&item["data"], data, "{}", recorded.name);
                 assert_eq!(item.get("validation"), values.get(":validation_key"));
                 assert_eq!(item["status"], json!({"S": "COMPLETED"}));
 
                 let outcome = read(&store, &key).await.unwrap().result.unwrap();
-                let (ours, result) = (serde_json::from_str(&outcome), theirs.result.parse());
-                assert_eq!(ours.ok() as Option<Value>, result.ok(), "{}", theirs.name);
+                let (ours, result) = (serde_json::from_str(&outcome), recorded.result.parse());
+                assert_eq!(ours.ok() as Option<Value>, result.ok(), "{}", recorded.name);
             }
             compared += 1;
         }
@@ -261,9 +265,9 @@ async fn results_have_the_form_that_they_read() {
     }
 }
 
-/// `"42"` as TypeScript keeps it is the text 42, which could be JSON.
+/// Powertools for TypeScript stores the string `"42"` as the text 42, which is also JSON.
 #[tokio::test]
-async fn a_text_that_could_be_json_is_read_by_the_form_chosen() {
+async fn a_text_that_could_be_json_is_read_in_the_configured_form() {
     for (form, expected) in [(DataForm::Json, "42"), (DataForm::Native, "\"42\"")] {
         let fixture = Fixture::start().await;
         let mut names = Attributes::default();
@@ -281,7 +285,7 @@ async fn a_text_that_could_be_json_is_read_by_the_form_chosen() {
 }
 
 #[tokio::test]
-async fn a_result_that_has_no_native_form_is_told_so() {
+async fn a_result_without_a_native_form_is_too_large() {
     let fixture = Fixture::start().await;
     let mut names = Attributes::default();
     names.data_form = DataForm::Native;
@@ -295,7 +299,7 @@ async fn a_result_that_has_no_native_form_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_sort_key_needs_a_name_of_its_own_and_a_partition() {
+async fn a_sort_key_needs_a_different_name_and_a_partition() {
     let fixture = Fixture::start().await;
     let build = |name: &'static str, partition: &'static str| {
         let mut names = Attributes::default();
@@ -308,61 +312,62 @@ async fn a_sort_key_needs_a_name_of_its_own_and_a_partition() {
     assert_eq!(build("id", "p"), Some(DynamoDbConfigError::NameUsedTwice("id".into())));
 }
 
-/// The hazard of two fleets on one table: their completion has no condition.
+/// The risk of Powertools and this library on one table: completions of Powertools have no condition.
 #[tokio::test]
-async fn their_late_completion_overwrites_ours() {
-    for theirs in Theirs::named("string_ascii") {
+async fn a_late_completion_of_powertools_overwrites_ours() {
+    for recorded in Recorded::named("string_ascii") {
         let fixture = Fixture::start().await;
         let store = store(&fixture, Attributes::default());
-        let key = theirs.key.clone();
+        let key = recorded.key.clone();
         let write = |guard, record| Write { key: key.clone(), guard, record: Some(record) };
-        // They claimed, their lease lapsed, and we took over and completed.
-        assert!(theirs.claims(&fixture.db));
+        // Powertools claimed, its lease expired, and we took over and completed.
+        assert!(recorded.claims(&fixture.db));
         let stale = read(&store, &key).await.unwrap();
         let takeover = write(Guard::Unchanged(RecordVersion::of(&stale)), claimed(1));
         assert_eq!(told(&send(&store, takeover, false).await), Told::Written);
         let complete = write(Guard::OwnedBy(owner(1)), completed(1, "\"ours\""));
         assert_eq!(told(&send(&store, complete, false).await), Told::Written);
 
-        theirs.completes(&fixture.db);
+        recorded.completes(&fixture.db);
         let found = read(&store, &key).await.unwrap();
-        assert_ne!(found.result.as_deref(), Some("\"ours\""), "{}", theirs.name);
-        assert_eq!(found.owner, completed(1, "1").owner, "our token is what still tells");
+        assert_ne!(found.result.as_deref(), Some("\"ours\""), "{}", recorded.name);
+        assert_eq!(found.owner, completed(1, "1").owner, "only our token is left");
     }
 }
 
-/// And neither has their deletion after a failure: the next delivery does the work again.
+/// The deletion of Powertools after a failure has no condition either, so the next delivery does the work
+/// again.
 #[tokio::test]
-async fn their_late_failure_deletes_ours() {
-    for theirs in Theirs::named("string_ascii") {
+async fn a_late_failure_of_powertools_deletes_our_record() {
+    for recorded in Recorded::named("string_ascii") {
         let fixture = Fixture::start().await;
         let store = store(&fixture, Attributes::default());
-        let key = theirs.key.clone();
+        let key = recorded.key.clone();
         let done =
             Write { key: key.clone(), guard: Guard::Absent, record: Some(completed(1, "1")) };
         assert_eq!(told(&send(&store, done, false).await), Told::Written);
-        // As both libraries send it: a key, and nothing else.
-        let delete = json!({ "TableName": TABLE, "Key": theirs.update["Key"] });
+        // Both languages send only the key.
+        let delete = json!({ "TableName": TABLE, "Key": recorded.update["Key"] });
         fixture.db.delete_item(serde_json::from_value(delete).unwrap()).unwrap();
         assert_eq!(read(&store, &key).await, None);
     }
 }
 
-/// The other way round there is no such hazard: ours fails its guard.
+/// Our own late completion fails its guard.
 #[tokio::test]
-async fn our_late_completion_changes_nothing_of_theirs() {
-    for theirs in Theirs::named("string_ascii") {
+async fn our_late_completion_does_not_change_records_of_powertools() {
+    for recorded in Recorded::named("string_ascii") {
         for in_batch in [false, true] {
             let fixture = Fixture::start().await;
             let store = store(&fixture, Attributes::default());
             let mut lapsed = claimed(1);
             lapsed.lease_until = Some(Timestamp::from_millis(1_600_000_000_000));
-            let key = theirs.key.clone();
+            let key = recorded.key.clone();
             let write = |guard, record| Write { key: key.clone(), guard, record: Some(record) };
             let claim = send(&store, write(Guard::Absent, lapsed), false).await;
             assert_eq!(told(&claim), Told::Written);
-            assert!(theirs.claims(&fixture.db), "our lease has lapsed");
-            theirs.completes(&fixture.db);
+            assert!(recorded.claims(&fixture.db), "our lease has expired");
+            recorded.completes(&fixture.db);
             let done = read(&store, &key).await;
             let late = write(Guard::OwnedBy(owner(1)), completed(1, "\"late\""));
             assert!(matches!(send(&store, late, in_batch).await, Verdict::Found(Some(_))));

@@ -1,5 +1,5 @@
-//! Whatever a handler returns, and whatever DynamoDB makes of it: the key is not left locked, and the
-//! work not done twice.
+//! For all results of handlers and all answers of DynamoDB, the key does not stay claimed, and the work
+//! is not done twice.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -26,10 +26,10 @@ use lambda_idempotency_engine::{
 use serde_json::json;
 use support::{Fault, Fixture, key};
 
-/// What an item may hold, in bytes, all names and attributes together.
+/// The largest item, in bytes, with all names and values of attributes.
 const LIMIT: usize = 400 * 1024;
 
-/// One invocation with these records, each of a key of its own.
+/// One invocation with these results, each of a record with another key.
 async fn deliver(
     store: &DynamoDbStore,
     runs: &AtomicUsize,
@@ -65,7 +65,7 @@ async fn deliver(
         invocation_deadline: Some(SystemClock.now().plus(timeout)),
         pace: &Pace::default(),
     };
-    // As in a process of its own, which knows nothing but what is stored.
+    // Without a cache, as in a new process.
     Engine::new(store.clone()).with_cache(Cache::off()).run(batch).await
 }
 
@@ -83,7 +83,7 @@ fn status(fixture: &Fixture, n: usize) -> String {
 #[tokio::test]
 async fn a_result_of_any_size_completes_its_key() {
     let (small, huge) = (100, 3 * LIMIT);
-    // What else is in the item takes some two hundred bytes: the limit is somewhere among these.
+    // The rest of the item takes about two hundred bytes, so the limit is among these sizes.
     let around = (0..40).map(|step| LIMIT - 390 + 10 * step);
     let sizes: Vec<usize> = [small, huge].into_iter().chain(around).collect();
     let fixture = Fixture::start().await;
@@ -95,7 +95,7 @@ async fn a_result_of_any_size_completes_its_key() {
         let Outcome::Executed { result: Some(result), kept } = outcome else {
             panic!("{size} bytes: {outcome:?}")
         };
-        assert_eq!(result.len(), *size, "whoever asked has it all");
+        assert_eq!(result.len(), *size, "the caller gets the whole result");
         assert_eq!(status(&fixture, at), "COMPLETED", "{size} bytes");
         match kept {
             ResultKept::Whole => kept_sizes.push(*size),
@@ -113,7 +113,7 @@ async fn a_result_of_any_size_completes_its_key() {
         let expected: Option<&Json> = kept_sizes.contains(size).then_some(expected);
         assert!(result.as_ref() == expected, "{size} bytes");
     }
-    assert_eq!(runs.into_inner(), sizes.len(), "each ran once");
+    assert_eq!(runs.into_inner(), sizes.len(), "each handler was called once");
 }
 
 #[tokio::test]
@@ -137,8 +137,8 @@ async fn a_result_that_cannot_be_serialized_completes_its_key() {
     assert_eq!(runs.into_inner(), 3);
 }
 
-/// The claims of ten records together, their completions with all results together, and the look at
-/// them in another process.
+/// One request for ten claims, one for ten completions with their results, and the requests of another
+/// process that reads them.
 #[tokio::test]
 async fn keeping_ten_results_costs_as_many_requests_as_keeping_none() {
     let requests = async |result: Returned| {
@@ -148,7 +148,7 @@ async fn keeping_ten_results_costs_as_many_requests_as_keeping_none() {
         let first = deliver(&fixture.store(), &runs, LONG, &results).await;
         let (fresh, value) = (fixture.wire.operations(), first[9].result().cloned());
         let second = deliver(&fixture.store(), &runs, LONG, &results).await;
-        assert_eq!(second[9].result(), value.as_ref(), "a duplicate has what the first had");
+        assert_eq!(second[9].result(), value.as_ref(), "a duplicate gets the result of the first");
         assert_eq!(runs.into_inner(), 10);
         (fresh, fixture.wire.operations())
     };
@@ -157,9 +157,10 @@ async fn keeping_ten_results_costs_as_many_requests_as_keeping_none() {
     assert!(fresh.len() <= 3, "{fresh:?}");
 }
 
-/// The store computes sizes as DynamoDB documents them. Were it wrong, DynamoDB would say so.
+/// The store computes sizes as DynamoDB documents them. If DynamoDB computes a larger size, it refuses
+/// the item, and the result is left out.
 #[tokio::test]
-async fn what_dynamodb_finds_too_large_is_left_out_as_well() {
+async fn a_result_that_dynamodb_refuses_as_too_large_is_left_out() {
     let fixture = Fixture::start().await;
     let runs = AtomicUsize::new(0);
     let refusal = Fault::Instead(
@@ -179,15 +180,15 @@ async fn what_dynamodb_finds_too_large_is_left_out_as_well() {
     assert_eq!(status(&fixture, 0), "COMPLETED");
 }
 
-fn out_of_order() -> Fault {
+fn server_error() -> Fault {
     Fault::Instead(500, json!({"__type": "InternalServerError", "message": "it says so"}))
 }
 
-/// The completion meets each fault up to ten times; then DynamoDB is there again.
+/// The completion fails up to ten times with each fault; then DynamoDB works again.
 #[tokio::test]
-async fn an_outage_after_the_work_is_waited_out() {
+async fn a_completion_is_retried_until_an_outage_ends() {
     let outages: [fn() -> Fault; 4] = [
-        out_of_order,
+        server_error,
         || Fault::error("ThrottlingException"),
         || Fault::Status(503),
         || Fault::LoseAnswer,
@@ -206,13 +207,13 @@ async fn an_outage_after_the_work_is_waited_out() {
 }
 
 #[tokio::test]
-async fn an_outage_that_outlasts_the_invocation_is_tried_until_then_and_told() {
+async fn an_outage_beyond_the_invocation_is_a_lost_completion() {
     let fixture = Fixture::start().await;
     let runs = AtomicUsize::new(0);
-    fixture.wire.fault([Fault::Pass].into_iter().chain((0..10_000).map(|_| out_of_order())));
-    let (begun, timeout) = (Instant::now(), Duration::from_secs(2));
+    fixture.wire.fault([Fault::Pass].into_iter().chain((0..10_000).map(|_| server_error())));
+    let (start, timeout) = (Instant::now(), Duration::from_secs(2));
     let outcomes = deliver(&fixture.store(), &runs, timeout, &[text(10)]).await;
-    let took = begun.elapsed();
+    let took = start.elapsed();
     let Outcome::CompletionLost { result: Some(_), error } = &outcomes[0] else {
         panic!("{outcomes:?}")
     };
@@ -220,10 +221,10 @@ async fn an_outage_that_outlasts_the_invocation_is_tried_until_then_and_told() {
     assert!(outcomes[0].is_acknowledged(), "the work is done");
     assert!(took > timeout / 2, "it gave up after {took:?}");
     assert!(took < timeout, "it answered after its call_deadline: {took:?}");
-    assert!(fixture.wire.operations().len() > 10, "over and over");
-    assert_eq!(status(&fixture, 0), "INPROGRESS", "until its lease is over");
+    assert!(fixture.wire.operations().len() > 10, "it was tried many times");
+    assert_eq!(status(&fixture, 0), "INPROGRESS", "until its lease ends");
     fixture.wire.heal();
-    // Who comes meanwhile does not do it again.
+    // A delivery before the end of the lease does not repeat the work.
     let outcomes = deliver(&fixture.store(), &runs, timeout, &[text(10)]).await;
     assert_eq!(outcomes[0].label(), "busy");
     assert_eq!(runs.into_inner(), 1);

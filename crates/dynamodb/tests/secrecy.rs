@@ -1,4 +1,4 @@
-//! Nothing of a key or a record is logged or shown, at any level, by the store or by the SDK for it.
+//! Logs and errors of the store, and of the SDK for it, contain nothing of a key or a record.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -21,12 +21,13 @@ use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
 const SECRET: &str = "s3cr3t";
 
-/// All that is logged, and all that is shown.
+/// All logs and the texts of all errors.
 #[derive(Clone, Default)]
 struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Captured {
-    /// From here on, on this thread, at every level. The embedded server says what it is sent.
+    /// Captures the logs of this thread at every level, except those of the embedded server, which logs
+    /// requests.
     fn start(&self) -> tracing::subscriber::DefaultGuard {
         let everything = EnvFilter::new("trace,dynoxide=off");
         let subscriber = tracing_subscriber::fmt()
@@ -69,7 +70,7 @@ fn key(n: usize) -> Key {
     Key::from_text(format!("{SECRET}#{n}"))
 }
 
-/// A record with a secret wherever there is room.
+/// A record with a secret in all fields that can have one.
 fn secret(by: u128) -> IdempotencyRecord {
     let mut record = completed(by, &format!("\"{SECRET}\""));
     record.fingerprint = Some(Fingerprint::new(SECRET));
@@ -77,7 +78,7 @@ fn secret(by: u128) -> IdempotencyRecord {
     record
 }
 
-/// Every request there is, with every fault; those of statements if there are any.
+/// All kinds of requests with all faults; faults of statements only if `statements`.
 async fn everything(
     fixture: &Fixture,
     store: &DynamoDbStore,
@@ -162,7 +163,7 @@ async fn captured(statements: bool, make: Make) -> Captured {
 }
 
 #[tokio::test]
-async fn no_line_and_no_error_shows_what_is_in_a_record() {
+async fn logs_and_errors_contain_nothing_of_a_record() {
     let ways: [(bool, Make); 2] =
         [(true, |builder| builder), (false, DynamoDbStoreBuilder::without_partiql)];
     for (statements, make) in ways {
@@ -170,14 +171,15 @@ async fn no_line_and_no_error_shows_what_is_in_a_record() {
         assert_eq!(captured.leak(), None);
         let text = captured.text();
         for proof in ["writing again", "was refused", "attribute `status`", "dynamodb:PutItem"] {
-            assert!(text.contains(proof), "it would not have been seen: {proof}");
+            assert!(text.contains(proof), "the test did not capture this: {proof}");
         }
     }
 }
 
-/// So the test before can fail. And it is as documented: `TRACE` alone, and one target to filter.
+/// Shows that the test above can fail, and that only one target of the SDK, at `TRACE`, logs requests, as
+/// documented.
 #[tokio::test]
-async fn the_sdk_would_show_it_at_trace() {
+async fn the_sdk_logs_records_at_trace_if_enabled() {
     let captured = captured(true, DynamoDbStoreBuilder::with_sdk_logs).await;
     assert!(captured.leak().is_some());
     for line in captured.text().lines().filter(|line| line.contains(SECRET)) {

@@ -1,4 +1,4 @@
-//! What goes over the wire: the exact form of the requests, and how many there are.
+//! The exact content of the requests, and their number.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -52,7 +52,7 @@ async fn a_claim_is_a_put_under_attribute_not_exists() {
 }
 
 #[tokio::test]
-async fn a_takeover_is_a_put_that_names_everything_seen() {
+async fn a_takeover_is_a_put_that_names_the_whole_record_version() {
     let fixture = Fixture::start().await;
     let seen = Guard::Unchanged(RecordVersion::of(&released(2)));
     let (_, body) = sent(&fixture, write(0, seen, Some(claimed(1)))).await;
@@ -166,10 +166,10 @@ async fn a_hundred_duplicates_are_five_requests() {
     fixture.store().write(&claims(100), soon()).await;
     let sent = fixture.wire.operations();
     assert_eq!(sent[..4], ["BatchExecuteStatement"; 4]);
-    assert_eq!(sent[4..], ["BatchGetItem"], "one read for the losers of all chunks");
+    assert_eq!(sent[4..], ["BatchGetItem"], "one read for all claims that failed");
 }
 
-/// Where the server says what a loser met, it is not asked again.
+/// If the answer contains the existing item, the store does not read it again.
 #[tokio::test]
 async fn late_settlements_are_one_request() {
     let fixture = Fixture::start().await;
@@ -190,7 +190,7 @@ async fn large_records_are_spread_over_requests() {
         (0..25).map(|n| write(n, Guard::Absent, Some(completed(1, &large)))).collect();
     let verdicts = fixture.store().write(&writes, soon()).await;
     assert!(verdicts.iter().all(|v| told(v) == Told::Written));
-    // 11 of 350 KiB are just under 4 MiB.
+    // 11 items of 350 KiB are a little less than 4 MiB.
     assert_eq!(fixture.wire.operations().len(), 3);
 }
 
@@ -200,7 +200,7 @@ async fn reads_are_consistent() {
     let store = fixture.store();
     let keys: Vec<Key> = (0..3).map(key).collect();
     store.read(&keys[..1], soon()).await;
-    // The same key twice is read once: DynamoDB refuses it twice.
+    // A key that is there twice is read once, because DynamoDB refuses duplicate keys.
     store.read(&[key(0), key(1), key(0)], soon()).await;
     let sent = fixture.wire.take();
     assert_eq!((sent[0].0.as_str(), &sent[0].1["ConsistentRead"]), ("GetItem", &json!(true)));
@@ -210,7 +210,7 @@ async fn reads_are_consistent() {
 }
 
 #[tokio::test]
-async fn keys_left_unprocessed_are_asked_for_again() {
+async fn unprocessed_keys_are_read_again() {
     let fixture = Fixture::start().await;
     let store = fixture.store();
     store.write(&claims(3), soon()).await;
@@ -221,7 +221,7 @@ async fn keys_left_unprocessed_are_asked_for_again() {
     fixture.wire.fault([Fault::Instead(200, left)]);
     let keys: Vec<Key> = (0..3).map(key).collect();
     let read = store.read(&keys, soon()).await;
-    // The answer above said that there is nothing under the other two.
+    // The answer above has no items for the other two keys.
     assert!(matches!(&read[..], [Ok(None), Ok(Some(_)), Ok(None)]), "{read:?}");
     assert_eq!(fixture.wire.operations(), ["BatchGetItem", "GetItem"]);
 }
@@ -234,7 +234,7 @@ async fn the_retries_of_the_client_are_off() {
     let store = DynamoDbStore::new(client, TABLE);
     fixture.wire.fault([Fault::LoseAnswer]);
     let verdict = one(&store, write(0, Guard::Absent, Some(claimed(1)))).await;
-    assert_eq!(told(&verdict), Told::Written, "the store knew of the retry");
+    assert_eq!(told(&verdict), Told::Written, "the store itself sent it again");
 }
 
 #[tokio::test]
@@ -266,7 +266,7 @@ async fn fifty_claimants_of_a_key_have_one_winner() {
 }
 
 #[tokio::test]
-async fn other_names_in_every_form() {
+async fn other_attribute_names_in_every_request() {
     let fixture = Fixture::with_key("pk 1").await;
     let mut names = Attributes::default();
     names.id = "pk 1".into();
@@ -322,9 +322,9 @@ async fn other_names_in_every_form() {
     }
 }
 
-/// A single write replaces the item; a statement cannot remove what it does not know.
+/// A single write replaces the whole item; a statement cannot remove attributes that it does not know.
 #[tokio::test]
-async fn attributes_that_are_not_ours() {
+async fn unknown_attributes_are_removed_only_by_single_writes() {
     let fixture = Fixture::start().await;
     let item = |n: usize| {
         json!({

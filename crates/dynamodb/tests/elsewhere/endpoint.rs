@@ -1,4 +1,4 @@
-//! The DynamoDB that the environment names: the real one, or any other.
+//! The DynamoDB endpoint in the environment: the real service, or any other.
 
 use aws_sdk_dynamodb::{Client, config::BehaviorVersion};
 

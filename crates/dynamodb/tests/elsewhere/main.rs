@@ -1,6 +1,6 @@
-//! The conformance suite against implementations of DynamoDB that are not the embedded one, in each
-//! way of writing. Both tests need something that `cargo test` does not bring, so they are ignored
-//! until asked for by name:
+//! The conformance suite with implementations of DynamoDB other than the embedded one, in each way of
+//! writing. Both tests need something that `cargo test` does not install, so they are ignored unless
+//! they are selected:
 //!
 //! ```console
 //! $ bash tests/run                     # installs MiniStack under target/ and runs the first
@@ -27,11 +27,11 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Credentials, Region},
 };
 
-/// Where [MiniStack](https://pypi.org/project/ministack/) is not what DynamoDB is: scenario, way of
-/// writing, reason. One that passes must leave this list.
+/// Known deviations of [MiniStack](https://pypi.org/project/ministack/) from DynamoDB. Remove a deviation
+/// when its scenario passes.
 const MINISTACK_DEVIATES: &[suite::Deviation] = &[];
 
-/// What DynamoDB itself does is right.
+/// DynamoDB itself has no deviations by definition.
 const ENDPOINT_DEVIATES: &[suite::Deviation] = &[];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

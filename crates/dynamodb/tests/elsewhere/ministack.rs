@@ -1,4 +1,4 @@
-//! MiniStack, for as long as a test runs: DynamoDB in Python, written by other people than the
+//! Starts MiniStack for a test: an implementation of DynamoDB in Python, by other authors than the
 //! embedded one.
 
 use std::{
@@ -11,14 +11,14 @@ use std::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Its process, which ends with this.
+/// The process of MiniStack; dropping this ends it.
 pub(crate) struct MiniStack {
     child: Child,
     log: PathBuf,
     url: String,
 }
 
-/// Starts it on a free port of the loopback interface.
+/// Starts MiniStack on a free port of the loopback interface.
 pub(crate) fn start() -> MiniStack {
     let python =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/ministack-venv/bin/python");
@@ -31,7 +31,7 @@ pub(crate) fn start() -> MiniStack {
     );
     let name = format!("ministack-{}.log", std::process::id());
     let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Its own command would listen on a port that has to be free; the server underneath takes any.
+    // The command of MiniStack needs a fixed port; its server, Hypercorn, can take any free one.
     let child = Command::new(python)
         .args(["-m", "hypercorn", "ministack.app:app", "--bind", "127.0.0.1:0", "--workers", "0"])
         .envs([("SERVICES", "dynamodb"), ("IOT_MTLS_ENABLED", "0"), ("SFTP_ENABLED", "0")])
@@ -49,20 +49,23 @@ impl MiniStack {
         &self.url
     }
 
-    /// Until it says where it listens.
+    /// Waits until its log contains its address.
     fn wait(mut self) -> Self {
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
-            let said = fs::read_to_string(&self.log).expect("its log");
-            if let Some((_, rest)) = said.split_once("Running on ") {
+            let text = fs::read_to_string(&self.log).expect("the log");
+            if let Some((_, rest)) = text.split_once("Running on ") {
                 let url = rest.split_whitespace().next().unwrap_or_default();
-                assert!(url.starts_with("http://127.0.0.1:"), "it listens elsewhere: {url}");
+                assert!(
+                    url.starts_with("http://127.0.0.1:"),
+                    "it listens on another address: {url}"
+                );
                 self.url = url.to_owned();
                 return self;
             }
-            let ended = self.child.try_wait().expect("its status");
-            assert!(ended.is_none(), "MiniStack ended at once ({ended:?}):\n{said}");
-            assert!(begun.elapsed() < PATIENCE, "MiniStack does not listen:\n{said}");
+            let ended = self.child.try_wait().expect("the status");
+            assert!(ended.is_none(), "MiniStack ended at once ({ended:?}):\n{text}");
+            assert!(start.elapsed() < PATIENCE, "MiniStack does not listen:\n{text}");
             sleep(Duration::from_millis(50));
         }
     }

@@ -1,4 +1,4 @@
-//! All scenarios, in all ways of writing, in a table of their own; what fails must be known to.
+//! Runs all scenarios, in all ways of writing, in a new table. Only known deviations may fail.
 
 use std::{any::Any, collections::BTreeMap, panic::AssertUnwindSafe, time::Duration};
 
@@ -29,9 +29,9 @@ pub(crate) struct Deviation {
 /// The ways in which a store writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Way {
-    /// As it does: one write by itself, several as statements.
+    /// The default: a single write as a request, several writes as statements.
     Default,
-    /// Every write by itself.
+    /// Every write as a single request.
     WithoutPartiql,
     /// Every write as a statement.
     InCompany,
@@ -49,7 +49,7 @@ pub(crate) async fn conforms(client: &Client, deviations: &[Deviation]) {
     if let Err(panic) = outcome {
         std::panic::resume_unwind(panic);
     }
-    deleted.unwrap_or_else(|error| panic!("table {table} is left over: {error:?}"));
+    deleted.unwrap_or_else(|error| panic!("table {table} could not be deleted: {error:?}"));
 }
 
 async fn create(client: &Client, table: &str) -> Result<(), Box<dyn Any + Send>> {
@@ -64,7 +64,10 @@ async fn create(client: &Client, table: &str) -> Result<(), Box<dyn Any + Send>>
         .key_schema(key.unwrap())
         .attribute_definitions(attribute.unwrap())
         .billing_mode(BillingMode::PayPerRequest);
-    request.send().await.unwrap_or_else(|error| panic!("no table {table}: {error:?}"));
+    request
+        .send()
+        .await
+        .unwrap_or_else(|error| panic!("table {table} could not be created: {error:?}"));
     for _ in 0..120 {
         let described = client.describe_table().table_name(table).send().await;
         let status = described.ok().and_then(|d| d.table?.table_status);
@@ -85,7 +88,7 @@ async fn run(client: &Client, table: &str, deviations: &[Deviation]) {
         (Way::WithoutPartiql, Box::new(builder().without_partiql().build().unwrap())),
         (Way::InCompany, Box::new(InCompany(builder().build().unwrap()))),
     ];
-    // Scenarios fail by panicking: quietly here, and all of them together below.
+    // Scenarios fail by panicking. The hook is silent, and all failures are reported together below.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let mut failed = BTreeMap::new();
@@ -117,7 +120,7 @@ fn judge(failed: BTreeMap<(&str, Way), String>, deviations: &[Deviation], ran: u
     }
     for Deviation { scenario, way, reason } in deviations {
         if !failed.contains_key(&(*scenario, *way)) {
-            wrong.push(format!("{scenario}, {way:?} passes; strike it off: {reason}"));
+            wrong.push(format!("{scenario}, {way:?} passes; remove the deviation: {reason}"));
         }
     }
     println!("{ran} runs, {} of them fail as known", deviations.len());
@@ -125,8 +128,10 @@ fn judge(failed: BTreeMap<(&str, Way), String>, deviations: &[Deviation], ran: u
 }
 
 #[test]
-#[should_panic(expected = "reads_are_in_order_with_gaps, Default passes; strike it off: it reads")]
-fn a_deviation_that_is_none_is_told() {
+#[should_panic(
+    expected = "reads_are_in_order_with_gaps, Default passes; remove the deviation: it reads"
+)]
+fn a_deviation_that_passes_is_reported() {
     let known = Deviation {
         scenario: "reads_are_in_order_with_gaps",
         way: Way::Default,
@@ -137,7 +142,7 @@ fn a_deviation_that_is_none_is_told() {
 
 #[test]
 #[should_panic(expected = "a_key_lives, InCompany: boom")]
-fn a_failure_in_another_way_of_writing_is_told() {
+fn a_failure_in_another_way_of_writing_is_reported() {
     let known = Deviation { scenario: "a_key_lives", way: Way::Default, reason: "known" };
     let failed =
         [Way::Default, Way::InCompany].map(|way| (("a_key_lives", way), "boom".to_owned()));
