@@ -11,5 +11,6 @@ mod responses;
 mod sameness;
 mod secrets;
 #[path = "../behaviour/secrets_capture.rs"]
+#[allow(dead_code, reason = "shared with `behaviour`, which uses all of it")]
 mod secrets_capture;
 mod support;
