@@ -141,18 +141,24 @@ impl std::error::Error for Foreign {}
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, theirs, ours } = self;
-        write!(f, "the key belongs to application `{theirs}`, and this is ")?;
         match ours {
-            Some(ours) => write!(f, "application `{ours}`")?,
-            None => write!(f, "an application without a name")?,
+            Some(ours) => write!(
+                f,
+                "the key belongs to application `{theirs}`, and this is application `{ours}`: both \
+                 have an operation `{operation}` in one table. If that is different work, give one \
+                 of them another operation name or table; if it is the same work (a function that \
+                 was renamed, a second one beside it), let this one have the other's name: \
+                 `.application(\"{theirs}\")` or IDEMPOTENCY_APPLICATION"
+            ),
+            None => write!(
+                f,
+                "the key belongs to application `{theirs}`, and this is an application without a \
+                 name: both have an operation `{operation}` in one table. If that is different \
+                 work, give one of them another operation name or table; if it is the same work, \
+                 let this one have the other's name: `.application(\"{theirs}\")` or \
+                 IDEMPOTENCY_APPLICATION"
+            ),
         }
-        write!(
-            f,
-            ": both have an operation `{operation}` in one table. If that is different work, give one \
-             of them another operation name or table; if it is the same work (a function that was \
-             renamed, a second one beside it), let this one have the other's name: \
-             `.application(\"{theirs}\")` or IDEMPOTENCY_APPLICATION"
-        )
     }
 }
 

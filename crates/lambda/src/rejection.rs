@@ -5,6 +5,8 @@ use std::sync::Arc;
 use lambda_idempotency_core::outcome::Rejected;
 use lambda_idempotency_keys::{DocumentError, SelectionError, producer::PayloadError};
 
+use crate::records::Envelope;
+
 /// Why a kind of event has no default key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -31,27 +33,56 @@ pub enum Rejection {
          (`record(\"...\")`)"
     )]
     Payload(#[source] DocumentError),
-    /// The record has no payload in the place where its source puts it.
-    #[error("the record has no {0}; send it in the format that AWS delivers")]
-    NoPayload(&'static str),
-    /// The payload is not text: its bytes are not UTF-8, or not base64 where they should be.
+    /// The record does not have this member, or not in the form in which its source sends it.
+    #[error("the record has no valid `{0}`; send it in the format that AWS delivers")]
+    NoMember(&'static str),
+    /// The event has something other than a list of records for a queue or a partition.
     #[error(
-        "{0} is not valid UTF-8 text; for binary payloads, let the handler take the whole record \
+        "a queue or partition of the event does not contain a list of records; send the event in \
+         the format that AWS delivers"
+    )]
+    NoList,
+    /// This member, which contains the payload, is not text: its bytes are not UTF-8, or not base64
+    /// where they should be.
+    #[error(
+        "`{0}` is not valid UTF-8 text; for binary payloads, let the handler take the whole record \
          with `.whole_record()`"
     )]
     NotText(&'static str),
-    /// The payload is not in the envelope that the operation expects.
+    /// The payload's bytes are not UTF-8.
     #[error(
-        "the payload is not {0}, but the operation expects one because of its `.envelope(..)`; \
-         correct the operation or the source's subscription"
+        "the payload is not valid UTF-8 text; for binary payloads, let the handler take the whole \
+         record with `.whole_record()`"
     )]
-    Envelope(&'static str),
-    /// The record has no part that is unique to it and stays the same when it is delivered again.
+    PayloadNotText,
+    /// The payload is not in the envelope that the operation expects.
+    #[error("{}", not_in_envelope(.0))]
+    NotInEnvelope(Envelope),
+    /// The record does not have this member, which is unique to it and stays the same when it is
+    /// delivered again.
     #[error(
-        "the record has no {0}, so it cannot be told apart from other records; \
+        "the record has no `{0}`, so it cannot be told apart from other records; \
          choose a key with `.key(\"...\")` on the operation"
     )]
     NoIdentity(&'static str),
+    /// The record does not have all of these members, which together are unique to it.
+    #[error(
+        "the record does not have all of `{}`, so it cannot be told apart from other records; \
+         choose a key with `.key(\"...\")` on the operation", .0.join("`, `")
+    )]
+    PartOfIdentity(&'static [&'static str]),
+    /// The invocation has no request id, which is the default key of `.invoke(..)`.
+    #[error(
+        "the invocation has no request id, so it cannot be told apart from other invocations; \
+         choose a key with `.key(\"...\")` on the operation"
+    )]
+    NoRequestId,
+    /// The HTTP request has no idempotency key.
+    #[error(
+        "the request has no idempotency key in its header, so it cannot be told apart from other \
+         requests; send the header, or choose a key with `.key(\"...\")` on the operation"
+    )]
+    NoHeader,
     /// The event's kind has no default key.
     #[error("{event}: {reason}; {advice}, or choose a key with `.key(\"...\")`")]
     NoDefaultKey {
@@ -113,6 +144,26 @@ pub enum Rejection {
     Other(Rejected),
 }
 
+/// What is wrong with a payload that is not in this envelope, and what to do.
+const fn not_in_envelope(expected: &Envelope) -> &'static str {
+    match expected {
+        Envelope::Sns => {
+            "the payload is not an SNS notification, but the operation expects one because of its \
+             `.envelope(Envelope::Sns)`; correct the operation, or switch off raw message delivery \
+             in the topic's subscription"
+        }
+        Envelope::EventBridge => {
+            "the payload is not an EventBridge event, but the operation expects one because of its \
+             `.envelope(Envelope::EventBridge)`; correct the operation, or let the rule's target get \
+             the whole event"
+        }
+        Envelope::S3 => {
+            "the payload is not an S3 notification, but the operation expects one because of its \
+             `.envelope(Envelope::S3)`; correct the operation or the bucket's notifications"
+        }
+    }
+}
+
 impl From<Rejection> for Rejected {
     fn from(rejection: Rejection) -> Self {
         match rejection {
@@ -138,7 +189,78 @@ impl From<PayloadError> for Rejection {
         match error {
             PayloadError::NotJson(error) => Self::Payload(error),
             PayloadError::Key { expression, error } => Self::Key { expression, error },
-            _ => Self::NotText("the payload"),
+            _ => Self::PayloadNotText,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Envelope, Rejection};
+
+    /// Whole sentences: what is wrong, and what to do.
+    #[test]
+    fn a_rejection_says_what_is_wrong_and_what_to_do() {
+        for (rejection, text) in [
+            (
+                Rejection::NoMember("Sns.Message"),
+                "the record has no valid `Sns.Message`; send it in the format that AWS delivers",
+            ),
+            (
+                Rejection::NoList,
+                "a queue or partition of the event does not contain a list of records; send the \
+                 event in the format that AWS delivers",
+            ),
+            (
+                Rejection::NotText("kinesis.data"),
+                "`kinesis.data` is not valid UTF-8 text; for binary payloads, let the handler take \
+                 the whole record with `.whole_record()`",
+            ),
+            (
+                Rejection::PayloadNotText,
+                "the payload is not valid UTF-8 text; for binary payloads, let the handler take the \
+                 whole record with `.whole_record()`",
+            ),
+            (
+                Rejection::NotInEnvelope(Envelope::Sns),
+                "the payload is not an SNS notification, but the operation expects one because of \
+                 its `.envelope(Envelope::Sns)`; correct the operation, or switch off raw message \
+                 delivery in the topic's subscription",
+            ),
+            (
+                Rejection::NotInEnvelope(Envelope::EventBridge),
+                "the payload is not an EventBridge event, but the operation expects one because of \
+                 its `.envelope(Envelope::EventBridge)`; correct the operation, or let the rule's \
+                 target get the whole event",
+            ),
+            (
+                Rejection::NotInEnvelope(Envelope::S3),
+                "the payload is not an S3 notification, but the operation expects one because of \
+                 its `.envelope(Envelope::S3)`; correct the operation or the bucket's notifications",
+            ),
+            (
+                Rejection::NoIdentity("messageID"),
+                "the record has no `messageID`, so it cannot be told apart from other records; \
+                 choose a key with `.key(\"...\")` on the operation",
+            ),
+            (
+                Rejection::PartOfIdentity(&["scheduleArn", "scheduledTime"]),
+                "the record does not have all of `scheduleArn`, `scheduledTime`, so it cannot be \
+                 told apart from other records; choose a key with `.key(\"...\")` on the operation",
+            ),
+            (
+                Rejection::NoRequestId,
+                "the invocation has no request id, so it cannot be told apart from other \
+                 invocations; choose a key with `.key(\"...\")` on the operation",
+            ),
+            (
+                Rejection::NoHeader,
+                "the request has no idempotency key in its header, so it cannot be told apart from \
+                 other requests; send the header, or choose a key with `.key(\"...\")` on the \
+                 operation",
+            ),
+        ] {
+            assert_eq!(rejection.to_string(), text);
         }
     }
 }

@@ -29,7 +29,10 @@ use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, value::to_raw_value};
 use tower_service::Service as _;
 
-use crate::{error::InvocationError, function::Function};
+use crate::{
+    error::{InvocationError, NotJson},
+    function::Function,
+};
 
 /// Calls `function` with an event and a context without a deadline, and returns the response that
 /// Lambda would get.
@@ -50,7 +53,7 @@ pub async fn invoke_with(
     event: &Value,
     context: Context,
 ) -> Result<Value, InvocationError> {
-    let event = to_raw_value(event).map_err(|_| InvocationError::Json { what: "the event" })?;
+    let event = to_raw_value(event).map_err(|_| InvocationError::Json(NotJson::Event))?;
     let answer = function.clone().call(LambdaEvent::new(event, context)).await?;
-    serde_json::from_str(answer.get()).map_err(|_| InvocationError::Json { what: "the answer" })
+    serde_json::from_str(answer.get()).map_err(|_| InvocationError::Json(NotJson::Answer))
 }

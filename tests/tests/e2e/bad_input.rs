@@ -41,7 +41,11 @@ async fn each_bad_record_goes_back_with_a_reason_and_the_others_are_processed() 
         ("blank", message("blank", &keyed(json!(""))), "correct the producer or the expression"),
         ("list", message("list", &keyed(json!([]))), "it selects something empty"),
         ("type", message("type", &json!({ "orderId": "o-9" })), "correct the producer or the type"),
-        ("no body", json!({ "messageId": "no body", "eventSource": "aws:sqs" }), "has no body"),
+        (
+            "no body",
+            json!({ "messageId": "no body", "eventSource": "aws:sqs" }),
+            "has no valid `body`",
+        ),
     ];
     let ids: Vec<&str> = bad.iter().map(|(id, ..)| *id).collect();
     let mut records = vec![message("first", &order("o-1"))];
@@ -85,7 +89,10 @@ async fn a_record_that_is_no_message_is_named_by_its_place_and_harms_no_other() 
     let invocation = world.invoke(&event).await.unwrap();
     let (kind, text) = error(&invocation.result);
     assert_eq!(kind, "Idempotency.RecordsReturned");
-    assert!(text.contains("sqs record no. 2 of the batch: the record has no messageId"), "{text}");
+    assert!(
+        text.contains("sqs record no. 2 of the batch: the record has no valid `messageId`"),
+        "{text}"
+    );
     assert!(text.contains("send it in the format that AWS delivers"), "{text}");
     world.assert_placed_once(["o-1"]);
 }

@@ -131,8 +131,8 @@ pub enum ConfigError {
     /// A setting has no effect where the operation is used, such as a filter that never applies or
     /// a hook that is never called.
     #[error(
-        "operation `{operation}` has `.{setting}(..)`, which has no effect for {source_name}, only \
-         for {places}; remove it, or set it only on a clone of the operation that is used there"
+        "operation `{operation}` has `.{setting}(..)`, which has no effect for {source_name}: \
+         {places}; remove it, or set it only on a clone of the operation that is used there"
     )]
     Misplaced {
         /// The operation.
@@ -142,7 +142,7 @@ pub enum ConfigError {
         /// The setting.
         setting: &'static str,
         /// Where the setting has an effect.
-        places: String,
+        places: SettingPlaces,
     },
     /// A filter has a name that no record can match.
     #[error(
@@ -217,19 +217,12 @@ pub enum ConfigError {
         what: ExpressionUse,
     },
     /// A setting of the HTTP layer has no effect, or switches the layer off.
-    #[error(
-        "`.{setting}(..)` of the HTTP layer of operation `{operation}` has no effect: {why}; \
-         {remedy}"
-    )]
+    #[error("HTTP layer of operation `{operation}`: {mistake}")]
     HttpLayer {
         /// The operation.
         operation: Arc<str>,
-        /// The setting of the layer.
-        setting: &'static str,
-        /// Why it has no effect.
-        why: &'static str,
-        /// What to do.
-        remedy: &'static str,
+        /// Which setting, why it has no effect, and what to do.
+        mistake: HttpLayerMistake,
     },
     /// Custom functions that no expression calls.
     #[error(
@@ -330,4 +323,61 @@ pub enum FilterMistake {
     /// Kafka records contain the topic's name, not an ARN.
     #[error("it is an ARN, but Kafka records contain the topic's name")]
     KafkaArn,
+}
+
+/// Where a setting of an operation has an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SettingPlaces {
+    /// For these event sources.
+    Sources(&'static [&'static str]),
+    /// For all event sources.
+    AllSources,
+    /// Everywhere except `.http(..)`.
+    AllButHttp,
+}
+
+impl fmt::Display for SettingPlaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sources(sources) => write!(f, "it has an effect for {}", sources.join(", ")),
+            Self::AllSources => {
+                f.write_str("it has an effect for event sources (`.sqs(..)`, `.kinesis(..)`, ...)")
+            }
+            Self::AllButHttp => {
+                f.write_str("it has an effect for event sources, `.event(..)` and `.run(..)`")
+            }
+        }
+    }
+}
+
+/// Why a setting of the HTTP layer is refused, and what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpLayerMistake {
+    /// A header is named, but keys are not read from headers.
+    #[error(
+        "`.header(..)` has no effect, because the operation takes its key from the body; remove it, \
+         or the operation's `.key(..)`"
+    )]
+    HeaderIsNotRead,
+    /// Each path is to have its own keys, but the keys are those of Powertools.
+    #[error(
+        "`.one_key_for_each_path(..)` has no effect, because Powertools keys cannot contain a path; \
+         remove it, or `.powertools(..)`"
+    )]
+    PathInPowertoolsKey,
+    /// Each path is to have its own keys, but clients choose the keys.
+    #[error(
+        "`.one_key_for_each_path(..)` has no effect, because clients choose the keys in the header, \
+         and choose another key for another path; remove it, or take the key from the body with the \
+         operation's `.key(..)`"
+    )]
+    PathWithHeader,
+    /// No method is named.
+    #[error(
+        "`.methods(..)` names no method, so no request would be deduplicated; name one, or leave \
+         the layer out"
+    )]
+    NoMethod,
 }

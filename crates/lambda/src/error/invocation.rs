@@ -32,11 +32,8 @@ pub enum InvocationError {
         found: String,
     },
     /// An answer cannot be written as JSON, or an event cannot be read.
-    #[error("{what} cannot be represented as JSON")]
-    Json {
-        /// The answer or the event.
-        what: &'static str,
-    },
+    #[error(transparent)]
+    Json(NotJson),
     /// Records must be delivered again. For a source without partial batch responses, an error is
     /// the only way to request that.
     #[error("{failed} of {total} {source_name} record(s) must be delivered again: {problems}")]
@@ -59,11 +56,26 @@ pub enum InvocationError {
     Otherwise(Failure),
 }
 
+/// What cannot be represented as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotJson {
+    /// The response that tells the source which records to deliver again.
+    #[error("the partial batch response cannot be represented as JSON")]
+    Response,
+    /// The event of [`testing::invoke`](crate::testing::invoke).
+    #[error("the event of the test cannot be represented as JSON")]
+    Event,
+    /// The function's answer to [`testing::invoke`](crate::testing::invoke).
+    #[error("the function's answer to the test cannot be represented as JSON")]
+    Answer,
+}
+
 impl From<InvocationError> for Diagnostic {
     fn from(error: InvocationError) -> Self {
         let kind = match &error {
             InvocationError::UnknownEvent { .. } => "UnknownEvent",
-            InvocationError::Json { .. } => "Json",
+            InvocationError::Json(_) => "Json",
             InvocationError::Records { .. } => "RecordsReturned",
             InvocationError::Run(run) => run.kind(),
             InvocationError::Otherwise(_) => "HandlerFailed",

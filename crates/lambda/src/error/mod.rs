@@ -6,8 +6,8 @@ mod run;
 
 pub use lambda_idempotency_core::failure::BoxError;
 
-pub use config::{ConfigError, FilterMistake};
-pub use invocation::InvocationError;
+pub use config::{ConfigError, FilterMistake, HttpLayerMistake, SettingPlaces};
+pub use invocation::{InvocationError, NotJson};
 pub use run::{ResultLost, RunError};
 
 #[doc(no_inline)]

@@ -78,7 +78,7 @@ impl Settings {
             arn: None,
             raw: body.to_owned(),
             payload: Ok(body.to_owned()),
-            identity: identity.ok_or(Rejection::NoIdentity("idempotency key in its header")),
+            identity: identity.ok_or(Rejection::NoHeader),
             identity_parts: "the header `Idempotency-Key`, for one caller",
             catches: "a client that sends its request again, with the key that it chose",
             misses: "a client that sends it again with another key; or under other credentials, \

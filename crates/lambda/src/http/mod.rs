@@ -64,7 +64,7 @@ use tower_layer::Layer;
 
 use self::{caller::Callers, settings::Settings};
 use crate::{
-    error::ConfigError,
+    error::{ConfigError, HttpLayerMistake},
     operation::{Operation, Place},
 };
 
@@ -99,12 +99,7 @@ impl HttpLayer {
     /// headers are not read.
     pub fn header(self, name: HeaderName) -> Result<Self, ConfigError> {
         if self.0.operation.names_key() {
-            let why = "the operation takes its key from the body";
-            return Err(self.has_no_effect(
-                "header",
-                why,
-                "remove it, or the operation's `.key(..)`",
-            ));
+            return Err(self.refused(HttpLayerMistake::HeaderIsNotRead));
         }
         Ok(self.with(|settings| settings.header = name))
     }
@@ -135,17 +130,13 @@ impl HttpLayer {
     /// choose their keys choose another key for another path, and Powertools keys cannot contain a
     /// path.
     pub fn one_key_for_each_path(self) -> Result<Self, ConfigError> {
-        let (why, remedy) = if self.0.operation.powertools.is_some() {
-            ("Powertools keys cannot contain a path", "remove it, or `.powertools(..)`")
-        } else if !self.0.operation.names_key() {
-            (
-                "clients choose the keys in the header, and choose another for another path",
-                "remove it, or take the key from the body with the operation's `.key(..)`",
-            )
-        } else {
-            return Ok(self.with(|settings| settings.by_path = true));
-        };
-        Err(self.has_no_effect("one_key_for_each_path", why, remedy))
+        if self.0.operation.powertools.is_some() {
+            return Err(self.refused(HttpLayerMistake::PathInPowertoolsKey));
+        }
+        if !self.0.operation.names_key() {
+            return Err(self.refused(HttpLayerMistake::PathWithHeader));
+        }
+        Ok(self.with(|settings| settings.by_path = true))
     }
 
     /// The methods that are deduplicated. Default: `POST` and `PATCH`.
@@ -155,8 +146,7 @@ impl HttpLayer {
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Result<Self, ConfigError> {
         let methods: Vec<Method> = methods.into_iter().collect();
         if methods.is_empty() {
-            let why = "it names no method, so no request would be deduplicated";
-            return Err(self.has_no_effect("methods", why, "name one, or leave the layer out"));
+            return Err(self.refused(HttpLayerMistake::NoMethod));
         }
         Ok(self.with(|settings| settings.methods = methods))
     }
@@ -267,14 +257,8 @@ impl HttpLayer {
         self.with(|settings| settings.amends = Some(Arc::new(amends)))
     }
 
-    fn has_no_effect(
-        &self,
-        setting: &'static str,
-        why: &'static str,
-        remedy: &'static str,
-    ) -> ConfigError {
-        let operation = Arc::clone(&self.0.operation.name);
-        ConfigError::HttpLayer { operation, setting, why, remedy }
+    fn refused(&self, mistake: HttpLayerMistake) -> ConfigError {
+        ConfigError::HttpLayer { operation: Arc::clone(&self.0.operation.name), mistake }
     }
 
     fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {

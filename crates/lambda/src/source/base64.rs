@@ -11,7 +11,7 @@ pub(super) fn text<'e>(
     base64: Option<Cow<'e, str>>,
     member: &'static str,
 ) -> Result<Cow<'e, str>, Rejection> {
-    let base64 = base64.ok_or(Rejection::NoPayload(member))?;
+    let base64 = base64.ok_or(Rejection::NoMember(member))?;
     decode(&base64).map(Cow::Owned).ok_or(Rejection::NotText(member))
 }
 

@@ -117,7 +117,7 @@ fn read<'e>(
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("event._id._data")),
         group: group.map(Arc::from),
-        ..Record::new(record, raw, payload.ok_or(Rejection::NoPayload("event")))
+        ..Record::new(record, raw, payload.ok_or(Rejection::NoMember("event")))
     }
 }
 

@@ -120,18 +120,18 @@ fn item_key(keys: &RawValue) -> String {
 
 fn payload(delivered: &Delivered<'_>, change: &Change<'_>) -> Result<String, Rejection> {
     if !delivered.dynamodb.is_some_and(|change| change.get().starts_with('{')) {
-        return Err(Rejection::NoPayload("object `dynamodb`"));
+        return Err(Rejection::NoMember("dynamodb"));
     }
-    let name = delivered.name.ok_or(Rejection::NoPayload("eventName"))?;
+    let name = delivered.name.ok_or(Rejection::NoMember("eventName"))?;
     let mut payload = format!(r#"{{"eventName":{}"#, name.get());
     for (name, found, image) in [
-        ("keys", "dynamodb.Keys in DynamoDB's JSON", change.keys),
-        ("newImage", "dynamodb.NewImage in DynamoDB's JSON", change.new),
-        ("oldImage", "dynamodb.OldImage in DynamoDB's JSON", change.old),
+        ("keys", "dynamodb.Keys", change.keys),
+        ("newImage", "dynamodb.NewImage", change.new),
+        ("oldImage", "dynamodb.OldImage", change.old),
     ] {
         let Some(image) = image else { continue };
         payload.push_str(&format!(r#","{name}":"#));
-        attributes::plain(image, &mut payload).ok_or(Rejection::NoPayload(found))?;
+        attributes::plain(image, &mut payload).ok_or(Rejection::NoMember(found))?;
     }
     if let Some(user) = delivered.user {
         payload.push_str(&format!(r#","userIdentity":{}"#, user.get()));

@@ -107,7 +107,7 @@ fn read(raw: &RawValue) -> Record<'_> {
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), account, region, source, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("id")),
-        ..Record::new(record, raw, payload.ok_or(Rejection::NoPayload("detail")))
+        ..Record::new(record, raw, payload.ok_or(Rejection::NoMember("detail")))
     }
 }
 

@@ -39,7 +39,7 @@ impl Source for Invoke {
         let id = event.request_id;
         let identity = match (Shape::of(event), id) {
             (Some(shape), _) => Err(shape.has_no_request_id()),
-            (None, "") => Err(Rejection::NoIdentity("request id")),
+            (None, "") => Err(Rejection::NoRequestId),
             (None, id) => Ok(vec![Cow::Borrowed(NAME), Cow::Borrowed(id)]),
         };
         let payload = Ok(Cow::Borrowed(event.raw.get()));

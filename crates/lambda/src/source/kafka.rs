@@ -90,7 +90,7 @@ impl Source for Kafka {
             let Some(entries) = list(Some(entries)) else {
                 // Its records must not count as done.
                 let id = RecordId::new(NAME, partition);
-                let payload = Err(Rejection::NoPayload("list of records in its partition"));
+                let payload = Err(Rejection::NoList);
                 records.push(Record::new(id, entries, payload));
                 continue;
             };

@@ -163,7 +163,7 @@ fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
             rabbit_mq::read(raw, &arn(), text(origin.key).unwrap_or(Cow::Borrowed("")))
         }
         None => {
-            let payload = Err(Rejection::NoPayload("eventSource of a pipe"));
+            let payload = Err(Rejection::NoMember("eventSource"));
             Record::new(RecordId::new(NAME, ""), raw, payload)
         }
     }

@@ -73,7 +73,7 @@ impl Source for RabbitMq {
         for (queue, messages) in queues(event).unwrap_or_default() {
             let Some(messages) = list(Some(messages)) else {
                 // Its messages must not count as done.
-                let payload = Err(Rejection::NoPayload("list of messages in its queue"));
+                let payload = Err(Rejection::NoList);
                 records.push(Record::new(RecordId::new(NAME, queue), messages, payload));
                 continue;
             };

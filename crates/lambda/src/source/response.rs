@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::record::{Item, Record};
-use crate::error::InvocationError;
+use crate::error::{InvocationError, NotJson};
 
 #[derive(Serialize)]
 struct Response<'a> {
@@ -56,7 +56,7 @@ pub(super) fn partial(
         }
     }
     to_raw_value(&Response { state, failures })
-        .map_err(|_| InvocationError::Json { what: "the partial batch response" })
+        .map_err(|_| InvocationError::Json(NotJson::Response))
 }
 
 /// The response to a source without partial responses: `null` if all records are acknowledged, else

@@ -115,8 +115,8 @@ fn read(raw: &RawValue) -> Record<'_> {
     let bucket = id(object::<Bucket<'_>>(place.bucket).arn);
     let [key, name] = [id(found.key), id(notification.name)];
     let payload = match (&bucket, &key) {
-        (None, _) => Err(Rejection::NoPayload("s3.bucket.arn")),
-        (_, None) => Err(Rejection::NoPayload("s3.object.key")),
+        (None, _) => Err(Rejection::NoMember("s3.bucket.arn")),
+        (_, None) => Err(Rejection::NoMember("s3.object.key")),
         _ => Ok(Cow::Borrowed(raw.get())),
     };
     // Only events that put or delete an object have a sequencer.
@@ -136,7 +136,12 @@ fn read(raw: &RawValue) -> Record<'_> {
             let parts = [Cow::Borrowed(NAME), bucket, key, version, tag, name];
             Ok(parts.into_iter().chain(moment).collect())
         }
-        _ => Err(Rejection::NoIdentity("bucket, object key, event name and sequencer")),
+        _ => Err(Rejection::PartOfIdentity(&[
+            "s3.bucket.arn",
+            "s3.object.key",
+            "eventName",
+            "s3.object.sequencer",
+        ])),
     };
     Record { identity, ..Record::new(record, raw, payload) }
 }

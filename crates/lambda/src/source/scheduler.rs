@@ -54,7 +54,7 @@ impl Source for Scheduler {
         let record = if is_time(&record.id) { record } else { record.hidden() };
         let identity = match (schedule, time) {
             (Some(schedule), Some(time)) => Ok(vec![Cow::Borrowed(NAME), schedule, time]),
-            _ => Err(Rejection::NoIdentity("scheduleArn and scheduledTime")),
+            _ => Err(Rejection::PartOfIdentity(&["scheduleArn", "scheduledTime"])),
         };
         let payload = Ok(Cow::Borrowed(event.raw.get()));
         vec![Record { identity, ..Record::new(record, event.raw, payload) }]

@@ -73,7 +73,7 @@ pub(super) fn in_envelope(raw: &RawValue) -> Option<Record<'_>> {
 fn read<'e>(raw: &'e RawValue, notification: Notification<'e>) -> Record<'e> {
     let topic = text(notification.topic).unwrap_or_default();
     let id = id(notification.id);
-    let payload = text(notification.message).ok_or(Rejection::NoPayload("Sns.Message"));
+    let payload = text(notification.message).ok_or(Rejection::NoMember("Sns.Message"));
     let record = record_id(NAME, id.as_deref(), &topic);
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), topic, id]);
     Record {

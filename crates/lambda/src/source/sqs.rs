@@ -109,8 +109,8 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
     let id = id(message.id);
     let payload = match (&id, text(message.body)) {
         // Without an id, the response could not name it.
-        (None, _) => Err(Rejection::NoPayload("messageId")),
-        (_, None) => Err(Rejection::NoPayload("body")),
+        (None, _) => Err(Rejection::NoMember("messageId")),
+        (_, None) => Err(Rejection::NoMember("body")),
         (_, Some(body)) => Ok(body),
     };
     // Messages of fair queues have groups, too, but those queues keep no order.

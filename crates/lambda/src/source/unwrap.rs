@@ -25,7 +25,10 @@ pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec
     }
     if operation.whole_record {
         for record in &mut records {
-            if matches!(&record.payload, Ok(_) | Err(Rejection::NotText(_))) {
+            if matches!(
+                &record.payload,
+                Ok(_) | Err(Rejection::NotText(_) | Rejection::PayloadNotText)
+            ) {
                 let payload = std::mem::replace(&mut record.payload, Ok(record.raw.clone()));
                 record.body = record.body.take().or(payload.ok());
             }
@@ -63,11 +66,7 @@ fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
         Some(inner.into_iter().map(|inner| inside(&record, envelope, inner)).collect())
     });
     opened.unwrap_or_else(|| {
-        let rejection = Rejection::Envelope(match envelope {
-            Envelope::Sns => "an SNS notification",
-            Envelope::EventBridge => "an EventBridge event",
-            Envelope::S3 => "an S3 notification",
-        });
+        let rejection = Rejection::NotInEnvelope(envelope);
         let payload = std::mem::replace(&mut record.payload, Err(rejection));
         record.body = record.body.take().or(payload.ok());
         vec![record]

@@ -125,8 +125,8 @@ async fn bad_messages_fail_with_the_cause_in_the_error() {
     for (data, expected) in [
         (json!(base64([0xff])), "whole_record"),
         (json!("not base64!"), "whole_record"),
-        (json!(null), "the record has no data"),
-        (json!(7), "the record has no data"),
+        (json!(null), "the record has no valid `data`"),
+        (json!(7), "the record has no valid `data`"),
     ] {
         let mut bad = active([("1", "x", "")]);
         bad["messages"][0]["data"] = data.clone();

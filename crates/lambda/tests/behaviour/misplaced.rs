@@ -148,6 +148,31 @@ async fn a_setting_without_an_effect_is_refused_everywhere() {
     }
 }
 
+#[tokio::test]
+async fn the_refusal_says_where_the_setting_has_an_effect() {
+    for (operation, place, effect) in [
+        (
+            Operation::new("place-order").queue("orders"),
+            "sns",
+            "`.queue(..)`, which has no effect for sns: it has an effect for sqs, pipe",
+        ),
+        (
+            Operation::new("place-order").whole_record(),
+            "`.run(..)`",
+            "`.whole_record(..)`, which has no effect for `.run(..)`: it has an effect for event \
+             sources (`.sqs(..)`, `.kinesis(..)`, ...)",
+        ),
+    ] {
+        assert_eq!(
+            given(operation, place).await.unwrap_err().to_string(),
+            format!(
+                "operation `place-order` has {effect}; remove it, or set it only on a clone of the \
+                 operation that is used there"
+            )
+        );
+    }
+}
+
 #[test]
 fn every_source_and_setting_is_tested() {
     let sources: BTreeSet<_> = lambda_idempotency::inspect::sources().collect();

@@ -305,7 +305,7 @@ async fn a_record_whose_change_is_not_an_object_is_bad() {
         record["dynamodb"] = not_a_change;
         let function = world.idempotency().dynamodb_stream(index(), world.handler()).unwrap();
         let error = world.invoke(&function, &batch([record])).await.unwrap_err();
-        assert!(error.to_string().contains("has no object `dynamodb`"), "{error}");
+        assert!(error.to_string().contains("has no valid `dynamodb`"), "{error}");
     }
     assert_eq!(world.ledger.total(), 0);
 }

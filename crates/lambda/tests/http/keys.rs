@@ -128,17 +128,33 @@ async fn the_key_can_be_in_another_header() {
 #[test]
 fn settings_of_the_layer_that_have_no_effect_are_refused() {
     let world = World::new();
+    let says = |error: ConfigError, text: &str| {
+        assert_eq!(error.to_string(), format!("HTTP layer of operation `charges`: {text}"));
+    };
     let in_body = world.layer(&charges().key("payment.id"));
-    let error = in_body.header(HeaderName::from_static("x-request-id")).unwrap_err();
-    assert!(error.to_string().contains("`.header(..)`"), "{error}");
-    let error = world.layer(&charges()).one_key_for_each_path().unwrap_err();
-    assert!(error.to_string().contains("`.one_key_for_each_path(..)`"), "{error}");
+    says(
+        in_body.header(HeaderName::from_static("x-request-id")).unwrap_err(),
+        "`.header(..)` has no effect, because the operation takes its key from the body; remove it, \
+         or the operation's `.key(..)`",
+    );
+    says(
+        world.layer(&charges()).one_key_for_each_path().unwrap_err(),
+        "`.one_key_for_each_path(..)` has no effect, because clients choose the keys in the header, \
+         and choose another key for another path; remove it, or take the key from the body with the \
+         operation's `.key(..)`",
+    );
     let powertools =
         charges().key("id").powertools(PowertoolsKeys::python("charge").accept_collisions());
-    let error = world.layer(&powertools).one_key_for_each_path().unwrap_err();
-    assert!(error.to_string().contains("Powertools keys"), "{error}");
-    let error = world.layer(&charges()).methods([]).unwrap_err();
-    assert!(error.to_string().contains("`.methods(..)`"), "{error}");
+    says(
+        world.layer(&powertools).one_key_for_each_path().unwrap_err(),
+        "`.one_key_for_each_path(..)` has no effect, because Powertools keys cannot contain a path; \
+         remove it, or `.powertools(..)`",
+    );
+    says(
+        world.layer(&charges()).methods([]).unwrap_err(),
+        "`.methods(..)` names no method, so no request would be deduplicated; name one, or leave \
+         the layer out",
+    );
 }
 
 #[tokio::test]
