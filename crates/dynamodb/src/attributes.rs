@@ -65,12 +65,31 @@ pub struct Attributes {
 ///
 /// All records of one partition share its throughput: DynamoDB allows 1000 writes a second.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SortKey {
     /// S: the attribute that holds the idempotency key, in place of [`Attributes::id`].
     pub name: Cow<'static, str>,
     /// The value of `id`, the same for every record. The default of Powertools is `idempotency#`
     /// and the name of the function.
     pub partition: Cow<'static, str>,
+}
+
+impl SortKey {
+    /// The attribute of the sort key, and the partition in which all records are.
+    ///
+    /// ```
+    /// use lambda_idempotency_dynamodb::{Attributes, SortKey};
+    ///
+    /// let mut names = Attributes::default();
+    /// names.sort_key = Some(SortKey::new("sk", "idempotency#orders-fn"));
+    /// ```
+    #[must_use]
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        partition: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { name: name.into(), partition: partition.into() }
+    }
 }
 
 /// How a result is stored in `data`. Both forms are read; the setting affects reading only if a

@@ -167,7 +167,7 @@ async fn with_a_sort_key() {
     {
         for recorded in Recorded::named(name) {
             let mut names = Attributes::default();
-            names.sort_key = Some(SortKey { name: "sk".into(), partition: partition.into() });
+            names.sort_key = Some(SortKey::new("sk", partition));
             shares(&recorded, &names).await;
         }
     }
@@ -303,7 +303,7 @@ async fn a_sort_key_needs_a_different_name_and_a_partition() {
     let fixture = Fixture::start().await;
     let build = |name: &'static str, partition: &'static str| {
         let mut names = Attributes::default();
-        names.sort_key = Some(SortKey { name: name.into(), partition: partition.into() });
+        names.sort_key = Some(SortKey::new(name, partition));
         let builder = DynamoDbStore::builder(fixture.client.clone(), TABLE).attributes(names);
         builder.build().err()
     };

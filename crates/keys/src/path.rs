@@ -12,6 +12,7 @@
 /// assert_eq!(KeyPath::parse("record: Sns.MessageId"), record("Sns.MessageId"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KeyPath {
     /// What the expression is applied to.
     pub view: View,
@@ -31,16 +32,22 @@ pub enum View {
 /// An expression on the payload. Converting a `&str` has the same result.
 #[must_use]
 pub fn payload(expression: impl Into<String>) -> KeyPath {
-    KeyPath { view: View::Payload, expression: expression.into() }
+    KeyPath::new(View::Payload, expression)
 }
 
 /// An expression on the raw record, as AWS delivers it.
 #[must_use]
 pub fn record(expression: impl Into<String>) -> KeyPath {
-    KeyPath { view: View::Record, expression: expression.into() }
+    KeyPath::new(View::Record, expression)
 }
 
 impl KeyPath {
+    /// An expression and what it is applied to. [`payload`] and [`record`] are shorter.
+    #[must_use]
+    pub fn new(view: View, expression: impl Into<String>) -> Self {
+        Self { view, expression: expression.into() }
+    }
+
     /// Parses text from an environment variable: an expression on the payload or, after `record:`,
     /// on the raw record.
     #[must_use]

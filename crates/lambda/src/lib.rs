@@ -88,6 +88,7 @@
 //! panic = "unwind"
 //! ```
 
+mod any_function;
 mod application;
 mod bad_record;
 mod busy;

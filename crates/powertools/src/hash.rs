@@ -82,4 +82,5 @@ impl fmt::Debug for HashFunction {
     "unknown hash function: use md5, sha1, sha224, sha256, sha384 or sha512; \
      give another as `HashFunction::Other`"
 )]
+#[non_exhaustive]
 pub struct UnknownHashFunction;

@@ -94,6 +94,7 @@ impl FromStr for PowertoolsLanguage {
 /// No [`PowertoolsLanguage`] has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown Powertools language: use `powertools-python` or `powertools-typescript`")]
+#[non_exhaustive]
 pub struct UnknownPowertoolsLanguage;
 
 #[cfg(doctest)]

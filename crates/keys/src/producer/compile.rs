@@ -61,6 +61,8 @@ impl KeySpec {
     ///
     /// # Errors
     /// The specification or the fingerprint's expression has a mistake.
+    // For `lambda-idempotency`.
+    #[doc(hidden)]
     pub fn compile(&self, fingerprint: Option<&KeyPath>) -> Result<Compiled, KeySpecError> {
         let operation = || Arc::clone(&self.operation);
         if !is_operation_name(&self.operation) {

@@ -39,6 +39,8 @@ mod key_spec;
 mod key_spec_error;
 mod message;
 
+// For `lambda-idempotency`, which compiles an operation together with its fingerprint.
+#[doc(hidden)]
 pub use compile::{Compiled, CompiledKeys, CompiledPath};
 pub use fresh::{EntropyError, new_key};
 pub use key_spec::KeySpec;

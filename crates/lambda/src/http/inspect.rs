@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{
     HttpLayer,
-    service::{RequestKey, text},
+    request_key::{RequestKey, text},
     settings::Settings,
 };
 use crate::{

@@ -41,14 +41,17 @@
 
 mod body;
 mod caller;
+mod callers;
 mod header;
 mod inspect;
 mod kept;
 mod multipart;
 mod problem;
+mod request_key;
 mod sameness;
 mod service;
 mod settings;
+mod verified;
 
 pub use body::{StreamingIsNotSupported, WholeBody};
 pub use service::HttpService;
@@ -62,7 +65,7 @@ use lambda_http::{
 use lambda_idempotency_engine::batch::Engine;
 use tower_layer::Layer;
 
-use self::{caller::Callers, settings::Settings};
+use self::{callers::Callers, settings::Settings};
 use crate::{
     error::{ConfigError, HttpLayerMistake},
     operation::{Operation, Place},

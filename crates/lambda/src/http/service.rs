@@ -11,30 +11,22 @@ use lambda_http::{
     Body, IntoResponse, Request, RequestExt as _,
     http::{HeaderMap, Response},
 };
-use lambda_idempotency_core::{
-    clock::BoxFuture, failure::Failure, outcome::Outcome, record::Fingerprint,
-};
-use lambda_idempotency_engine::{
-    batch::{AfterFailure, Batch, Delivery, Job, Returned, Work},
-    call::RecordId,
-};
+use lambda_idempotency_core::{clock::BoxFuture, failure::Failure, outcome::Outcome};
+use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Job, Returned, Work};
 use tower_service::Service;
 
 use super::{
     body::WholeBody,
-    caller::Caller,
-    header,
     kept::{Cookies, replay, to_json},
     problem::Problem,
-    sameness,
+    request_key::{Compared, RequestKey, text},
     settings::Settings,
 };
 use crate::{
     call::Invoked,
     error::{InvocationError, ResultLost, RunError},
-    find_key::{Extraction, Texts},
+    find_key::Extraction,
     function::invocation_deadline,
-    on_missing_key::OnMissingKey,
 };
 
 /// A service that handles each request once per key, and answers later ones with the first
@@ -184,69 +176,6 @@ impl Settings {
         })
     }
 
-    /// Reads the key, the caller and the fingerprint of a request.
-    pub(super) fn request_key(&self, request: &Request) -> Result<RequestKey, Problem> {
-        let key = self.header_key(request)?;
-        let is_keyed = key.is_some() || self.operation.names_key();
-        // Without a key the caller makes no difference.
-        let caller = if is_keyed { self.caller(request)? } else { None };
-        let form = &self.operation.key_format;
-        let target = sameness::target(request, form);
-        let fingerprint = match self.operation.fingerprint {
-            Some(_) => Compared::Selection { target },
-            None => Compared::Whole(sameness::with_body(&target, request, form)),
-        };
-        let cookies = self.cookies(caller.as_ref());
-        let caller = caller.as_ref().map(|caller| &*caller.name);
-        let scope = sameness::scope(request, caller, self.by_path);
-        let context = request.lambda_context_ref();
-        let id = context.map_or("", |context| context.request_id.as_str());
-        Ok(RequestKey { id: RecordId::new("http", id), key, scope, fingerprint, cookies })
-    }
-
-    /// The key in the header; `None` if the operation takes its key from the body.
-    fn header_key(&self, request: &Request) -> Result<Option<String>, Problem> {
-        if self.operation.names_key() {
-            return Ok(None);
-        }
-        let key = header::key(request.headers(), &self.header).map_err(|error| {
-            let detail = format!("The header `{}` is not a valid key: {error}.", self.header);
-            Problem::key("The idempotency key is not valid", detail)
-        })?;
-        if key.is_none() && self.operation.on_missing_key != OnMissingKey::RunUnprotected {
-            let detail = format!(
-                "Send the header `{}` with a new value for each request, such as a UUID, and with \
-                 the same value when you send the request again.",
-                self.header
-            );
-            return Err(Problem::key("The request has no idempotency key", detail));
-        }
-        Ok(key)
-    }
-
-    /// The caller; `None` if all callers are one. If it is not known, the reason is logged.
-    fn caller(&self, request: &Request) -> Result<Option<Caller>, Problem> {
-        self.callers.of(request).map_err(|unknown| {
-            let operation = &*self.operation.name;
-            if unknown.is_server_error() {
-                tracing::error!(operation, "request refused, its caller is not known: {unknown}");
-            } else {
-                tracing::warn!(operation, "request refused, its caller is not known: {unknown}");
-            }
-            Problem::caller(&unknown)
-        })
-    }
-
-    /// Whether a replay may set the cookies of the first response: only if it goes to the same caller.
-    fn cookies(&self, caller: Option<&Caller>) -> Cookies {
-        let is_shared = caller.is_none_or(|caller| caller.is_shared);
-        if is_shared || self.operation.powertools.is_some() {
-            Cookies::Dropped
-        } else {
-            Cookies::Kept
-        }
-    }
-
     fn work<'w>(&self, request_key: &'w RequestKey, body: &'w str, job: Job<'w>) -> Work<'w> {
         let extraction =
             Extraction { operation: &self.operation, tenant: Some(&request_key.scope) };
@@ -265,40 +194,6 @@ impl Settings {
             *fingerprint = Some(self.fingerprint(request_key, fingerprint.take()));
         }
         work
-    }
-
-    /// What must agree between two requests with one key: what they ask for, and the whole body or
-    /// the part that the operation's fingerprint selects. A Powertools fingerprint stays as
-    /// Powertools writes it.
-    pub(super) fn fingerprint(
-        &self,
-        request_key: &RequestKey,
-        own: Option<Fingerprint>,
-    ) -> Fingerprint {
-        match (&request_key.fingerprint, own) {
-            (Compared::Selection { target }, Some(selection)) => {
-                sameness::with_selection(target, &selection, &self.operation.key_format)
-            }
-            (Compared::Selection { target }, None) => Fingerprint::new(target.clone()),
-            (Compared::Whole(_), Some(of_powertools)) => of_powertools,
-            (Compared::Whole(whole), None) => whole.clone(),
-        }
-    }
-
-    /// The texts that a key is selected from; `None` if the request has no key and runs without
-    /// one.
-    pub(super) fn texts<'w>(
-        &self,
-        request_key: &'w RequestKey,
-        body: &'w str,
-    ) -> Option<Texts<'w>> {
-        let identity = request_key.key.as_deref().map(|key| Ok(vec!["http", key]));
-        (identity.is_some() || self.operation.names_key()).then_some(Texts {
-            id: &request_key.id,
-            payload: body,
-            record: body,
-            identity,
-        })
     }
 
     fn respond(
@@ -328,29 +223,4 @@ impl Settings {
             (_, None) => Err(RunError::ResultLost(ResultLost::Unknown).into()),
         }
     }
-}
-
-/// The body for expressions; empty if it is not UTF-8 text.
-pub(super) fn text(body: &Body) -> &str {
-    std::str::from_utf8(body).unwrap_or_default()
-}
-
-/// A request's key, its scope and its fingerprint.
-pub(super) struct RequestKey {
-    /// The request's id.
-    id: RecordId,
-    /// The key in the header, if the operation takes it from there.
-    pub(super) key: Option<String>,
-    pub(super) scope: String,
-    fingerprint: Compared,
-    /// Whether replays set the cookies of the response.
-    cookies: Cookies,
-}
-
-/// What is compared between two requests with one key.
-enum Compared {
-    /// What they ask for, and the part of the body that an expression selects.
-    Selection { target: String },
-    /// What they ask for, and the whole body.
-    Whole(Fingerprint),
 }

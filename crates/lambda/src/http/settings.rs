@@ -8,7 +8,7 @@ use lambda_http::{
 };
 use lambda_idempotency_engine::batch::Engine;
 
-use super::caller::Callers;
+use super::callers::Callers;
 use crate::operation::Prepared;
 
 #[derive(Clone)]

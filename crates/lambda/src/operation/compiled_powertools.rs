@@ -59,7 +59,7 @@ impl CompiledPowertools {
 
     /// The key's expression and what it is applied to.
     pub(crate) fn key_path(&self) -> KeyPath {
-        KeyPath { view: self.key.view, expression: self.key.text.to_string() }
+        KeyPath::new(self.key.view, &*self.key.text)
     }
 
     /// What the fingerprint's expression is applied to, if the operation has one.

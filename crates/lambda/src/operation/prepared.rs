@@ -56,7 +56,7 @@ impl Prepared {
 
     /// The key's expression and what it is applied to; `None` for the default key.
     pub(crate) fn key_path(&self) -> Option<KeyPath> {
-        let own = |path: &Path| KeyPath { view: path.view, expression: path.text.to_string() };
+        let own = |path: &Path| KeyPath::new(path.view, &*path.text);
         self.powertools
             .as_ref()
             .map(CompiledPowertools::key_path)

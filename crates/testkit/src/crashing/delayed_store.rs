@@ -15,6 +15,7 @@ use lambda_idempotency_core::{
 
 /// What happens to writes in transit when their caller is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DelayedWrites {
     /// They are never applied.
     #[default]

@@ -1,0 +1,118 @@
+//! Determines the caller of a request. A key that clients choose counts for one caller only.
+//!
+//! Two callers may send the same key, by chance or on purpose, and neither may get the other's
+//! response. A caller is therefore the identity that API Gateway or the function URL verified, or
+//! the credential that was sent. A request with neither is refused, unless the function configures
+//! another way.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use lambda_http::{
+    Request, RequestExt as _,
+    http::{
+        HeaderName, HeaderValue,
+        header::{AUTHORIZATION, COOKIE},
+    },
+    request::RequestContext,
+};
+
+use super::{
+    caller::{Caller, UnknownCaller},
+    verified::{Verified, verified},
+};
+
+/// How the caller of a request is determined.
+#[derive(Clone)]
+pub(super) enum Callers {
+    /// By the verified identity, or by the `Authorization` header.
+    Known,
+    /// By a header that the function configures.
+    Header(HeaderName),
+    /// By the function's own code.
+    Custom(Arc<CallerFn>),
+    /// All callers are one.
+    One,
+}
+
+pub(super) type CallerFn = dyn Fn(&Request) -> Option<String> + Send + Sync;
+
+impl Callers {
+    /// The caller of a request; `None` if all callers are one.
+    pub(super) fn of(&self, request: &Request) -> Result<Option<Caller>, UnknownCaller> {
+        match self {
+            Self::One => Ok(None),
+            Self::Known => known(request).map(Some),
+            Self::Header(name) => in_header(request, name).map(Some),
+            Self::Custom(caller_of) => {
+                match catch_unwind(AssertUnwindSafe(|| caller_of(request))) {
+                    Ok(Some(name)) if !name.is_empty() => {
+                        Ok(Some(Caller { name, is_shared: false }))
+                    }
+                    Ok(_) => Err(UnknownCaller::NotReturned),
+                    Err(_) => Err(UnknownCaller::Panicked),
+                }
+            }
+        }
+    }
+}
+
+/// The verified identity; else the credential that was sent. The function has to check the
+/// credential, because nothing before it did. Two credentials are two callers.
+fn known(request: &Request) -> Result<Caller, UnknownCaller> {
+    match (verified(request)?, credential(request)) {
+        (Verified::Caller(caller), _) => Ok(caller),
+        (_, Ok(credential)) => Ok(credential),
+        (Verified::Unnamed, Err(_)) => Err(UnknownCaller::Authorizer),
+        (Verified::Nothing, Err(unknown)) => Err(unknown),
+    }
+}
+
+/// Schemes whose credential stays the same between attempts, until it is renewed. Other schemes
+/// sign each request (`AWS4-HMAC-SHA256`, `Digest`, `OAuth`, ...), so each attempt would count as a
+/// new caller's.
+const STABLE_SCHEMES: [&str; 5] = ["basic", "bearer", "dpop", "token", "apikey"];
+
+/// The caller by the credential that was sent.
+fn credential(request: &Request) -> Result<Caller, UnknownCaller> {
+    let mut sent = request.headers().get_all(AUTHORIZATION).iter();
+    let value = match (sent.next(), sent.next()) {
+        (Some(value), None) => value,
+        (Some(_), Some(_)) => return Err(UnknownCaller::Repeated),
+        (None, _) if request.headers().contains_key(COOKIE) => return Err(UnknownCaller::Cookies),
+        (None, _) => return Err(UnknownCaller::Anonymous),
+    };
+    let text = value.as_bytes().trim_ascii();
+    let mut words = text.splitn(2, |byte| *byte == b' ');
+    let scheme = words.next().unwrap_or_default();
+    if scheme.is_empty() {
+        return Err(UnknownCaller::Anonymous);
+    }
+    // A single word is a token without a scheme.
+    let is_stable = STABLE_SCHEMES.iter().any(|name| scheme.eq_ignore_ascii_case(name.as_bytes()));
+    if words.next().is_some() && !is_stable {
+        return Err(UnknownCaller::Scheme);
+    }
+    Ok(Caller::named("credential", &escaped(value)))
+}
+
+/// Headers that only a load balancer sets; from other sources a client may have chosen them.
+const LOAD_BALANCER: &str = "x-amzn-oidc-";
+
+fn in_header(request: &Request, name: &HeaderName) -> Result<Caller, UnknownCaller> {
+    let from_load_balancer = matches!(request.request_context_ref(), Some(RequestContext::Alb(_)));
+    if name.as_str().starts_with(LOAD_BALANCER) && !from_load_balancer {
+        return Err(UnknownCaller::NotFromLoadBalancer(name.clone()));
+    }
+    let mut sent = request.headers().get_all(name).iter();
+    match (sent.next(), sent.next()) {
+        (Some(value), None) if !value.is_empty() => Ok(Caller::named("header", &escaped(value))),
+        _ => Err(UnknownCaller::Header(name.clone())),
+    }
+}
+
+fn escaped(value: &HeaderValue) -> String {
+    value.as_bytes().escape_ascii().to_string()
+}
