@@ -164,7 +164,7 @@ async fn the_refusal_says_where_the_setting_has_an_effect() {
         ),
     ] {
         assert_eq!(
-            given(operation, place).await.unwrap_err().to_string(),
+            accepts(operation, place).await.unwrap_err().to_string(),
             format!(
                 "operation `place-order` has {effect}; remove it, or set it only on a clone of the \
                  operation that is used there"
