@@ -10,7 +10,6 @@ mod keys;
 mod responses;
 mod sameness;
 mod secrets;
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../behaviour/secrets_capture.rs"]
 #[allow(dead_code, reason = "shared with `behaviour`, which uses all of it")]
 mod secrets_capture;
