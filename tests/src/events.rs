@@ -1,6 +1,6 @@
 //! Orders, and events that carry them.
 
-#![allow(clippy::indexing_slicing, reason = "events of a shape that is known here")]
+#![allow(clippy::indexing_slicing, reason = "the events have a known format")]
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
@@ -252,7 +252,7 @@ pub fn rabbit_mq<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Valu
     })
 }
 
-/// A batch of messages or records as a pipe sends it: a bare list, with the members of `kinesis`
+/// A batch of messages or records as a pipe sends it: a list, with the members of `kinesis`
 /// at the top level of each record.
 #[must_use]
 pub fn in_a_pipe(mut batch: Value) -> Value {
@@ -267,7 +267,7 @@ pub fn in_a_pipe(mut batch: Value) -> Value {
     records
 }
 
-/// A broker's batch as a pipe sends it: a bare list, in which each message names the broker.
+/// A broker's batch as a pipe sends it: a list, in which each message names the broker.
 #[must_use]
 pub fn from_broker_in_a_pipe(mut batch: Value) -> Value {
     let mut messages = batch["messages"].take();

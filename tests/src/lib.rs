@@ -1,4 +1,4 @@
-//! Shared by the end-to-end tests and the examples: events in the shape that AWS delivers,
+//! Shared by the end-to-end tests and the examples: events in the format that AWS delivers,
 //! and the environment of a function that places orders.
 
 pub mod events;

@@ -22,7 +22,7 @@ struct Inserted {
     full_document: Order,
 }
 
-/// An object that is named for its order.
+/// An object whose name is the id of its order.
 #[derive(Deserialize)]
 struct Stored {
     s3: Place,

@@ -1,5 +1,5 @@
-//! Names of the API in prose: `Idempotency::with_cache` is a method of that type, `.retention(..)` one of some
-//! type. Pages that hold code are compiled; what stands between backticks in a sentence is not.
+//! Names of the API in prose exist: `Idempotency::with_cache` is a method of that type, `.retention(..)` is a method
+//! of any type. Code blocks of pages are compiled, but code between backticks in a sentence is not.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ const RESOURCES: &str = "AWS::";
 /// Types of the standard library that the pages use.
 const STANDARD: [&str; 1] = ["Duration"];
 
-/// What else stands before a parenthesis.
+/// Other words before a parenthesis.
 const FOREIGN_FUNCTIONS: [&str; 5] = ["cfg", "extensions", "fn", "get", "parse"];
 
 /// Functions of JMESPath, where expressions are named in prose.
@@ -33,7 +33,7 @@ fn word(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The type that a line opens the body of, and whether its members are public without saying so.
+/// The type whose body a line opens, and whether its members are public without `pub`.
 fn opens(line: &str) -> Option<(&str, bool)> {
     let body = line.strip_suffix('{')?;
     for (keyword, open) in [("pub enum ", true), ("pub trait ", true), ("pub struct ", false)] {
@@ -42,7 +42,7 @@ fn opens(line: &str) -> Option<(&str, bool)> {
         }
     }
     let rest = body.strip_prefix("impl")?.trim_start();
-    // `impl<T: Into<X>> Trait for Type<T>`: the type stands after `for`, or first.
+    // `impl<T: Into<X>> Trait for Type<T>`: the type is after `for`, or first.
     let after_generics = match rest.strip_prefix('<') {
         Some(_) => rest.split_once("> ").map_or(rest, |(_, rest)| rest),
         None => rest,
@@ -100,7 +100,7 @@ impl Apis {
             if let Some((_, owner, _)) = member {
                 self.of_types.entry(owner.clone()).or_default().insert(name.to_owned());
             } else if text.contains("=>") {
-                // One line a source, in a macro that makes a method of each.
+                // Each line of a macro is a source, of which the macro makes a method.
                 for owner in ["Idempotency", "FunctionBuilder"] {
                     self.of_types.entry(owner.to_owned()).or_default().insert(name.to_owned());
                 }
@@ -113,7 +113,7 @@ impl Apis {
             || self.of_types.get(owner).is_some_and(|names| names.contains(name))
     }
 
-    /// What is named in backticks and is not there.
+    /// The names in backticks that do not exist.
     fn missing(&self, text: &str) -> Vec<String> {
         let expressions = crate::read(IN_EXPRESSIONS);
         let mut missing = Vec::new();
@@ -153,7 +153,7 @@ fn declared(line: &str, open: bool) -> Option<&str> {
     variant.then(|| word(line)).filter(|name| !name.is_empty())
 }
 
-/// What stands between backticks in a page's prose; blocks of code are compiled instead.
+/// The code between backticks in a page's prose, without code blocks, which are compiled.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let mut fenced = false;
     text.lines()
@@ -167,7 +167,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 
 /// The names before an opening parenthesis: methods and functions that are called.
 fn called(code: &str) -> Vec<&str> {
-    // A name after `::` is looked up with its type; what is no Rust (`GetItem (..)`) has a blank.
+    // A name after `::` is looked up with its type; text that is not Rust (`GetItem (..)`) has a space.
     let names = code.match_indices('(').filter_map(|(at, _)| {
         let before = code.get(..at)?;
         let start = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
@@ -226,7 +226,7 @@ fn every_api_that_a_page_names_exists() {
 }
 
 #[test]
-fn an_api_that_does_not_exist_is_found_out() {
+fn an_api_that_does_not_exist_is_found() {
     let mut apis = Apis::default();
     apis.source(
         "pub struct Cache {\n    pub entries: u32,\n    bytes: u32,\n}\n\

@@ -1,4 +1,4 @@
-//! Who depends on whom among the crates: decision 33, and what `cargo package` needs.
+//! The dependencies between the crates (decision 33), and the requirements of `cargo package`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,7 +37,7 @@ fn own<'p>(package: &'p Value, kind: Option<&str>) -> impl Iterator<Item = &'p V
     })
 }
 
-/// What a user of a crate compiles of ours, with the optional parts if `all` is set.
+/// The crates of this repository that a user of a crate compiles, with the optional ones if `all` is set.
 fn compiled(packages: &[Value], name: &str, all: bool) -> BTreeSet<String> {
     let by_name: BTreeMap<_, _> = packages.iter().map(|one| (text(one, "name"), one)).collect();
     let (mut found, mut open) = (BTreeSet::new(), vec![name]);
@@ -53,7 +53,7 @@ fn compiled(packages: &[Value], name: &str, all: bool) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_crate_compiles_what_it_needs_and_no_more() {
+fn a_crate_compiles_only_the_crates_that_it_needs() {
     let packages = packages();
     for (name, expected) in [
         ("keys", &[][..]),
@@ -79,8 +79,8 @@ fn keys_of_powertools_are_off_by_default() {
     assert!(features["powertools"].is_array(), "{features}");
 }
 
-/// A dev-dependency with a version must be published before the crate itself, which is impossible
-/// where two test each other; one by its path alone is left out of the package.
+/// A dev-dependency with a version must be published before the crate itself, which is impossible if two
+/// crates test each other. A dev-dependency with only a path is left out of the package.
 #[test]
 fn each_published_crate_can_be_packaged() {
     for package in packages().iter().filter(|package| package["publish"].is_null()) {

@@ -1,5 +1,5 @@
-//! The examples: each is small, says in its header what to do with it, and is in the list that users read;
-//! and the function that `template.yaml` deploys stays one that can be copied.
+//! The examples: each is small, has the command to run it in its header, and is in the list of examples. The
+//! function that `template.yaml` deploys is small enough to be copied.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -39,7 +39,7 @@ fn problems(name: &str, source: &str) -> Vec<String> {
     }
     let header: Vec<_> = source.lines().take_while(|line| line.starts_with("//!")).collect();
     if !header.iter().any(|line| line.contains("```console")) {
-        problems.push("its header has no command that tries it".to_owned());
+        problems.push("its header has no command that runs it".to_owned());
     }
     let command = header.join("\n").replace("\\\n//!", "");
     if !command.contains(&format!("--example {name}")) {
@@ -56,11 +56,11 @@ fn problems(name: &str, source: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_list_of_examples_is_whole() {
+fn the_list_of_examples_is_complete() {
     let present = files(FOLDER, ".rs");
     assert!(present.len() > 9, "{present:?}: are these the examples?");
     assert_eq!(listed(&read(&format!("{FOLDER}/README.md"))), present);
-    // The crate's front page names them too.
+    // The crate's front page names them, too.
     let front = read("crates/lambda/src/lib.rs");
     let front = front.lines().find(|line| line.contains("| the [examples]: ")).expect("a row");
     let missing: Vec<_> =
@@ -69,7 +69,7 @@ fn the_list_of_examples_is_whole() {
 }
 
 #[test]
-fn every_example_is_small_and_says_how_to_try_it() {
+fn every_example_is_small_and_has_a_command() {
     let mut mistakes = Vec::new();
     for name in files(FOLDER, ".rs") {
         let source = read(&format!("{FOLDER}/{name}.rs"));
@@ -97,7 +97,7 @@ fn the_function_that_is_deployed_can_be_copied() {
 }
 
 #[test]
-fn an_example_with_a_mistake_is_found_out() {
+fn a_mistake_in_an_example_is_found() {
     let good = "//! **In AWS**: nothing.\n//! ```console\n//! $ run events/sqs.json \\\n//!     --example good\n//! ```\n\
                 lambda_runtime::run(f)\n";
     assert_eq!(problems("good", good), [""; 0]);
@@ -117,7 +117,7 @@ fn an_example_with_a_mistake_is_found_out() {
 
 /// The command builds the function by name only when it runs, so this test checks that the name exists.
 #[test]
-fn the_function_that_chaos_builds_is_there() {
+fn the_function_that_chaos_builds_exists() {
     let command = read("crates/cli/src/chaos/mod.rs");
     assert!(command.contains(concat!("\"", env!("CARGO_PKG_NAME"), "\"")), "another package");
     assert!(command.contains("\"scripted_orders\""), "another binary");

@@ -1,4 +1,4 @@
-//! Words that the glossary bans occur in no source of a crate and on no page.
+//! Words that the glossary bans do not occur in sources or on pages.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -23,7 +23,7 @@ fn banned(glossary: &str) -> Vec<String> {
     last.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
-/// The words of a line: of `is_put_aside` also `put`, of `PutBack` only itself.
+/// The words of a line: `is_put_aside` also contains `put`, `PutBack` is only one word.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     let identifiers = line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     identifiers.flat_map(|name| std::iter::once(name).chain(name.split('_')))
@@ -47,7 +47,7 @@ fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Sources and pages, but for the glossary itself.
+/// All sources and pages except the glossary itself.
 fn texts() -> Vec<(String, String)> {
     let mut paths = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
     for entry in fs::read_dir(root().join("crates")).unwrap() {
@@ -86,14 +86,14 @@ fn banned_words_occur_nowhere() {
 }
 
 #[test]
-fn what_is_allowed_is_needed_and_has_a_reason() {
+fn each_exception_is_needed_and_has_a_reason() {
     let texts = texts();
     for (word, place, reason) in ALLOWED {
         let mut there = texts.iter().filter(|(name, _)| name.starts_with(place));
         assert!(!reason.is_empty());
         assert!(
             there.any(|(_, text)| text.lines().any(|line| words(line).any(|w| is(w, word)))),
-            "`{word}` does not occur in {place} any more; take it off the list"
+            "`{word}` does not occur in {place} any more; remove it from the list"
         );
     }
 }

@@ -44,7 +44,7 @@ fn each_claim_has_its_checks() {
 }
 
 #[test]
-fn a_claim_without_a_check_is_found_out() {
+fn a_claim_without_a_check_is_found() {
     let defined = BTreeMap::from([("model", "model.md")]);
     assert_eq!(links("[model], and [engine], [model](elsewhere)", &defined), ["model"]);
 }

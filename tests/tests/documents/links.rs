@@ -1,4 +1,4 @@
-//! Every link between files of the repository leads somewhere, and those of the guide do so on docs.rs too.
+//! Every link between files of the repository has a target, and those of the guide also have one on docs.rs.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path())
 }
 
-/// The targets of a text's links, `[text](target)` and `[text]: target`, code left out.
+/// The targets of a text's links, `[text](target)` and `[text]: target`, except those in code.
 pub(crate) fn targets(text: &str) -> Vec<&str> {
     let mut targets = Vec::new();
     for (i, part) in text.split("\n```").enumerate() {
@@ -52,9 +52,9 @@ fn anchors(page: &str) -> Vec<String> {
         .collect()
 }
 
-/// The guide, which is read on docs.rs: there, no path leads to another file.
+/// The guide is read on docs.rs, where paths to other files do not work.
 const GUIDE: &str = "crates/lambda/src/guide";
-/// The same, as the READMEs of crates name it.
+/// The address of the guide in the READMEs of crates.
 const ON_DOCS_RS: &str = "https://docs.rs/lambda-idempotency/latest/lambda_idempotency/guide/";
 /// How the guide and the READMEs of crates name a file of the repository.
 const REPOSITORY: [&str; 2] = [
@@ -62,7 +62,7 @@ const REPOSITORY: [&str; 2] = [
     "https://github.com/lambda-idempotency/lambda-idempotency/tree/main/",
 ];
 
-/// The file that a link leads to; `None` for what is not in this repository, or is for rustdoc to check.
+/// The file of a link; `None` for links to other sites and for those that rustdoc checks.
 fn file_of(page: &Path, path: &str) -> Option<PathBuf> {
     if path.is_empty() {
         return Some(page.to_owned());
@@ -101,7 +101,7 @@ pub(crate) fn wrong(page: &Path, target: &str) -> Option<String> {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     let (mut seen, mut lost) = (0, Vec::new());
     for page in pages() {
         let text = fs::read_to_string(&page).expect("a page");
@@ -113,7 +113,7 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_found_out() {
+fn a_link_without_a_target_is_found() {
     let page = root().join("docs/model.md");
     let text = "[a](b.md#c) and\n```\n[no](code.md)\n```\n[short]: there.rs\n";
     assert_eq!(targets(text), ["b.md#c", "there.rs"]);

@@ -1,5 +1,5 @@
-//! What the documents say is there: tests by their names, files by their links, settings and crates in
-//! the README, a page for each source with all that a page has, examples that can be copied.
+//! The documents match the code: the tests, files, settings and crates that they name exist, each source has a
+//! page with all sections, and the examples can be copied.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! How the crates are put together: files are short, and no two modules of a crate import each other.
+//! The structure of the crates: files are short, and no two modules of a crate import each other.
 
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -17,7 +17,7 @@ const TOGETHER: [(&str, &str); 1] = [("engine", "machine")];
 
 type Module = Vec<String>;
 
-/// What a file imports from its own crate, and what it exports under names of its own.
+/// The imports of a file from its own crate, and its re-exports.
 #[derive(Default)]
 struct Imports {
     private: Vec<Module>,
@@ -67,7 +67,7 @@ fn imports(module: &[String], text: &str, modules: &BTreeSet<Module>) -> Imports
     let mut imports = Imports::default();
     let code = format!("\n{}", text.split("\n#[cfg(test)]").next().unwrap_or_default());
     for statement in code.split(";\n") {
-        // Each is written at the beginning of a line, behind comments and attributes.
+        // Each import begins a line, after comments and attributes.
         let starts = ["\nuse ", "\npub use ", "\npub(crate) use ", "\npub(super) use "];
         let Some(at) = starts.iter().filter_map(|start| statement.rfind(start)).max() else {
             continue;
@@ -94,7 +94,7 @@ fn imports(module: &[String], text: &str, modules: &BTreeSet<Module>) -> Imports
     imports
 }
 
-/// The module that has what is at the path, wherever else it is exported.
+/// The module that defines the item at the path, even if another module exports it.
 fn owner(path: &[String], all: &BTreeMap<Module, Imports>, depth: usize) -> Option<Module> {
     let length = (0..=path.len()).rev().find(|length| all.contains_key(&path[..*length]))?;
     let (module, rest) = path.split_at(length);

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::root;
 
-/// The folder or file that the first part of a name means.
+/// The folder of the first part of a name.
 const PLACES: [(&str, &str); 10] = [
     ("conformance", "crates/testkit/src/conformance"),
     ("engine", "crates/engine/tests/engine"),
@@ -65,7 +65,7 @@ pub(crate) fn wrong(name: &str) -> Option<String> {
 }
 
 #[test]
-fn a_test_that_is_none_is_found_out() {
+fn a_test_that_does_not_exist_is_found() {
     let source = "#[tokio::test]\n#[ignore]\nasync fn is(\nfn helper(\npub async fn scenario(\n";
     assert!(has(source, "is", false));
     assert!(!has(source, "helper", false) && !has(source, "gone", false));

@@ -1,4 +1,4 @@
-//! The guide explains every outcome that a log line can have, and says of each whether it is acknowledged.
+//! The guide explains every outcome that a log line can have, and whether the record is acknowledged.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn labels(source: &str) -> BTreeMap<&str, &str> {
     .collect()
 }
 
-/// The variants that are acknowledged, whatever else a policy says.
+/// The variants that are always acknowledged, whatever the policies.
 fn acknowledged(source: &str) -> &str {
     let (before, _) =
         body(source, "pub const fn is_acknowledged(").split_once("=> true").unwrap_or_default();
@@ -58,7 +58,7 @@ fn every_outcome_is_explained() {
 }
 
 #[test]
-fn an_outcome_that_is_left_out_is_found_out() {
+fn a_missing_outcome_is_found() {
     let source = "    pub const fn is_acknowledged(&self) {\n        match self {\n            Self::A | Self::B => true,\n\
                   _ => false,\n        }\n    }\n    pub const fn label(&self) {\n        match self {\n\
                   Self::A { .. } => \"a\",\n            Self::Other(_) => \"other\",\n        }\n    }\n";

@@ -1,4 +1,4 @@
-//! Each published crate says what it is, and takes along what a package needs.
+//! Each published crate has the description and the files that a package needs.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn manifest(name: &str) -> String {
     format!("crates/{name}/Cargo.toml")
 }
 
-/// What a crate lacks; `has` tells whether it has a file.
+/// The parts that a crate lacks; `has` returns whether it has a file.
 fn lacks(
     manifest: &str,
     readme: &str,
@@ -34,11 +34,11 @@ fn lacks(
     let files = ["LICENSE-MIT", "LICENSE-APACHE"].into_iter().filter(|file| !has(file));
     lacking.extend(files.map(str::to_owned));
     if !readme.starts_with(&format!("# {package}\n")) || !readme.contains("**Who needs it:**") {
-        lacking.push("a README that says what it is, and who needs it".to_owned());
+        lacking.push("a README with its name and who needs it".to_owned());
     }
     if let Some(library) = library {
         if !manifest.contains("\n[package.metadata.docs.rs]\n") {
-            lacking.push("what docs.rs needs".to_owned());
+            lacking.push("the settings for docs.rs".to_owned());
         }
         if !readme.contains("```rust") || !library.contains("include_str!(\"../README.md\")") {
             lacking.push("an example in its README that is tested".to_owned());
@@ -55,7 +55,7 @@ fn every_published_crate_is_complete() {
         let folder = root().join("crates").join(&name);
         let library = fs::read_to_string(folder.join("src/lib.rs")).ok();
         let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
-        // Through the link: what it leads to has to be there.
+        // Follows links: the target has to exist.
         let has = |file: &str| fs::metadata(folder.join(file)).is_ok();
         let lacking = lacks(&read(&manifest(&name)), &readme, library.as_deref(), has);
         assert!(lacking.is_empty(), "crates/{name} lacks {lacking:?}");
@@ -63,7 +63,7 @@ fn every_published_crate_is_complete() {
 }
 
 #[test]
-fn what_a_crate_lacks_is_found_out() {
+fn missing_parts_of_a_crate_are_found() {
     let manifest = "[package]\nname = \"a\"\n";
     let lacking = lacks(manifest, "# b\n", Some(""), |_| false);
     assert_eq!(lacking.len(), 9, "{lacking:?}");

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{read, root};
 
-/// The pages, and the settings that their templates need; without these, records are lost or block others.
+/// The pages, and the settings that their templates need. Without these, records are lost or block others.
 const PAGES: [(&str, &[&str]); 15] = [
     ("active_mq", &["SourceAccessConfigurations"]),
     ("document_db", &["SourceAccessConfigurations", "FullDocument"]),
@@ -24,7 +24,7 @@ const PAGES: [(&str, &[&str]); 15] = [
     (
         "kafka",
         &[
-            "ProvisionedPollerConfig", // without it none of the others counts
+            "ProvisionedPollerConfig", // without it the others have no effect
             "FunctionResponseTypes",
             "BisectBatchOnFunctionError",
             "MaximumRetryAttempts",
@@ -49,7 +49,7 @@ const PAGES: [(&str, &[&str]); 15] = [
     ("sns", &["RedrivePolicy", "OnFailure"]),
     ("sqs", &["FunctionResponseTypes", "VisibilityTimeout", "RedrivePolicy", "maxReceiveCount"]),
 ];
-/// A record that always fails must not stop its shard permanently, and not alone take the others along.
+/// A record that always fails must not stop its shard permanently, or cause the loss of other records.
 const STREAM: &[&str] = &[
     "FunctionResponseTypes",
     "BisectBatchOnFunctionError",
@@ -57,7 +57,7 @@ const STREAM: &[&str] = &[
     "MaximumRecordAgeInSeconds",
     "OnFailure",
 ];
-/// Where the pages are.
+/// The folder of the pages.
 const SOURCES: &str = "crates/lambda/src/guide/sources";
 const SECTIONS: [&str; 5] = ["Identity", "Order", "Failure", "Template", "Example"];
 
@@ -130,7 +130,7 @@ fn untagged(yaml: serde_yaml_ng::Value) -> Value {
 }
 
 #[test]
-fn every_page_is_whole() {
+fn every_page_has_all_sections() {
     for (name, settings) in PAGES {
         assert_eq!(problems(&page(name), settings), Vec::<String>::new(), "{name}");
     }
@@ -138,7 +138,7 @@ fn every_page_is_whole() {
 
 /// The list that users read, the folder and this test name the same pages.
 #[test]
-fn no_page_is_forgotten() {
+fn every_page_is_listed() {
     let known: BTreeSet<String> = PAGES.iter().map(|(name, _)| (*name).to_owned()).collect();
     let files = fs::read_dir(root().join(SOURCES)).unwrap();
     let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
@@ -195,7 +195,7 @@ fn every_problem_over_http_is_explained() {
 }
 
 #[test]
-fn what_is_missing_on_a_page_is_noticed() {
+fn missing_parts_of_a_page_are_found() {
     let whole = page("kinesis");
     for (part, problem) in [
         ("**Order.**", "no section Order"),

@@ -1,4 +1,4 @@
-//! The guide's tables of what can be set on an operation lack nothing, nor does the README's list of crates.
+//! The guide's tables list every setting of an operation, and the README lists every crate.
 
 use std::{collections::BTreeSet, fs};
 
@@ -6,13 +6,13 @@ use crate::{read, root};
 
 const PAGE: &str = "crates/lambda/src/guide/settings.md";
 
-/// The methods of `impl Operation` that give an operation back: its settings.
+/// The methods of `impl Operation` that return an operation: its settings.
 fn settings(source: &str) -> BTreeSet<String> {
     let methods = source.split("pub fn ").skip(1);
     let settings = methods.filter(|method| {
         let signature = method.split('{').next().unwrap_or(method);
-        let gives_itself = signature.contains("-> Self");
-        gives_itself && (signature.contains("(self") || signature.contains("mut self"))
+        let returns_itself = signature.contains("-> Self");
+        returns_itself && (signature.contains("(self") || signature.contains("mut self"))
     });
     settings.filter_map(|method| method.split(['(', '<']).next()).map(str::to_owned).collect()
 }
@@ -23,7 +23,7 @@ fn every_setting() -> BTreeSet<String> {
     files.flat_map(|file| settings(&file.expect("a file"))).collect()
 }
 
-/// What the first column of a page's tables names: `` `on_busy(hook)` ``, without its arguments.
+/// The names in the first column of a page's tables, without arguments: `on_busy` for `` `on_busy(hook)` ``.
 fn named(page: &str) -> BTreeSet<String> {
     let cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let words = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
@@ -52,7 +52,7 @@ fn every_crate_is_in_the_readme() {
 }
 
 #[test]
-fn a_setting_that_is_left_out_is_found_out() {
+fn a_missing_setting_is_found() {
     let source = "pub fn a(mut self, n: u32) -> Self {}\npub fn b<T>(self) -> Self {}\n\
                   pub fn new() -> Self {}\npub fn name(&self) -> &str {}";
     assert_eq!(settings(source), ["a", "b"].map(str::to_owned).into());

@@ -1,4 +1,4 @@
-//! One process that has many invocations at the same time, as Lambda Managed Instances run it:
+//! One process with many concurrent invocations, as on Lambda Managed Instances:
 //! `lambda_runtime::run_concurrent` with `AWS_LAMBDA_MAX_CONCURRENCY`.
 
 use std::{collections::BTreeSet, time::Duration};
@@ -18,7 +18,7 @@ async fn world() -> World {
     World::of(orders().concurrency(AT_ONCE)).await
 }
 
-/// The next so many orders wait at this gate until it is opened.
+/// The next `orders` orders wait at this gate until it is opened.
 fn hold(world: &World, orders: u64) -> Gate {
     let gate = Gate::new();
     world.dynamodb().faults().add(Fault::hold(Apply::Before, &gate).table(ORDERS).times(orders));
@@ -26,19 +26,19 @@ fn hold(world: &World, orders: u64) -> Gate {
 }
 
 #[tokio::test]
-async fn different_orders_are_placed_side_by_side() {
+async fn different_orders_are_placed_concurrently() {
     let world = world().await;
     let gate = hold(&world, AT_ONCE as u64);
     let names: Vec<String> = (0..AT_ONCE).map(|number| format!("o-{number}")).collect();
     let events: Vec<Value> = names.iter().map(|name| batch_of([order(name)])).collect();
-    let side_by_side = async {
+    let open_when_all_wait = async {
         gate.reached_by(AT_ONCE as u64).await;
         gate.open();
     };
-    let (all, ()) = tokio::join!(world.invoke_at_once(&events), side_by_side);
+    let (all, ()) = tokio::join!(world.invoke_at_once(&events), open_when_all_wait);
     for invocation in all.unwrap().invocations {
         assert!(returned(&invocation.result).is_empty());
-        assert_eq!(invocation.records.len(), 1, "each tells of its own record");
+        assert_eq!(invocation.records.len(), 1, "each invocation logs only its own record");
         assert_eq!(invocation.records[0].outcome.as_str(), "executed");
     }
     world.assert_placed_once(names.iter().map(String::as_str));
@@ -48,12 +48,12 @@ async fn different_orders_are_placed_side_by_side() {
 async fn of_many_invocations_with_one_order_one_places_it() {
     let world = world().await;
     let gate = hold(&world, 1);
-    // The producer has published it many times.
+    // The producer published the order many times.
     let published = (0..AT_ONCE).map(|copy| message(&format!("m-{copy}"), &order("o-1")));
     let events: Vec<Value> = published.map(|message| batch([message])).collect();
     let meanwhile = async {
         gate.reached().await;
-        // Time for the others to find that it is being placed.
+        // Time for the other invocations to find the key claimed.
         tokio::time::sleep(Duration::from_millis(300)).await;
         gate.open();
     };
@@ -79,7 +79,7 @@ async fn batches_that_overlap_place_each_order_once() {
     let names: Vec<String> = (0..20).map(|number| format!("o-{number}")).collect();
     let mut sent = BTreeSet::new();
     for round in 0..3 {
-        // Ten of the twenty to each invocation, to each in another order.
+        // Each invocation gets ten of the twenty orders, each in a different order.
         let steps = [1, 3, 7, 9, 11, 13, 17, 19].iter().enumerate();
         let batches: Vec<Vec<&str>> = steps
             .map(|(at, step)| (0..10).map(|n| &*names[(at + round * 5 + n * step) % 20]).collect())

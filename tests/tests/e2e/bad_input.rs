@@ -1,5 +1,5 @@
-//! What cannot be processed harms nobody else, and its error says of which source it is, which record
-//! and what to do, without showing what stands in it.
+//! Records that cannot be processed do not affect others. Their errors name the source, the record and the
+//! remedy, and contain nothing of the payload.
 
 use lambda_idempotency_local::{Invocation, RecordLine};
 use lambda_idempotency_tests::events::{
@@ -13,13 +13,13 @@ fn line<'a>(invocation: &'a Invocation, record: &str) -> &'a RecordLine {
     invocation.records.iter().find(|line| line.record == record).unwrap()
 }
 
-/// An order whose key is this.
+/// An order with this key.
 fn keyed(key: Value) -> Value {
     json!({ "orderId": key, "customer": "c-17", "sku": "mug-blue", "quantity": 1 })
 }
 
 #[tokio::test]
-async fn an_event_that_is_not_json_is_an_error_and_not_the_end() {
+async fn after_an_event_that_is_not_json_the_process_continues() {
     let world = World::new().await;
     for text in ["", "{\"Records\": [", "order o-1", "{\"Records\":[{}]"] {
         let invocation = world.invoke_bytes("r-1", text).await.unwrap();
@@ -30,7 +30,7 @@ async fn an_event_that_is_not_json_is_an_error_and_not_the_end() {
 }
 
 #[tokio::test]
-async fn each_bad_record_goes_back_with_a_reason_and_the_others_are_processed() {
+async fn each_bad_record_is_returned_with_a_reason_and_the_others_are_processed() {
     let world = World::new().await;
     let bad = [
         ("text", message_of_text("text", "order o-9"), "is not valid JSON"),
@@ -63,16 +63,17 @@ async fn each_bad_record_goes_back_with_a_reason_and_the_others_are_processed() 
     world.assert_placed_once(["o-1", "o-2"]);
 }
 
-/// An empty id in a partial response would mean the whole batch; so it fails as a whole, and says so.
+/// An empty id in a partial response would return the whole batch anyway, so the invocation fails with an
+/// error that names the cause.
 #[tokio::test]
 async fn a_message_without_an_id_fails_the_invocation_and_the_others_are_processed_once() {
     let world = World::new().await;
-    for nameless in [json!({ "eventSource": "aws:sqs", "body": order("o-9").to_string() }), {
+    for without_id in [json!({ "eventSource": "aws:sqs", "body": order("o-9").to_string() }), {
         let mut message = message("", &order("o-9"));
         message["messageId"] = Value::Null;
         message
     }] {
-        let event = batch([message("m-1", &order("o-1")), nameless]);
+        let event = batch([message("m-1", &order("o-1")), without_id]);
         let invocation = world.invoke(&event).await.unwrap();
         let (kind, text) = error(&invocation.result);
         assert_eq!(kind, "Idempotency.RecordsReturned");
@@ -83,7 +84,7 @@ async fn a_message_without_an_id_fails_the_invocation_and_the_others_are_process
 }
 
 #[tokio::test]
-async fn a_record_that_is_no_message_is_named_by_its_place_and_harms_no_other() {
+async fn a_record_that_is_not_a_message_is_named_by_its_position() {
     let world = World::new().await;
     let event = batch([message("m-1", &order("o-1")), json!(7)]);
     let invocation = world.invoke(&event).await.unwrap();
@@ -98,7 +99,7 @@ async fn a_record_that_is_no_message_is_named_by_its_place_and_harms_no_other() 
 }
 
 #[tokio::test]
-async fn sns_and_eventbridge_hear_of_source_record_and_remedy() {
+async fn errors_for_sns_and_eventbridge_name_source_record_and_remedy() {
     let world = World::new().await;
     let mut text = notification("n-1", &order("o-1"));
     text["Records"][0]["Sns"]["Message"] = json!("order o-9");
@@ -123,7 +124,7 @@ async fn sns_and_eventbridge_hear_of_source_record_and_remedy() {
     assert!(world.placed().is_empty() && world.claims().is_empty());
 }
 
-/// The handler could do without it; but without it nothing tells these orders from each other.
+/// The handler does not need the part, but without it these orders could not be told apart.
 #[tokio::test]
 async fn a_key_that_lacks_a_part_is_refused_with_its_expression() {
     let world = World::of(crate::support::orders_by("[customer, coupon]")).await;
@@ -151,9 +152,9 @@ async fn a_key_that_lacks_a_part_is_refused_with_its_expression() {
     world.assert_placed_once(["good", "zero"]);
 }
 
-/// Numbers that a double cannot hold would let two orders share a key.
+/// With numbers that a double cannot represent exactly, two orders could share a key.
 #[tokio::test]
-async fn numbers_that_are_not_exact_are_no_keys() {
+async fn inexact_numbers_are_refused_as_keys() {
     let function = crate::support::orders().env("ORDERS_SQS_KEY", "number");
     let world = World::of(function).await;
     let body = |number: &str| {

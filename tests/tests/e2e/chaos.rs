@@ -22,7 +22,7 @@ async fn broken(variable: &str, value: &str) -> Report {
 }
 
 #[tokio::test]
-async fn whatever_goes_wrong_nothing_is_lost_stuck_or_doubled_without_a_cause() {
+async fn with_all_faults_no_record_is_lost_stuck_or_doubled_without_a_cause() {
     let report = run(&settings(1500, FaultKind::ALL), |_| {}).await.unwrap();
     assert!(report.violations.is_empty(), "{report}");
     assert_eq!(report.acknowledged + report.dead_lettered, report.messages + report.probes);
@@ -47,7 +47,7 @@ async fn duplicates_alone_double_nothing() {
 }
 
 #[tokio::test]
-async fn a_function_without_protection_is_found_out() {
+async fn the_audit_finds_a_function_without_protection() {
     let report = broken("SCRIPTED_UNPROTECTED", "1").await;
     let doubled = report.count(Offence::Doubled);
     assert!(doubled > 0 && doubled == report.effects - report.keys as u64, "{report}");
@@ -55,7 +55,7 @@ async fn a_function_without_protection_is_found_out() {
 
 /// A key that differs between two messages of the same order.
 #[tokio::test]
-async fn a_key_that_misses_duplicates_is_found_out() {
+async fn the_audit_finds_a_key_that_misses_duplicates() {
     let report = broken("ORDERS_SQS_KEY", "record:messageId").await;
     assert!(report.count(Offence::Doubled) > 0, "{report}");
     assert!(report.count(Offence::RanAgain) > 0, "{report}");

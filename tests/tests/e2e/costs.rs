@@ -1,8 +1,8 @@
-//! What a batch costs: requests, and what DynamoDB bills for them. The handler awaits nothing, so that all of
-//! them are the library's, and their number is the same each time: one future on one thread.
+//! The cost of a batch: its requests, and the units that DynamoDB bills for them. The handler makes no requests,
+//! so all of them are the library's.
 //!
 //! `cargo test -p lambda-idempotency-tests --test e2e costs -- --nocapture` prints the figures of the guide's
-//! page about costs, and each of its rows is compared with what was measured.
+//! page about costs. Each of its rows is compared with the measurement.
 
 use lambda_idempotency_local::{Local, Usage};
 use lambda_idempotency_tests::events::{batch_of, order};
@@ -11,11 +11,11 @@ use crate::support::{World, idle, returned};
 
 const PAGE: &str = include_str!("../../../crates/lambda/src/guide/cost.md");
 
-/// USD for a million units, on demand, in us-east-1. The page says so.
+/// Prices in USD for a million units, on demand, in us-east-1. The page names them.
 const WRITE_UNITS: f64 = 0.625;
 const READ_UNITS: f64 = 0.125;
 
-/// What each record of a batch was billed.
+/// The units billed for each record of a batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Billed {
     write_units: f64,
@@ -24,20 +24,20 @@ struct Billed {
 
 impl Billed {
     fn of(usage: &Usage, records: u32) -> Self {
-        // DynamoDB bills a write that it refuses as one unit. The embedded one reports none for a request
-        // in which all are refused, and here they all are, or none is.
+        // DynamoDB bills a refused write as one unit. The embedded one reports none for a request in which
+        // all writes are refused; here either all are refused or none.
         let written = usage.write_units + usage.refused_conditions as f64;
         let each = |units: f64| units / f64::from(records);
         Self { write_units: each(written), read_units: each(usage.read_units) }
     }
 
-    /// For a million records.
+    /// The price for a million records, in USD.
     fn dollars(self) -> f64 {
         self.write_units * WRITE_UNITS + self.read_units * READ_UNITS
     }
 }
 
-/// A fresh batch, the same batch again, and the same once more in another process.
+/// The usage of a new batch, of the same batch again, and of the same batch in another process.
 struct Costs {
     records: u32,
     usages: [Usage; 3],
@@ -89,12 +89,12 @@ impl Costs {
     }
 }
 
-/// The page has this row.
+/// Asserts that the page has this row.
 fn documented(row: &str) {
     assert!(PAGE.lines().any(|line| line == row), "cost.md lacks this row:\n{row}");
 }
 
-/// The page names at least as many requests for a batch of 1, 10 or 100 records.
+/// Asserts that the page names at least as many requests for a batch of 1, 10 or 100 records.
 fn documented_requests(kind: &str, records: u32, requests: u64) {
     let start = format!("| {kind} | ");
     let row = PAGE.lines().filter_map(|line| line.strip_prefix(&start)).next_back();
@@ -122,7 +122,7 @@ async fn one_record_costs_a_claim_and_a_completion() {
     documented(&row("duplicate, known to the table, alone in its batch", cold));
 }
 
-/// The claims in one request, the completions in another one.
+/// The claims share one request, and the completions another.
 #[tokio::test]
 async fn a_batch_of_ten_costs_no_more_than_three_requests() {
     let costs = Costs::measured(10).await;
@@ -141,8 +141,8 @@ async fn a_batch_of_ten_costs_no_more_than_three_requests() {
 async fn a_batch_of_a_hundred_costs_no_more_than_twelve_requests() {
     let costs = Costs::measured(100).await;
     let [fresh, warm, cold] = costs.requests();
-    // Four for the claims. How many completions share a request depends on how busy the processor is,
-    // since none waits for another handler.
+    // Four for the claims. The number of completions in a request depends on the load of the processor,
+    // because a completion does not wait for other handlers.
     assert!(fresh <= 12, "{fresh}");
     assert_eq!(warm, 0);
     assert!(cold <= 8, "{cold}");
@@ -152,7 +152,7 @@ async fn a_batch_of_a_hundred_costs_no_more_than_twelve_requests() {
 }
 
 #[test]
-fn the_page_says_which_prices_it_takes() {
+fn the_page_names_its_prices() {
     for price in [WRITE_UNITS, READ_UNITS] {
         assert!(PAGE.contains(&format!("{price} USD")), "cost.md does not name the price {price}");
     }

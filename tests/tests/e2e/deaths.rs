@@ -1,8 +1,8 @@
-//! A process that dies in the middle of a record, by `SIGKILL`, as a sandbox does that runs out of
-//! memory or whose host fails.
+//! A process that is killed while it processes a record, by `SIGKILL`, as when a sandbox runs out of
+//! memory or its host fails.
 //!
-//! The record comes back to the queue at once; its key stays held until the lease of the dead one is
-//! over, and the next delivery is told of the lost attempt.
+//! The record returns to the queue at once. Its key stays claimed until the lease of the dead process
+//! ends, and the next attempt gets the number of lost attempts.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use lambda_idempotency_tests::{
 use crate::support::{World, history, orders, outcomes};
 
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout, a second of lease grace, a second for clocks that differ, and some more: the second
-/// delivery finds the lease over.
+/// The timeout, a second of lease grace, a second of clock skew, and a reserve: at the second delivery the
+/// lease has ended.
 const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 
-/// A world in which what is returned comes back when the lease of its first delivery is over.
+/// A world in which a returned record is delivered again after the lease of its first delivery ended.
 async fn world() -> World {
     let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
     World::with(orders().timeout(TIMEOUT), |local| local.sqs(queue)).await
@@ -27,7 +27,7 @@ async fn world() -> World {
 
 /// Delivers an order, and kills its process when this fault holds a request.
 async fn kill(world: &World, hold: impl FnOnce(&Gate) -> Fault) -> DeliveryReport {
-    let gate = Gate::new(); // never opened: what is held before it is applied, never is
+    let gate = Gate::new(); // never opened: a request that is held before it is applied is never applied
     world.dynamodb().faults().add(hold(&gate).times(1));
     let killer = async {
         gate.reached().await;
@@ -43,7 +43,7 @@ fn lost_attempts(report: &DeliveryReport) -> u64 {
 }
 
 #[tokio::test]
-async fn killed_with_its_claim_it_is_placed_once() {
+async fn an_order_whose_process_is_killed_after_the_claim_is_placed_once() {
     let world = world().await;
     let report = kill(&world, |gate| Fault::hold(Apply::After, gate).table(CLAIMS)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
@@ -52,7 +52,7 @@ async fn killed_with_its_claim_it_is_placed_once() {
 }
 
 #[tokio::test]
-async fn killed_before_the_effect_it_is_placed_once() {
+async fn an_order_whose_process_is_killed_before_the_effect_is_placed_once() {
     let world = world().await;
     let report = kill(&world, |gate| Fault::hold(Apply::Before, gate).table(ORDERS)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
@@ -60,11 +60,12 @@ async fn killed_before_the_effect_it_is_placed_once() {
     world.assert_placed_once(["o-1"]);
 }
 
-/// The honest limit. The effect is in one table and its completion in another; nobody can tell,
-/// afterwards, whether a process that died between the two had come to the first. Nothing is lost,
-/// so it is done again, and the handler is told: `lost_attempts` is its chance to look first.
+/// The limit of the library. The effect is in one table and its completion in another. If a process dies
+/// between the two, it is not known whether the effect happened. The handler is called again, so that no
+/// record is lost, and gets `lost_attempts`, so that it can check for the effect first.
 #[tokio::test]
-async fn killed_between_effect_and_completion_it_is_placed_twice_and_told_so() {
+async fn an_order_whose_process_is_killed_before_the_completion_is_placed_twice()
+ {
     let world = world().await;
     let report = kill(&world, |gate| Fault::hold(Apply::After, gate).table(ORDERS)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
@@ -72,9 +73,9 @@ async fn killed_between_effect_and_completion_it_is_placed_twice_and_told_so() {
     assert_eq!(world.placed().into_iter().collect::<Vec<_>>(), [("o-1".to_owned(), 2)]);
 }
 
-/// Once it is completed, a death costs nothing: not even the wait for the lease.
+/// After the completion, a death has no effect; the next delivery does not even wait for the lease.
 #[tokio::test]
-async fn killed_after_its_completion_it_is_replayed() {
+async fn an_order_whose_process_is_killed_after_the_completion_is_replayed() {
     let world = world().await;
     let completion = |gate: &Gate| Fault::hold(Apply::After, gate).table(CLAIMS).skip(1);
     let report = kill(&world, completion).await;
@@ -82,7 +83,7 @@ async fn killed_after_its_completion_it_is_replayed() {
     world.assert_placed_once(["o-1"]);
 }
 
-/// What is delivered again while the lease stands goes back, and is not harmed by that.
+/// A delivery before the lease ends is returned, and has no other effect.
 #[tokio::test]
 async fn deliveries_within_the_lease_find_it_busy() {
     let queue = SqsConfig {
@@ -92,10 +93,13 @@ async fn deliveries_within_the_lease_find_it_busy() {
     };
     let world = World::with(orders().timeout(TIMEOUT), |local| local.sqs(queue)).await;
     let report = kill(&world, |gate| Fault::hold(Apply::Before, gate).table(ORDERS)).await;
-    let told = outcomes(&report);
-    let (first, last) = (told.first().unwrap(), told.last().unwrap());
+    let outcomes = outcomes(&report);
+    let (first, last) = (outcomes.first().unwrap(), outcomes.last().unwrap());
     assert_eq!((*first, *last), ("crashed", "executed"));
-    let between = &told[1..told.len() - 1];
-    assert!(!between.is_empty() && between.iter().all(|outcome| *outcome == "busy"), "{told:?}");
+    let between = &outcomes[1..outcomes.len() - 1];
+    assert!(
+        !between.is_empty() && between.iter().all(|outcome| *outcome == "busy"),
+        "{outcomes:?}"
+    );
     world.assert_placed_once(["o-1"]);
 }

@@ -1,4 +1,4 @@
-//! One delivery or many, one message or several: each order is placed once.
+//! Each order is placed once, however often it is delivered, and in however many messages.
 
 use lambda_idempotency_tests::events::{batch, batch_of, message, order, order_with};
 use serde_json::json;
@@ -13,7 +13,7 @@ async fn messages_that_are_delivered_twice_are_processed_once() {
     assert_eq!(outcomes(&first), ["executed"; 3]);
     let second = world.send(&event).await;
     assert_eq!(outcomes(&second), ["replayed"; 3]);
-    assert_eq!(second.invocations.len(), 1, "a duplicate is acknowledged, not sent round again");
+    assert_eq!(second.invocations.len(), 1, "a duplicate is acknowledged, not returned");
     world.assert_placed_once(["o-1", "o-2", "o-3"]);
 }
 
@@ -46,7 +46,7 @@ async fn duplicates_inside_a_batch_share_one_execution() {
             ("m-2", 1, "executed"),
             ("m-1", 1, "coalesced"),
             ("m-3", 1, "coalesced"),
-            // Not a copy: it has to ask the store, as a later delivery would.
+            // Not a copy: it is answered from the store, as a later delivery would be.
             ("m-4", 1, "replayed"),
         ]
     );
@@ -55,7 +55,7 @@ async fn duplicates_inside_a_batch_share_one_execution() {
 }
 
 #[tokio::test]
-async fn a_fresh_process_knows_what_an_earlier_one_did() {
+async fn a_new_process_answers_from_the_completions_of_an_earlier_one() {
     let first = World::new().await;
     let event = batch_of([order("o-1")]);
     first.send(&event).await;

@@ -1,5 +1,5 @@
-//! Every source except the three of the orders function: the final outcome of each record, and the sequence of
-//! effects, by an effect ledger that outlives the processes.
+//! The sources that the orders function does not have: the final outcome of each record, and the sequence of
+//! effects, from an effect ledger that outlives the processes.
 //!
 //! This file has the sources that keep an order. Pipes, sources that deliver a batch again as a whole, and
 //! HTTP clients have separate files.
@@ -25,14 +25,14 @@ use serde_json::{Value, json};
 use crate::support::{World, history, outcomes};
 
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout, a second of lease grace, a second for clocks that differ, and some more.
+/// The timeout, a second of lease grace, a second of clock skew, and a reserve.
 const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 
 fn every_source() -> FunctionConfig {
     function(env!("CARGO_BIN_EXE_every_source"))
 }
 
-/// A ledger of effects of this test's own.
+/// The effect ledger of one test.
 struct Effects(PathBuf);
 
 impl Effects {
@@ -66,7 +66,7 @@ fn fails(id: &str, times: u32) -> Value {
 }
 
 #[tokio::test]
-async fn a_message_group_keeps_its_order_over_failures() {
+async fn a_message_group_keeps_its_order_after_failures() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let report = world
@@ -85,7 +85,7 @@ async fn a_message_group_keeps_its_order_over_failures() {
 }
 
 #[tokio::test]
-async fn a_message_group_keeps_its_order_over_a_death() {
+async fn a_message_group_keeps_its_order_after_a_death() {
     let effects = Effects::new();
     let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
     let function = effects.of(every_source()).timeout(TIMEOUT);
@@ -103,7 +103,7 @@ async fn a_message_group_keeps_its_order_over_a_death() {
 }
 
 #[tokio::test]
-async fn what_is_behind_a_checkpoint_and_was_done_is_not_done_again() {
+async fn processed_records_after_a_checkpoint_are_not_processed_again() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let report = world
@@ -125,7 +125,7 @@ async fn what_is_behind_a_checkpoint_and_was_done_is_not_done_again() {
 }
 
 #[tokio::test]
-async fn a_record_that_always_fails_is_given_up_and_the_shard_goes_on() {
+async fn a_record_that_always_fails_is_given_up_and_the_shard_continues() {
     let effects = Effects::new();
     let limits = StreamConfig {
         batch_size: 2,
@@ -142,7 +142,7 @@ async fn a_record_that_always_fails_is_given_up_and_the_shard_goes_on() {
         ]))
         .await;
     assert_eq!(effects.placed(), ["bob-1", "eve-1"]);
-    assert_eq!(report.dead_letters.len(), 2, "the batch of the bad one");
+    assert_eq!(report.dead_letters.len(), 2, "the batch of the failing record");
     assert_eq!(report.dispositions(Disposition::Done), 1);
 }
 
@@ -164,7 +164,7 @@ async fn halves_of_a_batch_find_the_record_that_kills_the_process() {
 }
 
 #[tokio::test]
-async fn changes_of_a_table_are_taken_once() {
+async fn changes_of_a_table_are_processed_once() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     for outcome in ["executed", "replayed"] {
@@ -178,19 +178,23 @@ async fn changes_of_a_table_are_taken_once() {
 
 /// In queue mode the broker acknowledges each record that the answer does not name.
 #[tokio::test]
-async fn in_queue_mode_what_was_not_started_is_not_lost() {
+async fn in_queue_mode_records_that_were_not_started_are_not_lost() {
     let effects = Effects::new();
     let shared = StreamConfig { queue_mode: true, ..StreamConfig::default() };
     let world = World::with(effects.of(every_source()), |local| local.streams(shared)).await;
     let orders = vec![order("a-1"), fails("a-2", 1), order("a-3"), order("a-4")];
     let report = world.send(&kafka([("orders-0", orders)])).await;
     assert!(report.is_complete());
-    assert_eq!(report.invocations[1].records.len(), 3, "what failed and what waited for it");
+    assert_eq!(
+        report.invocations[1].records.len(),
+        3,
+        "the failed record and those that waited for it"
+    );
     assert_eq!(effects.placed(), ["a-1", "a-2", "a-3", "a-4"], "{:?}", history(&report));
 }
 
 #[tokio::test]
-async fn each_partition_goes_on_from_its_own_checkpoint() {
+async fn each_partition_continues_from_its_own_checkpoint() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let first = vec![order("a-1"), fails("a-2", 1), order("a-3")];

@@ -1,4 +1,4 @@
-//! A record that fails goes back alone, and the others do not run again.
+//! Only the failed record is returned, and the others are not processed again.
 
 use lambda_idempotency_local::{Apply, Disposition, Fault, SqsConfig};
 use lambda_idempotency_tests::ORDERS;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{World, history, orders, quick_queue, returned, scripted_orders};
 
 #[tokio::test]
-async fn only_the_failed_record_comes_back_and_its_next_delivery_places_it() {
+async fn only_the_failed_record_is_returned_and_its_next_delivery_places_it() {
     let world = World::of(scripted_orders()).await;
     let failing = order_with("o-2", json!({ "failTimes": 2 }));
     let report = world.send(&batch_of([order("o-1"), failing, order("o-3")])).await;
@@ -29,7 +29,7 @@ async fn only_the_failed_record_comes_back_and_its_next_delivery_places_it() {
 }
 
 #[tokio::test]
-async fn a_panic_fails_its_record_and_no_other() {
+async fn a_panic_fails_only_its_record() {
     let world = World::of(scripted_orders()).await;
     let panicking = order_with("o-2", json!({ "panicTimes": 1 }));
     let report = world.send(&batch_of([order("o-1"), panicking, order("o-3")])).await;
@@ -48,7 +48,7 @@ async fn a_panic_fails_its_record_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_failure_for_good_is_remembered_and_ends_in_the_dead_letter_queue() {
+async fn a_permanent_failure_is_recorded_and_ends_in_the_dead_letter_queue() {
     let queue = SqsConfig { max_receive_count: 3, ..quick_queue() };
     let world = World::with(orders(), |local| local.sqs(queue)).await;
     let nothing = order_with("o-1", json!({ "quantity": 0 }));
@@ -66,7 +66,7 @@ async fn a_failure_for_good_is_remembered_and_ends_in_the_dead_letter_queue() {
     let dead = &report.dead_letters;
     assert_eq!((dead.len(), dead[0].record.as_deref()), (1, Some("m-1")));
 
-    // So is its duplicate, at once.
+    // Its duplicate fails in the same way, at once.
     let again = world.send(&batch([message("m-9", &nothing)])).await;
     assert_eq!(history(&again)[0], ("m-9", 1, "permanently_failed"));
     assert_eq!(again.dispositions(Disposition::DeadLettered), 1);
@@ -74,7 +74,7 @@ async fn a_failure_for_good_is_remembered_and_ends_in_the_dead_letter_queue() {
 }
 
 #[tokio::test]
-async fn a_failing_orders_table_fails_its_records_only() {
+async fn a_failing_orders_table_fails_only_its_records() {
     let world = World::new().await;
     let fault = Fault::error(Apply::Before, 400, "ValidationException").table(ORDERS).times(1);
     world.dynamodb().faults().add(fault);

@@ -1,18 +1,19 @@
-//! Whole functions, driven from their event sources to their tables: a process of its own, Lambda's
-//! Runtime API, sources that redeliver, an implementation of DynamoDB's API.
+//! Tests of whole functions, from their event sources to their tables: a real process, Lambda's
+//! Runtime API, sources that redeliver, and an implementation of DynamoDB's API.
 //!
-//! Most tests run the orders function of `crates/orders`, as `template.yaml` deploys it. Which function
-//! a test runs is in its code (`World::new()` is the orders function); in short:
+//! Most tests run the orders function of `crates/orders`, as `template.yaml` deploys it
+//! (`World::new()`). The functions are:
 //!
 //! | function | source | tests |
 //! |---|---|---|
 //! | `orders()` | `crates/orders` | `at_once`, `bad_input`, `deaths`, `duplicates`, `failures`, `keys`, `outages`, `permissions`, `races`, `samples`, `secrecy`, `sources` |
-//! | `scripted_orders()`, whose orders say what goes wrong | `tests/src/bin/scripted_orders.rs` | `asynchronous`, `chaos`, and single tests of `failures`, `permissions`, `secrecy` |
+//! | `scripted_orders()`, whose orders ask for faults | `tests/src/bin/scripted_orders.rs` | `asynchronous`, `chaos`, and single tests of `failures`, `permissions`, `secrecy` |
 //! | `every_source()`, `http()`, scripted too | `tests/src/bin/every_source.rs`, `http_orders.rs` | `every_source` |
 //! | `idle()`, whose handler awaits nothing | `tests/src/bin/idle.rs` | `costs`, single tests of `secrecy` |
 //!
-//! Each test starts a Lambda of its own. What has to happen at an exact moment is held there by a
-//! gate; where a lease has to end, the test waits for the real clock, because the process does.
+//! Each test starts a new local Lambda. If something has to happen at an exact moment, a gate holds a
+//! request until then. If a lease has to end, the test waits in real time, because the function's
+//! process has a real clock.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 

@@ -50,10 +50,10 @@ async fn without_a_store_a_notification_and_an_event_fail_and_are_retried() {
 
 /// One claim of two never succeeds: its record is returned, and the other one is processed.
 #[tokio::test]
-async fn a_record_whose_claim_fails_goes_back_alone() {
+async fn only_the_record_whose_claim_fails_is_returned() {
     let world = World::of(orders().timeout(TIMEOUT)).await;
     let faults = world.dynamodb().faults();
-    // Each time it is tried again by itself, it meets the second fault.
+    // Each retry of this claim alone meets the second fault.
     faults.add(Fault::throttle_members([1]));
     let down = faults.add(Fault::throttled().on("PutItem").table(CLAIMS));
     let gate = Gate::new();
@@ -78,7 +78,7 @@ async fn a_record_whose_claim_fails_goes_back_alone() {
 
 /// The claim is applied and its answer lost: the retry finds its own token, so the claim has won.
 #[tokio::test]
-async fn a_claim_whose_answer_is_lost_is_known_again() {
+async fn a_claim_whose_answer_is_lost_is_recognised() {
     for fault in [Fault::internal_error(Apply::After), Fault::hang_up(Apply::After)] {
         for names in [&["o-1"][..], &["o-1", "o-2", "o-3"]] {
             let world = World::new().await;
@@ -117,7 +117,7 @@ async fn a_completion_whose_answer_is_lost_counts() {
 #[tokio::test]
 async fn members_that_are_throttled_are_sent_again() {
     let world = World::new().await;
-    // Of the claims first, then of whatever completes together.
+    // First some of the claims, then some of the completions that share a request.
     world.dynamodb().faults().add(Fault::throttle_members([0, 2, 5]).times(4));
     let names: Vec<String> = (0..10).map(|number| format!("o-{number}")).collect();
     let event = batch_of(names.iter().map(|name| order(name)));
@@ -129,15 +129,15 @@ async fn members_that_are_throttled_are_sent_again() {
 /// The order is placed and the store stays down beyond the deadline. Returning the record would certainly
 /// place the order again, so it is acknowledged with an error in the log; only a later duplicate is at risk.
 #[tokio::test]
-async fn a_completion_that_cannot_be_recorded_in_time_is_acknowledged_and_told() {
+async fn a_completion_that_cannot_be_recorded_in_time_is_acknowledged_and_logged() {
     let queue = SqsConfig { visibility: Some(Duration::from_secs(10)), ..quick_queue() };
     let world = World::with(orders().timeout(TIMEOUT), |local| local.sqs(queue)).await;
     world.dynamodb().faults().add(Fault::unavailable().table(CLAIMS).skip(1));
     let report = world.send(&batch_of([order("o-1")])).await;
     assert_eq!(history(&report), [("m-o-1", 1, "completion_lost")]);
     assert_eq!(report.dispositions(Disposition::Done), 1);
-    let told = report.records().next().unwrap().told.clone().unwrap();
-    assert!(told.problem.is_some(), "{told:?}");
+    let line = report.records().next().unwrap().told.clone().unwrap();
+    assert!(line.problem.is_some(), "{line:?}");
     world.assert_placed_once(["o-1"]);
-    assert_eq!(world.claims()[0]["status"]["S"], "INPROGRESS", "the lease is left standing");
+    assert_eq!(world.claims()[0]["status"]["S"], "INPROGRESS", "the lease is kept until it ends");
 }

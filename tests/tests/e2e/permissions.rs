@@ -1,4 +1,4 @@
-//! What the function asks of DynamoDB, and what `template.yaml` lets it do: the same, table by table.
+//! The function uses exactly the DynamoDB permissions that `template.yaml` grants, for each table.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,7 +18,7 @@ mod document;
 
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Orders from each source that are placed and answered, one and several.
+/// Orders from each source that are placed and replayed, one at a time and several in a batch.
 async fn orders_that_succeed(world: &World) {
     let names: Vec<String> = (0..10).map(|number| format!("o-{number}")).collect();
     let ten = batch_of(names.iter().map(|name| order(name)));
@@ -32,12 +32,12 @@ async fn orders_that_succeed(world: &World) {
     }
 }
 
-/// All that the library does with its table: claims, replays, takeovers, releases, undone claims,
-/// completions; of one record and of several.
+/// All that the library does with its table: claims, replays, takeovers, releases, undone claims and
+/// completions, for one record and for several.
 async fn everything(world: &World) {
     orders_that_succeed(world).await;
 
-    // Released, alone and together; the second delivery takes over what was released.
+    // Releases, alone and in a batch; the second delivery takes the released keys over.
     let failing = |name| order_with(name, json!({ "failTimes": 1 }));
     for orders in [vec![failing("f")], vec![failing("g"), failing("h"), failing("i")]] {
         let event = batch_of(orders);
@@ -49,13 +49,13 @@ async fn everything(world: &World) {
     undo(world, "p", 1).await;
     undo(world, "q", 3).await;
 
-    // Taken from one that was lost: the only delivery that has to wait for its next one.
+    // A takeover from a lost attempt: only this delivery has to wait for its next one.
     let report = world.send(&batch_of([order_with("d", json!({ "dieTimes": 1 }))])).await;
     assert_eq!(outcomes(&report), ["crashed", "executed"]);
 }
 
-/// Sixteen handlers run, as many as may at once, until they are stopped; so many more records are
-/// claimed and never start.
+/// Sixteen handlers, the limit, run until they are stopped. The other records, `records` of them, are
+/// claimed, never start, and their claims are undone.
 async fn undo(world: &World, name: &str, records: usize) {
     let slow = |number| order_with(&format!("{name}-{number}"), json!({ "delayMs": 600_000 }));
     let event = batch_of((0..16 + records).map(slow));
@@ -67,7 +67,7 @@ async fn undo(world: &World, name: &str, records: usize) {
     assert_eq!((told("timed_out"), told("returned")), (16, records));
 }
 
-/// Sees which operations there are on a table: a fault that does nothing, for each.
+/// Counts the operations on each table, with a fault for each that does nothing.
 struct Watch(Vec<(&'static str, &'static str, FaultId)>);
 
 impl Watch {
@@ -110,7 +110,7 @@ impl Watch {
     }
 }
 
-/// What the role's statement on a table allows, without the `dynamodb:`.
+/// The actions that the role's statement allows on a table, without `dynamodb:`.
 fn granted(table: &str) -> BTreeSet<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
     let text = std::fs::read_to_string(path).unwrap();
@@ -130,15 +130,15 @@ fn granted(table: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The actions behind the operations on the idempotency table. Statements have actions of their own,
-/// which are those of the whole usage: nothing else uses statements.
+/// The actions of the operations on the idempotency table. Statements have separate actions, which are
+/// taken from the whole usage, because only this table is used with statements.
 fn actions(operations: &BTreeSet<String>, usage: &Usage) -> BTreeSet<String> {
     let single = operations.iter().filter(|name| *name != "BatchExecuteStatement").cloned();
     let statements = usage.actions.keys().filter(|name| name.starts_with("PartiQL")).cloned();
     single.chain(statements).collect()
 }
 
-/// The function that is deployed: what its own code asks of the table of orders.
+/// The deployed function uses the orders table as its role allows.
 #[tokio::test]
 async fn the_deployed_handler_uses_what_the_template_grants_and_nothing_else() {
     let world = World::of(orders()).await;
@@ -154,7 +154,7 @@ async fn the_deployed_handler_uses_what_the_template_grants_and_nothing_else() {
 /// The library, with handlers that fail, die and take too long.
 #[tokio::test]
 async fn the_library_uses_what_the_template_grants_and_nothing_else() {
-    // Long enough for the lease of the one that dies to be over at its next delivery.
+    // Long enough that the lease of the dead process has ended at the next delivery.
     let queue = SqsConfig { visibility: Some(TIMEOUT + TIMEOUT), ..SqsConfig::default() };
     let function = scripted_orders().timeout(TIMEOUT);
     let world = World::with(function, |local| local.sqs(queue)).await;

@@ -1,4 +1,4 @@
-//! Two processes and equal keys: whoever claims first runs, the other one does not.
+//! Two processes with equal keys: only the one that claims a key first calls the handler.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use lambda_idempotency_tests::{
 
 use crate::support::{World, orders, outcomes};
 
-/// So many deliveries that nothing is dead-lettered for having met the other process.
+/// A high receive limit, so that no message is dead-lettered because its key was busy.
 fn patient_queue() -> SqsConfig {
     SqsConfig {
         visibility: Some(Duration::from_millis(200)),
@@ -19,7 +19,7 @@ fn patient_queue() -> SqsConfig {
     }
 }
 
-/// Both are about to claim the same ten keys, and then both go.
+/// Both processes are about to claim the same ten keys; then both continue.
 #[tokio::test]
 async fn of_two_claims_at_the_same_moment_one_wins() {
     let world = World::with(orders(), |local| local.sandboxes(2).sqs(patient_queue())).await;
@@ -38,19 +38,19 @@ async fn of_two_claims_at_the_same_moment_one_wins() {
     };
     let (report, ()) = tokio::join!(world.send(&event), start);
     assert_eq!(report.count(&Outcome::Executed), 10, "{:?}", outcomes(&report));
-    // Perhaps more: a message may be visible again before its first delivery is over.
+    // There may be more: a message may be visible again before its first delivery ended.
     assert!(report.count(&Outcome::Replayed) >= 10, "{:?}", outcomes(&report));
     assert!(report.is_complete());
     world.assert_placed_once(names.iter().map(String::as_str));
 }
 
 #[tokio::test]
-async fn two_processes_place_each_order_once_round_after_round() {
+async fn two_processes_place_each_order_once_in_each_round() {
     let world = World::with(orders(), |local| local.sandboxes(2).sqs(patient_queue())).await;
     let mut names = Vec::new();
     for round in 0..4 {
         let fresh: Vec<String> = (0..12).map(|number| format!("o-{round}-{number}")).collect();
-        // Each order ten times; copies of one order far apart, so that they meet across batches.
+        // Ten copies of each order, far apart, so that they are in different batches.
         let copies = (0..10).flat_map(|copy| {
             fresh.iter().map(move |name| message(&format!("{name}-{copy}"), &order(name)))
         });

@@ -30,8 +30,8 @@ use First::{Fails, Null, Returns};
 const SAMPLES: &[Sample] = &[
     Sample { file: "eventbridge-missing-key.json", first: Fails, placed: &[], dead: 1 },
     Sample { file: "eventbridge.json", first: Null, placed: &["o-1501"], dead: 0 },
-    // The stream is told the checkpoint, until it gives up what is from there on: the third record
-    // too, which was placed.
+    // The answer names the checkpoint until the stream gives up all records from there on, including the
+    // third, which was placed.
     Sample {
         file: "kinesis-bad-record.json",
         first: Returns(&["49640000000000000000000000000000000000000000000000000012"]),
@@ -83,7 +83,7 @@ fn events() -> PathBuf {
 
 /// One function gets all events: no event may affect the next.
 #[tokio::test]
-async fn every_sample_event_does_what_its_readme_says() {
+async fn every_sample_event_has_the_outcome_in_its_readme() {
     let world = World::new().await;
     let mut placed = BTreeSet::new();
     for sample in SAMPLES {
@@ -104,7 +104,7 @@ async fn every_sample_event_does_what_its_readme_says() {
             }
         }
         assert_eq!(report.dead_letters.len(), sample.dead, "{file}");
-        let is_lost = sample.file == "unknown.json"; // whoever calls directly is told, once
+        let is_lost = sample.file == "unknown.json"; // a direct caller gets the error, once
         assert_eq!(report.dispositions(Disposition::Lost), usize::from(is_lost), "{file}");
 
         placed.extend(sample.placed.iter().copied());
@@ -118,7 +118,7 @@ async fn every_sample_event_does_what_its_readme_says() {
 }
 
 #[test]
-fn every_sample_event_is_known_here() {
+fn every_sample_event_is_tested() {
     let known: BTreeSet<_> = SAMPLES.iter().map(|sample| sample.file.to_owned()).collect();
     let files = std::fs::read_dir(events()).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
@@ -133,5 +133,5 @@ async fn a_bad_notification_is_tried_three_times_and_kept() {
     assert_eq!(report.invocations.len(), 3);
     let dead = &report.dead_letters[0];
     assert_eq!((dead.source, dead.receive_count), (Source::Sns, 3));
-    assert!(world.claims().is_empty(), "what cannot be processed claims nothing");
+    assert!(world.claims().is_empty(), "a record that cannot be processed claims no key");
 }

@@ -15,23 +15,24 @@ use crate::support::{World, error, idle, orders, scripted_orders};
 
 const SECRET: &str = "s3cr3t";
 
-/// As text, every line reaches the test as it was written; of JSON, record lines would be parsed.
-fn talkative(function: FunctionConfig) -> FunctionConfig {
+/// With the text format, the test gets every line as it was written; with JSON, record lines would be
+/// parsed.
+fn with_full_logs(function: FunctionConfig) -> FunctionConfig {
     function
         .env("RUST_LOG", "warn,orders_under_test=trace,scripted_orders=trace,idle=trace,lambda_idempotency=trace")
         .env("AWS_LAMBDA_LOG_FORMAT", "Text")
         .env("RUST_BACKTRACE", "0")
 }
 
-/// Fails if a line shows the secret, or if fewer than this many lines are about records.
+/// Fails if a line contains the secret, or if fewer than `records` lines are about records.
 #[track_caller]
 fn assert_silent(world: &World, records: usize) {
     let lines = world.lines();
     for line in &lines {
         assert!(!line.contains(SECRET), "{line}");
     }
-    let told = lines.iter().filter(|line| line.contains("record settled")).count();
-    assert!(told >= records, "{told} records: is the log on?\n{}", lines.join("\n"));
+    let count = lines.iter().filter(|line| line.contains("record settled")).count();
+    assert!(count >= records, "{count} record lines: is the log enabled?\n{}", lines.join("\n"));
 }
 
 fn secret(name: &str) -> String {
@@ -57,13 +58,13 @@ fn events() -> Vec<Value> {
         message_of_text("7", &format!("{{\"orderId\":\"{SECRET}")),
         message_of_text("8", &format!("[\"{SECRET}\"]")),
     ]);
-    let mut nameless = message("9", &with("h", json!({})));
-    nameless["messageId"] = Value::Null;
+    let mut without_id = message("9", &with("h", json!({})));
+    without_id["messageId"] = Value::Null;
     vec![
-        // Message ids are logged; those of `good` are made of order ids.
+        // Message ids are logged; those of `good` contain order ids, so they are replaced.
         renumbered(good),
         bad,
-        batch([nameless]),
+        batch([without_id]),
         notification("n-1", &with("i", json!({}))),
         notification("n-2", &json!(SECRET)),
         event("e-1", &with("j", json!({}))),
@@ -80,10 +81,10 @@ fn renumbered(mut event: Value) -> Value {
 }
 
 #[tokio::test]
-async fn no_line_shows_what_is_in_an_order() {
-    // Of the second, some orders fail and panic.
+async fn logs_contain_nothing_of_an_order() {
+    // With the scripted function, some orders fail and panic.
     for function in [orders(), scripted_orders()] {
-        let world = World::of(talkative(function)).await;
+        let world = World::of(with_full_logs(function)).await;
         for event in events() {
             for _ in 0..2 {
                 world.send(&event).await;
@@ -94,9 +95,9 @@ async fn no_line_shows_what_is_in_an_order() {
 }
 
 #[tokio::test]
-async fn no_error_shows_what_is_in_an_event() {
+async fn errors_contain_nothing_of_an_event() {
     for function in [orders(), scripted_orders()] {
-        let world = World::of(talkative(function)).await;
+        let world = World::of(with_full_logs(function)).await;
         for event in events() {
             let invocation = world.invoke(&event).await.unwrap();
             if !invocation.result.is_response() {
@@ -109,28 +110,28 @@ async fn no_error_shows_what_is_in_an_event() {
 
 /// The library logs only the type of a handler's error, because its message may quote the payload.
 #[tokio::test]
-async fn no_line_shows_what_a_handlers_error_says() {
-    let world = World::of(talkative(idle())).await;
+async fn logs_do_not_contain_the_message_of_a_handlers_error() {
+    let world = World::of(with_full_logs(idle())).await;
     let failing = order_with(&secret("a"), json!({ "error": format!("declined: {SECRET}") }));
     world.send(&batch([message("1", &failing), message("2", &order("o-1"))])).await;
     assert_silent(&world, 6);
-    let told = world.lines().join("\n");
-    assert!(told.contains("std::io::error::Error"), "{told}");
+    let count = world.lines().join("\n");
+    assert!(count.contains("std::io::error::Error"), "{count}");
 }
 
-/// The environment turns messages on, as local runs do.
+/// An environment variable enables error messages, as local runs do.
 #[tokio::test]
-async fn a_line_shows_what_a_handlers_error_says_where_that_is_asked_for() {
+async fn logs_contain_the_message_of_a_handlers_error_if_enabled() {
     let world = World::of(idle().env("IDEMPOTENCY_LOG_ERROR_MESSAGES", "1")).await;
     let failing = order_with(&secret("a"), json!({ "error": format!("declined: {SECRET}") }));
     let report = world.send(&batch([message("1", &failing)])).await;
-    let told = report.records().next().and_then(|record| record.told.clone()).unwrap();
-    assert_eq!(told.error_message, Some(format!("declined: {SECRET}")));
+    let count = report.records().next().and_then(|record| record.told.clone()).unwrap();
+    assert_eq!(count.error_message, Some(format!("declined: {SECRET}")));
 }
 
-/// The library logs errors of the store; they contain nothing of what was to be stored.
+/// The library logs errors of the store, which contain nothing of the record.
 #[tokio::test]
-async fn no_line_shows_what_a_failing_store_was_sent() {
+async fn logs_contain_nothing_that_a_failing_store_was_sent() {
     let faults = [
         Fault::internal_error(Apply::After),
         Fault::error(Apply::Before, 400, "ValidationException"),
@@ -138,7 +139,7 @@ async fn no_line_shows_what_a_failing_store_was_sent() {
         Fault::hang_up(Apply::After),
         Fault::throttle_members([0, 1]),
     ];
-    let world = World::of(talkative(idle())).await;
+    let world = World::of(with_full_logs(idle())).await;
     for (at, fault) in faults.into_iter().enumerate() {
         world.dynamodb().faults().add(fault.table(CLAIMS).times(2));
         let names = [secret(&format!("{at}-a")), secret(&format!("{at}-b"))];

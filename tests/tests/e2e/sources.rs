@@ -31,7 +31,7 @@ async fn one_function_handles_all_its_sources() {
 }
 
 #[tokio::test]
-async fn each_source_knows_its_own_duplicates() {
+async fn each_source_recognises_its_own_duplicates() {
     let world = World::new().await;
     for id in ["n-1", "n-2"] {
         world.send(&notification(id, &order("o-2"))).await;
@@ -42,8 +42,8 @@ async fn each_source_knows_its_own_duplicates() {
     world.assert_placed_once(["o-2", "o-3"]);
 }
 
-/// One operation: an order that is queued, announced, requested and streamed is one piece of work. Each
-/// source is the first for one of the orders.
+/// All sources share one operation, so an order is the same work whichever source delivers it. Each source
+/// is the first for one of the orders.
 #[tokio::test]
 async fn an_order_from_several_sources_is_placed_once() {
     let world = World::new().await;
@@ -78,7 +78,7 @@ async fn an_event_of_another_source_is_refused_by_name() {
         (json!({ "command": "recount-stock" }), "nor a `detail-type`"),
         (changes, "aws:dynamodb"),
         (json!([1, 2]), "not a JSON object"),
-        // Not even if its items are what the members would be.
+        // A list is not an event, even if its items are lists of records.
         (json!([batch_of([order("o-1")])["Records"]]), "not a JSON object"),
         (Value::Null, "not a JSON object"),
     ];
@@ -88,7 +88,7 @@ async fn an_event_of_another_source_is_refused_by_name() {
         assert_eq!(kind, "Idempotency.UnknownEvent");
         assert!(text.contains("(sqs, sns, eventbridge, kinesis)"), "{text}");
         assert!(text.contains(found) && text.contains(".otherwise("), "{text}");
-        assert_eq!(invocation.dynamodb.requests(), 0, "nothing is claimed");
+        assert_eq!(invocation.dynamodb.requests(), 0, "no key is claimed");
     }
     // The process still handles events.
     assert_eq!(outcomes(&world.send(&batch_of([order("o-1")])).await), ["executed"]);
@@ -96,7 +96,7 @@ async fn an_event_of_another_source_is_refused_by_name() {
 
 /// SQS never sends an empty batch, but users test their functions with one.
 #[tokio::test]
-async fn a_batch_of_nothing_is_done_at_once() {
+async fn an_empty_batch_succeeds_at_once() {
     let world = World::new().await;
     let invocation = world.invoke(&json!({ "Records": [] })).await.unwrap();
     let nothing = InvocationResult::Response(json!({ "batchItemFailures": [] }));

@@ -1,4 +1,4 @@
-//! A Lambda with the orders function, and what one wants to know of it.
+//! A local Lambda with a function, and helpers that read its results.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -21,8 +21,8 @@ pub(crate) fn orders() -> FunctionConfig {
     }
 }
 
-/// The function of `src/bin/scripted_orders.rs`, for orders that say what goes wrong; or another build
-/// of it that `SCRIPTED_ORDERS_UNDER_TEST` names.
+/// The function of `src/bin/scripted_orders.rs`, for orders that ask for faults; or another build of it
+/// that `SCRIPTED_ORDERS_UNDER_TEST` names.
 pub(crate) fn scripted_orders() -> FunctionConfig {
     match std::env::var_os("SCRIPTED_ORDERS_UNDER_TEST") {
         Some(binary) => function(binary),
@@ -30,7 +30,7 @@ pub(crate) fn scripted_orders() -> FunctionConfig {
     }
 }
 
-/// The orders function with this key for all of its sources, which have to have keys of one shape.
+/// The orders function with this key expression for all of its sources, whose keys need the same form.
 pub(crate) fn orders_by(key: &str) -> FunctionConfig {
     ["SQS", "SNS", "EVENTBRIDGE", "KINESIS"]
         .iter()
@@ -42,19 +42,19 @@ pub(crate) fn idle() -> FunctionConfig {
     function(env!("CARGO_BIN_EXE_idle"))
 }
 
-/// A queue whose messages come back soon, so that no test waits for that.
+/// A queue with a short visibility timeout, so that tests do not wait for returned messages.
 pub(crate) fn quick_queue() -> SqsConfig {
     SqsConfig { visibility: Some(Duration::from_millis(20)), ..SqsConfig::default() }
 }
 
-/// A Lambda, its database and everything that the function wrote, but for its record lines.
+/// A local Lambda, its database, and the log lines of the function except its record lines.
 pub(crate) struct World {
     local: Local,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl World {
-    /// The orders function, alone, with a quick queue and quick retries.
+    /// The orders function, with a quick queue and quick retries.
     pub(crate) async fn new() -> Self {
         Self::of(orders()).await
     }
@@ -63,7 +63,7 @@ impl World {
         Self::with(function, |local| local).await
     }
 
-    /// As [`new`](Self::new), changed.
+    /// A world of this function, changed by `change`.
     pub(crate) async fn with(
         function: FunctionConfig,
         change: impl FnOnce(LocalBuilder) -> LocalBuilder,
@@ -80,7 +80,7 @@ impl World {
         Self { local: change(builder).start().await.unwrap(), lines }
     }
 
-    /// Delivers an event until each of its records is done or dead.
+    /// Delivers an event until each of its records is acknowledged or dead-lettered.
     pub(crate) async fn send(&self, event: &Value) -> DeliveryReport {
         self.local.deliver(&event.to_string()).await.unwrap()
     }
@@ -106,7 +106,7 @@ impl World {
         self.dynamodb().items(CLAIMS).unwrap()
     }
 
-    /// What the function wrote to its log and to its standard error.
+    /// The lines that the function wrote to its log and to its standard error.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
@@ -120,7 +120,7 @@ impl Deref for World {
     }
 }
 
-/// Of each delivery of each record: its id, the how manieth it was, what became of it.
+/// For each delivery of each record: the id, the receive count, and the outcome.
 pub(crate) fn history(report: &DeliveryReport) -> Vec<(&str, u32, &str)> {
     fn row(record: &RecordReport) -> (&str, u32, &str) {
         let id = record.record.as_deref().unwrap_or("-");
@@ -129,7 +129,7 @@ pub(crate) fn history(report: &DeliveryReport) -> Vec<(&str, u32, &str)> {
     report.records().map(row).collect()
 }
 
-/// What became of each delivery of each record.
+/// The outcome of each delivery of each record.
 pub(crate) fn outcomes(report: &DeliveryReport) -> Vec<&str> {
     report.records().map(|record| record.outcome.as_str()).collect()
 }

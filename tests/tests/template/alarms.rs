@@ -50,8 +50,8 @@ pub(crate) fn alarms(template: &Value) -> Problems {
     .collect()
 }
 
-/// The two metrics that the function's log lines are counted in exist, under the names of their alarms. What
-/// their patterns match is tested with the library (`behaviour::log_filters`).
+/// The two metrics that count the function's log lines have the names that their alarms use. The library's tests
+/// check which lines the patterns match (`behaviour::log_filters`).
 pub(crate) fn log_filters(template: &Value) -> Problems {
     let filters = [
         ("NotRecordedCount", "ProcessedNotRecorded"),
@@ -90,7 +90,7 @@ pub(crate) fn durations(template: &Value) -> Problems {
         .collect()
 }
 
-/// The dashboard is JSON, and has a widget for the outcomes and for everything that needs a look.
+/// The dashboard is JSON, and has widgets for the outcomes and for everything that needs attention.
 pub(crate) fn dashboard(template: &Value) -> Problems {
     let body = at(template, "/Resources/OrdersDashboard/Properties/DashboardBody/Fn::Sub/0");
     let parsed: Value = match serde_json::from_str(body.as_str().unwrap_or_default()) {

@@ -1,4 +1,4 @@
-//! The checks: each takes the parsed template, and gives the problems that it found.
+//! The checks: each takes the parsed template, and returns the problems that it found.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub(crate) fn problems(template: &Value) -> Problems {
     CHECKS.iter().flat_map(|check| check(template)).collect()
 }
 
-/// A problem, unless the template holds `expected` at `pointer`.
+/// A problem, unless the template has `expected` at `pointer`.
 pub(crate) fn expect(template: &Value, pointer: &str, expected: Value) -> Problems {
     let found = at(template, pointer);
     if *found == expected {

@@ -45,7 +45,7 @@ pub(crate) fn breaking(template: &Value, pointer: &str, value: Option<Value>) ->
         }
         _ => panic!("{pointer}: its parent has no members"),
     }
-    assert!(broken != *template, "{pointer}: nothing was broken");
+    assert!(broken != *template, "{pointer}: the template did not change");
     broken
 }
 

@@ -7,7 +7,7 @@ use crate::{
     document::{at, keys},
 };
 
-/// It is built as `orders`, and runs as a custom runtime on Arm with JSON logs.
+/// The function is built as `orders`, and runs as a custom runtime on Arm with JSON logs.
 pub(crate) fn settings(template: &Value) -> Problems {
     let metadata = "/Resources/OrdersFunction/Metadata";
     [
@@ -22,14 +22,14 @@ pub(crate) fn settings(template: &Value) -> Problems {
     .concat()
 }
 
-/// `cargo lambda` builds it with abort on panic unless the workspace sets `panic`.
+/// Whether the workspace sets `panic`; otherwise `cargo lambda` builds with abort on panic.
 pub(crate) fn unwinds(manifest: &str) -> bool {
     let (_, profile) = manifest.split_once("\n[profile.release]\n").unwrap_or_default();
     let settings = profile.lines().take_while(|line| !line.starts_with('['));
     settings.into_iter().any(|line| line == "panic = \"unwind\"")
 }
 
-/// It gets its tables and key paths in the variables that it reads, and no unknown variables.
+/// The function gets its tables and key paths in the variables that it reads, and no other variables.
 pub(crate) fn environment(template: &Value) -> Problems {
     let names = [
         ("IDEMPOTENCY_TABLE", "IdempotencyTable"),

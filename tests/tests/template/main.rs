@@ -1,16 +1,16 @@
 //! Checks of `template.yaml` that the linters do not make.
 //!
 //! `sam validate --lint` and `cfn-lint` accept a misspelt `ReportBatchItemFailures`, a visibility
-//! timeout shorter than the function's, a TTL on an attribute that nobody writes. Each of those
-//! deploys cleanly and then loses or doubles messages, so each has a check here.
+//! timeout shorter than the function's, or a TTL on an attribute that is never written. A template with such a
+//! mistake deploys without an error and then loses or repeats messages, so each has a check here.
 //!
-//! A check is a function from the parsed template to the problems it found. A last test breaks the
-//! template in every way that a check must notice, and tests that it does.
+//! A check is a function from the parsed template to the problems that it found. The last test breaks the
+//! template in many ways, and asserts that a check reports each.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `checks` | the list of all checks |
-//! | `function`, `role`, `queue`, `asynchronous`, `stream`, `tables`, `alarms` | the checks, by what they look at |
+//! | `function`, `role`, `queue`, `asynchronous`, `stream`, `tables`, `alarms` | the checks of these parts |
 //! | `document` | the template as JSON |
 
 // A test may panic, but Clippy only allows it in functions marked `#[test]`. Indexing is safe here, because the
@@ -99,9 +99,9 @@ fn the_duplicates_are_of_both_kinds() {
     assert_eq!((records.len(), messages.len(), orders.len()), (6, 5, 4));
 }
 
-/// Each row breaks the template in one way, and says a few words of the problem to be reported.
+/// Each row breaks the template in one way, and has some words of the expected problem.
 #[test]
-fn every_check_notices_what_it_is_for() {
+fn every_check_reports_its_problem() {
     let queue_event = "/Resources/OrdersFunction/Properties/Events/Orders/Properties";
     let notification = "/Resources/OrdersFunction/Properties/Events/OrderNotifications/Properties";
     let placed = "/Resources/OrdersFunction/Properties/Events/OrderPlaced/Properties";
@@ -121,7 +121,7 @@ fn every_check_notices_what_it_is_for() {
     ]);
 
     let breakages: Vec<(String, Option<Value>, &str)> = vec![
-        // What the function is.
+        // The function.
         (format!("{FUNCTION}/Runtime"), Some(json!("provided.al2")), "Runtime"),
         (format!("{FUNCTION}/Architectures"), Some(json!(["x86_64"])), "Architectures"),
         (format!("{FUNCTION}/Handler"), None, "Handler"),
@@ -148,7 +148,7 @@ fn every_check_notices_what_it_is_for() {
             "ORDERS_SNS_KEYPATH",
         ),
         ("/Parameters/SqsKeyPath/Default".into(), Some(json!("")), "SqsKeyPath"),
-        // How the queue is read.
+        // The queue and its poller.
         (
             format!("{queue_event}/FunctionResponseTypes"),
             Some(json!(["ReportBatchItemFailure"])),
@@ -165,7 +165,7 @@ fn every_check_notices_what_it_is_for() {
         ("/Parameters/FunctionTimeout/Default".into(), Some(json!(45)), "Default"),
         (format!("{FUNCTION}/Timeout"), Some(json!(60)), "Timeout"),
         (format!("{queue_event}/MaximumBatchingWindowInSeconds"), Some(json!(1)), "at least 181"),
-        // Where failures end up.
+        // Dead letters and retries.
         (format!("{QUEUE}/RedrivePolicy"), None, "maxReceiveCount"),
         (format!("{QUEUE}/RedrivePolicy/maxReceiveCount"), Some(json!(2)), "maxReceiveCount"),
         (
@@ -240,7 +240,7 @@ fn every_check_notices_what_it_is_for() {
             Some(json!("id")),
             "KeySchema",
         ),
-        // Who may do what.
+        // Permissions.
         (format!("{idempotency}/Action"), Some(without_insert), "dynamodb:PartiQLInsert"),
         (format!("{idempotency}/Action/4"), Some(json!("dynamodb:*")), "wildcard"),
         (format!("{idempotency}/Action/0"), Some(json!("dynamodb:Scan")), "dynamodb:Scan"),
@@ -263,7 +263,7 @@ fn every_check_notices_what_it_is_for() {
             Some(json!("arn:aws:iam::aws:policy/AmazonDynamoDBFullAccess")),
             "ManagedPolicyArns",
         ),
-        // Who is told.
+        // Alarms.
         (
             "/Resources/FailedEventsAlarm/Properties/MetricName".into(),
             Some(json!("ApproximateNumberOfMessages")),
@@ -285,7 +285,7 @@ fn every_check_notices_what_it_is_for() {
             Some(json!("{\"widgets\": [}")),
             "not JSON",
         ),
-        // How it travels and lies.
+        // Encryption.
         ("/Resources/OrdersTopic/Properties/KmsMasterKeyId".into(), None, "KmsMasterKeyId"),
         (
             "/Resources/QueuesPolicy/Properties/Queues/0".into(),
@@ -307,7 +307,7 @@ fn every_check_notices_what_it_is_for() {
         let found = problems(&broken);
         assert!(
             found.iter().any(|problem| problem.contains(expected)),
-            "{pointer} = {value:?}: nothing of {expected:?} among {found:#?}"
+            "{pointer} = {value:?}: no problem with {expected:?} among {found:#?}"
         );
     }
 }

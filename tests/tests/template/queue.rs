@@ -57,11 +57,12 @@ pub(crate) fn visibility(template: &Value) -> Problems {
         problems.push(format!("{parameter}: the Default is not among the AllowedValues"));
     }
     if timeouts.is_empty() {
-        problems.push(format!("{parameter}: no AllowedValues, so no VisibilityTimeout is right"));
+        problems
+            .push(format!("{parameter}: no AllowedValues, so no VisibilityTimeout can be checked"));
     }
     for timeout in timeouts {
         let Some(timeout) = timeout.as_u64() else {
-            problems.push(format!("{parameter}: {timeout} is no number of seconds"));
+            problems.push(format!("{parameter}: {timeout} is not a number of seconds"));
             continue;
         };
         let least = 6 * timeout + window;

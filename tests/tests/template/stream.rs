@@ -25,9 +25,14 @@ pub(crate) fn mapping(template: &Value) -> Problems {
     ]
     .concat();
     let bounds = [
-        ("MaximumRetryAttempts", 3, 100, "without end by default"),
+        ("MaximumRetryAttempts", 3, 100, "unlimited by default"),
         // A completed record answers its duplicates for 24 hours.
-        ("MaximumRecordAgeInSeconds", 60, 24 * 3600 - 1, "until the stream forgets by default"),
+        (
+            "MaximumRecordAgeInSeconds",
+            60,
+            24 * 3600 - 1,
+            "until the stream deletes them by default",
+        ),
     ];
     for (property, least, most, default) in bounds {
         let found = at(template, &format!("{properties}/{property}"));

@@ -1,10 +1,10 @@
-//! Puts records that will never be processed aside, so that nothing waits behind them in their stream:
-//! in an SQS queue or, where they are too large for that, in an S3 bucket.
+//! Puts records that will never be processed aside, so that they do not block later records of their
+//! stream: in an SQS queue or, if they are too large for that, in an S3 bucket.
 //!
 //! The function needs `sqs:SendMessage` on the queue and its URL in `ASIDE_QUEUE_URL`, `s3:PutObject` on
 //! the bucket and its name in `ASIDE_BUCKET`. One of the two sinks may be enough: `to_bucket` takes
-//! records of any size, `to_queue` can wake somebody. What they hold is the payload: encrypt both, and
-//! let few people read them.
+//! records of any size; a message in the queue can cause an alarm. Both contain payloads: encrypt them,
+//! and let few people read them.
 
 use aws_config::BehaviorVersion;
 use lambda_idempotency::{
@@ -13,7 +13,7 @@ use lambda_idempotency::{
 };
 use lambda_runtime::Error;
 
-/// SQS takes messages of up to 1 MiB.
+/// The largest message of SQS: 1 MiB.
 const LARGEST_MESSAGE: usize = 1024 * 1024;
 
 #[derive(serde::Deserialize)]
@@ -24,7 +24,7 @@ async fn main() -> Result<(), Error> {
     let aside = Aside::from_env().await?;
     let index = Operation::new("index-order")
         .key("orderId")
-        // Without it, a record whose handler always fails is tried again for ever.
+        // Without a limit, a record whose handler always fails is tried until it expires.
         .max_failed_attempts(3)
         .divert(move |record| aside.clone().put(record));
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
@@ -55,8 +55,8 @@ impl Aside {
         })
     }
 
-    /// The record is acknowledged if this returns `Ok`. If not, it is returned to its source, and
-    /// its next delivery comes here again.
+    /// If this returns `Ok`, the record is acknowledged. If not, it is returned to its source, and its
+    /// next delivery is diverted again.
     async fn put(self, record: DivertedRecord) -> Result<(), Failure> {
         let text = describe(&record);
         if text.len() <= LARGEST_MESSAGE {
@@ -71,7 +71,7 @@ impl Aside {
         Ok(())
     }
 
-    /// Each record has an object of its own: a record without an id must not overwrite another one.
+    /// Each record gets a new object, because a record without an id must not overwrite another one.
     async fn to_bucket(&self, operation: &str, text: String) -> Result<(), Failure> {
         let object = format!("{operation}/{}.json", new_key(std::time::SystemTime::now())?);
         self.s3
@@ -86,8 +86,8 @@ impl Aside {
     }
 }
 
-/// The record, and all that helps to decide what to do with it. Delete the idempotency item with this
-/// key before the record is sent again: the permanent failure is recorded there.
+/// The record, and what an operator needs to decide about it. Before you send the record again, delete the
+/// idempotency record with this key, because it contains the permanent failure.
 fn describe(record: &DivertedRecord) -> String {
     let DivertedRecord { operation, record: id, key_hash, raw, reason, .. } = record;
     serde_json::json!({

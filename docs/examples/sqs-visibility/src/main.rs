@@ -1,7 +1,7 @@
-//! Hides a message whose key is held elsewhere until that lease ends.
+//! Hides a message whose key is claimed elsewhere until the lease of that claim ends.
 //!
-//! Without this, such a message comes again when its visibility timeout ends, which may be long after
-//! the lease, or so early that it is returned again, and counts as received once more. The function
+//! Without this, such a message is delivered again when its visibility timeout ends, which may be long
+//! after the lease, or so early that it is returned and counted as received once more. The function
 //! needs `sqs:ChangeMessageVisibility` on the queue, and its URL in `ORDERS_QUEUE_URL`.
 
 use aws_config::BehaviorVersion;
@@ -9,7 +9,7 @@ use aws_sdk_sqs::Client;
 use lambda_idempotency::{BusyRecord, Call, DynamoDbStore, Failure, Idempotency, Operation};
 use lambda_runtime::Error;
 
-/// What SQS allows.
+/// The longest visibility timeout of SQS, in seconds.
 const LONGEST: u64 = 12 * 60 * 60;
 
 #[derive(serde::Deserialize)]
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Error> {
         let (sqs, queue) = (sqs.clone(), queue.clone());
         async move {
             let Ok(message) = serde_json::from_str::<Message>(&busy.raw) else { return };
-            // A second more: at its last instant, the lease still holds.
+            // One second more, because the lease still holds the key in its last second.
             let seconds = (busy.wait.as_secs() + 1).min(LONGEST);
             let hidden = sqs
                 .change_message_visibility()
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Error> {
                 .send()
                 .await;
             if hidden.is_err() {
-                // It comes again when its timeout ends, as it would have without this.
+                // The message is delivered again when its visibility timeout ends.
                 lambda_runtime::tracing::warn!(record = %busy.record, "could not be hidden");
             }
         }

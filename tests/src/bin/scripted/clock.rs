@@ -1,4 +1,4 @@
-//! A clock that is wrong.
+//! A clock that is ahead or behind.
 
 use std::{env, pin::Pin, time::Duration};
 

@@ -5,19 +5,19 @@ use std::{process, thread, time::Duration};
 use lambda_idempotency::{Call, Failure};
 use serde::Deserialize;
 
-/// What the order asks for.
+/// The faults of one order.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Script {
     /// How often the handler fails before it succeeds.
     fail_times: u32,
-    /// How often it panics before it succeeds.
+    /// How often the handler panics before it succeeds.
     panic_times: u32,
-    /// How often it ends the whole process, as running out of memory does.
+    /// How often the handler ends the whole process, as running out of memory does.
     die_times: u32,
     /// As `die_times`, but after the order was placed.
     die_late_times: u32,
-    /// How long it takes to place.
+    /// How long the handler takes, in milliseconds.
     delay_ms: u64,
     /// As `delay_ms`, but only the first time.
     first_delay_ms: u64,
@@ -30,10 +30,10 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// What happens before the order is placed.
+    /// The faults before the order is placed.
     pub(super) async fn before(&self, call: &Call) -> Result<(), Failure> {
         if call.lost_attempts() < self.die_times {
-            // Waits long enough for others to find the claim.
+            // Waits long enough that other deliveries find the claim.
             pause(100).await;
             process::abort();
         }
@@ -54,7 +54,7 @@ impl Script {
         Ok(())
     }
 
-    /// What happens after the order was placed, and before that is recorded.
+    /// The faults after the order was placed and before the completion is recorded.
     pub(super) async fn after(&self, call: &Call) {
         if call.lost_attempts() < self.die_late_times {
             process::abort();

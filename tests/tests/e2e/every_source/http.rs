@@ -1,4 +1,4 @@
-//! Clients of HTTP, which send their requests again.
+//! HTTP clients, which send their requests again.
 
 use std::time::Duration;
 
@@ -29,9 +29,9 @@ fn statuses(report: &DeliveryReport) -> Vec<Option<u64>> {
 async fn a_client_that_sends_its_request_again_gets_the_same_response() {
     let effects = Effects::new();
     let world = World::of(effects.of(http())).await;
-    let asked = request(Some("\"k-1\""), &order("o-1"));
+    let sent = request(Some("\"k-1\""), &order("o-1"));
     for replayed in [false, true] {
-        let report = world.send(&asked).await;
+        let report = world.send(&sent).await;
         assert_eq!(statuses(&report), [Some(201)]);
         let InvocationResult::Response(response) = &report.invocations[0].invocation.result else {
             panic!("no response")
@@ -46,7 +46,7 @@ async fn a_client_that_sends_its_request_again_gets_the_same_response() {
 }
 
 #[tokio::test]
-async fn a_client_whose_function_died_is_put_off_until_the_lease_ends() {
+async fn a_client_whose_function_died_gets_a_409_until_the_lease_ends() {
     let effects = Effects::new();
     let client = HttpConfig { retry_delays: vec![Duration::from_millis(10), AFTER_THE_LEASE] };
     let function = effects.of(http()).timeout(TIMEOUT);

@@ -1,4 +1,4 @@
-//! EventBridge Pipes: bare lists, answered as their own sources would be.
+//! EventBridge Pipes: lists of records, answered as their own sources expect.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{AFTER_THE_LEASE, Effects, TIMEOUT, every_source, fails};
 use crate::support::{World, history, outcomes, returned};
 
 #[tokio::test]
-async fn of_a_queue_only_what_failed_comes_again() {
+async fn only_failed_messages_of_a_queue_are_delivered_again() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let list = in_a_pipe(batch_of([order("o-1"), fails("o-2", 1), order("o-3"), fails("o-4", 99)]));
@@ -21,7 +21,7 @@ async fn of_a_queue_only_what_failed_comes_again() {
     let report = world.send(&list).await;
     assert_eq!(report.invocations[0].source, Source::Pipe);
     assert_eq!(returned(&report.invocations[0].invocation.result), ["m-o-2", "m-o-4"]);
-    assert_eq!(report.invocations[1].records.len(), 2, "and nothing else");
+    assert_eq!(report.invocations[1].records.len(), 2, "only the returned records");
     let mut placed = effects.placed();
     assert_eq!(placed.pop().as_deref(), Some("o-2"));
     placed.sort();
@@ -31,7 +31,7 @@ async fn of_a_queue_only_what_failed_comes_again() {
 }
 
 #[tokio::test]
-async fn of_a_fifo_queue_the_order_is_kept() {
+async fn the_order_of_a_fifo_queue_is_kept() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let report = world
@@ -45,10 +45,10 @@ async fn of_a_fifo_queue_the_order_is_kept() {
     assert_eq!(effects.placed(), ["b-1", "a-1", "a-2"]);
 }
 
-/// Without an answer there is nothing partial: all of it comes again, and what was done is answered
-/// from the store.
+/// A process that dies gives no partial answer, so all records are delivered again. The processed ones
+/// are replayed.
 #[tokio::test]
-async fn after_a_death_the_whole_batch_comes_again_and_is_not_done_again() {
+async fn after_a_death_the_whole_batch_is_delivered_again_and_processed_records_are_replayed() {
     let effects = Effects::new();
     let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
     let function = effects.of(every_source()).timeout(TIMEOUT);
@@ -71,7 +71,7 @@ async fn after_a_death_the_whole_batch_comes_again_and_is_not_done_again() {
 }
 
 #[tokio::test]
-async fn of_a_stream_what_failed_or_was_not_started_comes_again_by_its_event_id() {
+async fn failed_and_not_started_records_of_a_stream_are_named_by_event_id() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let report = world
@@ -93,7 +93,7 @@ async fn of_a_stream_what_failed_or_was_not_started_comes_again_by_its_event_id(
 }
 
 #[tokio::test]
-async fn of_a_stream_what_always_fails_is_given_up() {
+async fn a_stream_record_that_always_fails_is_given_up() {
     let effects = Effects::new();
     let limits = StreamConfig {
         batch_size: 1,
@@ -108,9 +108,9 @@ async fn of_a_stream_what_always_fails_is_given_up() {
     assert_eq!((report.dead_letters.len(), report.dead_letters[0].receive_count), (1, 3));
 }
 
-/// Pipes take no partial answer for these.
+/// Pipes accept no partial answer for brokers.
 #[tokio::test]
-async fn of_a_broker_the_whole_batch_comes_again_and_is_not_done_again() {
+async fn the_whole_batch_of_a_broker_is_delivered_again_and_processed_records_are_replayed() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let messages = active_mq([("ID:1", order("o-1")), ("ID:2", fails("o-2", 1))]);

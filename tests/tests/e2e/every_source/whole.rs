@@ -1,4 +1,4 @@
-//! Sources whose event comes again as a whole: what was done of it is not done again.
+//! Sources that deliver a whole event again: records that were processed are replayed.
 
 use lambda_idempotency_local::InvocationResult;
 use lambda_idempotency_tests::events::{
@@ -10,7 +10,7 @@ use super::{Effects, every_source, fails};
 use crate::support::{World, outcomes};
 
 #[tokio::test]
-async fn a_notification_of_a_bucket_is_taken_once() {
+async fn a_notification_of_a_bucket_is_processed_once() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     for outcome in ["executed", "replayed"] {
@@ -20,7 +20,7 @@ async fn a_notification_of_a_bucket_is_taken_once() {
 }
 
 #[tokio::test]
-async fn a_batch_of_documents_comes_again_as_a_whole_and_is_not_done_again() {
+async fn a_batch_of_documents_is_delivered_again_and_processed_records_are_replayed() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let batch = document_db([("t-1", order("o-1")), ("t-2", fails("o-2", 1))]);
@@ -31,7 +31,7 @@ async fn a_batch_of_documents_comes_again_as_a_whole_and_is_not_done_again() {
 }
 
 #[tokio::test]
-async fn a_brokers_batch_comes_again_as_a_whole_and_is_not_done_again() {
+async fn a_batch_of_a_broker_is_delivered_again_and_processed_records_are_replayed() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     for batch in [
@@ -45,9 +45,9 @@ async fn a_brokers_batch_comes_again_as_a_whole_and_is_not_done_again() {
     assert_eq!(effects.placed(), ["o-1", "o-2", "o-3", "o-4"]);
 }
 
-/// A custom bus hands over several events, and tries them again together.
+/// A custom bus delivers several events in a list, and delivers the whole list again.
 #[tokio::test]
-async fn a_list_of_a_bus_comes_again_as_a_whole_and_is_not_done_again() {
+async fn a_list_of_a_bus_is_delivered_again_and_processed_events_are_replayed() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let list = json!([event("e-1", &order("o-1")), event("e-2", &fails("o-2", 1))]);
@@ -58,7 +58,7 @@ async fn a_list_of_a_bus_comes_again_as_a_whole_and_is_not_done_again() {
 }
 
 #[tokio::test]
-async fn an_occasion_of_a_schedule_is_taken_once_and_the_next_one_too() {
+async fn each_occurrence_of_a_schedule_is_processed_once() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let nightly = |day: &str| scheduled(&format!("2026-01-{day}T03:00:00Z"), &fails("o-1", 1));
@@ -67,12 +67,12 @@ async fn an_occasion_of_a_schedule_is_taken_once_and_the_next_one_too() {
     for (day, expected) in [("01", vec!["replayed"]), ("02", vec!["failed", "executed"])] {
         assert_eq!(outcomes(&world.send(&nightly(day)).await), expected, "{day}");
     }
-    assert_eq!(effects.placed(), ["o-1", "o-1"], "one of each night");
+    assert_eq!(effects.placed(), ["o-1", "o-1"], "one for each night");
 }
 
 /// Lambda keeps the request id when it tries an asynchronous invocation again.
 #[tokio::test]
-async fn a_request_is_known_by_its_id() {
+async fn an_invocation_is_recognised_by_its_request_id() {
     let effects = Effects::new();
     let world = World::of(effects.of(every_source())).await;
     let body = fails("o-1", 1).to_string();
@@ -82,5 +82,5 @@ async fn a_request_is_known_by_its_id() {
         results.push(invocation.result == InvocationResult::Response(Value::Null));
     }
     assert_eq!(results, [false, true, true, false, true]);
-    assert_eq!(effects.placed(), ["o-1", "o-1"], "one of each request");
+    assert_eq!(effects.placed(), ["o-1", "o-1"], "one for each request id");
 }
