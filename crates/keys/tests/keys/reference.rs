@@ -41,7 +41,7 @@ const AT_START: [&str; 10] = [
     "argument(s), not",
     "there is no function",
     "takes an expression reference",
-    "is no value",
+    "is not a value",
     "two parts are named",
     // For the reference, a member of a list is null.
     "is a list, which has no member",
