@@ -100,7 +100,7 @@ async fn a_notification_is_tried_three_times() {
 }
 
 #[tokio::test]
-async fn an_event_of_a_bus_that_succeeds_is_done() {
+async fn a_successful_event_of_a_bus_is_done() {
     let event =
         json!({ "id": "e1", "detail-type": "t", "source": "s", "detail": { "do": "succeed" } });
     let report = deliver(scripted().await, event).await;
@@ -115,7 +115,7 @@ async fn an_unknown_event_is_invoked_once() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_refused() {
+async fn an_event_that_is_not_json_is_refused() {
     let local = Local::builder(FunctionConfig::new("unused")).start().await.unwrap();
     let error = local.deliver("{\"Records\": [}").await.unwrap_err();
     assert_eq!(error.to_string(), "event:1:14: not valid JSON: expected value");

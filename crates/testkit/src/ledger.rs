@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "something else")]
-    fn an_effect_nobody_asked_for_is_found() {
+    fn an_effect_without_a_delivery_is_found() {
         let ledger = Ledger::new();
         ledger.record("a", "first");
         ledger.record("b", "first");

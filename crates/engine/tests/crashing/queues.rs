@@ -61,14 +61,14 @@ fn twice() -> Story {
 }
 
 #[tokio::test]
-async fn a_queue_loses_nothing_wherever_it_stops() {
+async fn a_queue_loses_nothing_wherever_a_worker_stops() {
     queue().everywhere().await.assert_sound();
     queue().in_pairs().await.assert_sound();
     queue().sampled(300, 1).await.assert_sound();
 }
 
 #[tokio::test]
-async fn a_fifo_queue_keeps_its_order_too() {
+async fn a_fifo_queue_keeps_its_order_wherever_a_worker_stops() {
     fifo().everywhere().await.assert_sound();
     fifo().in_pairs().await.assert_sound();
     fifo().sampled(300, 2).await.assert_sound();

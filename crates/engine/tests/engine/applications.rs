@@ -63,7 +63,7 @@ async fn a_follower_of_another_application_does_not_get_its_result() {
 
 /// The record does not wait for another application's claim, because its result would not be used.
 #[tokio::test]
-async fn a_key_in_progress_elsewhere_is_refused_at_once() {
+async fn a_key_that_another_application_holds_is_refused_at_once() {
     let world = World::new();
     let mut record =
         IdempotencyRecord::new(Status::InProgress, START.plus(Duration::from_secs(3600)));

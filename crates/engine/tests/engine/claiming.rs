@@ -67,7 +67,7 @@ async fn after_the_retention_the_work_is_done_again() {
 }
 
 #[tokio::test]
-async fn a_failed_record_is_tried_again_and_knows_it() {
+async fn a_failed_record_is_tried_again_with_its_counts() {
     let world = World::new();
     assert_eq!(world.deliver(vec![failing("a"), ok("b")]).await, ["failed", "executed"]);
     assert_eq!(world.deliver(vec![failing("a"), ok("b")]).await, ["failed", "replayed"]);
@@ -180,7 +180,7 @@ async fn one_throttled_claim_does_not_harm_the_others() {
 }
 
 #[tokio::test]
-async fn a_big_batch_is_claimed_in_few_calls() {
+async fn a_large_batch_is_claimed_in_few_calls() {
     let world = World::new();
     let labels: Vec<&'static str> =
         (0..1000).map(|n| &*Box::leak(format!("k{n}").into_boxed_str())).collect();

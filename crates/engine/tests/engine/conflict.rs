@@ -37,7 +37,7 @@ async fn a_queue_record_waits_for_a_lease_that_ends_soon() {
 }
 
 #[tokio::test]
-async fn an_async_source_waits_until_the_lease_ends() {
+async fn an_asynchronous_source_waits_until_the_lease_ends() {
     let mut world = World::new();
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     world.timeout = Some(300 * SECOND);

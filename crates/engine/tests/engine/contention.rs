@@ -57,7 +57,7 @@ async fn of_many_claimants_that_wait_all_get_the_result_of_one() {
 }
 
 #[tokio::test]
-async fn of_many_that_find_a_lapsed_key_one_takes_it_over() {
+async fn of_many_workers_one_takes_over_an_expired_lease() {
     let mut world = World::yielding();
     world.policy.on_conflict = OnConflict::Wait { up_to: 60 * SECOND };
     lapsed(&world);

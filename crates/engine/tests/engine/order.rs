@@ -49,7 +49,7 @@ async fn nothing_after_a_failure_is_started_in_its_group() {
 }
 
 #[tokio::test]
-async fn a_copy_in_another_place_of_the_order_waits_for_its_turn() {
+async fn a_copy_in_another_group_waits_for_its_turn() {
     let world = World::new();
     let outcomes =
         world.deliver(vec![ok("a").group("g"), failing("b").group("h"), ok("a").group("h")]).await;

@@ -46,7 +46,7 @@ fn busy(label: &'static str, takes: Duration, seen: &Arc<Mutex<Vec<usize>>>) -> 
 }
 
 #[tokio::test]
-async fn a_completion_is_sent_before_the_next_handler_keeps_the_processor() {
+async fn a_completion_is_sent_before_the_next_handler_occupies_the_processor() {
     let world = World::yielding();
     let seen = Arc::default();
     let labels = ["a", "b", "c", "d", "e", "f"];

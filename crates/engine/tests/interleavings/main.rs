@@ -155,7 +155,7 @@ fn a_late_copy_of_a_renewal_does_not_shorten_a_newer_one() {
 }
 
 #[test]
-fn a_takeover_that_was_decided_before_a_renewal_misses() {
+fn a_takeover_that_was_decided_before_a_renewal_is_refused() {
     let table = Table::default();
     let held = table.hold(1, 0);
     let takeover = takeover(&table, &claim(2, 32), 32);
@@ -178,7 +178,7 @@ fn a_late_release_after_its_own_completion_changes_nothing() {
 }
 
 #[test]
-fn of_two_takeovers_of_one_lapsed_record_one_wins() {
+fn of_two_takeovers_of_one_expired_lease_one_is_applied() {
     let table = Table::default();
     table.hold(1, 0);
     let (one, other) = (claim(2, 32), claim(3, 32));
@@ -190,7 +190,7 @@ fn of_two_takeovers_of_one_lapsed_record_one_wins() {
 }
 
 #[test]
-fn a_late_copy_of_a_takeover_misses_after_two_releases_within_one_second() {
+fn a_late_copy_of_a_takeover_is_refused_after_two_releases_within_one_second() {
     let table = Table::default();
     let first = table.hold(1, 0);
     assert_eq!(table.settle(&first, &release(), 5), Settled::Done);

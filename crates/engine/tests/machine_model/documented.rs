@@ -120,7 +120,7 @@ fn each_property_is_documented_and_no_other() {
 }
 
 #[test]
-fn the_rules_are_those_of_the_engine_and_all_are_missed() {
+fn the_rules_are_those_of_the_engine_and_each_has_a_mutant() {
     let rules = |path: &str| {
         let source = read(path);
         let (_, body) = source.split_once("enum Rule {").expect("the rules");

@@ -12,7 +12,7 @@ fn a_follower_is_woken_once() {
 }
 
 #[test]
-fn settlements_are_sent_until_the_reply() {
+fn settlements_are_sent_until_the_response_is_due() {
     catch(Rule::SettlesUntilTheReply, RECORDED, worlds::permanent_timeout);
 }
 
@@ -51,7 +51,7 @@ fn an_unprotected_result_is_not_shared() {
 }
 
 #[test]
-fn a_handler_is_stopped_without_its_lease() {
+fn a_handler_is_stopped_at_the_end_of_its_lease() {
     catch(Rule::StopsWithoutLease, ONE_HANDLER, worlds::outlives_its_lease);
 }
 

@@ -73,7 +73,7 @@ fn two_invocations_of_two_processes() {
 }
 
 pub(crate) fn claimed_ahead() -> Setup {
-    Setup::new("claimed ahead, and killed", &[0, 1, 2])
+    Setup::new("killed with claims ahead", &[0, 1, 2])
         .with(|world| {
             world.faults = Faults { deaths: 1, delays: 1, ..NONE };
             world.takes = Duration::from_secs(1);
@@ -83,7 +83,7 @@ pub(crate) fn claimed_ahead() -> Setup {
 }
 
 #[test]
-fn claimed_ahead_and_killed() {
+fn killed_with_claims_ahead() {
     hold(claimed_ahead());
 }
 

@@ -156,6 +156,6 @@ fn a_completion_that_finds_no_record_and_counts_as_done() {
 }
 
 #[test]
-fn an_acknowledgement_because_a_successor_is_at_work() {
+fn an_acknowledgement_because_a_successor_holds_the_key() {
     catch::<settlements::TrustsTheSuccessor>(|| faults(0, 0, 0), &[ACKNOWLEDGED_LAST]);
 }

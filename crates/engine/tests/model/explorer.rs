@@ -182,8 +182,8 @@ impl<P: Protocol> Model for Explorer<P> {
             }),
             Action::Answer { worker, key, now } => {
                 self.work(world, worker, key, now, &mut |step| {
-                    let call = step.key.calls[worker].expect("it asked something");
-                    step.react(worker, call, call.answer.expect("it was answered"), now);
+                    let call = step.key.calls[worker].expect("the worker has a call");
+                    step.react(worker, call, call.answer.expect("the call has an answer"), now);
                 })
             }
             Action::Unanswered { worker, key, resolve, now } => {
@@ -201,7 +201,7 @@ impl<P: Protocol> Model for Explorer<P> {
                 self.work(world, worker, key, now, &mut |step| step.stop_waiting(worker, now));
             }
             Action::Start { worker, key, now } => self.work(world, worker, key, now, &mut |step| {
-                let call = step.key.calls[worker].expect("it holds the key");
+                let call = step.key.calls[worker].expect("the worker holds the key");
                 step.start(worker, call, now);
                 step.send(worker, None, now);
             }),
@@ -210,7 +210,7 @@ impl<P: Protocol> Model for Explorer<P> {
                 let failed = matches!(intent, Intent::Release | Intent::FailPermanently);
                 world.faults.errors -= u8::from(failed);
                 self.work(world, worker, key, now, &mut |step| {
-                    let call = step.key.calls[worker].expect("it holds the key");
+                    let call = step.key.calls[worker].expect("the worker holds the key");
                     step.settle(worker, call, intent, now);
                     step.send(worker, lost, now);
                 });

@@ -83,7 +83,7 @@ impl Cell {
             pack_time(Some(record.expires_at)),
             pack_fence(record.fence),
         ]));
-        assert_eq!(cell.unpack(), *record, "packing must lose nothing");
+        assert_eq!(cell.unpack(), *record, "packing loses nothing");
         cell
     }
 
@@ -241,7 +241,7 @@ fn pack_fence(fence: u64) -> Fence {
         return Fence::try_from(fence).unwrap();
     }
     let (tick, past) = (fence / 1000 - TICK_0, fence % 1000);
-    assert!(past < u64::from(FENCES), "more claims in a tick than a fence has codes for");
+    assert!(past < u64::from(FENCES), "a tick has more claims than codes for fences");
     FENCE_0 + FENCES * u8::try_from(tick).unwrap() + u8::try_from(past).unwrap()
 }
 

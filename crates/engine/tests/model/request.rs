@@ -32,7 +32,7 @@ impl Condition {
                 record.owner = seen.owner;
                 record.last_owner = seen.last_owner;
                 record.lease_until = seen.lease_until;
-                assert_eq!(RecordVersion::of(&record), *seen, "packing must lose nothing");
+                assert_eq!(RecordVersion::of(&record), *seen, "packing loses nothing");
                 Self::Unchanged(Cell::pack(&record))
             }
         }

@@ -45,8 +45,8 @@ impl<P: Protocol> Step<'_, P> {
 
     /// A worker's write reaches the store.
     pub(crate) fn arrive(&mut self, worker: usize, now: u8) {
-        let mut call = self.key.calls[worker].expect("it sent something");
-        let answer = self.land(&call.request.expect("it sent something"));
+        let mut call = self.key.calls[worker].expect("the worker has sent a write");
+        let answer = self.land(&call.request.expect("the worker has sent a write"));
         if self.setup.network == Network::SlowBothWays {
             call.answer = Some(answer);
             self.key.calls[worker] = Some(call);
@@ -57,7 +57,7 @@ impl<P: Protocol> Step<'_, P> {
 
     /// The write got no answer. A copy of it stays in flight.
     fn unanswered(&mut self, worker: usize, resolve: Resolve, now: u8) {
-        let mut call = self.key.calls[worker].expect("it sent something");
+        let mut call = self.key.calls[worker].expect("the worker has sent a write");
         let request = call.request.expect("only a write can go unanswered");
         if call.answer.take().is_none() {
             self.key.strays.push(request);

@@ -35,7 +35,7 @@ impl<P: Protocol> Step<'_, P> {
 
     /// A waiting worker reads the record again, and claims the key if it is free.
     pub(crate) fn look(&mut self, worker: usize, now: u8) {
-        let waited = self.key.calls[worker].expect("it waits");
+        let waited = self.key.calls[worker].expect("the worker waits");
         let (found, call) = (self.key.store, self.new_claim(waited.payload, waited.follower, now));
         let Some(found) = found else {
             self.key.calls[worker] = Some(call);
@@ -55,7 +55,7 @@ impl<P: Protocol> Step<'_, P> {
 
     /// The worker's deadline ends its wait.
     pub(crate) fn stop_waiting(&mut self, worker: usize, now: u8) {
-        let call = self.key.calls[worker].expect("it waits");
+        let call = self.key.calls[worker].expect("the worker waits");
         self.end(worker, call, Self::ends_busy(), now);
     }
 

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_answer_fails_the_whole_batch() {
+    fn an_invalid_kafka_response_fails_the_whole_batch() {
         let now = Instant::now();
         for answer in [
             failing(&[("orders-0", 99)]),

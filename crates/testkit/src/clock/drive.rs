@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn time_waits_for_whoever_is_at_work() {
+    async fn the_clock_does_not_advance_while_a_task_can_run() {
         let clock = ManualClock::new(Timestamp::EPOCH);
         let work = Box::pin(async {
             for _ in 0..200 {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_from_outside_is_waited_for() {
+    async fn driving_waits_for_events_from_outside() {
         let clock = ManualClock::new(Timestamp::EPOCH);
         let (send, receive) = ends_when_told();
         let outside = async {
@@ -169,7 +169,7 @@ mod tests {
 
     #[tokio::test]
     #[should_panic(expected = "a year of simulated time")]
-    async fn waiting_for_ever_is_found_out() {
+    async fn waiting_forever_is_detected() {
         let clock = ManualClock::new(Timestamp::EPOCH);
         let heartbeat = async {
             loop {

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn adjusting_the_clock_wakes_nobody_and_keeps_nobody_asleep() {
+    async fn adjusting_the_wall_clock_does_not_change_sleeps() {
         let clock = ManualClock::new(Timestamp::from_secs(100));
         let mut sleep = clock.sleep(secs(10));
         clock.set(Timestamp::from_secs(1000));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_dropped_sleep_is_no_sleeper() {
+    async fn a_dropped_sleep_is_not_counted() {
         let clock = ManualClock::new(Timestamp::EPOCH);
         let sleep = clock.sleep(secs(1));
         assert_eq!(clock.sleepers(), 1);

@@ -240,10 +240,18 @@ pub async fn reads_are_in_order_with_gaps(store: &dyn Store) {
         expected.push(record);
     }
     let mut keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
-    assert_eq!(read_all(store, &keys).await, expected, "answers are in the order asked");
+    assert_eq!(
+        read_all(store, &keys).await,
+        expected,
+        "a read returns records in order of the keys"
+    );
     keys.reverse();
     expected.reverse();
-    assert_eq!(read_all(store, &keys).await, expected, "answers are in the order asked");
+    assert_eq!(
+        read_all(store, &keys).await,
+        expected,
+        "a read returns records in order of the keys"
+    );
 }
 
 /// A read larger than one request of any store is answered completely.

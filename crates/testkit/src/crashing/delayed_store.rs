@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_pending_is_applied_when_it_is_due_and_under_its_own_guard() {
+    async fn a_pending_write_is_applied_when_due_under_its_own_guard() {
         let store = DelayedStore::new(MemoryStore::new());
         store.delayed_writes(DelayedWrites::After(1));
         let claims = claims();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_can_be_landed_at_once() {
+    async fn all_pending_writes_can_be_applied_at_once() {
         let store = DelayedStore::new(MemoryStore::new());
         store.delayed_writes(DelayedWrites::After(usize::MAX));
         let claims = claims();
