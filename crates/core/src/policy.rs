@@ -24,8 +24,8 @@ pub struct Policy {
     /// How long after the deadline of an invocation its lease ends. Lambda has been observed to
     /// stop a function 0.7 s after its deadline. Default: 1 second.
     pub lease_grace: Duration,
-    /// The lease if the invocation's deadline is not known. Default: 15 minutes, Lambda's longest
-    /// timeout.
+    /// The lease if the invocation's deadline is not known; a handler that runs without a claim is
+    /// then stopped after this time too. Default: 15 minutes, Lambda's longest timeout.
     pub fallback_lease: Duration,
     /// How long a claim holds its key. Default: [`Lease::Invocation`].
     pub lease: Lease,

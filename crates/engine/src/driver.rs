@@ -24,6 +24,7 @@ use crate::{
     machine::{Action, Input, Machine, Setting, Told},
     observe::Report,
     parts::Parts,
+    store_calls,
     surroundings::Surroundings,
 };
 
@@ -84,13 +85,14 @@ impl<'a> Driver<'a> {
                 Action::Read { call, keys, deadline } => {
                     let store = Arc::clone(&self.parts.store);
                     self.calls.push(Box::pin(async move {
-                        Input::Read { call, found: store.read(&keys, deadline).await }
+                        let found = store_calls::read(&*store, &keys, deadline).await;
+                        Input::Read { call, found }
                     }));
                 }
                 Action::Write { call, writes, deadline } => {
                     let store = Arc::clone(&self.parts.store);
                     self.calls.push(Box::pin(async move {
-                        let verdicts = store.write(&writes, deadline).await;
+                        let verdicts = store_calls::write(&*store, &writes, deadline).await;
                         Input::Written { call, writes, verdicts }
                     }));
                 }

@@ -7,7 +7,10 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -28,15 +31,15 @@ use crate::{
 
 /// Until when a handler may begin.
 pub(crate) struct Latest {
-    /// The end of its lease, included; `None` if it runs without a claim.
+    /// The end of its lease when it was started, included; `None` if it runs without a claim.
     pub(crate) lease: Option<Timestamp>,
     /// When handlers are stopped; one that begins then is only cut off.
     pub(crate) stop: Option<Timestamp>,
 }
 
 impl Latest {
-    fn missed(&self, now: Timestamp) -> Option<NotStarted> {
-        if self.lease.is_some_and(|lease| now > lease) {
+    fn missed(&self, renewed: Timestamp, now: Timestamp) -> Option<NotStarted> {
+        if self.lease.is_some_and(|lease| now > lease.max(renewed)) {
             return Some(NotStarted::Lease);
         }
         self.stop.is_some_and(|stop| now >= stop).then_some(NotStarted::Deadline)
@@ -60,19 +63,28 @@ pub(crate) struct Handler<'a> {
 /// What its record keeps of it.
 pub(crate) struct Handle {
     abort: AbortHandle,
-    begun: Arc<OnceLock<Timestamp>>,
+    shared: Arc<Shared>,
+}
+
+/// What a handler and its record know of each other.
+#[derive(Default)]
+struct Shared {
+    /// When the handler was called.
+    begun: OnceLock<Timestamp>,
+    /// The end of its lease in milliseconds, once it was renewed.
+    renewed: AtomicU64,
 }
 
 impl<'a> Handler<'a> {
     pub(crate) fn new(at: usize, due: Due<'a>) -> (Self, Handle) {
-        let begun = Arc::default();
+        let shared = Arc::default();
         let guarded = Guarded {
             due: Contained::new(due),
             running: Contained::none(),
-            begun: Arc::clone(&begun),
+            shared: Arc::clone(&shared),
         };
         let (abort, registration) = AbortHandle::new_pair();
-        (Self { at, guarded: Abortable::new(guarded, registration) }, Handle { abort, begun })
+        (Self { at, guarded: Abortable::new(guarded, registration) }, Handle { abort, shared })
     }
 }
 
@@ -88,7 +100,12 @@ impl Future for Handler<'_> {
 impl Handle {
     /// Since when the handler runs, if it was called.
     pub(crate) fn since(&self) -> Option<Timestamp> {
-        self.begun.get().copied()
+        self.shared.begun.get().copied()
+    }
+
+    /// Its lease was renewed.
+    pub(crate) fn renewed(&self, lease_until: Timestamp) {
+        self.shared.renewed.store(lease_until.as_millis(), Ordering::Relaxed);
     }
 
     /// Stops the handler: it is not polled any more. Says since when it ran, if it was called.
@@ -104,17 +121,18 @@ struct Guarded<'a> {
     due: Contained<Due<'a>>,
     /// From then on.
     running: Contained<BoxFuture<'a, Result<Returned, Failure>>>,
-    begun: Arc<OnceLock<Timestamp>>,
+    shared: Arc<Shared>,
 }
 
 impl Guarded<'_> {
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
         if let Some(Due { job, call, latest, clock }) = self.due.take() {
             let now = clock.now();
-            if let Some(why) = latest.missed(now) {
+            let renewed = Timestamp::from_millis(self.shared.renewed.load(Ordering::Relaxed));
+            if let Some(why) = latest.missed(renewed, now) {
                 return Poll::Ready(Ended::NotBegun(why));
             }
-            let _ = self.begun.set(now);
+            let _ = self.shared.begun.set(now);
             self.running = Contained::new(job(call));
         }
         match self.running.get_mut() {

@@ -203,6 +203,12 @@ impl Host for Surroundings<'_> {
         Some(key)
     }
 
+    fn renewed(&mut self, at: usize, lease_until: Timestamp) {
+        if let Some(handler) = &self.slot(at).handler {
+            handler.renewed(lease_until);
+        }
+    }
+
     fn stop(&mut self, at: usize) -> Option<Timestamp> {
         self.slot(at).handler.take()?.stop()
     }

@@ -15,7 +15,8 @@
 //!   in its group, or in the whole batch ([`AfterFailure`]).
 //! * The first record always starts; others only if the time allows. A handler that still runs
 //!   shortly before the deadline is dropped, and its lease left standing, since its effect may be
-//!   on its way. Where no deadline is known, a handler is dropped when its lease ends.
+//!   on its way. Where no deadline is known, a handler is dropped when its lease ends or, without a
+//!   claim, after the same time.
 //! * A key whose last owner disappeared is claimed last, and runs alone: it may be what kills the
 //!   process.
 //! * A record that failed permanently, or whose key belongs to another payload, is put aside where the
@@ -57,6 +58,7 @@ use crate::{
     observe::{Observer, TracingObserver},
     parts::Parts,
     process::{Cache, Completed},
+    store_calls,
     unanswered::{each, unanswered},
 };
 
@@ -141,7 +143,8 @@ impl Engine {
             fingerprint: None,
             application: self.parts.application.clone(),
         };
-        let found = self.parts.store.read(std::slice::from_ref(key), now.plus(FIRST_CALL)).await;
+        let (store, keys) = (&*self.parts.store, std::slice::from_ref(key));
+        let found = store_calls::read(store, keys, now.plus(FIRST_CALL)).await;
         let found = each(found, Err(unanswered())).next();
         let record = found.unwrap_or_else(|| Err(unanswered()))?;
         Ok(admit(&claim, record.as_ref(), self.parts.clock.now()))

@@ -50,6 +50,9 @@ pub trait Host {
         fence: Option<u64>,
     ) -> Option<Key>;
 
+    /// The lease of record `at` was renewed: its handler may begin up to and including `lease_until`.
+    fn renewed(&mut self, at: usize, lease_until: Timestamp);
+
     /// Stops the handler of record `at`, which is not polled any more. Says since when it ran, if it
     /// was called.
     fn stop(&mut self, at: usize) -> Option<Timestamp>;

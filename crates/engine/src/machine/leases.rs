@@ -117,6 +117,16 @@ impl Leases {
         self.add(Kept { at, due, lease_until, ceiling, instead: None, tries: 0 });
     }
 
+    /// Record `at` runs without a claim. Without a deadline it would be stopped by nobody, so it has
+    /// as much time as one with a claim.
+    pub(super) fn keep_unclaimed(&mut self, at: usize, now: Timestamp) {
+        if self.terms.end.is_none() {
+            let ceiling = self.terms.ceiling(now);
+            let (lease_until, instead) = (ceiling, None);
+            self.add(Kept { at, due: None, lease_until, ceiling, instead, tries: 0 });
+        }
+    }
+
     fn add(&mut self, kept: Kept) {
         let first = kept.due.unwrap_or(kept.lease_until).min(kept.lease_until);
         self.quiet_until = self.quiet_until.min(first);

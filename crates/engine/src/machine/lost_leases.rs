@@ -67,6 +67,9 @@ impl Machine<'_> {
     }
 
     fn extended(&mut self, kept: &Kept, record: IdempotencyRecord, present: &mut Present<'_>) {
+        if let Some(lease_until) = record.lease_until {
+            present.host.renewed(kept.at, lease_until);
+        }
         let entry = self.records.at(kept.at);
         entry.renewed(record);
         if let Some(held) = entry.held() {

@@ -1,8 +1,8 @@
 //! The end of the invocation.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
-use futures_util::future::join;
+use futures_util::future::{Either, join, select};
 use lambda_idempotency_core::{
     clock::Clock,
     policy::{Lease, OnConflict},
@@ -86,6 +86,23 @@ async fn without_a_deadline_a_handler_runs_until_its_lease_ends() {
 }
 
 /// With and without renewals, the second handler starts only when the first has been stopped.
+#[tokio::test]
+async fn without_a_deadline_a_handler_without_a_claim_is_stopped_after_the_fallback_lease() {
+    let mut world = World { timeout: None, ..World::new() };
+    world.policy.fallback_lease = HOUR;
+    let hangs = rec("a", |_, _| std::future::pending()).unprotected();
+    let limit = world.clock.sleep(200 * HOUR);
+    let running = pin!(world.invoke(vec![hangs, ok("b")]));
+    let ended = world.clock.drive(select(running, limit)).await;
+    let Either::Left((outcomes, _)) = ended else { panic!("it was never stopped") };
+    assert_eq!(labels(&outcomes), ["timed_out", "executed"]);
+    let took = world.clock.now().since(START);
+    assert!((HOUR..HOUR + SECOND).contains(&took), "{took:?}");
+
+    let in_time = slow("c", HOUR - SECOND).unprotected();
+    assert_eq!(world.deliver(vec![in_time]).await, ["unprotected"]);
+}
+
 #[tokio::test]
 async fn without_a_deadline_two_handlers_of_a_key_never_run_at_once() {
     for lease in [Lease::Invocation, Lease::Renewed { length: 6 * SECOND }] {

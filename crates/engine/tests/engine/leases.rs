@@ -156,6 +156,22 @@ async fn claims_that_wait_for_their_turn_are_renewed_too() {
     assert_eq!(world.deliver(records).await, ["executed"; 3]);
 }
 
+/// A lease is renewed while a handler waits for its first poll: what counts then is the renewed lease.
+#[tokio::test]
+async fn a_handler_that_waits_behind_blocking_ones_begins_within_its_renewed_lease() {
+    let mut world = World { timeout: Some(600 * SECOND), ..World::yielding() };
+    world.policy.lease = Lease::Renewed { length: LENGTH };
+    let blocking = |label| {
+        rec(label, |world: World, _| async move {
+            world.clock.advance(SECOND);
+            Ok(())
+        })
+    };
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    assert_eq!(world.deliver(names.map(blocking).into()).await, ["executed"; 12]);
+    world.ledger.assert_each_once(names);
+}
+
 #[tokio::test]
 async fn many_leases_are_renewed_in_one_call() {
     let world = world();

@@ -16,6 +16,7 @@ mod late;
 mod leases;
 mod memory;
 mod order;
+mod panicking_store;
 mod policies;
 mod scheduling;
 mod settling;

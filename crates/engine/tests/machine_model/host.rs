@@ -107,6 +107,10 @@ impl Host for Surroundings<'_> {
         None
     }
 
+    fn renewed(&mut self, _: usize, _: Timestamp) {
+        // Handlers of the model begin when they are started.
+    }
+
     fn stop(&mut self, at: usize) -> Option<Timestamp> {
         let place = self.own.running.iter().position(|handler| handler.at == at)?;
         let handler = self.own.running.remove(place);
