@@ -1,4 +1,4 @@
-//! Requests that are not sent or refused for what they are signed with: credentials and the time.
+//! Requests that are not sent, or refused, because of the credentials or the time of their signature.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -21,7 +21,7 @@ use lambda_idempotency_dynamodb::DynamoDbStore;
 use serde_json::json;
 use support::{Fault, Fixture, TABLE, Told, claims, one, soon, told, unknown};
 
-/// Its credentials fail to load as often as it says, as those of a role during an outage.
+/// Credentials that fail to load a number of times, as those of a role during an outage.
 #[derive(Debug)]
 struct Refreshed {
     failures: AtomicUsize,
@@ -44,7 +44,7 @@ impl ProvideCredentials for Refreshed {
     }
 }
 
-/// A store whose credentials fail to load this often.
+/// A store whose credentials fail to load a number of times.
 fn with_credentials(
     fixture: &Fixture,
     failures: usize,
@@ -59,7 +59,7 @@ fn with_credentials(
 }
 
 #[tokio::test]
-async fn credentials_that_fail_to_refresh_are_asked_for_again() {
+async fn credentials_that_fail_to_refresh_are_loaded_again() {
     let errors: [fn() -> CredentialsError; 2] = [
         || CredentialsError::provider_error("503 from STS"),
         || CredentialsError::provider_timed_out(Duration::from_secs(5)),
@@ -77,7 +77,7 @@ async fn credentials_that_fail_to_refresh_are_asked_for_again() {
 }
 
 #[tokio::test]
-async fn credentials_that_never_load_are_unavailable_without_doubt() {
+async fn without_loaded_credentials_the_store_is_unavailable_and_nothing_was_applied() {
     let fixture = Fixture::start().await;
     let store = with_credentials(&fixture, usize::MAX, || CredentialsError::provider_error("503"));
     let call_deadline = SystemClock.now().plus(Duration::from_millis(100));
@@ -89,7 +89,7 @@ async fn credentials_that_never_load_are_unavailable_without_doubt() {
     }
 }
 
-/// The next request is signed with the server's time, which is why it is worth sending.
+/// The next request is signed with the server's time, so it succeeds.
 #[tokio::test]
 async fn a_wrong_clock_costs_one_request() {
     let ahead = Duration::from_secs(600);
@@ -119,7 +119,7 @@ async fn a_wrong_secret_key_costs_one_request() {
 }
 
 #[tokio::test]
-async fn a_request_that_arrived_too_slowly_is_sent_again() {
+async fn a_request_that_timed_out_at_the_server_is_sent_again() {
     for count in [1, 3] {
         let fixture = Fixture::start().await;
         fixture

@@ -1,5 +1,5 @@
-//! Answers that say less than they might: members without an answer, failed conditions without the
-//! item, and an answer that was lost before one that says that nothing was done.
+//! Incomplete answers: members of a batch without an answer, failed conditions without the item, and a
+//! lost answer followed by an error that says that nothing was applied.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -17,7 +17,7 @@ use support::{
     unknown, write,
 };
 
-/// What the service may answer, and what the embedded server answers.
+/// Whether answers contain the existing item: the embedded server sends it, the service may leave it out.
 const WITH_AND_WITHOUT_ITEMS: [bool; 2] = [true, false];
 
 async fn fixture(items: bool) -> Fixture {
@@ -58,31 +58,31 @@ async fn a_member_without_an_answer_may_have_been_applied() {
 }
 
 #[tokio::test]
-async fn doubt_outlives_throttling() {
+async fn a_write_that_may_have_been_applied_is_recognised_after_throttling() {
     for count in [1, 3] {
         let fixture = Fixture::start().await;
         let throttled = || Fault::error("ThrottlingException");
         fixture.wire.fault([Fault::LoseAnswer, throttled(), throttled()]);
         for verdict in fixture.store().write(&claims(count), soon()).await {
-            assert_eq!(told(&verdict), Told::Written, "its own work is recognised");
+            assert_eq!(told(&verdict), Told::Written, "the store recognises its own write");
         }
     }
 }
 
 #[tokio::test]
-async fn doubt_of_a_member_outlives_its_throttling() {
+async fn a_member_that_may_have_been_applied_is_recognised_after_throttling() {
     let fixture = Fixture::start().await;
     fixture.wire.fault([
         Fault::Belie(vec![0, 2], "InternalServerError"),
         Fault::Refuse(vec![0, 1], "ThrottlingError"),
     ]);
     for verdict in fixture.store().write(&claims(4), soon()).await {
-        assert_eq!(told(&verdict), Told::Written, "its own work is recognised");
+        assert_eq!(told(&verdict), Told::Written, "the store recognises its own write");
     }
 }
 
 #[tokio::test]
-async fn doubt_outlives_throttling_until_the_deadline() {
+async fn a_write_that_may_have_been_applied_stays_so_under_throttling_until_the_deadline() {
     for count in [1, 3] {
         let fixture = Fixture::start().await;
         let throttled = (0..500).map(|_| Fault::error("ThrottlingException"));
@@ -96,7 +96,7 @@ async fn doubt_outlives_throttling_until_the_deadline() {
     }
 }
 
-/// Writes of owner 7 that another has overtaken, each to a key of its own.
+/// Writes of owner 7 to different keys, after another owner has taken the keys over.
 fn fenced() -> Vec<Write> {
     let seen = || Guard::Unchanged(RecordVersion::of(&released(8)));
     vec![
@@ -125,7 +125,7 @@ async fn a_fenced_member_finds_the_record_of_the_other() {
 }
 
 #[tokio::test]
-async fn a_member_whose_record_is_gone_finds_nothing() {
+async fn a_member_whose_record_was_deleted_finds_nothing() {
     for items in WITH_AND_WITHOUT_ITEMS {
         let fixture = fixture(items).await;
         let verdicts = fixture.store().write(&fenced(), soon()).await;
@@ -137,7 +137,7 @@ async fn a_member_whose_record_is_gone_finds_nothing() {
     }
 }
 
-/// As those of a batch, when there is one write.
+/// A single write has the same answer as the members of a batch.
 #[tokio::test]
 async fn a_fenced_write_finds_the_record_of_the_other() {
     let fixture = Fixture::start().await;

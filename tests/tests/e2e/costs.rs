@@ -55,9 +55,9 @@ impl Costs {
         let invocations = [(&fresh, "executed"), (&warm, "replayed"), (&cold, "replayed")];
         for (invocation, outcome) in invocations {
             assert!(returned(&invocation.result).is_empty());
-            let told: Vec<_> =
+            let outcomes: Vec<_> =
                 invocation.records.iter().map(|line| line.outcome.as_str()).collect();
-            assert_eq!(told, vec![outcome; records as usize]);
+            assert_eq!(outcomes, vec![outcome; records as usize]);
         }
         let usages = [fresh, warm, cold].map(|invocation| invocation.dynamodb);
         for (what, usage) in ["fresh", "known here", "known elsewhere"].iter().zip(&usages) {

@@ -64,8 +64,7 @@ async fn an_order_whose_process_is_killed_before_the_effect_is_placed_once() {
 /// between the two, it is not known whether the effect happened. The handler is called again, so that no
 /// record is lost, and gets `lost_attempts`, so that it can check for the effect first.
 #[tokio::test]
-async fn an_order_whose_process_is_killed_before_the_completion_is_placed_twice()
- {
+async fn an_order_whose_process_is_killed_before_the_completion_is_placed_twice() {
     let world = world().await;
     let report = kill(&world, |gate| Fault::hold(Apply::After, gate).table(ORDERS)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);

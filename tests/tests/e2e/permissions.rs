@@ -61,10 +61,10 @@ async fn undo(world: &World, name: &str, records: usize) {
     let event = batch_of((0..16 + records).map(slow));
     let invocation = world.invoke(&event).await.unwrap();
     assert_eq!(returned(&invocation.result).len(), 16 + records);
-    let told = |outcome: &str| {
+    let count = |outcome: &str| {
         invocation.records.iter().filter(|line| line.outcome.as_str() == outcome).count()
     };
-    assert_eq!((told("timed_out"), told("returned")), (16, records));
+    assert_eq!((count("timed_out"), count("returned")), (16, records));
 }
 
 /// Counts the operations on each table, with a fault for each that does nothing.

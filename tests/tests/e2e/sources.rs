@@ -18,15 +18,15 @@ async fn one_function_handles_all_its_sources() {
     assert_eq!(history(&announced), [("n-1", 1, "executed")]);
     assert_eq!(history(&requested), [("e-1", 1, "executed")]);
     assert_eq!(history(&streamed), [("49545115233661843560000000004", 1, "executed")]);
-    let told = |report: &lambda_idempotency_local::DeliveryReport| {
+    let source_of = |report: &lambda_idempotency_local::DeliveryReport| {
         let line = report.records().next().unwrap().told.clone().unwrap();
         (line.source, line.operation)
     };
     let pair = |source: &str, operation: &str| (source.to_owned(), operation.to_owned());
-    assert_eq!(told(&queued), pair("sqs", "place-order"));
-    assert_eq!(told(&announced), pair("sns", "place-order"));
-    assert_eq!(told(&requested), pair("eventbridge", "place-order"));
-    assert_eq!(told(&streamed), pair("kinesis", "place-order"));
+    assert_eq!(source_of(&queued), pair("sqs", "place-order"));
+    assert_eq!(source_of(&announced), pair("sns", "place-order"));
+    assert_eq!(source_of(&requested), pair("eventbridge", "place-order"));
+    assert_eq!(source_of(&streamed), pair("kinesis", "place-order"));
     world.assert_placed_once(["o-1", "o-2", "o-3", "o-4"]);
 }
 
@@ -57,12 +57,12 @@ async fn an_order_from_several_sources_is_placed_once() {
         }
     });
     for id in ["o-1", "o-2", "o-3", "o-4"] {
-        let mut told = Vec::new();
+        let mut found = Vec::new();
         for event in &events {
             let report = world.send(&event(id)).await;
-            told.push(outcomes(&report).concat());
+            found.push(outcomes(&report).concat());
         }
-        assert_eq!(told, ["executed", "replayed", "replayed", "replayed"], "{id}");
+        assert_eq!(found, ["executed", "replayed", "replayed", "replayed"], "{id}");
         events.rotate_left(1);
     }
     world.assert_placed_once(["o-1", "o-2", "o-3", "o-4"]);

@@ -1,4 +1,4 @@
-//! No write by itself: each has company, so that all of them are statements.
+//! Sends each write together with another one, so that all writes are statements.
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},

@@ -1,4 +1,4 @@
-//! An embedded DynamoDB behind a real SDK client, and a wire that can be read and cut.
+//! An embedded DynamoDB behind a real SDK client, with a connection that records requests and injects faults.
 
 #![allow(
     dead_code,
@@ -35,7 +35,7 @@ pub use wire::{Fault, Wire};
 
 pub const TABLE: &str = "idempotency";
 
-/// One table in memory, its server, and the wire to it.
+/// One table in memory, its server, and the connection to it.
 pub struct Fixture {
     pub db: Database,
     pub wire: Arc<Wire>,
@@ -150,7 +150,7 @@ pub fn write(n: usize, guard: Guard, record: Option<IdempotencyRecord>) -> Write
     Write { key: key(n), guard, record }
 }
 
-/// Claims of the keys 0 to `count`, by the owners of the same numbers.
+/// Claims of the keys from 0 to below `count`, each by the owner of the same number.
 pub fn claims(count: usize) -> Vec<Write> {
     (0..count).map(|n| write(n, Guard::Absent, Some(claimed(n as u128)))).collect()
 }

@@ -1,4 +1,4 @@
-//! The HTTP connection of a test: it keeps what was sent, and fails as it is told.
+//! The HTTP connection of a test: it records the requests, and injects the configured faults.
 
 use std::{
     collections::VecDeque,
@@ -25,17 +25,17 @@ use serde_json::{Value, json};
 
 /// What happens to one request.
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     Pass,
-    /// It is applied, and the connection breaks before the answer.
+    /// The request is applied, and the connection breaks before the answer.
     LoseAnswer,
-    /// It is applied, and no answer ever comes.
+    /// The request is applied, and no answer ever comes.
     Hang,
-    /// It is applied, and answered with this HTTP status all the same.
+    /// The request is applied, but answered with this HTTP status.
     Status(u16),
-    /// It never arrives; this is the answer.
+    /// The request is not applied, and gets this answer.
     Instead(u16, Value),
-    /// It is refused for its time, by a server whose clock is ahead by this much.
+    /// The request is refused because of its time, by a server whose clock is ahead by this much.
     Skewed(Duration),
     /// These members of a batch are not applied and answered with this code.
     Refuse(Vec<usize>, &'static str),
@@ -43,7 +43,7 @@ pub enum Fault {
     Belie(Vec<usize>, &'static str),
     /// Only this many members of a batch, the first ones, are applied and answered.
     Only(usize),
-    /// Something else happens in the table first.
+    /// The table is changed before the request is applied.
     Before(Box<dyn FnOnce(&Database) + Send + Sync>),
 }
 
@@ -55,7 +55,7 @@ impl Fault {
     }
 }
 
-/// A connector that records and misbehaves.
+/// A connector that records requests and injects faults.
 pub struct Wire {
     inner: SharedHttpClient,
     db: Database,
@@ -84,7 +84,7 @@ impl Wire {
         SharedHttpClient::new(Handle(self.clone()))
     }
 
-    /// What becomes of the next requests, in order.
+    /// Sets the faults of the next requests, in order.
     pub fn fault(&self, faults: impl IntoIterator<Item = Fault>) {
         self.faults.lock().unwrap().extend(faults);
     }
@@ -98,12 +98,12 @@ impl Wire {
         self.withholds_items.store(true, Ordering::Relaxed);
     }
 
-    /// Forgets the faults that have struck nobody.
+    /// Removes the faults that no request has met yet.
     pub fn heal(&self) {
         self.faults.lock().unwrap().clear();
     }
 
-    /// What was sent since the last call: operations and bodies.
+    /// The requests since the last call: operations and bodies.
     pub fn take(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut *self.sent.lock().unwrap())
     }

@@ -78,7 +78,7 @@ impl Pattern<'_> {
     }
 }
 
-/// The patterns of the template, in order: what is not recorded, permanent failures.
+/// The patterns of the template, in order: lost completions, permanent failures.
 fn patterns() -> [String; 2] {
     let template = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"));
     let template = template.unwrap();
@@ -88,16 +88,16 @@ fn patterns() -> [String; 2] {
 }
 
 #[tokio::test]
-async fn the_templates_log_filters_count_what_they_say() {
+async fn the_log_filters_of_the_template_match_the_logged_lines() {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start_as_lambda_does();
     let idempotency = world.idempotency().with_observer(TracingObserver::new());
     let operation = Operation::new("place").key("id");
     let sqs = idempotency.sqs(operation, world.handler()).unwrap();
     let body = |id: &str, what: &str| with_body(id, &json!({ "id": id, "do": what }).to_string());
-    let hopeless = batch([body("gives-up", "give up"), body("fails", "fail"), body("works", "")]);
+    let orders = batch([body("gives-up", "give up"), body("fails", "fail"), body("works", "")]);
     for _ in 0..2 {
-        world.invoke(&sqs, &hopeless).await.unwrap();
+        world.invoke(&sqs, &orders).await.unwrap();
     }
     world
         .store
