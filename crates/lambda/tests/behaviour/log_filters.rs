@@ -18,7 +18,7 @@ struct Pattern<'a>(Peekable<Chars<'a>>);
 impl Pattern<'_> {
     fn matches(pattern: &str, line: &Value) -> bool {
         let inner = pattern.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-        let mut parser = Pattern(inner.expect("braces around the pattern").chars().peekable());
+        let mut parser = Pattern(inner.unwrap().chars().peekable());
         let found = parser.either(line);
         assert_eq!(parser.token(), None, "the end of {pattern}");
         found
