@@ -202,7 +202,7 @@ impl Lease {
     }
 }
 
-/// What to do about a [`Failure`](crate::failure::Failure) that was not declared transient or
+/// What to do about a [`Failure`] that was not declared transient or
 /// permanent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
