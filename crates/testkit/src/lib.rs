@@ -5,6 +5,7 @@
 //! | a store of your own | [`store_conformance!`], one test for each scenario of [`conformance`] |
 //! | timeouts, leases, expiry | [`clock::ManualClock`]: an hour in a millisecond |
 //! | what happens when the store fails | [`faults::FaultyStore`] around any store |
+//! | the deadlines of calls of the store | [`deadlines::Deadlines`] around any store |
 //! | "once", "not twice", "not lost" | [`ledger::Ledger`] |
 //! | a worker that dies anywhere | [`crashing::crash_points`], over [`crashing::DelayedStore`] |
 //!
@@ -89,6 +90,7 @@
 pub mod clock;
 pub mod conformance;
 pub mod crashing;
+pub mod deadlines;
 pub mod faults;
 pub mod ledger;
 

@@ -16,6 +16,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_testkit::{
     clock::ManualClock,
     crashing::drop_after,
+    deadlines::BrokenRule,
     faults::{Call, Fault, GuardKind},
 };
 
@@ -87,6 +88,9 @@ async fn records_claimed_with_a_throttled_one_start_soon() {
     {
         let mut world = World::new();
         world.policy.lease = lease;
+        // The slow claim is asked for again with the lease of 4 s that it had at first, until claiming
+        // is given up after 5 s.
+        world.tolerates = &[BrokenRule::OutlastsTheLease];
         let late = Duration::from_millis(latest);
         let begins = |label| {
             rec(label, move |world: World, _| async move {

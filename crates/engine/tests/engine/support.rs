@@ -16,7 +16,12 @@ use lambda_idempotency_engine::{
     call::{Call, RecordId},
 };
 use lambda_idempotency_keys::Key;
-use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
+use lambda_idempotency_testkit::{
+    clock::ManualClock,
+    deadlines::{BrokenRule, Deadlines},
+    faults::FaultyStore,
+    ledger::Ledger,
+};
 
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_000_000);
 
@@ -31,6 +36,10 @@ pub(crate) struct World {
     pub(crate) timeout: Option<Duration>,
     /// The handler durations that the process has observed.
     pub(crate) pace: std::sync::Arc<Pace>,
+    /// Which calls of the store broke a rule for their deadlines: checked after each invocation.
+    pub(crate) deadlines: Deadlines,
+    /// The rules that calls may break in this test, for a reason that it names.
+    pub(crate) tolerates: &'static [BrokenRule],
 }
 
 type Handler = Box<dyn FnOnce(World, Call) -> BoxFuture<'static, Result<(), Failure>> + Send>;
@@ -181,6 +190,8 @@ impl World {
             after_failure: AfterFailure::Group,
             timeout: Some(Duration::from_secs(30)),
             pace: std::sync::Arc::default(),
+            deadlines: Deadlines::default(),
+            tolerates: &[],
         }
     }
 
@@ -196,12 +207,16 @@ impl World {
 
     /// One invocation with another store.
     pub(crate) async fn invoke_on(&self, store: impl Store, records: Vec<Rec>) -> Vec<Outcome> {
-        self.invoke_by(&Engine::new(store).with_clock(self.clock.clone()), records).await
+        self.invoke_by(&self.engine_on(store), records).await
     }
 
     /// A new engine, for invocations of one process to share.
     pub(crate) fn engine(&self) -> Engine {
-        Engine::new(self.store.clone()).with_clock(self.clock.clone())
+        self.engine_on(self.store.clone())
+    }
+
+    fn engine_on(&self, store: impl Store) -> Engine {
+        Engine::new(self.deadlines.around(store, self.clock.clone())).with_clock(self.clock.clone())
     }
 
     /// One invocation in the process that has this engine.
@@ -209,8 +224,9 @@ impl World {
         let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
         let invocation_deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
         let policy = &self.policy;
+        self.deadlines.allow_until(invocation_deadline.unwrap_or(Timestamp::from_millis(u64::MAX)));
         let (operation, after_failure) = ("op", self.after_failure);
-        engine
+        let outcomes = engine
             .run(Batch {
                 operation,
                 deliveries,
@@ -219,7 +235,11 @@ impl World {
                 invocation_deadline,
                 pace: &self.pace,
             })
-            .await
+            .await;
+        let broken = self.deadlines.broken();
+        let wrong = broken.iter().find(|broken| !self.tolerates.contains(&broken.rule));
+        assert_eq!(wrong, None, "a call of the store");
+        outcomes
     }
 
     /// Runs one invocation in simulated time, and returns the labels of the outcomes.
