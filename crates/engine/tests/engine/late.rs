@@ -12,6 +12,7 @@ use lambda_idempotency_core::{
     record::Status,
     store::StoreErrorKind,
 };
+use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_testkit::{
     deadlines::BrokenRule,
     faults::{Fault, GuardKind},
@@ -57,13 +58,25 @@ async fn a_record_not_started_in_time_is_returned_and_its_key_is_free() {
     for kept_busy in [Duration::from_millis(29_500), 40 * SECOND] {
         let mut world = World::new();
         world.policy.on_timeout = OnTimeout::FailPermanently;
-        // The process does nothing for longer than the whole invocation.
-        world.tolerates = &[BrokenRule::CalledTooLate];
-        let outcomes = world.clock.drive(world.invoke(vec![busy("a", kept_busy), ok("b")])).await;
+        // A store that applies what is late as well, as it may.
+        let engine = Engine::new(world.store.clone()).with_clock(world.clock.clone());
+        let records = vec![busy("a", kept_busy), ok("b")];
+        let outcomes = world.clock.drive(world.invoke_by(&engine, records)).await;
         assert_eq!(labels(&outcomes)[1], "returned", "{kept_busy:?}");
         world.ledger.assert_never("b");
         assert_eq!(world.stored("b").await, None, "{kept_busy:?}");
     }
+}
+
+/// The process does nothing until its invocation is over. A store that then takes no call keeps the
+/// claim, whose lease is over as well.
+#[tokio::test]
+async fn a_handler_that_has_not_begun_when_the_invocation_ends_begins_at_the_next_delivery() {
+    let world = World { tolerates: &[BrokenRule::CalledTooLate], ..World::new() };
+    let outcomes = world.deliver(vec![busy("a", 40 * SECOND), ok("b")]).await;
+    assert_eq!(outcomes, ["completion_lost", "returned"]);
+    world.ledger.assert_never("b");
+    assert_eq!(world.deliver(vec![ok("b")]).await, ["executed"]);
 }
 
 #[tokio::test]
