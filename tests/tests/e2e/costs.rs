@@ -5,7 +5,8 @@
 //! page about costs. Each of its rows is compared with the measurement.
 
 use lambda_idempotency_local::{Local, Usage};
-use lambda_idempotency_tests::events::{batch_of, order};
+use lambda_idempotency_tests::events::{batch_of, order, order_with};
+use serde_json::json;
 
 use crate::support::{World, idle, returned};
 
@@ -149,6 +150,31 @@ async fn a_batch_of_a_hundred_costs_no_more_than_twelve_requests() {
     let [fresh, _, cold] = costs.billed();
     documented(&row("new", fresh));
     documented(&row("duplicate, known to the table, in a batch", cold));
+}
+
+/// A duplicate is refused by a write, which DynamoDB bills by the size of the item that it finds.
+#[tokio::test]
+async fn duplicates_of_large_results_are_billed_by_the_item() {
+    for kilobytes in [1, 10, 100, 300] {
+        let keeps = || idle().env("KEEPS_RESULTS", "1");
+        let large = order_with("o-large", json!({ "bytes": kilobytes * 1024 }));
+        let world = World::of(keeps()).await;
+        let fresh = world.invoke(&batch_of([large.clone()])).await.unwrap().dynamodb;
+        let completion = fresh.write_units - 1.0;
+        let dynamodb = world.dynamodb().clone();
+        let other = Local::builder(keeps()).dynamodb(dynamodb).start().await.unwrap();
+        // Another record, so that DynamoDB reports units: a claim and a completion.
+        let both = other.invoke(&batch_of([large, order("o-small")])).await.unwrap();
+        let told: Vec<_> = both.records.iter().map(|line| line.outcome.as_str()).collect();
+        assert_eq!(told, ["replayed", "executed"]);
+        let write_units = both.dynamodb.write_units - 2.0;
+        let read_units = both.dynamodb.read_units;
+        let alone = Billed { write_units, read_units: 0.0 }.dollars();
+        let in_a_batch = Billed { write_units, read_units }.dollars();
+        documented(&format!(
+            "| {kilobytes} KB | {completion} | {write_units} | {read_units} | {alone:.2} | {in_a_batch:.2} |"
+        ));
+    }
 }
 
 #[test]
