@@ -71,7 +71,7 @@ async fn a_record_not_started_in_time_is_returned_and_its_key_is_free() {
 /// The process does nothing until its invocation is over. A store that then takes no call keeps the
 /// claim, whose lease is over as well.
 #[tokio::test]
-async fn a_handler_that_has_not_begun_when_the_invocation_ends_begins_at_the_next_delivery() {
+async fn a_record_not_started_by_the_end_of_the_invocation_starts_at_its_next_delivery() {
     let world = World { tolerates: &[BrokenRule::CalledTooLate], ..World::new() };
     let outcomes = world.deliver(vec![busy("a", 40 * SECOND), ok("b")]).await;
     assert_eq!(outcomes, ["completion_lost", "returned"]);
