@@ -182,6 +182,13 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn earlier_attempts_are_those_of_the_record() {
+        let mut held = held(1);
+        (held.record.failed_attempts, held.record.lost_attempts) = (2, 3);
+        assert_eq!((held.failed_attempts(), held.lost_attempts()), (2, 3));
+    }
+
+    #[test]
     fn undoing_a_claim_keeps_the_counts() {
         assert_eq!(held(1).write(&Settlement::Undo, at(101)).1, None);
         let (_, released) = held(1).write(&release(), at(101));

@@ -151,6 +151,17 @@ mod tests {
     }
 
     #[test]
+    fn a_permanent_failure_whose_answer_was_lost_is_recognised() {
+        let fails = Settlement::FailPermanently { result: None, error_type: "E".into() };
+        let ours = held(1);
+        let (_, by_us) = ours.write(&fails, at(110));
+        assert_eq!(ours.settled(&fails, by_us.as_ref(), at(111)), Settled::Done);
+        let (_, by_another) = held(2).write(&fails, at(110));
+        let settled = ours.settled(&fails, by_another.as_ref(), at(111));
+        assert!(matches!(settled, Settled::Overtaken(_)), "{settled:?}");
+    }
+
+    #[test]
     fn a_late_release_after_a_completion_is_overtaken() {
         let held = held(1);
         let (_, record) = held.write(&complete(), at(110));
