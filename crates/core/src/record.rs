@@ -11,17 +11,21 @@ use crate::clock::Timestamp;
 pub struct IdempotencyRecord {
     /// The state of the key.
     pub status: Status,
-    /// The token of the claim that wrote the record. `None` once it is released, and in a record
+    /// The token of the claim that wrote the record. `None` once the claim is given up, and in a record
     /// written by another library.
     pub owner: Option<Owner>,
-    /// The token of the claim that released or undid the key. A writer whose response was lost
-    /// recognises its own write by it.
+    /// The token of the claim that gave the key up: released or undone, or stopped at its deadline. A
+    /// writer whose response was lost recognises its own write by it.
     pub last_owner: Option<Owner>,
     /// The number of failed attempts for this key.
     pub failed_attempts: u32,
     /// The number of lost attempts: the owner was killed, timed out, or lost its connection to the
     /// store.
     pub lost_attempts: u32,
+    /// The number of attempts that were lost one after the other, the last one included, and of which
+    /// nothing was heard at all. One of them may have killed its process. An attempt that failed or was
+    /// stopped at its deadline ends the row.
+    pub consecutive_losses: u32,
     /// The fence of the last claim: higher than that of every claim before it while the record
     /// lives. 0 in a record of another library.
     pub fence: u64,
@@ -54,6 +58,7 @@ impl IdempotencyRecord {
             last_owner: None,
             failed_attempts: 0,
             lost_attempts: 0,
+            consecutive_losses: 0,
             fence: 0,
             lease_until: None,
             expires_at: expires_at.ceil_to_second(),
@@ -64,9 +69,10 @@ impl IdempotencyRecord {
         }
     }
 
-    /// Whether the last claim released or undid the key. Otherwise its attempt was lost.
+    /// Whether the last claim was given up by its own worker: released, undone, or stopped at its
+    /// deadline, when the key stays held until the lease ends. Otherwise its attempt was lost.
     #[must_use]
-    pub const fn is_released(&self) -> bool {
+    pub const fn is_given_up(&self) -> bool {
         matches!(self.status, Status::InProgress)
             && self.owner.is_none()
             && self.last_owner.is_some()

@@ -48,6 +48,9 @@ pub struct Attributes {
     pub failed_attempts: Cow<'static, str>,
     /// N: the number of lost attempts; not written if zero. Default `lost_attempts`.
     pub lost_attempts: Cow<'static, str>,
+    /// N: the number of attempts lost one after the other, up to the last one; not written if zero.
+    /// Default `consecutive_losses`.
+    pub consecutive_losses: Cow<'static, str>,
     /// N: the fence of the last claim. Default `fence`.
     pub fence: Cow<'static, str>,
     /// S: the type of the last error. Default `error`.
@@ -119,6 +122,7 @@ impl Default for Attributes {
             last_owner: "last_owner".into(),
             failed_attempts: "failures".into(),
             lost_attempts: "vanished".into(),
+            consecutive_losses: "consecutive_losses".into(),
             fence: "fence".into(),
             error: "error".into(),
             application: "application".into(),
@@ -129,7 +133,7 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    fn all(&self) -> [&str; 13] {
+    fn all(&self) -> [&str; 14] {
         [
             &self.id,
             &self.status,
@@ -141,6 +145,7 @@ impl Attributes {
             &self.last_owner,
             &self.failed_attempts,
             &self.lost_attempts,
+            &self.consecutive_losses,
             &self.fence,
             &self.error,
             &self.application,

@@ -11,6 +11,7 @@ fn full() -> IdempotencyRecord {
     record.last_owner = Some(Owner::from_bits(2));
     record.failed_attempts = 3;
     record.lost_attempts = 4;
+    record.consecutive_losses = 2;
     record.fence = 1_700_000_000_123;
     record.lease_until = Some(Timestamp::from_millis(1_700_000_030_123));
     record.fingerprint = Some(Fingerprint::new("f"));
@@ -118,6 +119,7 @@ fn what_is_no_record_is_named_and_not_quoted() {
         (("owner", s("0000000000000000000000000000000A")), "owner"),
         (("last_owner", n("1")), "last_owner"),
         (("failures", n("4294967296")), "failures"),
+        (("consecutive_losses", s("1")), "consecutive_losses"),
         (("data", n("NaN")), "data"),
         (("validation", n("1")), "validation"),
         (("error", n("1")), "error"),

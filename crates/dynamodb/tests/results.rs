@@ -47,7 +47,7 @@ async fn deliver(
         Delivery {
             record: RecordId::new("test", at.to_string()),
             group: None,
-            priority: 0,
+            receives: 0,
             divert: None,
             work: Work::Keyed {
                 key: key(at),

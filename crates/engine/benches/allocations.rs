@@ -81,7 +81,7 @@ fn delivery<'d>(n: usize, key: usize) -> Delivery<'d> {
     Delivery {
         record: RecordId::new("bench", n.to_string()),
         group: None,
-        priority: 0,
+        receives: 0,
         divert: None,
         work: Work::Keyed {
             key: Key::from_text(format!("op#{key}")),

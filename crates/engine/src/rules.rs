@@ -17,12 +17,20 @@ pub(crate) enum Rule {
     UndoKeepsHistory,
     /// A write without an answer tells nobody of this process anything.
     DoubtIsNotKnowledge,
-    /// A record whose last attempt was lost is quarantined.
+    /// A record whose last attempts were lost is quarantined.
     QuarantinesTheLost,
-    /// Nothing is claimed while a quarantined record has its turn.
+    /// Nothing is claimed while a quarantine group has its turn.
     QuarantineStopsClaims,
-    /// A quarantined record has its turn when nothing else runs.
+    /// A quarantine group has its turn when nothing else runs.
     QuarantineWaitsForTheOthers,
+    /// A record is less suspected with each receive at which it was passed over.
+    SuspicionFalls,
+    /// The more its records are suspected, the smaller a quarantine group is.
+    SuspicionSplits,
+    /// A suspect that was passed over goes before other records.
+    PassedOverGoFirst,
+    /// A record says that its handler was stopped by its own worker.
+    SaysThatItStopped,
     /// Copies are not answered by what ran without protection.
     UnprotectedIsNotShared,
     /// A handler is stopped when its lease has run out.

@@ -62,7 +62,7 @@ impl<'a> Surroundings<'a> {
 
     /// Keeps what the machine need not know of a delivery; returns the rest.
     pub(crate) fn take_in(&mut self, delivery: Delivery<'a>) -> Ask<'a> {
-        let (ask, identity, job) = delivery.work.ask(delivery.group, delivery.priority);
+        let (ask, identity, job) = delivery.work.ask(delivery.group, delivery.receives);
         self.slots.push(Slot {
             record: delivery.record,
             key: ask.key.clone(),
@@ -220,14 +220,14 @@ impl<'a> Work<'a> {
     fn ask(
         self,
         group: Option<Arc<str>>,
-        priority: u32,
+        receives: u32,
     ) -> (Ask<'a>, Option<Key>, Contained<Job<'a>>) {
         let ask = |task| Ask {
             key: None,
             fingerprint: None,
             payload: "",
             group,
-            priority,
+            receives,
             task,
             can_be_put_aside: false,
             is_aside: false,

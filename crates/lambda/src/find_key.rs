@@ -83,7 +83,7 @@ impl<'a> Extraction<'a> {
         Delivery {
             record: record.id.clone(),
             group: record.group.clone(),
-            priority: record.receives.unwrap_or(0),
+            receives: record.receives.unwrap_or(0),
             work,
             divert,
         }

@@ -210,7 +210,7 @@ where
         deliveries: vec![Delivery {
             record: task.record.clone(),
             group: None,
-            priority: 0,
+            receives: 0,
             work,
             divert: None,
         }],

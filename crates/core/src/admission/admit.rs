@@ -78,11 +78,12 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
             take_over(claim, found, claim.record(Some(found), now))
         }
         Status::InProgress => {
-            // If the owner did not release the key, its attempt was lost.
-            let lost_attempts = if found.is_released() { 0 } else { 1 };
+            // If the owner did not give the key up, its attempt was lost.
+            let lost = u32::from(!found.is_given_up());
             let mut record = claim.record(Some(found), now);
             record.failed_attempts = found.failed_attempts;
-            record.lost_attempts = found.lost_attempts.saturating_add(lost_attempts);
+            record.lost_attempts = found.lost_attempts.saturating_add(lost);
+            record.consecutive_losses = found.consecutive_losses.saturating_add(lost);
             record.error_type.clone_from(&found.error_type);
             take_over(claim, found, record)
         }

@@ -44,6 +44,9 @@ pub enum Settlement {
     },
     /// The handler was not started, or did no work. The key is free, and the counts stay as before.
     Undo,
+    /// The handler was stopped at its deadline. Its effect may be on its way, so the key stays held until
+    /// the lease ends. The attempt counts as lost, but the record says that it did not kill its process.
+    LeaveStanding,
     /// The handler needs more time.
     Renew {
         /// The new end of the lease.
@@ -62,6 +65,13 @@ impl Held {
     #[must_use]
     pub const fn lost_attempts(&self) -> u32 {
         self.record.lost_attempts
+    }
+
+    /// The number of attempts that were lost one after the other, up to the last one. Above 0, one of
+    /// them may have killed its process.
+    #[must_use]
+    pub const fn consecutive_losses(&self) -> u32 {
+        self.record.consecutive_losses
     }
 
     /// The conditional write that settles the claim; `None` deletes.
@@ -106,7 +116,7 @@ impl Held {
                 record.error_type = Some(error_type.clone());
             }
             Settlement::Release { error_type } => {
-                release(&mut record);
+                give_up(&mut record, LAPSED);
                 record.failed_attempts = record.failed_attempts.saturating_add(1);
                 record.error_type = Some(error_type.clone());
             }
@@ -114,22 +124,35 @@ impl Held {
                 return None;
             }
             Settlement::Undo => {
-                release(&mut record);
+                give_up(&mut record, LAPSED);
+                record.consecutive_losses = self.record.consecutive_losses;
                 record.error_type.clone_from(&self.record.error_type);
+            }
+            Settlement::LeaveStanding => {
+                let lease_until = self.record.lease_until.unwrap_or(self.claim.lease_until);
+                give_up(&mut record, lease_until);
+                record.lost_attempts = record.lost_attempts.saturating_add(1);
+                record.expires_at = self.expiry(expires_at, lease_until);
             }
             Settlement::Renew { lease_until } => {
                 record.lease_until = Some(*lease_until);
-                let expires_at = expires_at.max(lease_until.plus(self.claim.clock_skew));
-                record.expires_at = expires_at.ceil_to_second();
+                record.consecutive_losses = self.record.consecutive_losses;
+                record.expires_at = self.expiry(expires_at, *lease_until);
             }
         }
         Some(record)
     }
+
+    /// When a record in progress expires: not before its lease, by any clock.
+    fn expiry(&self, expires_at: Timestamp, lease_until: Timestamp) -> Timestamp {
+        expires_at.max(lease_until.plus(self.claim.clock_skew)).ceil_to_second()
+    }
 }
 
-fn release(record: &mut IdempotencyRecord) {
+/// The claim is given up; the key can be claimed after `lease_until`.
+fn give_up(record: &mut IdempotencyRecord, lease_until: Timestamp) {
     record.last_owner = record.owner.take();
-    record.lease_until = Some(LAPSED);
+    record.lease_until = Some(lease_until);
 }
 
 #[cfg(test)]
@@ -197,6 +220,49 @@ pub(super) mod tests {
         };
         let back = held.write(&Settlement::Undo, at(103)).1.unwrap();
         assert_eq!((back.failed_attempts, back.lost_attempts), (1, 0));
-        assert!(back.is_released());
+        assert!(back.is_given_up());
+    }
+
+    fn taken_over(owner: u128, found: Option<IdempotencyRecord>, now: Timestamp) -> Held {
+        match admit(&claim(owner), found.as_ref(), now) {
+            Admission::Try { held, .. } => held,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn losses(record: &IdempotencyRecord) -> (u32, u32) {
+        (record.lost_attempts, record.consecutive_losses)
+    }
+
+    #[test]
+    fn a_stopped_attempt_keeps_its_lease_and_counts_once() {
+        let (guard, stopped) = held(1).write(&Settlement::LeaveStanding, at(110));
+        let stopped = stopped.unwrap();
+        assert_eq!(guard, Guard::OwnedBy(Owner::from_bits(1)));
+        assert_eq!(stopped.lease_until, Some(at(130)), "its effect may be on its way");
+        assert!(stopped.is_given_up() && stopped.expires_at >= at(131));
+        assert_eq!(losses(&stopped), (1, 0));
+        let busy = admit(&claim(2), Some(&stopped), at(131));
+        assert_eq!(busy, Admission::Busy { until: at(131) });
+        assert_eq!(losses(&taken_over(2, Some(stopped), at(132)).record), (1, 0));
+    }
+
+    #[test]
+    fn losses_in_a_row_end_with_a_failure_and_with_a_stop() {
+        let second = taken_over(2, Some(held(1).record), at(132));
+        let third = taken_over(3, Some(second.record), at(134));
+        assert_eq!(losses(&third.record), (2, 2));
+        for (settlement, left) in [
+            (Settlement::Renew { lease_until: at(140) }, (2, 2)),
+            (Settlement::Undo, (2, 2)),
+            (release(), (2, 0)),
+            (Settlement::LeaveStanding, (3, 0)),
+            (complete(), (2, 0)),
+        ] {
+            let (_, record) = third.write(&settlement, at(135));
+            assert_eq!(losses(&record.unwrap()), left, "{settlement:?}");
+        }
+        let undone = third.write(&Settlement::Undo, at(135)).1;
+        assert_eq!(losses(&taken_over(4, undone, at(136)).record), (2, 2), "not lost again");
     }
 }

@@ -30,7 +30,7 @@
 //!   nothing and receives the stored record.
 //! * A record that names an application applies only to that application, until it expires: other
 //!   applications neither get its result nor take it over.
-//! * A worker recognises its own writes by `owner`, or by `last_owner` after a release. If the
+//! * A worker recognises its own writes by `owner`, or by `last_owner` after it gave the key up. If the
 //!   response to a write was lost, the worker reads the record to find out whether it was applied.
 //! * A record in progress never expires before its lease, so that a server-side TTL never frees a
 //!   key that is held.

@@ -39,9 +39,10 @@ pub struct Delivery<'a> {
     /// Its order group: records of one group are processed in the order of the batch, and none
     /// after one that goes back. `None` where the source keeps no order.
     pub group: Option<Arc<str>>,
-    /// Among records without a group, those of higher priority start first: what was delivered
-    /// often is closest to being given up by its source.
-    pub priority: u32,
+    /// How often it was received, this time included; 0 if its source does not count that. Among records
+    /// without a group, those received most often start first: they are closest to being given up by
+    /// their source.
+    pub receives: u32,
     /// What to do.
     pub work: Work<'a>,
     /// How the record is put aside if it fails permanently or its key belongs to another payload.

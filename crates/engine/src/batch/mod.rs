@@ -17,8 +17,9 @@
 //!   shortly before the deadline is dropped, and its lease left standing, since its effect may be
 //!   on its way. Where no deadline is known, a handler is dropped when its lease ends or, without a
 //!   claim, after the same time.
-//! * A key whose last owner disappeared is claimed last, and runs alone: it may be what kills the
-//!   process.
+//! * A record whose last attempts were lost may be what kills the process. It is claimed just before it
+//!   runs, in a *quarantine group* with nothing beside it: last, or before all others if it was passed
+//!   over at an earlier receive. What was received before is therefore looked at first.
 //! * A record that failed permanently, or whose key belongs to another payload, is put aside where the
 //!   user said, as work with a key of its own; what waits for the record waits for that.
 //! * A key that another invocation of this process works on is not asked for in the store; one that

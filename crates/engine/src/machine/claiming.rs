@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Machine, Present, claims::Claimed, records::Stage, waiting::pause};
+use super::{Machine, Present, records::Stage, waiting::pause, wanted::Claimed};
 use lambda_idempotency_core::{
     clock::Timestamp,
-    outcome::Outcome,
+    outcome::{NotStarted, Outcome},
     store::{StoreError, StoreErrorKind},
 };
 
@@ -41,16 +41,26 @@ impl Machine<'_> {
                 let foreign = self.foreign(application);
                 self.finish(at, Outcome::Foreign(foreign), present);
             }
-            Claimed::Suspect { lost } => match closed {
-                Some(why) => self.finish(at, Outcome::Returned(why), present),
-                None => {
-                    // It holds nothing while it waits for its turn.
-                    present.host.leave(at);
-                    let entry = self.records.at(at);
-                    entry.enter(Stage::Quarantined);
-                    self.quarantine.add(at, lost, entry.ask().priority);
-                }
-            },
+            Claimed::Free { .. } | Claimed::Suspect { .. } if closed.is_some() => {
+                let why = closed.unwrap_or(NotStarted::Deadline);
+                self.finish(at, Outcome::Returned(why), present);
+            }
+            Claimed::Free { seen } => {
+                // Others may have to go first: meanwhile it is in nobody's way.
+                present.host.leave(at);
+                self.quarantine.leave(at);
+                self.records.at(at).found_free(seen);
+                self.starts.add_claim(at);
+            }
+            Claimed::Suspect { attempts, seen } => {
+                // It holds nothing while it waits for its turn.
+                present.host.leave(at);
+                let entry = self.records.at(at);
+                entry.quarantined(attempts.losses(), seen);
+                let (receives, too_late) = (entry.ask().receives, self.starts.is_open());
+                self.quarantine.leave(at);
+                self.quarantine.add(at, attempts, receives, too_late);
+            }
             Claimed::Unavailable(error) if self.runs_without(&error) => {
                 self.records.at(at).runs_without_claim(Some(error));
                 self.starts.add_ready(at);

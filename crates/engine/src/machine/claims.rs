@@ -1,7 +1,7 @@
 //! Claims on their way: what is asked of the store, asked again, and undone when it stays in doubt.
 //!
-//! A claim is one conditional write, after a read if something is known to be there. Fresh claims
-//! share a call. It ends early, so that a slow member delays the others for a moment only; the slow
+//! A claim is one conditional write. Where something is probably stored, the key is read first, and that
+//! answer is all: the claim is a later one, over what was seen. Fresh claims share a call. It ends early, so that a slow member delays the others for a moment only; the slow
 //! ones are asked again by themselves, under the same token, for as long as claiming is worth while.
 //! A claim that may have been applied and was never answered is undone before its record is
 //! returned, so that the next delivery need not wait for a lease that nobody uses.
@@ -11,12 +11,14 @@ use std::{sync::Arc, time::Duration};
 use super::{
     calls::{CallId, Calls},
     carried::Carried,
+    quarantine::Attempts,
+    wanted::{Answer, Begins, Claimed, Wanted},
 };
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
-    admission::{Admission, Claim, Held, Settlement, admit},
+    admission::{Held, Settlement, admit},
     clock::Timestamp,
-    record::{IdempotencyRecord, Json},
+    record::IdempotencyRecord,
     store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -25,69 +27,6 @@ use lambda_idempotency_keys::Key;
 const ROUNDS: u8 = 3;
 /// How long the first call of a claim may take, at most.
 const FIRST_CALL: Duration = Duration::from_secs(1);
-
-/// A key that is wanted.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Wanted {
-    /// The record's place in the batch.
-    pub(super) at: usize,
-    pub(super) key: Key,
-    pub(super) claim: Claim,
-    /// Whether to look before the first write, because something is known to be there.
-    pub(super) look_first: bool,
-    /// Whether the key may be taken from an owner that disappeared.
-    pub(super) from_lost: bool,
-    /// When claiming is given up.
-    pub(super) until: Timestamp,
-}
-
-/// What came of it.
-pub(super) enum Claimed {
-    /// The key is held.
-    Held(Arc<Held>),
-    /// The work was done.
-    Replay(Option<Json>),
-    /// The work failed permanently.
-    PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32, fence: u64 },
-    /// The key was used with another payload.
-    Mismatch { fence: u64 },
-    /// Someone else holds the key.
-    Busy { until: Timestamp },
-    /// The key belongs to another application.
-    Foreign { application: Arc<str> },
-    /// Its last owner disappeared, and was not the first one if `lost` is above 1. Not taken: it has
-    /// to be claimed just before it runs, in quarantine.
-    Suspect { lost: u32 },
-    /// The store did not say.
-    Unavailable(StoreError),
-}
-
-impl Claimed {
-    /// What is known without a write; otherwise what to write.
-    #[expect(clippy::result_large_err, reason = "no error, and the usual case: not worth a box")]
-    pub(super) fn of(admission: Admission) -> Result<Self, (Guard, Held)> {
-        Ok(match admission {
-            Admission::Try { guard, held } => return Err((guard, held)),
-            Admission::Won(held) => Self::Held(Arc::new(held)),
-            Admission::Replay(outcome) => Self::Replay(outcome),
-            Admission::PermanentlyFailed { error_type, failed_attempts, fence, .. } => {
-                Self::PermanentlyFailed { error_type, failed_attempts, fence }
-            }
-            Admission::Mismatch { fence } => Self::Mismatch { fence },
-            Admission::Busy { until } => Self::Busy { until },
-            Admission::Foreign { application } => Self::Foreign { application },
-        })
-    }
-}
-
-/// The answer for one key.
-pub(super) struct Answer {
-    /// The record's place in the batch.
-    pub(super) at: usize,
-    pub(super) claimed: Claimed,
-    /// The record that says so, if one was seen.
-    pub(super) seen: Option<IdempotencyRecord>,
-}
 
 /// A claim and how far it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -148,8 +87,11 @@ impl Claims {
         self.open
     }
 
-    pub(super) fn add(&mut self, wanted: Wanted) {
-        let step = if wanted.look_first { Step::Look } else { Step::Write(None) };
+    pub(super) fn add(&mut self, mut wanted: Wanted) {
+        let step = match &mut wanted.begins {
+            Begins::Look => Step::Look,
+            Begins::Write(seen) => Step::Write(seen.take().map(|seen| *seen)),
+        };
         self.to_send.push(Attempt { wanted, step, rounds: 0, is_slow: false, doubt: None });
         self.open += 1;
     }
@@ -218,27 +160,16 @@ impl Claims {
         let wanted = &mut attempt.wanted;
         wanted.claim.lease_until = lease_until;
         let at = wanted.at;
-        match Claimed::of(admit(&wanted.claim, seen.as_ref(), now)) {
-            Ok(claimed) => self.answer(Answer { at, claimed, seen }, answers),
-            Err((_, held))
-                if held.lost_attempts() > 0
-                    && !wanted.from_lost
-                    && keeps(Rule::QuarantinesTheLost) =>
-            {
-                let claimed = Claimed::Suspect { lost: held.lost_attempts() };
-                self.answer(Answer { at, claimed, seen: None }, answers);
-            }
-            Err(_) if attempt.rounds >= ROUNDS => {
+        match judge(wanted, seen, now) {
+            Err(answer) => self.answer(answer, answers),
+            Ok(_) if attempt.rounds >= ROUNDS => {
                 let error = StoreError::new(
                     StoreErrorKind::Contended,
                     format!("the record changed {ROUNDS} times while it was being claimed"),
                 );
-                self.answer(
-                    Answer { at, claimed: Claimed::Unavailable(error), seen: None },
-                    answers,
-                );
+                self.answer(Answer::new(at, Claimed::Unavailable(error)), answers);
             }
-            Err((guard, held)) => {
+            Ok(Free { guard, held, seen }) => {
                 let record = Some(held.record.clone());
                 let key = wanted.key.clone();
                 attempt.step = Step::Writing { held, over: seen };
@@ -262,11 +193,17 @@ impl Claims {
     ) -> Option<Vec<Answer>> {
         let answered = self.calls.answered(call, now)?;
         let mut answers = Vec::new();
-        for (mut attempt, found) in answered.members.into_iter().zip(found) {
+        for (attempt, found) in answered.members.into_iter().zip(found) {
             match found {
                 Ok(seen) => {
-                    attempt.step = Step::Write(seen);
-                    self.to_send.push(attempt);
+                    let at = attempt.wanted.at;
+                    let answer = match judge(&attempt.wanted, seen, now) {
+                        Ok(Free { seen, .. }) => {
+                            Answer::new(at, Claimed::Free { seen: seen.map(Box::new) })
+                        }
+                        Err(answer) => answer,
+                    };
+                    self.answer(answer, &mut answers);
                 }
                 Err(error) => self.failed(attempt, error, answered.cut_short, now, &mut answers),
             }
@@ -288,12 +225,10 @@ impl Claims {
             match (attempt.step, verdict) {
                 // Undone or not: there is no time for more.
                 (Step::Undo(error), _) => {
-                    let claimed = Claimed::Unavailable(error.0);
-                    self.answer(Answer { at, claimed, seen: None }, &mut answers);
+                    self.answer(Answer::new(at, Claimed::Unavailable(error.0)), &mut answers);
                 }
                 (Step::Writing { held, .. }, Verdict::Written) => {
-                    let claimed = Claimed::Held(Arc::new(held));
-                    self.answer(Answer { at, claimed, seen: None }, &mut answers);
+                    self.answer(Answer::new(at, Claimed::Held(Arc::new(held))), &mut answers);
                 }
                 (_, Verdict::Found(seen)) => {
                     // Whatever was in doubt: this is what is there.
@@ -335,8 +270,7 @@ impl Claims {
             attempt.step = Step::Undo(Carried(error));
             self.to_send.push(attempt);
         } else {
-            let (at, claimed) = (attempt.wanted.at, Claimed::Unavailable(error));
-            self.answer(Answer { at, claimed, seen: None }, answers);
+            self.answer(Answer::new(attempt.wanted.at, Claimed::Unavailable(error)), answers);
         }
     }
 
@@ -346,6 +280,39 @@ impl Claims {
         let on_their_way = self.calls.abandon();
         let all = on_their_way.chain(std::mem::take(&mut self.to_send));
         all.map(|attempt| attempt.wanted.at).collect()
+    }
+}
+
+/// A key that can be claimed.
+struct Free {
+    guard: Guard,
+    held: Held,
+    /// What the claim is written over.
+    seen: Option<IdempotencyRecord>,
+}
+
+/// What was seen leaves a claim to be written, or answers it.
+#[expect(clippy::result_large_err, reason = "no error: not worth a box")]
+fn judge(wanted: &Wanted, seen: Option<IdempotencyRecord>, now: Timestamp) -> Result<Free, Answer> {
+    let at = wanted.at;
+    match Claimed::of(admit(&wanted.claim, seen.as_ref(), now)) {
+        Ok(claimed) => Err(Answer { at, claimed, seen }),
+        Err((guard, held))
+            if held.consecutive_losses() == wanted.losses || !keeps(Rule::QuarantinesTheLost) =>
+        {
+            Ok(Free { guard, held, seen })
+        }
+        Err((_, held)) => {
+            let (attempts, seen) = (Attempts::before(&held), seen.map(Box::new));
+            Err(Answer::new(
+                at,
+                if attempts.losses() == 0 {
+                    Claimed::Free { seen }
+                } else {
+                    Claimed::Suspect { attempts, seen }
+                },
+            ))
+        }
     }
 }
 

@@ -2,26 +2,27 @@
 
 use super::{
     Action, Machine, Present, Told,
+    ask::Task,
     carried::Carried,
     outcomes::shared,
-    records::{Entry, Stage, Task},
+    records::{Entry, Stage},
 };
 use crate::batch::AfterFailure;
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::outcome::{NotStarted, Outcome};
 
 impl Machine<'_> {
-    /// Begins a record if it is the first of its key and its group. One whose outcome is known
-    /// already, or that needs no handler, is finished.
-    pub(super) fn begin_if_first(&mut self, at: usize, present: &mut Present<'_>) {
-        if let Some(outcome) = self.try_begin(at) {
+    /// Begins a record if it is the first of its key and its group, with a look if it `looks`. One whose
+    /// outcome is known already, or that needs no handler, is finished.
+    pub(super) fn begin_if_first(&mut self, at: usize, looks: bool, present: &mut Present<'_>) {
+        if let Some(outcome) = self.try_begin(at, looks) {
             self.finish(at, outcome, present);
         }
     }
 
-    /// Queues a record for its claim or its handler if it is the first of its key and its group;
-    /// returns the outcome of one that needs neither.
-    fn try_begin(&mut self, at: usize) -> Option<Outcome> {
+    /// Queues a record for its look, its claim or its handler if it is the first of its key and its
+    /// group; returns the outcome of one that needs none of them.
+    fn try_begin(&mut self, at: usize, looks: bool) -> Option<Outcome> {
         let entry = self.records.at(at);
         if entry.stage() != Stage::Queued || !self.order.may_go(at) {
             return None;
@@ -40,7 +41,11 @@ impl Machine<'_> {
         }
         if is_keyed {
             entry.enter(Stage::Claiming);
-            self.starts.add_claim(at);
+            if looks && self.starts.has_room_for_looks() {
+                self.starts.add_look(at);
+            } else {
+                self.starts.add_claim(at);
+            }
         } else {
             entry.enter(Stage::Ready);
             self.starts.add_ready(at);
@@ -82,7 +87,7 @@ impl Machine<'_> {
             }
             // Only now: a record whose group has just failed must not begin.
             let Some(candidate) = next.pop() else { break };
-            open.extend(self.try_begin(candidate).map(|outcome| (candidate, outcome)));
+            open.extend(self.try_begin(candidate, false).map(|outcome| (candidate, outcome)));
         }
         if !all_well && self.setting.after_failure == AfterFailure::Batch {
             self.close(NotStarted::Order, present);

@@ -1,11 +1,13 @@
-//! What begins: claims ahead of their handlers, handlers as far as there is room and time.
+//! What begins: looks, claims ahead of their handlers, handlers as far as there is room and time, and
+//! quarantine groups when nothing else does.
 
 use super::{
     Action, Machine, Present,
-    claims::{Answer, Claimed, Request, Wanted},
+    claims::Request,
     records::{Entry, Stage},
     sharing::Shared,
     starts::Turn,
+    wanted::{Answer, Begins, Claimed, Wanted},
 };
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
@@ -19,22 +21,49 @@ impl Machine<'_> {
     pub(super) fn launch(&mut self, present: &mut Present<'_>) {
         while let Some(at) = self.waiting.pop_due(present.now) {
             self.records.at(at).enter(Stage::Claiming);
-            self.starts.add_claim(at);
+            self.starts.add_look(at);
         }
-        loop {
+        // Again, because what is answered without the store makes room, and may let others go.
+        let mut again = true;
+        while again {
+            again = self.look(present);
+            self.open();
             self.start_ready(present);
-            if !self.quarantine.is_active() || !keeps(Rule::QuarantineStopsClaims) {
-                self.claim_ahead(present);
-                self.release_quarantined(present);
-            }
-            if !self.send_claims(present) {
-                return;
-            }
+            again |= self.claim_ahead(present);
+            again |= self.release_group(present);
+            again |= self.send_claims(present);
+        }
+    }
+
+    /// Looks at keys under which something is probably stored.
+    fn look(&mut self, present: &mut Present<'_>) -> bool {
+        if self.is_kept_clear() {
+            return false;
+        }
+        let records = self.starts.take_looks(self.claims.open());
+        self.claim(records, true, present)
+    }
+
+    /// Whether nothing may be claimed beside the group that has its turn.
+    fn is_kept_clear(&self) -> bool {
+        self.quarantine.is_active() && keeps(Rule::QuarantineStopsClaims)
+    }
+
+    /// Lets other records be claimed and started once those that go first have gone.
+    fn open(&mut self) {
+        let looks = self.starts.has_looks() || self.claims.open() > 0;
+        let is_first = self.quarantine.is_active() || self.quarantine.goes_first();
+        if !self.starts.is_open() && !looks && !is_first {
+            let records = &self.records;
+            self.starts.open(|at| records.get(at).map_or(0, |entry| entry.ask().receives));
         }
     }
 
     fn start_ready(&mut self, present: &mut Present<'_>) {
-        while let Some(at) = self.starts.next_ready(|at| self.quarantine.admits(at)) {
+        let is_open = self.starts.is_open();
+        while let Some(at) = self.starts.next_ready(|at| {
+            if self.quarantine.is_active() { self.quarantine.has_turn(at) } else { is_open }
+        }) {
             let lease = self.records.at(at).held().and_then(|held| held.record.lease_until);
             // It may have waited for its turn for longer than its lease.
             if lease.is_some_and(|until| present.now > until) {
@@ -65,64 +94,77 @@ impl Machine<'_> {
         self.actions.push_back(Action::Start { at, held, stop });
     }
 
-    fn claim_ahead(&mut self, present: &mut Present<'_>) {
+    fn claim_ahead(&mut self, present: &mut Present<'_>) -> bool {
+        if self.is_kept_clear() || !self.starts.is_open() {
+            return false;
+        }
         let records = &self.records;
         let waited = |at| records.get(at).is_some_and(Entry::has_waited);
         let late = self.starts.take_late(waited, present.now, present.host.pace());
         for at in late {
             self.finish(at, Outcome::Returned(NotStarted::Deadline), present);
         }
-        // Again, because those who follow another invocation take no room.
-        while let Some(records) = self.starts.take_claims(self.claims.open()) {
-            self.claim(records, present);
+        match self.starts.take_claims(self.claims.open()) {
+            Some(records) => self.claim(records, false, present),
+            None => false,
         }
     }
 
-    /// Gives a quarantined record its turn when nothing else is under way.
-    fn release_quarantined(&mut self, present: &mut Present<'_>) {
-        while (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
+    /// Gives a quarantine group its turn when nothing else is under way.
+    fn release_group(&mut self, present: &mut Present<'_>) -> bool {
+        let is_clear = (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
             && self.claims.open() == 0
             && self.settlements.is_empty()
-            && !self.quarantine.is_active()
-        {
-            let Some(at) = self.quarantine.next() else { return };
-            if self.turn(at, present) == Turn::Start {
-                self.records.at(at).enter(Stage::Claiming);
-                self.claim(vec![at], present);
-            } else {
+            && !self.quarantine.is_active();
+        let is_next = if self.starts.is_open() {
+            self.quarantine.is_waiting()
+        } else {
+            self.quarantine.goes_first()
+        };
+        if !is_clear || !is_next {
+            return false;
+        }
+        let group = self.quarantine.next_group(self.starts.concurrency());
+        let is_late = |at: &usize| self.turn(*at, present) != Turn::Start;
+        if group.first().is_some_and(is_late) {
+            for at in group {
                 self.finish(at, Outcome::Returned(NotStarted::Deadline), present);
             }
+            return true;
         }
+        for at in &group {
+            self.records.at(*at).enter(Stage::Claiming);
+        }
+        self.claim(group, false, present)
     }
 
-    /// Claims these records, as far as this process does not know the answer.
-    fn claim(&mut self, records: Vec<usize>, present: &mut Present<'_>) {
-        let mut known = Vec::new();
+    /// Claims these records, as far as this process does not know the answer, or only looks at them.
+    /// Says whether one needed no call of the store.
+    fn claim(&mut self, records: Vec<usize>, looks: bool, present: &mut Present<'_>) -> bool {
+        let (mut known, mut follows) = (Vec::new(), false);
         for at in records {
             match self.share(at, present) {
-                Shared::Follows => {}
-                Shared::Knows(claimed) => known.push(Answer { at, claimed, seen: None }),
-                Shared::Leads => match self.wanted(at, present) {
+                Shared::Follows => follows = true,
+                Shared::Knows(claimed) => known.push(Answer::new(at, claimed)),
+                Shared::Leads => match self.wanted(at, looks, present) {
                     Some(Ok(wanted)) => self.claims.add(wanted),
-                    Some(Err(error)) => {
-                        let claimed = Claimed::Unavailable(error);
-                        known.push(Answer { at, claimed, seen: None });
-                    }
+                    Some(Err(error)) => known.push(Answer::new(at, Claimed::Unavailable(error))),
                     None => {}
                 },
             }
         }
+        let answered = follows || !known.is_empty();
         self.answered(known, present);
+        answered
     }
 
     fn wanted(
         &mut self,
         at: usize,
+        looks: bool,
         present: &mut Present<'_>,
     ) -> Option<Result<Wanted, StoreError>> {
-        let quarantined = self.quarantine.has_turn(at);
-        let entry = self.records.get(at)?;
-        let key = entry.key()?.clone();
+        let key = self.records.get(at)?.key()?.clone();
         let owner = match present.host.owner() {
             Ok(owner) => owner,
             Err(error) => {
@@ -130,12 +172,15 @@ impl Machine<'_> {
                 return Some(Err(error));
             }
         };
+        let entry = self.records.at(at);
+        let begins = if looks { Begins::Look } else { Begins::Write(entry.take_seen()) };
+        let losses = if self.quarantine.has_turn(at) { entry.losses() } else { 0 };
         Some(Ok(Wanted {
             at,
             key,
             claim: self.claim_by(owner, at, present.now),
-            look_first: quarantined || entry.looks() > 0,
-            from_lost: quarantined,
+            begins,
+            losses,
             until: self.starts.budget().claim_deadline(present.now),
         }))
     }

@@ -12,12 +12,14 @@
 //!
 //! | question | file |
 //! |---|---|
+//! | What is asked for with a record? Which records ask for the same? | `ask` |
 //! | Which stage is a record in? What is known of it? | `records` |
 //! | Whose turn is it in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
-//! | What may be claimed and started now? Who decides that nothing more starts? | `starts`, and `stopping` for what follows |
-//! | Who may have killed the process, and when does it run alone? | `quarantine` |
+//! | What may be looked at, claimed and started now? Who decides that nothing more starts? | `starts`, and `stopping` for what follows |
+//! | Who may have killed the process? Which of them run together, and in which order? | `quarantine` |
 //! | Who waits for a busy key, and until when? | `waiting` |
+//! | What is wanted of a key, and what can come of it? | `wanted` |
 //! | What does the store know of a claim? Where is a claim in doubt undone? | `claims` |
 //! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `leases` |
@@ -36,6 +38,7 @@
 //! The first group are parts: each owns its state, is asked through its methods, and knows no other
 //! part. The second group are the rules of the machine, which move records from part to part.
 
+mod ask;
 mod budget;
 mod calls;
 mod carried;
@@ -58,6 +61,7 @@ mod sharing;
 mod starts;
 mod stopping;
 mod waiting;
+mod wanted;
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -68,10 +72,18 @@ use lambda_idempotency_core::{
     store::{Verdict, Write},
 };
 
+pub use self::{
+    ask::{Ask, Task},
+    calls::CallId,
+    carried::Carried,
+    host::{Host, Join},
+    messages::{Action, Ended, Input, Setting, Told},
+    outcomes::Why,
+};
 use self::{
     budget::Budget,
     calls::CallIds,
-    claims::{Answer, Claims},
+    claims::Claims,
     leases::{Leases, Terms},
     order::Order,
     quarantine::Quarantine,
@@ -79,14 +91,7 @@ use self::{
     settlements::Settlements,
     starts::Starts,
     waiting::Waiting,
-};
-pub use self::{
-    calls::CallId,
-    carried::Carried,
-    host::{Host, Join},
-    messages::{Action, Ended, Input, Setting, Told},
-    outcomes::Why,
-    records::{Ask, Task},
+    wanted::Answer,
 };
 use crate::{
     rules::{Rule, keeps},
@@ -137,7 +142,7 @@ impl<'a> Machine<'a> {
         let records = Records::new(asks);
         let asks = records.all().iter().map(Entry::ask);
         let mut order = Order::new(asks.map(|ask| (ask.key.as_ref(), ask.group.as_ref())));
-        order.find_copies(|at| records.get(at).map(Entry::asks));
+        order.find_copies(|at| records.get(at).map(|entry| entry.ask().same()));
         let budget = Budget::new(now, setting.deadline);
         let mut machine = Self {
             starts: Starts::new(budget, setting.policy.concurrency),
@@ -154,19 +159,19 @@ impl<'a> Machine<'a> {
             blocked: false,
         };
         let present = &mut Present { now, host };
-        for at in machine.by_priority() {
-            machine.begin_if_first(at, present);
+        for (at, receives) in machine.by_receives() {
+            machine.begin_if_first(at, receives > 1, present);
         }
         machine
     }
 
-    /// The records in the order in which they are looked at first.
-    fn by_priority(&self) -> Vec<usize> {
+    /// The records in the order in which they begin, with how often they were received.
+    fn by_receives(&self) -> Vec<(usize, u32)> {
         let all = self.records.all().iter();
         let mut order: Vec<(usize, u32)> =
-            all.map(|entry| entry.ask().priority).enumerate().collect();
-        order.sort_by_key(|(_, priority)| std::cmp::Reverse(*priority));
-        order.into_iter().map(|(at, _)| at).collect()
+            all.map(|entry| entry.ask().receives).enumerate().collect();
+        order.sort_by_key(|(_, receives)| std::cmp::Reverse(*receives));
+        order
     }
 
     /// Takes in what happened.

@@ -1,65 +1,210 @@
-//! Records that may have killed their process: each runs alone, when nothing else does.
+//! Records that may have killed their process: which of them run together, and when.
+//!
+//! A record whose last attempts were lost is a suspect. It says so itself, by its losses in a row, and
+//! how much it is suspected falls by one with each receive at which it was passed over: that bounds
+//! how often it is received before it runs. Suspects run in *quarantine groups* of one suspicion, with
+//! nothing beside them: the more they are suspected, the smaller the groups. So the many that were only
+//! near a death are soon through, and the one that kills is soon alone.
+
+use std::cmp::Reverse;
+
+use crate::rules::{Rule, keeps};
+use lambda_idempotency_core::admission::Held;
+
+/// What is known of the earlier attempts of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Attempts {
+    failed: u32,
+    lost: u32,
+    /// How many of the lost ones come one after the other, up to the last.
+    losses: u32,
+}
+
+impl Attempts {
+    /// The attempts before this claim.
+    pub(super) const fn before(held: &Held) -> Self {
+        Self {
+            failed: held.failed_attempts(),
+            lost: held.lost_attempts(),
+            losses: held.consecutive_losses(),
+        }
+    }
+
+    pub(super) const fn losses(&self) -> u32 {
+        self.losses
+    }
+
+    /// At how many of its receives before this one the record was not tried.
+    fn passed_over(&self, receives: u32) -> u32 {
+        if !keeps(Rule::SuspicionFalls) {
+            return 0;
+        }
+        let tried = self.lost.saturating_add(self.failed);
+        receives.saturating_sub(1).saturating_sub(tried)
+    }
+}
+
+/// The order in which suspects go: those that were passed over before others, less suspected ones
+/// first, and of these the ones that were received most often.
+type Rank = (bool, u32, Reverse<u32>);
 
 /// A record that may have killed its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Suspect {
     at: usize,
-    lost: u32,
-    priority: u32,
+    rank: Rank,
+}
+
+impl Suspect {
+    const fn goes_last(&self) -> bool {
+        self.rank.0
+    }
+
+    const fn suspicion(&self) -> u32 {
+        self.rank.1
+    }
 }
 
 /// Who is in quarantine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Quarantine {
     waiting: Vec<Suspect>,
-    /// The one that is being claimed or runs: nothing else is started meanwhile.
-    turn: Option<usize>,
+    /// Those that are being claimed or run: nothing else is started meanwhile.
+    group: Vec<usize>,
+    /// How many records the groups of a suspicion have at most.
+    sizes: Vec<(u32, usize)>,
 }
 
 impl Quarantine {
-    /// Record `at` has lost this many attempts. What has lost more, or was received more often, goes
-    /// first.
-    pub(super) fn add(&mut self, at: usize, lost: u32, priority: u32) {
-        let suspect = Suspect { at, lost, priority };
-        let rank = |suspect: &Suspect| (suspect.lost, suspect.priority);
-        let place = self.waiting.partition_point(|other| rank(other) >= rank(&suspect));
+    /// Record `at` was received so often and had these attempts. One that was passed over goes before
+    /// all other records, unless `too_late`: then they are under way.
+    pub(super) fn add(&mut self, at: usize, attempts: Attempts, receives: u32, too_late: bool) {
+        let passed_over = attempts.passed_over(receives);
+        let goes_last = passed_over == 0 || too_late || !keeps(Rule::PassedOverGoFirst);
+        let suspicion = attempts.losses.saturating_sub(passed_over);
+        let suspect = Suspect { at, rank: (goes_last, suspicion, Reverse(receives)) };
+        let place = self.waiting.partition_point(|other| other.rank <= suspect.rank);
         self.waiting.insert(place, suspect);
     }
 
-    /// Whether one of them has its turn.
+    /// Whether a group has its turn.
     pub(super) const fn is_active(&self) -> bool {
-        self.turn.is_some()
+        !self.group.is_empty()
     }
 
-    /// Whether record `at` has its turn.
+    /// Whether record `at` is in the group that has its turn.
     pub(super) fn has_turn(&self, at: usize) -> bool {
-        self.turn == Some(at)
+        self.group.contains(&at)
     }
 
-    /// Whether quarantine lets record `at` start.
-    pub(super) fn admits(&self, at: usize) -> bool {
-        !self.is_active() || self.has_turn(at)
+    /// Whether some wait that go before all other records.
+    pub(super) fn goes_first(&self) -> bool {
+        self.waiting.first().is_some_and(|suspect| !suspect.goes_last())
     }
 
-    /// Gives the next record its turn, while nothing else runs.
-    pub(super) fn next(&mut self) -> Option<usize> {
-        if self.waiting.is_empty() {
-            return None;
+    /// Whether any wait.
+    pub(super) const fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Gives the next group its turn, while nothing else runs: records of one suspicion, as many as
+    /// that allows, and not more than `most`.
+    pub(super) fn next_group(&mut self, most: usize) -> Vec<usize> {
+        let Some(first) = self.waiting.first().copied() else { return Vec::new() };
+        let size = self.size(first.suspicion()).min(most).max(1);
+        let alike = |suspect: &Suspect| {
+            (suspect.goes_last(), suspect.suspicion()) == (first.goes_last(), first.suspicion())
+        };
+        let count = self.waiting.iter().take(size).take_while(|suspect| alike(suspect)).count();
+        self.group = self.waiting.drain(..count).map(|suspect| suspect.at).collect();
+        self.group.clone()
+    }
+
+    /// Of how many records a group of this suspicion is: a quarter of those that there were when the
+    /// first of these groups was made, for each step of suspicion.
+    fn size(&mut self, suspicion: u32) -> usize {
+        if let Some((_, size)) = self.sizes.iter().find(|(known, _)| *known == suspicion) {
+            return *size;
         }
-        let at = self.waiting.remove(0).at;
-        self.turn = Some(at);
-        Some(at)
+        let alike = self.waiting.iter().filter(|suspect| suspect.suspicion() == suspicion).count();
+        let parts = 4_usize.saturating_pow(suspicion);
+        let size = if keeps(Rule::SuspicionSplits) { alike.div_ceil(parts) } else { alike };
+        self.sizes.push((suspicion, size));
+        size
     }
 
     /// Record `at` has its outcome, or waits for another worker.
     pub(super) fn leave(&mut self, at: usize) {
-        if self.has_turn(at) {
-            self.turn = None;
-        }
+        self.group.retain(|member| *member != at);
     }
 
     /// Ends quarantine: nothing is started any more.
     pub(super) fn take_waiting(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.waiting).into_iter().map(|suspect| suspect.at).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many attempts were lost, all one after the other.
+    fn lost(losses: u32) -> Attempts {
+        Attempts { failed: 0, lost: losses, losses }
+    }
+
+    fn groups(mut quarantine: Quarantine, most: usize) -> Vec<Vec<usize>> {
+        let mut groups = Vec::new();
+        while quarantine.is_waiting() {
+            let group = quarantine.next_group(most);
+            group.iter().for_each(|at| quarantine.leave(*at));
+            groups.push(group);
+        }
+        groups
+    }
+
+    /// Suspects by their losses and receives, numbered from 0.
+    fn quarantine(suspects: &[(u32, u32)]) -> Quarantine {
+        let mut quarantine = Quarantine::default();
+        for (at, (losses, receives)) in suspects.iter().enumerate() {
+            quarantine.add(at, lost(*losses), *receives, false);
+        }
+        quarantine
+    }
+
+    fn sizes(suspects: &[(u32, u32)], most: usize) -> Vec<usize> {
+        groups(quarantine(suspects), most).iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn groups_are_smaller_the_more_their_records_are_suspected() {
+        assert_eq!(sizes(&[(1, 2); 10], 16), [3, 3, 3, 1], "after one death");
+        assert_eq!(sizes(&[(2, 3); 10], 16), [1; 10], "after two");
+        assert_eq!(sizes(&[(1, 2); 3], 16), [1; 3]);
+        assert_eq!(sizes(&[(1, 3); 10], 16), [10], "passed over once");
+        assert_eq!(sizes(&[(1, 3); 10], 4), [4, 4, 2], "as many as may run at once");
+        assert_eq!(sizes(&[(u32::MAX, 0); 2], 16), [1; 2]);
+    }
+
+    #[test]
+    fn a_group_has_one_suspicion_and_those_passed_over_go_first() {
+        let suspects = quarantine(&[(1, 2), (1, 2), (2, 3), (1, 3), (1, 4), (3, 5)]);
+        assert_eq!(groups(suspects, 16), [vec![4, 3], vec![5], vec![0], vec![1], vec![2]]);
+    }
+
+    #[test]
+    fn what_was_not_tried_is_less_suspected() {
+        let tried = Attempts { failed: 2, lost: 3, losses: 1 };
+        let passed_over = [0, 1, 6, 7, 9].map(|receives| tried.passed_over(receives));
+        assert_eq!(passed_over, [0, 0, 0, 1, 3]);
+    }
+
+    #[test]
+    fn records_that_are_under_way_are_not_held_up() {
+        let mut quarantine = Quarantine::default();
+        quarantine.add(0, lost(1), 3, true);
+        assert!(!quarantine.goes_first());
+        quarantine.add(1, lost(1), 3, false);
+        assert!(quarantine.goes_first());
     }
 }

@@ -2,50 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{carried::Carried, outcomes::Why};
-use crate::rules::{Rule, keeps};
+use super::{
+    ask::{Ask, Task},
+    carried::Carried,
+    outcomes::Why,
+};
 use lambda_idempotency_core::{
-    admission::Held,
-    clock::Timestamp,
-    outcome::{Outcome, Rejected},
-    record::{Fingerprint, IdempotencyRecord},
+    admission::Held, clock::Timestamp, outcome::Outcome, record::IdempotencyRecord,
     store::StoreError,
 };
 use lambda_idempotency_keys::Key;
-
-/// What is to be done with a record.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Task {
-    /// Its handler is called once per key.
-    Keyed,
-    /// Its handler is called at every delivery.
-    Unprotected,
-    /// Nothing; it is acknowledged.
-    Skip,
-    /// Nothing; it is returned, since it cannot be processed.
-    Reject(Carried<Rejected>),
-}
-
-/// One record, as the machine has to know it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Ask<'a> {
-    /// Its idempotency key.
-    pub key: Option<Key>,
-    /// What must agree with other deliveries of the key.
-    pub fingerprint: Option<Fingerprint>,
-    /// The payload, which tells copies from others where there is no fingerprint.
-    pub payload: &'a str,
-    /// Its order group.
-    pub group: Option<Arc<str>>,
-    /// Records of higher priority start first.
-    pub priority: u32,
-    /// What is to be done.
-    pub task: Task,
-    /// Whether the host can put it aside if it fails permanently.
-    pub can_be_put_aside: bool,
-    /// Whether its handler puts a record aside.
-    pub is_aside: bool,
-}
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,19 +35,16 @@ pub(super) enum Stage {
     Done,
 }
 
-/// What tells copies of a record from others with its key.
-#[derive(PartialEq, Eq, Hash)]
-pub(super) enum Asks<'e> {
-    Fingerprint(&'e Fingerprint),
-    Payload(&'e str),
-}
-
 /// One record and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Entry<'a> {
     ask: Ask<'a>,
     stage: Stage,
     held: Option<Arc<Held>>,
+    /// What was found under its key, if its claim is to be written over that.
+    seen: Option<Box<IdempotencyRecord>>,
+    /// How many of its attempts were lost in a row, if it is in quarantine.
+    losses: u32,
     /// Why it runs without a claim. In a box, as what follows, since few records have it and an
     /// event can hold very many.
     outage: Option<Box<Carried<StoreError>>>,
@@ -106,6 +69,8 @@ impl<'a> Entry<'a> {
             ask,
             stage: Stage::Queued,
             held: None,
+            seen: None,
+            losses: 0,
             outage: None,
             preset: None,
             final_fence: None,
@@ -120,17 +85,7 @@ impl<'a> Entry<'a> {
 
     /// The work of putting record `of` aside, under `key`.
     fn aside(of: usize, key: Key) -> Self {
-        let ask = Ask {
-            key: Some(key),
-            fingerprint: None,
-            payload: "",
-            group: None,
-            priority: 0,
-            task: Task::Keyed,
-            can_be_put_aside: false,
-            is_aside: true,
-        };
-        Self { stands_for: Some(of), ..Self::new(ask) }
+        Self { stands_for: Some(of), ..Self::new(Ask::aside(key)) }
     }
 
     pub(super) const fn ask(&self) -> &Ask<'a> {
@@ -188,14 +143,26 @@ impl<'a> Entry<'a> {
         self.looks
     }
 
-    /// What it asks for. Records of a key for which that is the same are copies: their fingerprints
-    /// agree or, where they have none, their payloads.
-    pub(super) fn asks(&self) -> Asks<'_> {
-        match &self.ask.fingerprint {
-            _ if !keeps(Rule::CopiesAskForTheSame) => Asks::Payload(""),
-            Some(fingerprint) => Asks::Fingerprint(fingerprint),
-            None => Asks::Payload(self.ask.payload),
-        }
+    /// How many of its attempts were lost in a row, if it is in quarantine.
+    pub(super) const fn losses(&self) -> u32 {
+        self.losses
+    }
+
+    /// What was found under its key, for the claim that is written over it.
+    pub(super) const fn take_seen(&mut self) -> Option<Box<IdempotencyRecord>> {
+        self.seen.take()
+    }
+
+    /// Its key was looked at, and is free.
+    pub(super) fn found_free(&mut self, seen: Option<Box<IdempotencyRecord>>) {
+        self.seen = seen;
+    }
+
+    /// Its last `losses` attempts were lost; it waits for its turn in quarantine.
+    pub(super) fn quarantined(&mut self, losses: u32, seen: Option<Box<IdempotencyRecord>>) {
+        self.seen = seen;
+        self.losses = losses;
+        self.stage = Stage::Quarantined;
     }
 
     pub(super) const fn enter(&mut self, stage: Stage) {

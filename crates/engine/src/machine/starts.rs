@@ -1,4 +1,4 @@
-//! Admission to start: what may be claimed and started now, for time, room and quarantine.
+//! Admission to start: what may be looked at, claimed and started now, for time, room and quarantine.
 
 use std::collections::VecDeque;
 
@@ -14,6 +14,11 @@ const CLAIM_AHEAD: usize = 100;
 pub(super) struct Starts {
     budget: Budget,
     concurrency: usize,
+    /// Whether records outside quarantine may be claimed and started. Before that, it has to be known
+    /// which records of earlier receives go first.
+    is_open: bool,
+    /// What is probably stored under their keys has to be known before they are claimed.
+    to_look: VecDeque<usize>,
     /// First of their key and group, and without a claim yet.
     to_claim: VecDeque<usize>,
     /// May start when there is room.
@@ -41,6 +46,8 @@ impl Starts {
         Self {
             budget,
             concurrency: concurrency.max(1),
+            is_open: false,
+            to_look: VecDeque::new(),
             to_claim: VecDeque::new(),
             ready: VecDeque::new(),
             running: 0,
@@ -59,6 +66,23 @@ impl Starts {
         self.closed
     }
 
+    /// How many handlers run at once.
+    pub(super) const fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+
+    pub(super) const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Lets records be claimed and started that are not in quarantine. Those that had to be looked at
+    /// take their places again among those to be claimed, by how often they were received.
+    pub(super) fn open(&mut self, receives: impl Fn(usize) -> u32) {
+        self.is_open = true;
+        let to_claim = self.to_claim.make_contiguous();
+        to_claim.sort_by_key(|at| std::cmp::Reverse(receives(*at)));
+    }
+
     /// Starts nothing any more. Returns what was waiting: to be claimed, and to start. `None` if
     /// that was decided before.
     pub(super) fn close(&mut self, why: NotStarted) -> Option<(VecDeque<usize>, VecDeque<usize>)> {
@@ -66,7 +90,9 @@ impl Starts {
             return None;
         }
         self.closed = Some(why);
-        Some((std::mem::take(&mut self.to_claim), std::mem::take(&mut self.ready)))
+        let mut unclaimed = std::mem::take(&mut self.to_look);
+        unclaimed.append(&mut self.to_claim);
+        Some((unclaimed, std::mem::take(&mut self.ready)))
     }
 
     pub(super) const fn is_stopped(&self) -> bool {
@@ -78,6 +104,22 @@ impl Starts {
         let first = !self.stopped;
         self.stopped = true;
         first
+    }
+
+    /// Record `at` is to be looked at.
+    pub(super) fn add_look(&mut self, at: usize) {
+        self.to_look.push_back(at);
+    }
+
+    /// Takes the records that are to be looked at now, while `claims` are on their way.
+    pub(super) fn take_looks(&mut self, claims: usize) -> Vec<usize> {
+        let room = CLAIM_AHEAD.saturating_sub(claims).min(self.to_look.len());
+        self.to_look.drain(..room).collect()
+    }
+
+    /// Whether one more may be looked at before others are claimed.
+    pub(super) fn has_room_for_looks(&self) -> bool {
+        self.to_look.len() < CLAIM_AHEAD
     }
 
     /// Record `at` is to be claimed.
@@ -95,12 +137,13 @@ impl Starts {
         self.ready.retain(|other| *other != at);
     }
 
-    /// The next record that has room to start, if `admits` lets it.
+    /// The next record that has room to start and that `admits` lets start.
     pub(super) fn next_ready(&mut self, admits: impl Fn(usize) -> bool) -> Option<usize> {
-        if self.running >= self.concurrency || !admits(*self.ready.front()?) {
+        if self.running >= self.concurrency {
             return None;
         }
-        self.ready.pop_front()
+        let place = self.ready.iter().position(|at| admits(*at))?;
+        self.ready.remove(place)
     }
 
     /// Whether a record may start now. The first one always may: otherwise one that is expected to
@@ -160,8 +203,14 @@ impl Starts {
         Some(self.to_claim.drain(..room.min(self.to_claim.len())).collect())
     }
 
-    /// Whether nothing runs or is about to.
+    /// Whether nothing runs or is about to. What is held back until this is open is not.
     pub(super) fn is_idle(&self) -> bool {
-        self.running == 0 && self.ready.is_empty() && self.to_claim.is_empty()
+        let none_next = !self.is_open || (self.ready.is_empty() && self.to_claim.is_empty());
+        self.running == 0 && self.to_look.is_empty() && none_next
+    }
+
+    /// Whether some have to be looked at.
+    pub(super) fn has_looks(&self) -> bool {
+        !self.to_look.is_empty()
     }
 }

@@ -35,26 +35,24 @@ impl Machine<'_> {
     }
 
     /// The handler was dropped. Its effect may be on its way, so its key is not given free: the lease
-    /// stands, or the key fails permanently.
+    /// stands, and the record says that the process lived; or the key fails permanently.
     fn timed_out(&mut self, at: usize, present: &mut Present<'_>) {
         let entry = self.records.at(at);
         // Putting a record aside is tried again, whatever becomes of its own work.
-        let held = entry.held().cloned().filter(|_| !entry.ask().is_aside);
-        match held {
-            Some(held) if !keeps(Rule::StoppedKeepsItsLease) => {
-                let outcome = Outcome::TimedOut { permanent: false };
-                self.settle(at, held, Settlement::Undo, outcome, present);
+        let permanent = self.setting.policy.on_timeout.fails_permanently() && !entry.ask().is_aside;
+        let Some(held) = entry.held().cloned() else {
+            return self.finish(at, Outcome::TimedOut { permanent: false }, present);
+        };
+        let settlement = match permanent {
+            _ if !keeps(Rule::StoppedKeepsItsLease) => Settlement::Undo,
+            true => Settlement::FailPermanently { result: None, error_type: "a timeout".into() },
+            false if !keeps(Rule::SaysThatItStopped) => {
+                return self.finish(at, Outcome::TimedOut { permanent: false }, present);
             }
-            Some(held) if self.setting.policy.on_timeout.fails_permanently() => {
-                let error = "a timeout".into();
-                let settlement = Settlement::FailPermanently { result: None, error_type: error };
-                let outcome = Outcome::TimedOut { permanent: true };
-                self.settle(at, held, settlement, outcome, present);
-            }
-            _ => {
-                self.finish(at, Outcome::TimedOut { permanent: false }, present);
-            }
-        }
+            false => Settlement::LeaveStanding,
+        };
+        let permanent = matches!(settlement, Settlement::FailPermanently { .. });
+        self.settle(at, held, settlement, Outcome::TimedOut { permanent }, present);
     }
 
     /// Starts nothing any more: claims whose handler has not begun are undone, and records that wait are

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{IdempotencyRecord, Status},
+    record::{IdempotencyRecord, Owner, Status},
     store::Write,
 };
 use lambda_idempotency_engine::{batch::AfterFailure, call::Call};
@@ -94,6 +94,12 @@ async fn a_store_that_forgets_lost_attempts() {
 async fn a_store_that_invents_lost_attempts() {
     let invents = |write| changed(write, |record| record.lost_attempts += 1);
     caught(story(invents), &["told of more lost attempts than were stopped"]).await;
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_losses_in_a_row() {
+    let forgets = |write| changed(write, |record| record.consecutive_losses = 0);
+    caught(story(forgets), &["does not say how many losses came in a row"]).await;
 }
 
 #[tokio::test]
@@ -192,12 +198,33 @@ fn handlers_that_start_in_the_wrong_place() {
     let log = |after| Log::new(messages.clone(), after, false, false);
     let [a, b] = &messages[..] else { unreachable!() };
 
-    let beside = log(AfterFailure::Group);
-    let _first = beside.started(0, a, &Call::test("a"), NOW);
-    let _second = beside.started(0, b, &Call::test("b").with_lost_attempts(1), NOW);
-    assert!(beside.violations().contains(
-        &"b runs beside another, although one of them may be what kills workers".to_owned()
-    ));
+    let runs_beside = "b runs beside another, although one of them may be what kills workers";
+    for (suspects, receives, is_wrong) in [
+        (vec![], 1, false),
+        (vec![b], 2, true),
+        (vec![a], 2, true),
+        (vec![a, b], 2, true),
+        (vec![a, b], 3, false),
+        (vec![b], 3, true),
+    ] {
+        let beside = log(AfterFailure::Group);
+        let mut running = Vec::new();
+        for message in [a, b] {
+            let is_suspect = suspects.iter().any(|suspect| suspect.id == message.id);
+            let lost_attempts = u32::from(is_suspect);
+            let mut claim = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(100));
+            for fence in 1..=u64::from(lost_attempts) + 1 {
+                claim.owner = Some(Owner::from_bits(fence.into()));
+                (claim.fence, claim.consecutive_losses) =
+                    (fence, u32::try_from(fence).unwrap() - 1);
+                beside.landed(&message.key(), Some(&claim));
+            }
+            let call = Call::test("x").with_lost_attempts(lost_attempts).with_fence(claim.fence);
+            running.push(beside.started(0, &Message { receives, ..*message }, &call, NOW));
+        }
+        let violations = beside.violations();
+        assert_eq!(violations.iter().any(|what| what == runs_beside), is_wrong, "{violations:?}");
+    }
 
     for after in [AfterFailure::Group, AfterFailure::Batch] {
         let behind = log(after);

@@ -34,6 +34,8 @@ struct State {
     landed: Vec<(&'static str, u64, Status)>,
     /// Until when keys are held: by which fence.
     leases: BTreeMap<(&'static str, u64), Timestamp>,
+    /// The losses in a row of each key, counted by what lands.
+    losses: BTreeMap<&'static str, Losses>,
     /// Where nothing may start any more: in which invocation, in which group.
     closed: Vec<(usize, Option<&'static str>)>,
     gone: Vec<(usize, Gone)>,
@@ -43,12 +45,50 @@ struct State {
     notes: Option<Vec<String>>,
 }
 
+/// The attempts of a key that were lost, one after the other.
+#[derive(Default)]
+struct Losses {
+    /// The fence of a claim that nobody has given up, and how many attempts of the key are over then.
+    claim: Option<(u64, u32)>,
+    in_a_row: u32,
+}
+
+impl Losses {
+    /// Of what is known under this fence.
+    fn of(&self, fence: u64) -> u32 {
+        self.claim.filter(|(claim, _)| *claim == fence).map_or(0, |_| self.in_a_row)
+    }
+
+    /// Counts a write. Says whether the record has the same number.
+    fn landed(&mut self, record: Option<&IdempotencyRecord>) -> bool {
+        let Some(record) = record.filter(|record| record.status == Status::InProgress) else {
+            *self = Self::default();
+            return true;
+        };
+        let over = record.failed_attempts + record.lost_attempts;
+        match self.claim {
+            _ if record.owner.is_none() => {
+                let tried = self.claim.is_some_and(|(_, before)| over > before);
+                *self = Self { claim: None, in_a_row: if tried { 0 } else { self.in_a_row } };
+            }
+            Some((fence, _)) if fence == record.fence => {}
+            lost => {
+                self.in_a_row += u32::from(lost.is_some());
+                self.claim = Some((record.fence, over));
+            }
+        }
+        record.consecutive_losses == self.in_a_row
+    }
+}
+
 /// A call of a handler.
 struct Started {
     invocation: usize,
     label: &'static str,
     fence: u64,
     lost_attempts: u32,
+    /// If its last attempts were lost: how much it is suspected.
+    suspicion: Option<u32>,
     had_effect: bool,
     runs: bool,
     /// Its worker or itself was stopped, so that it may be undone or unrecorded.
@@ -70,6 +110,7 @@ impl Log {
             calls: Vec::new(),
             landed: Vec::new(),
             leases: BTreeMap::new(),
+            losses: BTreeMap::new(),
             closed: Vec::new(),
             gone: Vec::new(),
             stops: 0,
@@ -115,8 +156,19 @@ impl Log {
         if lost_attempts > state.stops {
             wrong.push("is told of more lost attempts than were stopped");
         }
-        let mut beside = state.calls.iter().filter(|c| c.runs && c.invocation == invocation);
-        if beside.any(|other| other.lost_attempts > 0 || lost_attempts > 0) {
+        let losses = state.losses.get(label).map_or(0, |losses| losses.of(fence));
+        let suspicion = (losses > 0).then(|| {
+            let tried = call.failed_attempts() + lost_attempts;
+            losses.saturating_sub(message.receives.saturating_sub(1).saturating_sub(tried))
+        });
+        let beside = state.calls.iter().filter(|c| c.runs && c.invocation == invocation);
+        let (mut alike, mut others) = (1, 0);
+        beside.for_each(|other| match other.suspicion == suspicion {
+            true => alike += 1,
+            false => others += 1,
+        });
+        let most = suspicion.map_or(usize::MAX, |suspicion| state.group(suspicion));
+        if others > 0 || alike > most {
             wrong.push("runs beside another, although one of them may be what kills workers");
         }
         if group.is_some() && !state.is_next(group, id, label) {
@@ -135,6 +187,7 @@ impl Log {
             label,
             fence,
             lost_attempts,
+            suspicion,
             had_effect: false,
             runs: true,
             stopped: false,
@@ -164,9 +217,12 @@ impl Log {
     /// The store has applied a write.
     pub(crate) fn landed(&self, at: &Key, record: Option<&IdempotencyRecord>) {
         self.note(|| format!("  {at:?} becomes {record:?}"));
-        let Some(record) = record else { return };
         let mut state = self.lock();
         let (label, _) = keys(&state.messages).into_iter().find(|(_, key)| key == at).unwrap();
+        if !state.losses.entry(label).or_default().landed(record) {
+            state.violations.insert(format!("{label} does not say how many losses came in a row"));
+        }
+        let Some(record) = record else { return };
         let (fence, status) = (record.fence, record.status);
         if status == Status::InProgress {
             state.leases.extend(record.lease_until.map(|lease| ((label, fence), lease)));
@@ -335,6 +391,11 @@ impl State {
             (call.stopped, call.timed_out) = (true, true);
             self.stops += 1;
         }
+    }
+
+    /// How many that are suspected so much may run together, if all were in one batch.
+    fn group(&self, suspicion: u32) -> usize {
+        keys(&self.messages).len().div_ceil(4_usize.saturating_pow(suspicion))
     }
 
     /// Whether its key belongs to the first message of that label, with another fingerprint. (Where

@@ -123,7 +123,7 @@ impl<'w> Handlers<'w> {
         Delivery {
             record: RecordId::new("test", message.id.to_string()),
             group: message.group.filter(|_| self.worker.ordered).map(Into::into),
-            priority: message.receives,
+            receives: message.receives,
             divert,
             work: Work::Keyed {
                 key: message.key(),

@@ -51,7 +51,7 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
         Delivery {
             record: RecordId::new("test", n.to_string()),
             group: (shape.group)(n).map(|group| Arc::from(group.to_string())),
-            priority: 0,
+            receives: 0,
             divert: None,
             work: Work::Keyed {
                 key: key((shape.key)(n)),

@@ -18,6 +18,7 @@ mod memory;
 mod order;
 mod panicking_store;
 mod policies;
+mod quarantine;
 mod scheduling;
 mod settling;
 mod support;

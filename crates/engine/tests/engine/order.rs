@@ -116,7 +116,7 @@ async fn the_record_delivered_most_often_starts_first() {
     let mut world = World::new();
     world.policy.concurrency = 1;
     world.timeout = Some(10 * SECOND);
-    let slow = |label, priority| slow(label, 4 * SECOND).priority(priority);
+    let slow = |label, receives| slow(label, 4 * SECOND).receives(receives);
     let records = vec![slow("a", 1), slow("b", 3), slow("c", 2), slow("d", 3)];
     let outcomes = world.deliver(records).await;
     assert_eq!(outcomes, ["returned", "executed", "returned", "executed"]);

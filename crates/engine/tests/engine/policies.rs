@@ -104,8 +104,9 @@ async fn lost_attempts_do_not_count_as_failed_attempts() {
     let record = world.stored("a").await.unwrap();
     assert_eq!(
         (record.status, record.failed_attempts, record.lost_attempts),
-        (Status::InProgress, 0, 3)
+        (Status::InProgress, 0, 4)
     );
+    assert_eq!(record.consecutive_losses, 0, "each was stopped in time, and said so");
     assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Rec {
     payload: &'static str,
     fingerprint: Option<Fingerprint>,
     group: Option<&'static str>,
-    priority: u32,
+    receives: u32,
     /// The handler does no work, and declines the record.
     declines: bool,
     handler: Handler,
@@ -80,7 +80,7 @@ where
         payload: label,
         fingerprint: None,
         group: None,
-        priority: 0,
+        receives: 0,
         declines: false,
         sink: None,
         has_key: true,
@@ -160,8 +160,8 @@ impl Rec {
         self
     }
 
-    pub(crate) fn priority(mut self, priority: u32) -> Self {
-        self.priority = priority;
+    pub(crate) fn receives(mut self, receives: u32) -> Self {
+        self.receives = receives;
         self
     }
 }
@@ -275,7 +275,7 @@ impl World {
         Delivery {
             record: RecordId::new("test", record.label),
             group: record.group.map(Into::into),
-            priority: record.priority,
+            receives: record.receives,
             work,
             divert,
         }

@@ -88,7 +88,7 @@ impl Explorer {
             }
         }
         for (running, handler) in own.running.iter().enumerate() {
-            if handler.due.is_none() {
+            if handler.due.is_none() || (self.setup.in_turn && running > 0) {
                 continue;
             }
             actions.push(Action::End { invocation: place, running, is_ok: true });
@@ -184,6 +184,7 @@ impl Explorer {
                 if self.setup.poison && key > 0 {
                     self.setup.witness.saw("harmed handler");
                     world.harmed[key] += 1;
+                    self.setup.witness.harmed(world.harmed[key]);
                 }
             }
             for call in own.calls {

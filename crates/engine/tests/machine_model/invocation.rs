@@ -74,7 +74,7 @@ fn ask(setup: &Setup, world: &World, record: usize) -> Ask<'static> {
         fingerprint: setup.fingerprints.then(|| Fingerprint::new(payload)),
         payload,
         group: setup.ordered.then(|| "g".into()),
-        priority: world.source[record].receives.into(),
+        receives: world.source[record].receives.into(),
         task: Task::Keyed,
         can_be_put_aside: false,
         is_aside: false,
@@ -121,8 +121,13 @@ fn act(
 ) {
     match action {
         Action::Read { call, keys, deadline } => {
-            if own.running.iter().any(is_quarantined) {
+            if own.running.iter().any(|one| suspicion(world, own, one).is_some()) {
                 world.flaws.add(Flaw::NotAlone);
+            }
+            let is_asked = |key| own.calls.iter().any(|call| call.request.asks_for(key));
+            let is_twice = |(at, key)| keys[..at].contains(key) || is_asked(key);
+            if keys.iter().enumerate().any(is_twice) {
+                world.flaws.add(Flaw::ClaimedTwice);
             }
             setup.witness.saw("look");
             let deadline = world.truly(own.process, deadline);
@@ -162,19 +167,27 @@ fn act(
 
 fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadline: Timestamp) {
     if let Some(owner) = claim(write) {
-        let writes = own.calls.iter().filter_map(|call| match &call.request {
-            Request::Write(writes) => Some(writes),
-            Request::Read(_) => None,
+        let is_asked = own.calls.iter().any(|call| match &call.request {
+            Request::Write(writes) => {
+                let mut claims = writes.iter().filter(|other| other.key == write.key);
+                claims.any(|other| claim(other).is_some_and(|other| other != owner))
+            }
+            Request::Read(keys) => keys.contains(&write.key),
         });
-        let mut claims = writes.flatten().filter(|other| other.key == write.key).filter_map(claim);
         let runs = |one: &Running| {
             let message = setup.messages[own.records[one.at]];
             setup.keys[message.key] == write.key && one.held.is_some()
         };
-        if claims.any(|other| other != owner) || own.running.iter().any(runs) {
+        if is_asked || own.running.iter().any(runs) {
             world.flaws.add(Flaw::ClaimedTwice);
         }
-        if own.running.iter().any(is_quarantined) {
+        // A member of the same group, whose first claim got no answer, may be claimed again.
+        let key = setup.key(&write.key);
+        let at = own.records.iter().position(|record| setup.messages[*record].key == key);
+        let claimed = write.record.as_ref().zip(at);
+        let claimed = claimed.and_then(|(record, at)| suspected(world, own, at, record));
+        let mut beside = own.running.iter().filter_map(|one| suspicion(world, own, one));
+        if beside.any(|suspicion| claimed != Some(suspicion)) {
             world.flaws.add(Flaw::NotAlone);
         }
         return;
@@ -195,9 +208,31 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
     }
 }
 
-/// Whether the record of this handler may have killed a process.
-fn is_quarantined(running: &Running) -> bool {
-    running.held.as_ref().is_some_and(|held| held.lost_attempts() > 0)
+/// How much a record with this claim is suspected, if its last attempts were lost: by the losses in a
+/// row, less the receives at which it was not tried.
+fn suspected(world: &World, own: &Own, at: usize, claim: &IdempotencyRecord) -> Option<u32> {
+    let receives = u32::from(world.source[own.records[at]].receives);
+    let tried = claim.lost_attempts + claim.failed_attempts;
+    let passed_over = receives.saturating_sub(1).saturating_sub(tried);
+    let losses = claim.consecutive_losses;
+    (losses > 0).then(|| losses.saturating_sub(passed_over))
+}
+
+fn suspicion(world: &World, own: &Own, running: &Running) -> Option<u32> {
+    suspected(world, own, running.at, &running.held.as_ref()?.record)
+}
+
+/// Whether a record may start beside those that run: they are as suspected as it is and, if that is
+/// more than not at all, few enough.
+fn check_group(world: &mut World, own: &Own, at: usize, held: &Held) {
+    let mine = suspected(world, own, at, &held.record);
+    let alike = own.running.iter().filter(|one| suspicion(world, own, one) == mine).count();
+    let most = mine.map_or(usize::MAX, |suspicion| {
+        own.records.len().div_ceil(4_usize.saturating_pow(suspicion))
+    });
+    if alike < own.running.len() || alike >= most {
+        world.flaws.add(Flaw::NotAlone);
+    }
 }
 
 fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Option<&Held>) {
@@ -214,14 +249,15 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         if world.now <= world.lingering[message.key] {
             world.flaws.add(Flaw::StartedBesideStopped);
         }
-        if held.lost_attempts() > 0 {
-            setup.witness.saw("quarantined handler");
+        if held.consecutive_losses() > 0 {
+            setup.witness.saw(match own.running.is_empty() {
+                true => "quarantined handler",
+                false => "quarantine group",
+            });
         }
-        let beside = own.running.iter().any(is_quarantined)
-            || (held.lost_attempts() > 0 && !own.running.is_empty());
         // In worlds with poison, the count of harmed handlers checks this instead.
-        if beside && !setup.poison {
-            world.flaws.add(Flaw::NotAlone);
+        if !setup.poison {
+            check_group(world, own, at, held);
         }
     }
     let earlier = setup.messages[..record].iter().zip(&world.source);
@@ -238,6 +274,10 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
     setup.witness.saw(outcome.label());
     let stored = world.store[message.key].as_ref();
     let is = |status| stored.is_some_and(|record| record.status == status);
+    let owns = |held: Option<&Held>| {
+        let owner = held.map(|held| held.claim.owner);
+        is(Status::InProgress) && owner.is_some() && stored.and_then(|one| one.owner) == owner
+    };
     if outcome.is_acknowledged() {
         own.lost_completion |= matches!(outcome, Outcome::CompletionLost { .. });
         let recorded = match outcome {
@@ -259,16 +299,17 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
     };
     let stops_permanently = setup.policy.on_timeout == OnTimeout::FailPermanently;
     let unrecorded = match outcome {
-        Outcome::TimedOut { permanent: false } => stops_permanently && !own.was_failed,
+        // The lease stands, but the worker has given the key up.
+        Outcome::TimedOut { permanent: false } => {
+            (stops_permanently || owns(told.held.as_deref())) && !own.was_failed
+        }
         Outcome::CompletionLost { .. } => !own.was_failed,
         _ => is_permanent && !is(Status::PermanentlyFailed),
     };
     if unrecorded {
         world.flaws.add(Flaw::NotRecorded);
     }
-    let locked = told.held.as_ref().is_some_and(|held| {
-        is(Status::InProgress) && stored.and_then(|record| record.owner) == Some(held.claim.owner)
-    });
+    let locked = owns(told.held.as_deref());
     if matches!(outcome, Outcome::Returned(_)) && locked && !own.was_failed {
         world.flaws.add(Flaw::LockedInVain);
     }

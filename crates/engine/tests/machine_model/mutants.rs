@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{properties::*, rules::Rule, run::catch, world::Faults, worlds};
+use crate::{properties::*, recovery, rules::Rule, run::catch, world::Faults, worlds};
 
 #[test]
 fn a_follower_is_woken_once() {
@@ -98,5 +98,25 @@ fn a_waiting_machine_wakes() {
 
 #[test]
 fn lost_attempts_lead_to_quarantine() {
-    catch(Rule::QuarantinesTheLost, HARMED_ONCE, worlds::poison);
+    catch(Rule::QuarantinesTheLost, HARM, worlds::poison);
+}
+
+#[test]
+fn suspicion_falls() {
+    catch(Rule::SuspicionFalls, RECOVERY, || recovery::near_a_death(3));
+}
+
+#[test]
+fn suspicion_splits() {
+    catch(Rule::SuspicionSplits, ALONE, || recovery::near_a_death(3));
+}
+
+#[test]
+fn who_was_passed_over_goes_first() {
+    catch(Rule::PassedOverGoFirst, RECOVERY, recovery::beside_fresh_ones);
+}
+
+#[test]
+fn a_stop_is_said() {
+    catch(Rule::SaysThatItStopped, RECORDED, || recovery::stopped(3));
 }

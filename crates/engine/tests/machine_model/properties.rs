@@ -24,11 +24,11 @@ pub(crate) const NOTHING_LOST: &str = "I4 nothing is lost";
 pub(crate) const RECORDED: &str = "I4 ended attempts are recorded";
 /// No handler of an ordered group starts before those of all earlier records have succeeded.
 pub(crate) const IN_ORDER: &str = "I5 order is kept";
-/// A record that may have killed a process runs with no other record of its invocation, and nothing is
-/// claimed meanwhile.
+/// A record that may have killed a process runs beside the others of its quarantine group only: they
+/// have one suspicion, and are the fewer the greater that is. Nothing else is claimed meanwhile.
 pub(crate) const ALONE: &str = "I5 quarantine is kept";
-/// A record that kills its process stops another record's handler with it only once.
-pub(crate) const HARMED_ONCE: &str = "I5 a bad record harms no other twice";
+/// A record that kills its process stops another record's handler with it so often at most.
+pub(crate) const HARM: &str = "I5 harm by a bad record is bounded";
 /// No delivery is acknowledged by the completion of another payload.
 pub(crate) const OWN_ANSWER: &str = "I6 no answer from another payload";
 /// A record has one claim, and none while its handler runs.
@@ -105,8 +105,8 @@ pub(crate) fn all() -> Vec<Property<Explorer>> {
         Property::always(NOTHING_LOST, |model: &Explorer, world: &World| {
             world.is_over() || world.flaws.any() || has_next_step(model, world)
         }),
-        Property::always(HARMED_ONCE, |_, world: &World| {
-            world.harmed.iter().all(|harmed| *harmed <= 1)
+        Property::always(HARM, |model: &Explorer, world: &World| {
+            world.harmed.iter().all(|harmed| *harmed <= model.setup.harm)
         }),
     ]);
     all

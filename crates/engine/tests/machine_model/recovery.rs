@@ -1,20 +1,23 @@
 //! How often a message is received after the last fault, if a fault touched several.
 //!
-//! A death leaves every record that was claimed in quarantine, and one of those runs at a time, with
-//! nothing beside it. Where handlers are quick, one invocation works through all of them. Where one
-//! handler takes more than half of an invocation, each receive completes one record: the last of `n`
-//! records needs `n` receives. That is the bound today, exactly, and it grows with the records that
-//! the fault touched.
+//! Records whose process died are suspects, started or not, and run in groups. Where handlers are quick,
+//! one invocation works through all of them. Where a handler takes more than half of an invocation, there
+//! is time for one group: the first one, and at the next receive all others together, since they were
+//! passed over. So the bound is the losses in a row and one more, however many records there are. What
+//! was stopped at the deadline is no suspect, and runs together at the next receive.
 
 use std::time::Duration;
 
 use crate::{run::hold, setup::Setup, world::Faults, worlds::NONE};
 
-const KEYS: [usize; 3] = [0, 1, 2];
+const KEYS: [usize; 5] = [0, 1, 2, 3, 4];
+const QUICK: Duration = Duration::from_millis(100);
+const SLOW: Duration = Duration::from_secs(3);
 
 fn touched(name: &'static str, records: usize, takes: Duration, receives: u8) -> Setup {
     Setup::new(name, &KEYS[..records]).with(|world| {
         (world.takes, world.receives) = (takes, receives);
+        world.in_turn = records > 3 && takes == SLOW;
         world.faults = Faults { deaths: 1, ..NONE };
         world.expect = &["death", "quarantined handler"];
     })
@@ -22,16 +25,80 @@ fn touched(name: &'static str, records: usize, takes: Duration, receives: u8) ->
 
 #[test]
 fn quick_records_recover_at_the_next_receive_however_many_a_death_touched() {
-    let quick = Duration::from_millis(100);
-    hold(touched("a death among one quick record", 1, quick, 1));
-    hold(touched("a death among two quick records", 2, quick, 1));
-    hold(touched("a death among three quick records", 3, quick, 1));
+    hold(touched("a death among one quick record", 1, QUICK, 1));
+    hold(touched("a death among two quick records", 2, QUICK, 1));
+    hold(touched("a death among three quick records", 3, QUICK, 1));
+}
+
+/// Slow records.
+pub(crate) fn near_a_death(records: usize) -> Setup {
+    let names = [
+        "a death among one slow record",
+        "a death among two slow records",
+        "a death among three slow records",
+        "a death among four slow records",
+    ];
+    let world = touched(names[records - 1], records, SLOW, if records == 1 { 1 } else { 2 });
+    world.with(|world| {
+        if records > 2 {
+            world.expect = &["death", "quarantined handler", "quarantine group"];
+        }
+    })
 }
 
 #[test]
-fn slow_records_recover_one_at_each_receive() {
-    let slow = Duration::from_secs(3);
-    hold(touched("a death among one slow record", 1, slow, 1));
-    hold(touched("a death among two slow records", 2, slow, 2));
-    hold(touched("a death among three slow records", 3, slow, 3));
+fn slow_records_recover_within_two_receives_however_many_a_death_touched() {
+    (1..=4).for_each(|records| hold(near_a_death(records)));
+}
+
+fn near_two_deaths(name: &'static str, records: usize, receives: u8) -> Setup {
+    touched(name, records, SLOW, receives).with(|world| world.faults.deaths = 2)
+}
+
+#[test]
+fn after_two_deaths_slow_records_recover_within_three_receives() {
+    hold(near_two_deaths("two deaths among two slow records", 2, 2));
+    // The fewest of which two can have lost both attempts, beside others.
+    hold(near_two_deaths("two deaths among five slow records", 5, 3));
+}
+
+/// Slow records whose handlers are stopped at the deadline.
+pub(crate) fn stopped(records: usize) -> Setup {
+    let names =
+        ["a stop of one slow record", "a stop of two slow records", "a stop of three slow records"];
+    touched(names[records - 1], records, SLOW, 1).with(|world| {
+        world.faults = Faults { hangs: u8::try_from(records).unwrap(), ..NONE };
+        world.expect = &["stopped handler", "timed_out"];
+    })
+}
+
+#[test]
+fn stopped_records_recover_at_the_next_receive_however_many_were_stopped() {
+    (1..=3).for_each(|records| hold(stopped(records)));
+}
+
+/// A suspect that shares its invocations with records that are received for the first time.
+pub(crate) fn beside_fresh_ones() -> Setup {
+    touched("a suspect beside fresh records", 3, SLOW, 2)
+        .with(|world| (world.batch, world.at_once) = (2, 2))
+}
+
+#[test]
+fn a_suspect_beside_fresh_records_recovers_within_two_receives() {
+    hold(beside_fresh_ones());
+}
+
+/// The first record kills its process whenever it can.
+fn killer(name: &'static str, records: usize, deaths: u8, receives: u8, harm: u8) -> Setup {
+    touched(name, records, QUICK, receives).with(|world| {
+        (world.poison, world.harm) = (true, harm);
+        world.faults.deaths = deaths;
+        world.expect = &["death", "harmed handler", "quarantined handler"];
+    })
+}
+
+#[test]
+fn who_is_near_a_killer_is_harmed_a_few_times() {
+    hold(killer("a killer among three quick records", 3, 3, 1, 1));
+    hold(killer("a killer among five quick records", 5, 3, 1, 2));
 }

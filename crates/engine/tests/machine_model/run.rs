@@ -34,6 +34,9 @@ pub(crate) fn hold(setup: Setup) {
     }
     let receives = setup.witness.receives();
     assert_eq!(receives, setup.receives, "{}: the most receives after a fault", setup.name);
+    if setup.poison {
+        assert_eq!(setup.witness.harm(), setup.harm, "{}: the most harm", setup.name);
+    }
     documented::world(setup, checker.unique_state_count(), checker.max_depth());
 }
 

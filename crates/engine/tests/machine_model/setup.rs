@@ -47,10 +47,14 @@ pub(crate) struct Setup {
     pub(crate) visibility: Duration,
     /// The maximum time that a handler takes, unless it hangs.
     pub(crate) takes: Duration,
+    /// Whether handlers end in the order in which they were started: larger worlds are small enough then.
+    pub(crate) in_turn: bool,
     pub(crate) policy: &'static Policy,
     pub(crate) faults: Faults,
     /// How often a message may be received after the last fault.
     pub(crate) receives: u8,
+    /// How often the handler of one key may die because of another's.
+    pub(crate) harm: u8,
     /// The rule that the machine leaves out.
     pub(crate) left_out: Option<Rule>,
     /// The events that must occur.
@@ -63,6 +67,7 @@ pub(crate) struct Setup {
 pub(crate) struct Witness {
     seen: Mutex<BTreeSet<&'static str>>,
     receives: AtomicU8,
+    harm: AtomicU8,
 }
 
 impl Witness {
@@ -74,6 +79,10 @@ impl Witness {
         self.receives.fetch_max(since_fault, Ordering::Relaxed);
     }
 
+    pub(crate) fn harmed(&self, times: u8) {
+        self.harm.fetch_max(times, Ordering::Relaxed);
+    }
+
     pub(crate) fn seen(&self) -> BTreeSet<&'static str> {
         self.seen.lock().unwrap().clone()
     }
@@ -81,6 +90,11 @@ impl Witness {
     /// The most receives of a message after the last fault.
     pub(crate) fn receives(&self) -> u8 {
         self.receives.load(Ordering::Relaxed)
+    }
+
+    /// The most deaths of a handler because of another key's.
+    pub(crate) fn harm(&self) -> u8 {
+        self.harm.load(Ordering::Relaxed)
     }
 }
 
@@ -101,9 +115,11 @@ impl Setup {
             timeout: Some(Duration::from_secs(6)),
             visibility: Duration::from_secs(12),
             takes: Duration::ZERO,
+            in_turn: false,
             policy: leak(Policy::default()),
             faults: Faults::default(),
             receives: 1,
+            harm: 1,
             left_out: None,
             expect: &[],
             witness: Witness::default(),

@@ -52,17 +52,24 @@ fn check(setup: &Setup, world: &mut World, old: &IdempotencyRecord, write: &Writ
     }
     let takes_over = claim(write).is_some();
     let lease = old.lease_until.unwrap_or(old.expires_at);
-    if takes_over && !old.is_released() {
+    if takes_over && !old.is_given_up() {
         setup.witness.saw("takeover");
         if world.now <= lease {
             world.flaws.add(Flaw::TakenWhileHeld);
         }
     }
-    let lost_attempts = old.lost_attempts + u32::from(takes_over && !old.is_released());
+    let lost = u32::from(takes_over && !old.is_given_up());
+    let lost_attempts = old.lost_attempts + lost;
+    let over = |record: &IdempotencyRecord| record.failed_attempts + record.lost_attempts;
     let kept = match &write.record {
         Some(new) if new.status != Status::InProgress => true,
         Some(new) => {
-            new.failed_attempts >= old.failed_attempts && new.lost_attempts >= lost_attempts
+            // A failure and a stop end a row of losses.
+            let heard_of = !takes_over && over(new) > over(old);
+            let losses = if heard_of { 0 } else { old.consecutive_losses + lost };
+            new.failed_attempts >= old.failed_attempts
+                && new.lost_attempts >= lost_attempts
+                && new.consecutive_losses == losses
         }
         None => old.failed_attempts == 0 && lost_attempts == 0,
     };

@@ -13,6 +13,7 @@ use lambda_idempotency_core::{
 use crate::{
     machine::{CallId, Machine},
     setup::{SKEW, Setup},
+    store::claim,
 };
 
 /// The whole world at one instant.
@@ -147,6 +148,18 @@ pub(crate) struct Call {
 pub(crate) enum Request {
     Read(Vec<Key>),
     Write(Vec<Write>),
+}
+
+impl Request {
+    /// Whether this key is looked at or claimed.
+    pub(crate) fn asks_for(&self, key: &Key) -> bool {
+        match self {
+            Self::Read(keys) => keys.contains(key),
+            Self::Write(writes) => {
+                writes.iter().any(|write| write.key == *key && claim(write).is_some())
+            }
+        }
+    }
 }
 
 /// A handler.

@@ -44,12 +44,8 @@ impl<P: Protocol> Explorer<P> {
                     let intents = self.intents(world, &call, now);
                     self.settles_at(world, worker, key, now, &intents, actions);
                     if self.setup.deadline != Deadline::Never && call.job == Job::Running {
-                        let lost = self.collisions(world, Intent::FailPermanently);
-                        let lost = if self.setup.deadline == Deadline::FailPermanently {
-                            lost
-                        } else {
-                            vec![None]
-                        };
+                        // Either settlement can go unanswered in the same ways.
+                        let lost = self.collisions(world, Intent::LeaveStanding);
                         actions.extend(lost.into_iter().map(|lost| Action::Drop {
                             worker,
                             key,

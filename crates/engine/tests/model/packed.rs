@@ -57,7 +57,8 @@ pub(crate) fn first_of_tick(fence: Fence) -> Option<Fence> {
 }
 
 /// An [`IdempotencyRecord`] in eight bytes: status, fingerprint, application and whether there are a
-/// result and an error type; owner, last owner, failed attempts, lost attempts, lease, expiry, fence.
+/// result and an error type; owner, last owner, failed attempts, lost attempts (all, and in a row),
+/// lease, expiry, fence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Cell(u64);
 
@@ -78,7 +79,7 @@ impl Cell {
             pack_token(record.owner),
             pack_token(record.last_owner),
             u8::try_from(record.failed_attempts).unwrap(),
-            u8::try_from(record.lost_attempts).unwrap(),
+            pack_losses(record.lost_attempts, record.consecutive_losses),
             pack_time(record.lease_until),
             pack_time(Some(record.expires_at)),
             pack_fence(record.fence),
@@ -88,7 +89,7 @@ impl Cell {
     }
 
     pub(crate) fn unpack(self) -> IdempotencyRecord {
-        let [kind, owner, last_owner, failed_attempts, lost_attempts, lease, expires, fence] =
+        let [kind, owner, last_owner, failed_attempts, losses, lease, expires, fence] =
             self.0.to_le_bytes();
         let status = [Status::InProgress, Status::Completed, Status::PermanentlyFailed]
             [usize::from(kind & 3)];
@@ -96,7 +97,8 @@ impl Cell {
         record.owner = owner_of(owner);
         record.last_owner = owner_of(last_owner);
         record.failed_attempts = u32::from(failed_attempts);
-        record.lost_attempts = u32::from(lost_attempts);
+        record.lost_attempts = u32::from(losses & 15);
+        record.consecutive_losses = u32::from(losses >> 4);
         record.lease_until = unpack_time(lease);
         record.fingerprint = (kind >> 4 & 3).checked_sub(1).map(fingerprint_of);
         record.application = (kind >> 6).checked_sub(1).map(application_of);
@@ -138,7 +140,11 @@ impl Cell {
     }
 
     pub(crate) fn lost_attempts(self) -> u8 {
-        self.byte(4)
+        self.byte(4) & 15
+    }
+
+    pub(crate) fn consecutive_losses(self) -> u8 {
+        self.byte(4) >> 4
     }
 
     /// The tick of the lease; ticks before 0 (a released record) count as 0, `None` as the last.
@@ -182,17 +188,23 @@ impl Cell {
 
 impl fmt::Debug for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [_, owner, last, failed_attempts, lost_attempts, lease, expires, fence] =
-            self.0.to_le_bytes();
+        let [_, owner, last, failed_attempts, _, lease, expires, fence] = self.0.to_le_bytes();
+        let (lost, in_a_row) = (self.lost_attempts(), self.consecutive_losses());
         let status = ["INPROGRESS", "COMPLETED", "FAILED"][usize::from(self.status())];
         let time = |packed: u8| match packed {
             0 => "-".to_owned(),
             1 => "lapsed".to_owned(),
             tick => (tick - 2).to_string(),
         };
-        write!(f, "{status} owner={owner} last={last} f={failed_attempts} v={lost_attempts} ")?;
+        write!(f, "{status} owner={owner} last={last} f={failed_attempts} v={lost}/{in_a_row} ")?;
         write!(f, "lease={} exp={} fence={fence}", time(lease), time(expires))
     }
+}
+
+/// Half a byte each.
+fn pack_losses(lost_attempts: u32, consecutive_losses: u32) -> u8 {
+    assert!(lost_attempts < 16 && consecutive_losses < 16, "few attempts are lost");
+    u8::try_from(consecutive_losses << 4 | lost_attempts).unwrap()
 }
 
 pub(crate) fn pack_token(owner: Option<Owner>) -> Token {

@@ -55,6 +55,8 @@ pub(crate) enum Intent {
     FailPermanently,
     Release,
     Undo,
+    /// The handler was stopped at the deadline.
+    LeaveStanding,
     /// Renews the lease until this tick.
     Renew(u8),
 }
@@ -69,6 +71,7 @@ impl Intent {
             }
             Self::Release => Settlement::Release { error_type: TEXT.clone() },
             Self::Undo => Settlement::Undo,
+            Self::LeaveStanding => Settlement::LeaveStanding,
             Self::Renew(until) => Settlement::Renew { lease_until: at(until) },
             Self::Claim => unreachable!("a claim settles nothing"),
         }

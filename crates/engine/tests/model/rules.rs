@@ -1,9 +1,9 @@
 //! The configurations of the engine's own rules, and the mutants that leave out one of them.
 
 use crate::{
-    mutants::{answers, engine, fences},
+    mutants::{answers, engine, fences, settlements},
     properties::{
-        ACKNOWLEDGED_LAST, BELIEF_IS_TRUE, CEILING, DROPPED_COUNTS, EXHAUSTED_STAYS,
+        ACKNOWLEDGED_LAST, BELIEF_IS_TRUE, CEILING, COUNTS_KEPT, DROPPED_COUNTS, EXHAUSTED_STAYS,
         FAILURES_ARE_REAL, FENCES_OUTLIVE, FENCES_RISE, HARMED_ONCE, IN_ORDER, NOTHING_LOST,
         ONE_AT_A_TIME, ONE_OWNER, OWN_ANSWER, WAITING_ENDS,
     },
@@ -184,7 +184,7 @@ fn dropped(deadline: Deadline) -> Setup {
     Setup {
         deadline,
         faults: faults(0, 1, 0),
-        expect: &[Event::Dropped, Event::TakenOverAfterCrash],
+        expect: &[Event::Dropped, Event::StopSaid, Event::TakenAfterRelease],
         ..Setup::new("dropped at the deadline, tried again")
     }
 }
@@ -194,6 +194,7 @@ fn dropped_and_tried_again() {
     let retried = || dropped(Deadline::Return);
     hold(retried().or_large(6, faults(1, 1, 0)));
     catch::<engine::ReleasesWhatItDrops>(retried, &[DROPPED_COUNTS]);
+    catch::<settlements::SuspectsTheStopped>(retried, &[COUNTS_KEPT]);
 }
 
 #[test]

@@ -110,8 +110,8 @@ impl<P: Protocol> Step<'_, P> {
         }
     }
 
-    /// The handler is dropped at the deadline, and its effect may still happen. The lease stays, or the
-    /// key fails permanently.
+    /// The handler is dropped at the deadline, and its effect may still happen. The lease stays and the
+    /// record says why, or the key fails permanently.
     pub(crate) fn drop_handler(&mut self, worker: usize, permanent: bool, now: u8) {
         let call = self.key.calls[worker].expect("its handler runs");
         self.setup.witness.saw(Event::Dropped);
@@ -121,7 +121,7 @@ impl<P: Protocol> Step<'_, P> {
         } else if permanent {
             self.settle(worker, call, Intent::FailPermanently, now);
         } else {
-            self.end(worker, call, Ended::Returned, now);
+            self.settle(worker, call, Intent::LeaveStanding, now);
         }
     }
 }

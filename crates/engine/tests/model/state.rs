@@ -178,7 +178,7 @@ impl Call {
 
     /// Whether an earlier attempt of its key was lost, which the key may have caused.
     pub(crate) fn is_quarantined(&self) -> bool {
-        self.held.lost_attempts() > 0
+        self.held.consecutive_losses() > 0
     }
 
     /// Whether the worker, by some clock within the clock skew, believes that it holds the key.

@@ -70,24 +70,31 @@ impl<P: Protocol> Step<'_, P> {
 
     /// The counts of failed and lost attempts are kept.
     fn check_history(&mut self, old: Option<Cell>, request: &Request) {
-        let history =
-            |cell: Option<Cell>| cell.map_or((0, 0), |c| (c.failed_attempts(), c.lost_attempts()));
+        let history = |cell: Option<Cell>| {
+            let of = |cell: Cell| {
+                (cell.failed_attempts(), cell.lost_attempts(), cell.consecutive_losses())
+            };
+            cell.map_or((0, 0, 0), of)
+        };
         let own = |old: &Cell| request.record.is_none_or(|new| new.payload() == old.payload());
         let unsettled = old.filter(|old| old.in_progress());
         let unsettled = unsettled.filter(|old| !self.setup.applications || own(old));
-        let (failed_attempts, lost_attempts) = history(unsettled);
+        let (failed, lost, losses) = history(unsettled);
         let expected = match request.intent {
             Intent::Claim => {
-                let disappeared = unsettled.is_some_and(|old| old.owner() != 0);
-                (failed_attempts, lost_attempts + u8::from(disappeared))
+                let disappeared =
+                    u8::from(unsettled.is_some_and(|old| !old.unpack().is_given_up()));
+                (failed, lost + disappeared, losses + disappeared)
             }
-            Intent::Release => (failed_attempts + 1, lost_attempts),
-            Intent::Undo | Intent::Renew(_) => (failed_attempts, lost_attempts),
+            Intent::Release => (failed + 1, lost, 0),
+            Intent::LeaveStanding => (failed, lost + 1, 0),
+            Intent::Undo | Intent::Renew(_) => (failed, lost, losses),
             Intent::Complete | Intent::FailPermanently => return,
         };
         // Higher counts are correct: a worker may know of attempts whose record was swept.
         let kept = history(request.record);
-        if !self.key.forgotten && (kept.0 < expected.0 || kept.1 < expected.1) {
+        let is_kept = kept.0 >= expected.0 && kept.1 >= expected.1 && kept.2 == expected.2;
+        if !self.key.forgotten && !is_kept {
             self.blame(Flaw::CountsLost);
         }
     }
@@ -109,7 +116,7 @@ impl<P: Protocol> Step<'_, P> {
         let event = match (request.intent, old) {
             (Intent::Claim, None) => return,
             (Intent::Claim, Some(old)) if !old.in_progress() => Event::TakenAfterExpiry,
-            (Intent::Claim, Some(old)) if old.unpack().is_released() => Event::TakenAfterRelease,
+            (Intent::Claim, Some(old)) if old.unpack().is_given_up() => Event::TakenAfterRelease,
             (Intent::Claim, Some(old)) if old.owner() == 0 => Event::StrangerOvertaken,
             (Intent::Claim, Some(old)) => {
                 if self.key.working().any(|call| call.token == old.owner()) {
@@ -122,6 +129,7 @@ impl<P: Protocol> Step<'_, P> {
             (Intent::FailPermanently, _) => Event::PermanentFailure,
             (Intent::Release, _) => Event::FailureCounted,
             (Intent::Undo, _) => Event::Undo,
+            (Intent::LeaveStanding, _) => Event::StopSaid,
             (Intent::Renew(_), _) => Event::Renewed,
         };
         self.setup.witness.saw(event);

@@ -29,6 +29,7 @@ pub(crate) enum Event {
     StoppedWithItsLease,
     RenewalRefused,
     Dropped,
+    StopSaid,
     GroupStopped,
     QuarantineDelayed,
     Harmed,
@@ -38,7 +39,7 @@ pub(crate) enum Event {
 }
 
 /// All of them.
-pub(crate) const EVENTS: [Event; 30] = [
+pub(crate) const EVENTS: [Event; 31] = [
     Event::Replayed,
     Event::Busy,
     Event::TakenOverAfterCrash,
@@ -63,6 +64,7 @@ pub(crate) const EVENTS: [Event; 30] = [
     Event::StoppedWithItsLease,
     Event::RenewalRefused,
     Event::Dropped,
+    Event::StopSaid,
     Event::GroupStopped,
     Event::QuarantineDelayed,
     Event::Harmed,

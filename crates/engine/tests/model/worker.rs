@@ -139,7 +139,7 @@ impl<P: Protocol> Step<'_, P> {
         }
         match admission {
             Admission::Try { held, .. }
-                if held.lost_attempts() > 0
+                if held.consecutive_losses() > 0
                     && !self.alone
                     && P::keeps(Rule::QuarantinedRunAlone) =>
             {
@@ -184,7 +184,7 @@ impl<P: Protocol> Step<'_, P> {
         let ended = match request.intent {
             Intent::Complete => Ended::Acknowledged { lost: false },
             Intent::FailPermanently => Ended::PermanentlyFailed,
-            Intent::Release => Ended::Returned,
+            Intent::Release | Intent::LeaveStanding => Ended::Returned,
             Intent::Undo | Intent::Claim => Ended::NotStarted,
             Intent::Renew(_) => {
                 call.held = request.record.expect("a renewal writes a record");

@@ -108,7 +108,7 @@ impl Settings {
         policy.on_conflict = self.operation.on_conflict.unwrap_or(policy.on_conflict);
         let batch = Batch {
             operation: &self.operation.name,
-            deliveries: vec![Delivery { record, group: None, priority: 0, work, divert: None }],
+            deliveries: vec![Delivery { record, group: None, receives: 0, work, divert: None }],
             after_failure: AfterFailure::Group,
             policy: &policy,
             invocation_deadline,

@@ -80,6 +80,7 @@ pub async fn takeover_replaces_every_field(store: &dyn Store) {
     old.last_owner = Some(token());
     old.failed_attempts = 3;
     old.lost_attempts = 4;
+    old.consecutive_losses = 4;
     old.fence = 5;
     old.lease_until = Some(now().minus(secs(60)));
     old.fingerprint = Some(Fingerprint::new("old-fingerprint"));
@@ -98,6 +99,7 @@ pub async fn settling_replaces_every_field(store: &dyn Store) {
     let mut mine = in_progress(me);
     mine.failed_attempts = 2;
     mine.lost_attempts = 1;
+    mine.consecutive_losses = 1;
     mine.fence = 5;
     mine.last_owner = Some(token());
     mine.fingerprint = Some(Fingerprint::new("f"));
@@ -137,6 +139,13 @@ pub async fn lapsed_record_is_taken_over(store: &dyn Store) {
     let second = hold(&slot, &claim(token(), late), late).await;
     slot.holds(Some(&second.record), "the new claim is stored").await;
     assert_eq!((second.failed_attempts(), second.lost_attempts()), (0, 1), "one lost attempt");
+    let later = late.plus(secs(3600));
+    let third = hold(&slot, &claim(token(), later), later).await;
+    assert_eq!(
+        (third.lost_attempts(), third.consecutive_losses()),
+        (2, 2),
+        "two lost attempts, one after the other"
+    );
 }
 
 /// At the last instant of its lease a record is still its owner's, and at the last instant of its

@@ -66,6 +66,7 @@ fn filled() -> IdempotencyRecord {
     record.last_owner = Some(token());
     record.failed_attempts = 2;
     record.lost_attempts = 3;
+    record.consecutive_losses = 1;
     record.fence = 1_700_000_000_123;
     record.fingerprint = Some(Fingerprint::new("1f3870be274f6c49b3e31a0c6728957f"));
     record.result = Some("{\"charged\":true}".into());
@@ -76,12 +77,20 @@ fn filled() -> IdempotencyRecord {
 
 /// The counters and the fence, each from zero to its maximum.
 pub async fn counters(store: &dyn Store) {
-    for (failed_attempts, lost_attempts) in
-        [(0, 0), (1, 0), (0, 1), (7, 300), (u32::MAX, 0), (0, u32::MAX)]
-    {
+    for [failed_attempts, lost_attempts, consecutive_losses] in [
+        [0, 0, 0],
+        [1, 0, 0],
+        [0, 1, 0],
+        [0, 0, 1],
+        [7, 300, 299],
+        [u32::MAX, 0, 0],
+        [0, u32::MAX, 0],
+        [0, 0, u32::MAX],
+    ] {
         let mut record = in_progress(token());
         record.failed_attempts = failed_attempts;
         record.lost_attempts = lost_attempts;
+        record.consecutive_losses = consecutive_losses;
         come_back(store, [record], "each counter is kept").await;
     }
     for fence in [0, 1, 1_700_000_000_123, u64::MAX] {

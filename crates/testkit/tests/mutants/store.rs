@@ -137,6 +137,7 @@ impl Mutant {
                 kept.result = None
             }
             Bug::ForgetsLostAttempts => kept.lost_attempts = 0,
+            Bug::ForgetsConsecutiveLosses => kept.consecutive_losses = 0,
             Bug::ForgetsLease => kept.lease_until = None,
             Bug::ForgetsFingerprint => kept.fingerprint = None,
             Bug::ForgetsResult => kept.result = None,

@@ -37,6 +37,23 @@ impl Protocol for UndoForgets {
     }
 }
 
+/// Counts a handler that its own worker has stopped among the losses in a row.
+pub(crate) struct SuspectsTheStopped;
+
+impl Protocol for SuspectsTheStopped {
+    fn write(
+        held: &Held,
+        settlement: &Settlement,
+        now: Timestamp,
+    ) -> (Guard, Option<IdempotencyRecord>) {
+        let (guard, mut record) = held.write(settlement, now);
+        if let (Settlement::LeaveStanding, Some(record)) = (settlement, &mut record) {
+            record.consecutive_losses = held.record.consecutive_losses + 1;
+        }
+        (guard, record)
+    }
+}
+
 /// Renews by the token alone, so that a late copy of a renewal shortens a newer one.
 pub(crate) struct RenewsByOwnerAlone;
 

@@ -1,0 +1,75 @@
+//! What the machine is asked to do with a record.
+
+use std::sync::Arc;
+
+use super::carried::Carried;
+use crate::rules::{Rule, keeps};
+use lambda_idempotency_core::{outcome::Rejected, record::Fingerprint};
+use lambda_idempotency_keys::Key;
+
+/// What is to be done with a record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Task {
+    /// Its handler is called once per key.
+    Keyed,
+    /// Its handler is called at every delivery.
+    Unprotected,
+    /// Nothing; it is acknowledged.
+    Skip,
+    /// Nothing; it is returned, since it cannot be processed.
+    Reject(Carried<Rejected>),
+}
+
+/// One record, as the machine has to know it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ask<'a> {
+    /// Its idempotency key.
+    pub key: Option<Key>,
+    /// What must agree with other deliveries of the key.
+    pub fingerprint: Option<Fingerprint>,
+    /// The payload, which tells copies from others where there is no fingerprint.
+    pub payload: &'a str,
+    /// Its order group.
+    pub group: Option<Arc<str>>,
+    /// How often it was received, this time included; 0 if its source does not count that.
+    pub receives: u32,
+    /// What is to be done.
+    pub task: Task,
+    /// Whether the host can put it aside if it fails permanently.
+    pub can_be_put_aside: bool,
+    /// Whether its handler puts a record aside.
+    pub is_aside: bool,
+}
+
+/// What tells copies of a record from others with its key.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) enum Same<'e> {
+    Fingerprint(&'e Fingerprint),
+    Payload(&'e str),
+}
+
+impl<'a> Ask<'a> {
+    /// The work of putting a record aside, under `key`.
+    pub(super) const fn aside(key: Key) -> Self {
+        Self {
+            key: Some(key),
+            fingerprint: None,
+            payload: "",
+            group: None,
+            receives: 0,
+            task: Task::Keyed,
+            can_be_put_aside: false,
+            is_aside: true,
+        }
+    }
+
+    /// What it asks for. Records of a key for which that is the same are copies: their fingerprints
+    /// agree or, where they have none, their payloads.
+    pub(super) fn same(&self) -> Same<'_> {
+        match &self.fingerprint {
+            _ if !keeps(Rule::CopiesAskForTheSame) => Same::Payload(""),
+            Some(fingerprint) => Same::Fingerprint(fingerprint),
+            None => Same::Payload(self.payload),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What is wanted of a key, and what came of it.
+
+use std::sync::Arc;
+
+use super::quarantine::Attempts;
+use lambda_idempotency_core::{
+    admission::{Admission, Claim, Held},
+    clock::Timestamp,
+    record::{IdempotencyRecord, Json},
+    store::{Guard, StoreError},
+};
+use lambda_idempotency_keys::Key;
+
+/// A key that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Wanted {
+    /// The record's place in the batch.
+    pub(super) at: usize,
+    pub(super) key: Key,
+    pub(super) claim: Claim,
+    /// How it begins.
+    pub(super) begins: Begins,
+    /// How many losses in a row the claim takes over: 0, or in quarantine those that are known. A
+    /// record with another number has its turn at another time.
+    pub(super) losses: u32,
+    /// When claiming is given up.
+    pub(super) until: Timestamp,
+}
+
+/// How claiming a key begins.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Begins {
+    /// With a look, and it ends there if the key is free: something is probably stored, and what it is
+    /// decides when the record may be claimed.
+    Look,
+    /// With a write over what is known to be stored, or over nothing.
+    Write(Option<Box<IdempotencyRecord>>),
+}
+
+/// What came of it.
+pub(super) enum Claimed {
+    /// The key is held.
+    Held(Arc<Held>),
+    /// The work was done.
+    Replay(Option<Json>),
+    /// The work failed permanently.
+    PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32, fence: u64 },
+    /// The key was used with another payload.
+    Mismatch { fence: u64 },
+    /// Someone else holds the key.
+    Busy { until: Timestamp },
+    /// The key belongs to another application.
+    Foreign { application: Arc<str> },
+    /// It can be claimed over what was seen, but not in quarantine. The answer to a look.
+    Free { seen: Option<Box<IdempotencyRecord>> },
+    /// Its last attempts were lost. Not taken: it has to be claimed just before it runs, in quarantine.
+    Suspect { attempts: Attempts, seen: Option<Box<IdempotencyRecord>> },
+    /// The store did not say.
+    Unavailable(StoreError),
+}
+
+impl Claimed {
+    /// What is known without a write; otherwise what to write.
+    #[expect(clippy::result_large_err, reason = "no error, and the usual case: not worth a box")]
+    pub(super) fn of(admission: Admission) -> Result<Self, (Guard, Held)> {
+        Ok(match admission {
+            Admission::Try { guard, held } => return Err((guard, held)),
+            Admission::Won(held) => Self::Held(Arc::new(held)),
+            Admission::Replay(outcome) => Self::Replay(outcome),
+            Admission::PermanentlyFailed { error_type, failed_attempts, fence, .. } => {
+                Self::PermanentlyFailed { error_type, failed_attempts, fence }
+            }
+            Admission::Mismatch { fence } => Self::Mismatch { fence },
+            Admission::Busy { until } => Self::Busy { until },
+            Admission::Foreign { application } => Self::Foreign { application },
+        })
+    }
+}
+
+/// The answer for one key.
+pub(super) struct Answer {
+    /// The record's place in the batch.
+    pub(super) at: usize,
+    pub(super) claimed: Claimed,
+    /// The record that says so, if one was seen.
+    pub(super) seen: Option<IdempotencyRecord>,
+}
+
+impl Answer {
+    /// An answer for which no record stands.
+    pub(super) const fn new(at: usize, claimed: Claimed) -> Self {
+        Self { at, claimed, seen: None }
+    }
+}

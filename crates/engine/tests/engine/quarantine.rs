@@ -1,0 +1,279 @@
+//! Records that may have killed their process, and those that only look so.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::{Either, select};
+use lambda_idempotency_core::clock::Clock as _;
+use lambda_idempotency_testkit::crashing::drop_after;
+
+use crate::support::{Rec, World, failing, labels, ok, rec, slow};
+
+const SECOND: Duration = Duration::from_secs(1);
+const LABELS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+
+/// A worker that claims the keys of these records and is killed while their handlers run.
+async fn dies_with(world: &World, labels: &[&'static str]) {
+    let forever = |label: &&'static str| rec(label, |_, _| std::future::pending());
+    let records = labels.iter().map(forever).collect();
+    assert!(drop_after(1, world.invoke(records)).await.is_none());
+    world.clock.advance(40 * SECOND);
+}
+
+/// A record whose handler sees that nothing else has run since.
+fn alone(label: &'static str) -> Rec {
+    rec(label, |world: World, _| async move {
+        let before = world.ledger.total();
+        world.clock.sleep(SECOND).await;
+        assert_eq!(world.ledger.total(), before, "something ran beside it");
+        Ok(())
+    })
+}
+
+/// Something that all handlers need is slow once, and better afterwards.
+#[tokio::test]
+async fn records_that_were_stopped_at_the_deadline_run_together_at_their_next_receive() {
+    let world = World::new();
+    let outcomes = world.deliver(LABELS.map(|label| slow(label, 40 * SECOND)).into()).await;
+    assert_eq!(outcomes, ["timed_out"; 10]);
+    world.clock.advance(10 * SECOND);
+    let second = LABELS.map(|label| slow(label, 16 * SECOND).receives(2));
+    assert_eq!(world.deliver(second.into()).await, ["executed"; 10], "however many they are");
+}
+
+#[tokio::test]
+async fn a_record_that_was_stopped_is_told_that_an_attempt_was_lost() {
+    let world = World::new();
+    for lost in 0..3 {
+        let patient = rec("a", move |world: World, call| async move {
+            assert_eq!(call.lost_attempts(), lost);
+            world.clock.sleep(40 * SECOND).await;
+            Ok(())
+        });
+        assert_eq!(world.deliver(vec![patient]).await, ["timed_out"]);
+        world.clock.advance(10 * SECOND);
+    }
+}
+
+/// It was stopped in time once; that says nothing of the attempt that came after.
+#[tokio::test]
+async fn a_death_after_a_timeout_is_suspicious() {
+    let world = World::new();
+    assert_eq!(world.deliver(vec![slow("a", 40 * SECOND)]).await, ["timed_out"]);
+    world.clock.advance(10 * SECOND);
+    dies_with(&world, &["a"]).await;
+    assert_eq!(world.deliver(vec![alone("a"), slow("b", SECOND / 2)]).await, ["executed"; 2]);
+}
+
+#[tokio::test]
+async fn a_record_that_survives_its_handler_leaves_quarantine() {
+    let world = World::new();
+    dies_with(&world, &["a"]).await;
+    assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
+    let begun = world.clock.now();
+    let outcomes = world.deliver(vec![slow("a", SECOND), slow("b", SECOND)]).await;
+    assert_eq!(outcomes, ["executed"; 2]);
+    assert_eq!(world.clock.now(), begun.plus(SECOND), "side by side");
+}
+
+#[tokio::test]
+async fn a_suspect_for_which_no_time_was_left_stays_one() {
+    let mut world = World::new();
+    dies_with(&world, &["a"]).await;
+    world.policy.concurrency = 1;
+    // It comes last where its receives are not counted, and no time is left.
+    let batch = vec![ok("a"), slow("b", 20 * SECOND)];
+    assert_eq!(world.deliver(batch).await, ["returned", "executed"]);
+    assert_eq!(world.deliver(vec![alone("a"), slow("c", SECOND / 2)]).await, ["executed"; 2]);
+}
+
+/// After one death ten records go as 3, 3, 3 and 1, each group with nothing beside it.
+#[tokio::test]
+async fn records_that_were_near_a_death_run_in_groups() {
+    let world = World::new();
+    dies_with(&world, &LABELS).await;
+    let begun = world.clock.now();
+    let mut batch: Vec<_> = LABELS.map(|label| slow(label, SECOND).receives(2)).into();
+    batch.push(slow("fresh", SECOND).receives(1));
+    assert_eq!(world.deliver(batch).await, ["executed"; 11]);
+    assert_eq!(world.clock.now(), begun.plus(5 * SECOND), "the fresh one, then four groups");
+}
+
+/// All were claimed, 16 were started: all are done at their next receive.
+#[tokio::test]
+async fn a_death_among_sixty_records_is_made_good_at_the_next_receive() {
+    let world = World::new();
+    let labels: Vec<&'static str> = (0..60).map(|n| &*format!("r{n}").leak()).collect();
+    dies_with(&world, &labels).await;
+    let batch = labels.iter().map(|label| slow(label, 2 * SECOND).receives(2)).collect();
+    assert_eq!(world.deliver(batch).await, ["executed"; 60]);
+}
+
+/// Where an invocation has time for one round of handlers.
+#[tokio::test]
+async fn slow_records_that_were_near_a_death_need_two_receives_however_many_they_are() {
+    for count in [2, 5, 10] {
+        let world = World::new();
+        let labels = &LABELS[..count];
+        // The process knows by now how long they take.
+        assert_eq!(world.deliver(vec![slow("pace", 20 * SECOND)]).await, ["executed"]);
+        dies_with(&world, labels).await;
+        for receives in 2..=3 {
+            let batch = labels.iter().map(|label| slow(label, 20 * SECOND).receives(receives));
+            let outcomes = world.deliver(batch.collect()).await;
+            world.clock.advance(10 * SECOND);
+            if receives == 3 {
+                assert!(outcomes.iter().all(|outcome| ["executed", "replayed"].contains(outcome)));
+            }
+        }
+        labels.iter().for_each(|label| world.ledger.assert_once(label));
+    }
+}
+
+#[tokio::test]
+async fn after_deaths_in_a_row_slow_records_need_a_receive_more_for_each() {
+    for deaths in 1..=3 {
+        let world = World::new();
+        assert_eq!(world.deliver(vec![slow("pace", 20 * SECOND)]).await, ["executed"]);
+        for _ in 0..deaths {
+            // A death that all of them are near: each dies while nothing else is there.
+            for label in &LABELS[..4] {
+                dies_with(&world, &[label]).await;
+            }
+        }
+        let mut outcomes = Vec::new();
+        for receives in deaths + 1..=2 * deaths + 1 {
+            let batch = LABELS[..4].iter().map(|label| slow(label, 20 * SECOND).receives(receives));
+            outcomes = world.deliver(batch.collect()).await;
+            world.clock.advance(10 * SECOND);
+        }
+        assert!(outcomes.iter().all(|outcome| ["executed", "replayed"].contains(outcome)));
+    }
+}
+
+/// A busy queue has something new for every invocation.
+#[tokio::test]
+async fn a_suspect_beside_the_fresh_records_of_a_busy_queue_runs() {
+    let mut world = World::new();
+    world.policy.concurrency = 4;
+    dies_with(&world, &["a"]).await;
+    for (receives, outcome) in [(2, "returned"), (3, "executed")] {
+        let mut batch = vec![ok("a").receives(receives)];
+        let fresh = (0..4).map(|n| &*format!("fresh {receives} {n}").leak());
+        batch.extend(fresh.map(|label| slow(label, 16 * SECOND).receives(1)));
+        let outcomes = world.deliver(batch).await;
+        assert_eq!(outcomes, [outcome, "executed", "executed", "executed", "executed"]);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_claimed_or_begun_before_a_suspect_that_was_passed_over() {
+    let world = World::new();
+    dies_with(&world, &["a"]).await;
+    let first = rec("a", |world: World, _| async move {
+        world.clock.sleep(SECOND).await;
+        assert_eq!(world.stored("b").await, None);
+        assert_eq!(world.stored("c").await, None);
+        world.ledger.assert_never("d");
+        Ok(())
+    });
+    let batch =
+        vec![ok("b").receives(1), ok("c").receives(2), ok("d").unprotected(), first.receives(3)];
+    assert_eq!(world.deliver(batch).await, ["executed", "executed", "unprotected", "executed"]);
+}
+
+/// What is received again is read before it is written, and together with what is new.
+#[tokio::test]
+async fn a_look_costs_one_read_and_saves_the_writes_that_would_fail() {
+    let world = World::new();
+    assert_eq!(world.deliver(vec![ok("done"), failing("failed")]).await, ["executed", "failed"]);
+    let (writes, reads) = (world.store.write_calls(), world.store.read_calls());
+    let batch = vec![ok("new").receives(1), ok("failed").receives(2), ok("done").receives(2)];
+    assert_eq!(world.deliver(batch).await, ["executed", "executed", "replayed"]);
+    // One look, one call of claims, one of completions.
+    assert_eq!((world.store.write_calls(), world.store.read_calls()), (writes + 2, reads + 1));
+    let batch = vec![ok("new 1").receives(1), ok("new 2").receives(1)];
+    assert_eq!(world.deliver(batch).await, ["executed"; 2]);
+    assert_eq!((world.store.write_calls(), world.store.read_calls()), (writes + 4, reads + 1));
+}
+
+/// A record that kills its process, among others of one queue.
+struct Killing {
+    world: World,
+    /// How often each record was received, and how often its handler was begun.
+    counts: Arc<Mutex<BTreeMap<&'static str, (u32, u32)>>>,
+}
+
+impl Killing {
+    /// One invocation with what is not done yet. Says whether the process lived.
+    async fn receive(&self, killer: &'static str, takes: Duration) -> bool {
+        let dies = Arc::new(AtomicBool::new(false));
+        let mut batch = Vec::new();
+        for label in LABELS {
+            if self.world.ledger.executed(label) > 0 {
+                continue;
+            }
+            let receives = {
+                let mut counts = self.counts.lock().unwrap();
+                let count = counts.entry(label).or_default();
+                count.0 += 1;
+                count.0
+            };
+            let (counts, dies) = (Arc::clone(&self.counts), Arc::clone(&dies));
+            let record = rec(label, move |world: World, _| async move {
+                counts.lock().unwrap().get_mut(label).unwrap().1 += 1;
+                if label == killer {
+                    dies.store(true, Ordering::Relaxed);
+                    return std::future::pending().await;
+                }
+                world.clock.sleep(takes).await;
+                Ok(())
+            });
+            batch.push(record.receives(receives));
+        }
+        let clock = self.world.clock.clone();
+        let killed = async {
+            while !dies.load(Ordering::Relaxed) {
+                clock.sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let ended = async {
+            let invocation = Box::pin(self.world.invoke(batch));
+            match select(invocation, Box::pin(killed)).await {
+                Either::Left((outcomes, _)) => !labels(&outcomes).contains(&"timed_out"),
+                Either::Right(_) => false,
+            }
+        };
+        let lived = self.world.clock.drive(ended).await;
+        self.world.clock.advance(40 * SECOND);
+        lived
+    }
+}
+
+/// Whichever it is: the others are done at their fourth receive at the latest, and were begun twice in
+/// vain at most.
+#[tokio::test]
+async fn a_record_that_kills_its_process_among_ten_does_not_keep_the_others() {
+    let (mut most_receives, mut most_begun) = (0, 0);
+    for killer in LABELS {
+        let killing = Killing { world: World::new(), counts: Arc::default() };
+        for _ in 0..8 {
+            killing.receive(killer, SECOND / 10).await;
+        }
+        killing.world.ledger.assert_never(killer);
+        for (label, (receives, begun)) in killing.counts.lock().unwrap().iter() {
+            if *label != killer {
+                killing.world.ledger.assert_once(label);
+                most_receives = most_receives.max(*receives);
+                most_begun = most_begun.max(*begun);
+            }
+        }
+    }
+    assert_eq!((most_receives, most_begun), (4, 3));
+}
