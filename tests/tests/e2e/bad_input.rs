@@ -77,7 +77,10 @@ async fn a_message_without_an_id_fails_the_invocation_and_the_others_are_process
         let invocation = world.invoke(&event).await.unwrap();
         let (kind, text) = error(&invocation.result);
         assert_eq!(kind, "Idempotency.RecordsReturned");
-        assert!(text.contains("1 of 2 sqs record(s)") && text.contains("no messageId"), "{text}");
+        assert!(
+            text.contains("1 of 2 sqs record(s)") && text.contains("no valid `messageId`"),
+            "{text}"
+        );
         assert!(text.contains("send it in the format that AWS delivers"), "{text}");
     }
     world.assert_placed_once(["o-1"]);
@@ -110,9 +113,9 @@ async fn errors_for_sns_and_eventbridge_name_source_record_and_remedy() {
     let bad = [
         (text, "sns record n-1", "send JSON"),
         (notification("n-3", &keyed(json!(""))), "sns record n-3", "correct the producer"),
-        (nothing, "sns record n-2", "no Sns.Message"),
+        (nothing, "sns record n-2", "no valid `Sns.Message`"),
         (event("e-1", &keyed(json!({}))), "eventbridge record #", "correct the producer"),
-        (bare, "eventbridge record #", "no detail"),
+        (bare, "eventbridge record #", "no valid `detail`"),
     ];
     for (event, record, remedy) in bad {
         let invocation = world.invoke(&event).await.unwrap();
