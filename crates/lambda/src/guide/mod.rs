@@ -10,6 +10,7 @@
 //! | [Failure modes](failure_modes) | what happens when something goes wrong; putting records aside; every outcome |
 //! | [Testing](testing) | a handler, a function, a key, the real binary, faults |
 //! | [Cost](cost) | requests, and dollars per million records |
+//! | [Where it runs](where_it_runs) | Managed Instances, VPC, tenants, global tables |
 //! | [Security](security) | logs, the table, permissions, tenants, hostile payloads |
 //! | [Moving work](migrations) | between sources and functions, without doing it twice |
 //! | [Producers](producers) | keys and deduplication ids before sending |
@@ -93,6 +94,9 @@ pub mod testing {
 }
 pub mod cost {
     #![doc = include_str!("cost.md")]
+}
+pub mod where_it_runs {
+    #![doc = include_str!("where_it_runs.md")]
 }
 pub mod security {
     #![doc = include_str!("security.md")]
