@@ -24,6 +24,7 @@ use crate::{
     machine::{Action, Input, Machine, Setting, Told},
     observe::Report,
     parts::Parts,
+    process::Polling,
     store_calls,
     surroundings::Surroundings,
 };
@@ -140,6 +141,10 @@ impl<'a> Driver<'a> {
         {
             return Poll::Ready(Input::LeaderDone { at, record });
         }
+        if self.surroundings.poll_place(context).is_ready() {
+            return Poll::Ready(Input::MayEnter);
+        }
+        let _polling = Polling::of(&self.parts.isolation);
         let begun = self.now();
         while let Poll::Ready(Some((at, ended))) = self.running.poll_next_unpin(context) {
             // One that was stopped has nothing to say.

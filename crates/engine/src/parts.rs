@@ -6,7 +6,7 @@ use lambda_idempotency_core::{clock::Clock, store::Store};
 
 use crate::{
     observe::Observer,
-    process::{Completed, SingleFlight},
+    process::{Completed, Isolation, SingleFlight},
 };
 
 /// The parts of an engine, which its clones share.
@@ -17,5 +17,6 @@ pub(crate) struct Parts {
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) single_flight: Arc<SingleFlight>,
     pub(crate) completed: Arc<Completed>,
+    pub(crate) isolation: Arc<Isolation>,
     pub(crate) application: Option<Arc<str>>,
 }

@@ -31,6 +31,14 @@ pub(crate) enum Rule {
     PassedOverGoFirst,
     /// A record says that its handler was stopped by its own worker.
     SaysThatItStopped,
+    /// A group that is suspected enough is isolated from other invocations of its process.
+    IsolatesSuspects,
+    /// Nothing is claimed or started without a place in the process.
+    WaitsForItsPlace,
+    /// An invocation that is idle gives its place up.
+    ExitsWhenIdle,
+    /// The end of a wait for a place is an instant to wake at.
+    WakesForItsPlace,
     /// Copies are not answered by what ran without protection.
     UnprotectedIsNotShared,
     /// A handler is stopped when its lease has run out.

@@ -1,7 +1,11 @@
 //! What the machine's [`Host`] answers from: the user's code for each record, and the engine that the
 //! invocations of this process share.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use futures_util::stream::FuturesUnordered;
 
@@ -18,9 +22,9 @@ use crate::{
     batch::{Delivery, Divert, Job, Pace, Work},
     call::{Call, History, RecordId, Subject},
     handler::{Due, Handle, Handler, Latest},
-    machine::{Ask, Carried, Host, Join, Task},
+    machine::{Ask, Carried, Enter, Host, Join, Side, Task},
     parts::Parts,
-    process::{Joined, Leader},
+    process::{Joined, Leader, Place, Until, is_nested},
 };
 
 /// What is kept for a record beside what the machine knows of it.
@@ -50,6 +54,10 @@ pub(crate) struct Surroundings<'a> {
     parts: &'a Parts,
     pace: &'a Pace,
     slots: Vec<Slot<'a>>,
+    /// This invocation's place in the process, taken or waited for.
+    place: Option<Place>,
+    /// Whether a handler of this engine makes the invocation: it needs no place of its own.
+    is_nested: bool,
     /// Other invocations of this process that have the key of a record that waits.
     pub(crate) following: FuturesUnordered<BoxFuture<'static, LeaderDone>>,
 }
@@ -57,7 +65,8 @@ pub(crate) struct Surroundings<'a> {
 impl<'a> Surroundings<'a> {
     pub(crate) fn new(parts: &'a Parts, pace: &'a Pace, records: usize) -> Self {
         let slots = Vec::with_capacity(records);
-        Self { parts, pace, slots, following: FuturesUnordered::new() }
+        let is_nested = is_nested(&parts.isolation);
+        Self { parts, pace, slots, place: None, is_nested, following: FuturesUnordered::new() }
     }
 
     /// Keeps what the machine need not know of a delivery; returns the rest.
@@ -106,6 +115,11 @@ impl<'a> Surroundings<'a> {
     /// Since when the handler of a record ran, which is over now.
     pub(crate) fn ran_since(&mut self, at: usize) -> Option<Timestamp> {
         self.slot(at).handler.take()?.since()
+    }
+
+    /// Ends when the place that this invocation waits for may have become free.
+    pub(crate) fn poll_place(&self, context: &Context<'_>) -> Poll<()> {
+        self.place.as_ref().map_or(Poll::Pending, |place| place.poll_changed(context))
     }
 
     pub(crate) fn record(&self, at: usize) -> Option<(&RecordId, Option<&Key>)> {
@@ -176,6 +190,37 @@ impl Host for Surroundings<'_> {
 
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>> {
         self.parts.completed.get(key, now)
+    }
+
+    fn enter(
+        &mut self,
+        side: Side,
+        until: Timestamp,
+        patience: Timestamp,
+        now: Timestamp,
+    ) -> Enter {
+        if self.is_nested {
+            return Enter::Entered;
+        }
+        let is_isolated = side == Side::Isolated;
+        let until = Until { taken: until, waiting: patience };
+        let taken = if let Some(place) = &self.place {
+            debug_assert_eq!(
+                place.is_isolated(),
+                is_isolated,
+                "it exits before it asks for another"
+            );
+            place.ask(until, now)
+        } else {
+            let (place, taken) = self.parts.isolation.ask(is_isolated, until, now);
+            self.place = Some(place);
+            taken
+        };
+        taken.map_or_else(|until| Enter::Waits { until }, |()| Enter::Entered)
+    }
+
+    fn exit(&mut self) {
+        self.place = None;
     }
 
     fn put_aside(

@@ -20,6 +20,8 @@
 //! * A record whose last attempts were lost may be what kills the process. It is claimed just before it
 //!   runs, in a *quarantine group* with nothing beside it: last, or before all others if it was passed
 //!   over at an earlier receive. What was received before is therefore looked at first.
+//! * A record that lost several processes in a row is *isolated*: it runs while no other invocation of the
+//!   process has claims or handlers.
 //! * A record that failed permanently, or whose key belongs to another payload, is put aside where the
 //!   user said, as work with a key of its own; what waits for the record waits for that.
 //! * A key that another invocation of this process works on is not asked for in the store; one that
@@ -79,6 +81,7 @@ impl Engine {
             observer: Arc::new(TracingObserver::new()),
             single_flight: Arc::default(),
             completed: Arc::new(Completed::new(Cache::new())),
+            isolation: Arc::default(),
             application: None,
         };
         Self { parts }

@@ -22,6 +22,8 @@ const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 /// A claim that is in doubt when claiming gives up is undone within this time. It is extra time,
 /// because claiming gives up when its own time is over.
 const DOUBT_PATIENCE: Duration = Duration::from_secs(1);
+/// Waiting for the other invocations of the process ends after this long if no deadline is known.
+const ENTRY_PATIENCE: Duration = Duration::from_secs(30);
 /// Settling gives up after this long if no deadline is known.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -47,6 +49,20 @@ impl Budget {
         now.plus(patience)
     }
 
+    /// When waiting for the other invocations of the process is given up, by those whose handlers
+    /// take `pace`: nothing could start any more.
+    pub(super) fn entry_deadline(&self, now: Timestamp, pace: Duration) -> Timestamp {
+        self.last_start(pace).unwrap_or_else(|| now.plus(ENTRY_PATIENCE))
+    }
+
+    /// When waiting for isolation is given up: after half of the time for handlers that is left, so
+    /// that the other half is there for the other records.
+    pub(super) fn isolation_deadline(&self, now: Timestamp, pace: Duration) -> Timestamp {
+        let half = self.stop().map(|stop| now.plus(stop.since(now) / 2));
+        let last = self.entry_deadline(now, pace);
+        half.map_or(last, |half| half.min(last))
+    }
+
     /// When undoing a claim that was left in doubt now is given up.
     pub(super) fn doubt_deadline(&self, now: Timestamp) -> Timestamp {
         let last = now.plus(DOUBT_PATIENCE);
@@ -62,15 +78,20 @@ impl Budget {
     /// Whether another handler can be started and be expected to finish, if handlers take `pace`.
     /// That is capped at half of the whole time, so that slow handlers are not refused for ever.
     pub(super) fn allows(&self, now: Timestamp, pace: Duration) -> bool {
-        self.leaves(now, pace, Duration::ZERO)
+        self.latest(pace, Duration::ZERO).is_none_or(|latest| now < latest)
     }
 
     /// The same for a record that has waited for another worker: a tenth of the whole time has to
     /// be left in any case. It can be returned, and need not wait next time; started too late, it
     /// would be stopped and leave its key locked.
     pub(super) fn allows_late(&self, now: Timestamp, pace: Duration) -> bool {
-        let floor = self.end.map_or(Duration::ZERO, |end| self.total(end) / 10);
-        self.leaves(now, pace, floor)
+        self.last_start(pace).is_none_or(|last| now < last)
+    }
+
+    /// The first instant at which [`allows_late`](Self::allows_late) says no.
+    fn last_start(&self, pace: Duration) -> Option<Timestamp> {
+        let floor = self.end.map(|end| self.total(end) / 10)?;
+        self.latest(pace, floor)
     }
 
     /// Whether the time for handlers is over.
@@ -78,11 +99,10 @@ impl Budget {
         self.stop().is_some_and(|stop| now >= stop)
     }
 
-    fn leaves(&self, now: Timestamp, pace: Duration, floor: Duration) -> bool {
-        match (self.stop(), self.end) {
-            (Some(stop), Some(end)) => now.plus(pace.min(self.total(end) / 2).max(floor)) < stop,
-            _ => true,
-        }
+    /// When it is too late to start, if handlers take `pace`, and at least `floor`.
+    fn latest(&self, pace: Duration, floor: Duration) -> Option<Timestamp> {
+        let (stop, end) = (self.stop()?, self.end?);
+        Some(stop.minus(pace.min(self.total(end) / 2).max(floor)))
     }
 
     const fn total(&self, end: Timestamp) -> Duration {

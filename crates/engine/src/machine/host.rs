@@ -40,6 +40,16 @@ pub trait Host {
     /// The completed record of a key, if this process remembers it.
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>>;
 
+    /// Asks for a place among the invocations of this process, which counts up to and including
+    /// `until`; who has it keeps it, with the new end. If it is not free, the invocation waits for it,
+    /// up to and including `patience`, and asks again when [`Input::MayEnter`](super::Input::MayEnter)
+    /// comes. It has or wants one place at a time: it exits before it asks for another.
+    fn enter(&mut self, side: Side, until: Timestamp, patience: Timestamp, now: Timestamp)
+    -> Enter;
+
+    /// Gives the place up, whether it was taken or waited for.
+    fn exit(&mut self);
+
     /// Makes the work of putting record `at` aside, as record `aside`; returns its key. `None` if
     /// there is none for the record.
     fn put_aside(
@@ -69,5 +79,26 @@ pub enum Join {
         until: Timestamp,
         /// Whether the leader's claim was granted by the store.
         holds: bool,
+    },
+}
+
+/// How an invocation takes part in its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Others may claim and run meanwhile.
+    Shared,
+    /// No other one may.
+    Isolated,
+}
+
+/// What asking for a place among the invocations of this process came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Enter {
+    /// It is taken.
+    Entered,
+    /// Others have to leave first.
+    Waits {
+        /// Up to and including when they have their places at the latest, as far as is known.
+        until: Timestamp,
     },
 }

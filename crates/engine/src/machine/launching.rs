@@ -4,6 +4,7 @@
 use super::{
     Action, Machine, Present,
     claims::Request,
+    host::Side,
     records::{Entry, Stage},
     sharing::Shared,
     starts::Turn,
@@ -25,12 +26,12 @@ impl Machine<'_> {
         }
         // Again, because what is answered without the store makes room, and may let others go.
         let mut again = true;
-        while again {
+        while again && self.takes_its_place(present) {
             again = self.look(present);
             self.open();
             self.start_ready(present);
             again |= self.claim_ahead(present);
-            again |= self.release_group(present);
+            again |= self.release_group();
             again |= self.send_claims(present);
         }
     }
@@ -78,8 +79,7 @@ impl Machine<'_> {
     }
 
     fn turn(&self, at: usize, present: &Present<'_>) -> Turn {
-        let waited = self.records.get(at).is_some_and(Entry::has_waited);
-        self.starts.turn(waited, present.now, present.host.pace())
+        self.starts.turn(self.has_waited(at), present.now, present.host.pace())
     }
 
     fn start(&mut self, at: usize, now: Timestamp) {
@@ -110,8 +110,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Gives a quarantine group its turn when nothing else is under way.
-    fn release_group(&mut self, present: &mut Present<'_>) -> bool {
+    /// Gives a quarantine group its turn when nothing else is under way. It is claimed in the place that
+    /// it needs.
+    fn release_group(&mut self) -> bool {
         let is_clear = (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
             && self.claims.open() == 0
             && self.settlements.is_empty()
@@ -124,18 +125,26 @@ impl Machine<'_> {
         if !is_clear || !is_next {
             return false;
         }
+        let isolates = self.quarantine.next_is_isolated() && keeps(Rule::IsolatesSuspects);
+        let side = if isolates { Side::Isolated } else { Side::Shared };
         let group = self.quarantine.next_group(self.starts.concurrency());
+        self.isolation.set_group(side, group);
+        true
+    }
+
+    /// Claims the quarantine group that has its turn.
+    pub(super) fn claim_group(&mut self, group: Vec<usize>, present: &mut Present<'_>) {
         let is_late = |at: &usize| self.turn(*at, present) != Turn::Start;
         if group.first().is_some_and(is_late) {
             for at in group {
                 self.finish(at, Outcome::Returned(NotStarted::Deadline), present);
             }
-            return true;
+            return;
         }
         for at in &group {
             self.records.at(*at).enter(Stage::Claiming);
         }
-        self.claim(group, false, present)
+        self.claim(group, false, present);
     }
 
     /// Claims these records, as far as this process does not know the answer, or only looks at them.

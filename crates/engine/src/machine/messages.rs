@@ -75,6 +75,8 @@ pub enum Input {
         /// What is in the store, as far as the leader knew.
         record: Option<Arc<IdempotencyRecord>>,
     },
+    /// Another invocation of this process has given up its place: it may be this one's turn.
+    MayEnter,
 }
 
 /// How a handler ended.

@@ -18,6 +18,7 @@
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
 //! | What may be looked at, claimed and started now? Who decides that nothing more starts? | `starts`, and `stopping` for what follows |
 //! | Who may have killed the process? Which of them run together, and in which order? | `quarantine` |
+//! | Which place has this invocation in its process, or waits for? | `isolation` |
 //! | Who waits for a busy key, and until when? | `waiting` |
 //! | What is wanted of a key, and what can come of it? | `wanted` |
 //! | What does the store know of a claim? Where is a claim in doubt undone? | `claims` |
@@ -28,6 +29,7 @@
 //! | What does an outcome mean for copies, for sinks, for a lost lease? | `outcomes` |
 //! | *and what happens then:* | |
 //! | What begins next? Who is told what this process knows? | `launching`, `sharing` |
+//! | When is the place in the process taken, and when given up? | `entering` |
 //! | What follows from the answer to a claim? | `claiming` |
 //! | What is written when a handler has ended, and what follows from the answer? | `settling` |
 //! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
@@ -45,8 +47,10 @@ mod carried;
 mod claiming;
 mod claims;
 mod diverting;
+mod entering;
 mod finishing;
 mod host;
+mod isolation;
 mod launching;
 mod leases;
 mod lost_leases;
@@ -76,7 +80,7 @@ pub use self::{
     ask::{Ask, Task},
     calls::CallId,
     carried::Carried,
-    host::{Host, Join},
+    host::{Enter, Host, Join, Side},
     messages::{Action, Ended, Input, Setting, Told},
     outcomes::Why,
 };
@@ -84,6 +88,7 @@ use self::{
     budget::Budget,
     calls::CallIds,
     claims::Claims,
+    isolation::Isolation,
     leases::{Leases, Terms},
     order::Order,
     quarantine::Quarantine,
@@ -119,6 +124,7 @@ pub struct Machine<'a> {
     order: Order,
     starts: Starts,
     quarantine: Quarantine,
+    isolation: Isolation,
     waiting: Waiting,
     claims: Claims,
     settlements: Settlements,
@@ -151,6 +157,7 @@ impl<'a> Machine<'a> {
             records,
             order,
             quarantine: Quarantine::default(),
+            isolation: Isolation::default(),
             waiting: Waiting::default(),
             claims: Claims::default(),
             settlements: Settlements::default(),
@@ -193,6 +200,8 @@ impl<'a> Machine<'a> {
                 self.ended(at, ended, since, present);
             }
             Input::LeaderDone { at, record } => self.leader_done(at, record, present),
+            // The place is asked for again before anything begins.
+            Input::MayEnter => {}
         }
     }
 
@@ -229,6 +238,7 @@ impl<'a> Machine<'a> {
             if !self.starts.budget().is_over(now) {
                 self.launch(present);
             }
+            self.exit_when_idle(present);
             self.renew(now);
             let presses = std::mem::take(&mut self.blocked);
             if (presses || self.settlements.is_overdue(now)) && self.send_settlements(presses, now)
@@ -249,6 +259,7 @@ impl<'a> Machine<'a> {
         if self.starts.budget().reply().is_some_and(|reply| now >= reply) {
             self.abandon(present);
         }
+        self.exit_when_idle(present);
         self.send_settlements(false, now);
         !self.actions.is_empty()
     }
@@ -270,7 +281,8 @@ impl<'a> Machine<'a> {
         let ends = [stop, budget.reply()].into_iter().filter(|_| keeps(Rule::WakesForTheEnd));
         let lease = self.leases.next_due(now).filter(|_| keeps(Rule::WakesForLeases));
         let waiting = self.waiting.next_due().filter(|_| keeps(Rule::WakesWhoWaits));
-        let due = [self.settlements.next_due(), lease, waiting];
+        let place = self.isolation.next_due().filter(|_| keeps(Rule::WakesForItsPlace));
+        let due = [self.settlements.next_due(), lease, waiting, place];
         ends.chain(due).flatten().min()
     }
 

@@ -48,6 +48,9 @@ impl Attempts {
 /// first, and of these the ones that were received most often.
 type Rank = (bool, u32, Reverse<u32>);
 
+/// From this suspicion on, a group is isolated from the other invocations of the process.
+const ISOLATED_FROM: u32 = 2;
+
 /// A record that may have killed its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Suspect {
@@ -105,6 +108,11 @@ impl Quarantine {
     /// Whether any wait.
     pub(super) const fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// Whether the next group is isolated from the other invocations of the process.
+    pub(super) fn next_is_isolated(&self) -> bool {
+        self.waiting.first().is_some_and(|suspect| suspect.suspicion() >= ISOLATED_FROM)
     }
 
     /// Gives the next group its turn, while nothing else runs: records of one suspicion, as many as

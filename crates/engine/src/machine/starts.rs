@@ -95,6 +95,16 @@ impl Starts {
         Some((unclaimed, std::mem::take(&mut self.ready)))
     }
 
+    /// Whether anything is to be looked at or claimed, or may start.
+    pub(super) fn has_any(&self) -> bool {
+        !(self.to_look.is_empty() && self.to_claim.is_empty() && self.ready.is_empty())
+    }
+
+    /// Whether nothing runs, is about to, or is held back.
+    pub(super) fn is_empty(&self) -> bool {
+        self.running == 0 && !self.has_any()
+    }
+
     pub(super) const fn is_stopped(&self) -> bool {
         self.stopped
     }

@@ -62,7 +62,9 @@ impl Machine<'_> {
         while let Some((at, until)) = self.waiting.pop() {
             self.finish(at, Outcome::Busy { until }, present);
         }
-        for at in to_claim.into_iter().chain(self.quarantine.take_waiting()) {
+        let quarantined =
+            self.isolation.take_group().into_iter().chain(self.quarantine.take_waiting());
+        for at in to_claim.into_iter().chain(quarantined) {
             self.finish(at, Outcome::Returned(why), present);
         }
         for at in ready {

@@ -11,6 +11,7 @@ mod deadline;
 mod diverting;
 mod handles;
 mod in_process;
+mod isolation;
 mod large;
 mod late;
 mod leases;

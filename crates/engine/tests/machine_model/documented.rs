@@ -143,7 +143,7 @@ fn the_rules_are_those_of_the_engine_and_each_has_a_mutant() {
 
 #[test]
 fn each_world_documented_is_one_of_the_model() {
-    let files = ["worlds.rs", "recovery.rs"];
+    let files = ["worlds.rs", "recovery.rs", "isolation.rs"];
     let worlds = files.map(|file| read(&format!("tests/machine_model/{file}"))).concat();
     let small = Table::Worlds.names();
     let is_missing = |name: &&&str| !worlds.contains(&format!("\"{name}\""));

@@ -13,7 +13,8 @@ use lambda_idempotency_core::{
 
 use crate::{
     batch::AfterFailure,
-    host::Surroundings,
+    host::{Surroundings, exit},
+    isolation,
     machine::{Action, Ask, Ended, Input, Machine, Setting, Task, Told},
     setup::Setup,
     store::claim,
@@ -103,6 +104,7 @@ pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Opt
             break;
         }
     }
+    isolation::check_waiting(world, own);
     let wake = machine.wake(now);
     let is_awaited = !own.calls.is_empty() || own.running.iter().any(|one| one.due.is_some());
     if wake.is_some_and(|wake| wake <= now) || (wake.is_none() && !is_awaited) {
@@ -167,6 +169,9 @@ fn act(
 
 fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadline: Timestamp) {
     if let Some(owner) = claim(write) {
+        if let Some(stake) = isolation::stake(setup, own, write) {
+            isolation::check(setup, world, own, stake);
+        }
         let is_asked = own.calls.iter().any(|call| match &call.request {
             Request::Write(writes) => {
                 let mut claims = writes.iter().filter(|other| other.key == write.key);
@@ -210,7 +215,12 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
 
 /// How much a record with this claim is suspected, if its last attempts were lost: by the losses in a
 /// row, less the receives at which it was not tried.
-fn suspected(world: &World, own: &Own, at: usize, claim: &IdempotencyRecord) -> Option<u32> {
+pub(crate) fn suspected(
+    world: &World,
+    own: &Own,
+    at: usize,
+    claim: &IdempotencyRecord,
+) -> Option<u32> {
     let receives = u32::from(world.source[own.records[at]].receives);
     let tried = claim.lost_attempts + claim.failed_attempts;
     let passed_over = receives.saturating_sub(1).saturating_sub(tried);
@@ -246,6 +256,7 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         if !world.store[message.key].as_ref().is_some_and(owns) {
             world.flaws.add(Flaw::StartedWithoutKey);
         }
+        isolation::check(setup, world, own, (at, &held.record));
         if world.now <= world.lingering[message.key] {
             world.flaws.add(Flaw::StartedBesideStopped);
         }
@@ -333,12 +344,14 @@ fn end(world: &mut World, own: &Own) {
             (Fate::Returned, place) => place,
         };
     }
+    exit(world, own.process, own.number);
     forget(world, own.number);
 }
 
 /// Removes an invocation that has ended from all followers.
 pub(crate) fn forget(world: &mut World, number: u32) {
     world.finished.retain(|(who, ..)| *who != number);
+    world.may_enter.retain(|who| *who != number);
     for flight in world.processes.iter_mut().flat_map(|process| &mut process.flights).flatten() {
         flight.followers.retain(|(who, _)| *who != number);
     }

@@ -63,6 +63,7 @@ mod documented;
 mod explorer;
 mod host;
 mod invocation;
+mod isolation;
 mod mutants;
 mod properties;
 mod recovery;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{properties::*, recovery, rules::Rule, run::catch, world::Faults, worlds};
+use crate::{isolation, properties::*, recovery, rules::Rule, run::catch, world::Faults, worlds};
 
 #[test]
 fn a_follower_is_woken_once() {
@@ -119,4 +119,24 @@ fn who_was_passed_over_goes_first() {
 #[test]
 fn a_stop_is_said() {
     catch(Rule::SaysThatItStopped, RECORDED, || recovery::stopped(3));
+}
+
+#[test]
+fn suspects_are_isolated() {
+    catch(Rule::IsolatesSuspects, ISOLATED, isolation::poison);
+}
+
+#[test]
+fn nothing_begins_without_a_place() {
+    catch(Rule::WaitsForItsPlace, ISOLATED, isolation::slow);
+}
+
+#[test]
+fn an_idle_invocation_gives_its_place_up() {
+    catch(Rule::ExitsWhenIdle, NO_IDLE_PLACE, worlds::one_process);
+}
+
+#[test]
+fn a_wait_for_a_place_ends() {
+    catch(Rule::WakesForItsPlace, WAKES, isolation::endless);
 }

@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    machine::{CallId, Machine},
+    machine::{CallId, Machine, Side},
     setup::{SKEW, Setup},
     store::claim,
 };
@@ -40,6 +40,8 @@ pub(crate) struct World {
     /// Followers whose leader has ended: the invocation, its record, and the idempotency record that
     /// the leader knew.
     pub(crate) finished: Vec<(u32, usize, Option<Arc<IdempotencyRecord>>)>,
+    /// Invocations that wait for their place, after another one has left.
+    pub(crate) may_enter: Vec<u32>,
     /// The rules that the last step broke; nothing happens after that.
     pub(crate) flaws: Flaws,
 }
@@ -92,6 +94,35 @@ pub(crate) struct Process {
     pub(crate) flights: Vec<Option<Flight>>,
     /// By key: the completed record that was seen.
     pub(crate) completed: Vec<Option<Arc<IdempotencyRecord>>>,
+    /// The places of its invocations, in the order in which they were asked for.
+    pub(crate) places: Vec<Asked>,
+}
+
+impl Process {
+    fn new(keys: usize) -> Self {
+        Self {
+            is_ahead: false,
+            flights: vec![None; keys],
+            completed: vec![None; keys],
+            places: Vec::new(),
+        }
+    }
+
+    /// Everything in memory is lost; the clock is the machine's.
+    pub(crate) fn restart(&mut self) {
+        let is_ahead = self.is_ahead;
+        *self = Self { is_ahead, ..Self::new(self.flights.len()) };
+    }
+}
+
+/// The place of an invocation, taken or waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Asked {
+    pub(crate) number: u32,
+    pub(crate) side: Side,
+    pub(crate) is_taken: bool,
+    /// It counts up to and including this instant.
+    pub(crate) until: Timestamp,
 }
 
 /// The single flight of a key.
@@ -215,6 +246,8 @@ pub(crate) enum Flaw {
     OrderBroken,
     StartedBesideStopped,
     NotAlone,
+    NotIsolated,
+    IdlePlace,
     ClaimedTwice,
     RenewalOutlastsLease,
     NotRecorded,
@@ -226,11 +259,11 @@ pub(crate) enum Flaw {
 
 /// A set of [`Flaw`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Flaws(u16);
+pub(crate) struct Flaws(u32);
 
 impl Flaws {
     pub(crate) const fn add(&mut self, flaw: Flaw) {
-        self.0 |= 1 << flaw as u16;
+        self.0 |= 1 << flaw as u32;
     }
 
     pub(crate) const fn any(self) -> bool {
@@ -238,7 +271,7 @@ impl Flaws {
     }
 
     pub(crate) const fn contains(self, flaw: Flaw) -> bool {
-        self.0 & (1 << flaw as u16) != 0
+        self.0 & (1 << flaw as u32) != 0
     }
 }
 
@@ -246,15 +279,13 @@ impl World {
     pub(crate) fn new(setup: &Setup) -> Self {
         let now = Timestamp::from_secs(1_000);
         let keys = setup.keys.len();
-        let process =
-            Process { is_ahead: false, flights: vec![None; keys], completed: vec![None; keys] };
         let delivery = Delivery { receives: 0, since_fault: 0, place: Place::Source(now) };
         Self {
             now,
             faults: setup.faults,
             store: vec![None; keys],
             strays: Vec::new(),
-            processes: vec![process; setup.processes],
+            processes: vec![Process::new(keys); setup.processes],
             invocations: Vec::new(),
             begun: 0,
             source: vec![delivery; setup.messages.len()],
@@ -262,6 +293,7 @@ impl World {
             lingering: vec![Timestamp::EPOCH; keys],
             harmed: vec![0; keys],
             finished: Vec::new(),
+            may_enter: Vec::new(),
             flaws: Flaws::default(),
         }
     }

@@ -1,0 +1,97 @@
+//! When this invocation takes its place among those of its process, waits for it, and gives it up.
+
+use super::{
+    Machine, Present,
+    host::{Enter, Side},
+    records::Entry,
+};
+use crate::rules::{Rule, keeps};
+use lambda_idempotency_core::outcome::{NotStarted, Outcome};
+
+/// What asking for a place came to.
+enum Entering {
+    Entered,
+    Waits,
+    /// It is too late.
+    GivenUp,
+}
+
+impl Machine<'_> {
+    /// Takes the place that is needed by what comes next. Says whether that may go on; if not, the
+    /// invocation waits.
+    pub(super) fn takes_its_place(&mut self, present: &mut Present<'_>) -> bool {
+        loop {
+            let group = self.isolation.group_side();
+            if group.is_none() && (self.quarantine.is_active() || !self.starts.has_any()) {
+                return true;
+            }
+            match self.enter(group.unwrap_or(Side::Shared), present) {
+                Entering::Waits if keeps(Rule::WaitsForItsPlace) => return false,
+                Entering::Waits | Entering::Entered => {
+                    let group = self.isolation.take_group();
+                    self.claim_group(group, present);
+                    return true;
+                }
+                Entering::GivenUp if group == Some(Side::Isolated) => {
+                    for at in self.isolation.take_group() {
+                        self.finish(at, Outcome::Returned(NotStarted::Isolation), present);
+                    }
+                }
+                Entering::GivenUp => self.close(NotStarted::Deadline, present),
+            }
+        }
+    }
+
+    /// Asks for a place. What the invocation has or waits for besides is given up before: it never
+    /// waits for those that wait for it.
+    fn enter(&mut self, side: Side, present: &mut Present<'_>) -> Entering {
+        let (now, pace) = (present.now, present.host.pace());
+        let until = self.leases.terms().ceiling(now);
+        if self.isolation.has(side, until) {
+            return Entering::Entered;
+        }
+        if self.isolation.has_other(side) {
+            self.exit(present);
+        }
+        let patience = self.isolation.patience().unwrap_or_else(|| match side {
+            Side::Shared => self.starts.budget().entry_deadline(now, pace),
+            Side::Isolated => self.starts.budget().isolation_deadline(now, pace),
+        });
+        match present.host.enter(side, until, patience, now) {
+            Enter::Entered => {
+                self.isolation.entered(side, until);
+                Entering::Entered
+            }
+            Enter::Waits { .. } if now >= patience => {
+                self.exit(present);
+                Entering::GivenUp
+            }
+            Enter::Waits { until } => {
+                self.isolation.waits(side, until, patience);
+                Entering::Waits
+            }
+        }
+    }
+
+    fn exit(&mut self, present: &mut Present<'_>) {
+        present.host.exit();
+        self.isolation.left();
+    }
+
+    /// Gives the place up when nothing is claimed or runs that needs it, and nothing is about to.
+    /// Records that wait for a busy key have no claim: they need none.
+    pub(super) fn exit_when_idle(&mut self, present: &mut Present<'_>) {
+        let is_idle = self.starts.is_empty()
+            && self.claims.open() == 0
+            && self.settlements.is_empty()
+            && !self.quarantine.is_active();
+        if is_idle && !self.isolation.is_outside() && keeps(Rule::ExitsWhenIdle) {
+            self.exit(present);
+        }
+    }
+
+    /// Whether the time that is gone was not this record's own.
+    pub(super) fn has_waited(&self, at: usize) -> bool {
+        self.isolation.has_waited() || self.records.get(at).is_some_and(Entry::has_waited)
+    }
+}
