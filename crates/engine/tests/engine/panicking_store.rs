@@ -1,5 +1,7 @@
 //! A store that panics. That is its author's mistake, and costs the records of that call, not the batch.
 
+#![allow(clippy::panic, reason = "what the store does")]
+
 use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
