@@ -152,6 +152,31 @@ async fn a_batch_of_a_hundred_costs_no_more_than_twelve_requests() {
     documented(&row("duplicate, known to the table, in a batch", cold));
 }
 
+/// What was received before is read first, so that a duplicate is no write at all.
+#[tokio::test]
+async fn records_that_are_received_again_cost_a_read_and_save_a_write() {
+    for records in [1, 10] {
+        let world = World::of(idle()).await;
+        let mut event = batch_of((0..records).map(|number| order(&format!("o-{number}"))));
+        for message in event["Records"].as_array_mut().unwrap() {
+            message["attributes"]["ApproximateReceiveCount"] = "2".into();
+        }
+        let fresh = world.invoke(&event).await.unwrap();
+        let dynamodb = world.dynamodb().clone();
+        let other = Local::builder(idle()).dynamodb(dynamodb).start().await.unwrap();
+        let again = other.invoke(&event).await.unwrap();
+        for (invocation, outcome) in [(&fresh, "executed"), (&again, "replayed")] {
+            assert!(invocation.records.iter().all(|line| line.outcome.as_str() == outcome));
+        }
+        assert_eq!(again.dynamodb.requests(), 1, "one read for all");
+        let [fresh, again] =
+            [fresh, again].map(|invocation| Billed::of(&invocation.dynamodb, records));
+        println!("batch of {records:>3}, received again: new {fresh:?}, duplicates {again:?}");
+        documented(&row("new, received again", fresh));
+        documented(&row("duplicate, received again", again));
+    }
+}
+
 /// A duplicate is refused by a write, which DynamoDB bills by the size of the item that it finds.
 #[tokio::test]
 async fn duplicates_of_large_results_are_billed_by_the_item() {
