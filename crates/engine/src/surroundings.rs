@@ -254,6 +254,12 @@ impl Host for Surroundings<'_> {
         }
     }
 
+    fn withdraw(&mut self, at: usize) -> bool {
+        let slot = self.slot(at);
+        let withdrawn = slot.handler.take_if(|handler| handler.since().is_none());
+        withdrawn.is_some_and(|handler| handler.stop().is_none())
+    }
+
     fn stop(&mut self, at: usize) -> Option<Timestamp> {
         self.slot(at).handler.take()?.stop()
     }

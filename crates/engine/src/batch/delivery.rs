@@ -108,7 +108,10 @@ pub enum AfterFailure {
     /// The rest of its order group. The default.
     #[default]
     Group,
-    /// The rest of the batch.
+    /// What is behind it in the event. What comes before it goes on: otherwise a record that cannot be
+    /// processed would keep those before it from ever being tried. Handlers that run beside it go on.
+    /// With a concurrency of 1 the batch is one ordered group: each record is claimed just before it
+    /// starts, when all before it are through.
     Batch,
 }
 

@@ -12,7 +12,7 @@
 //! * Records of one key run one after the other: a copy of one that succeeded is answered from it
 //!   (*coalesced*), another payload under the same key counts as a later delivery.
 //! * Where the order counts, a group goes one record at a time, and nothing after a failure starts:
-//!   in its group, or in the whole batch ([`AfterFailure`]).
+//!   in its group, or in the whole event ([`AfterFailure`]).
 //! * The first record always starts; others only if the time allows. A handler that still runs
 //!   shortly before the deadline is dropped, and its lease left standing, since its effect may be
 //!   on its way. Where no deadline is known, a handler is dropped when its lease ends or, without a

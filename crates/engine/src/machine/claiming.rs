@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
 
 impl Machine<'_> {
     pub(super) fn claimed(&mut self, at: usize, claimed: Claimed, present: &mut Present<'_>) {
-        let closed = self.starts.closed();
+        let closed = self.closed(at);
         match claimed {
             Claimed::Held(held) => {
                 self.leases.keep(at, &held, None, present.now);
@@ -61,7 +61,7 @@ impl Machine<'_> {
                 self.quarantine.leave(at);
                 self.quarantine.add(at, attempts, receives, too_late);
             }
-            Claimed::Unavailable(error) if self.runs_without(&error) => {
+            Claimed::Unavailable(error) if self.runs_without(at, &error) => {
                 self.records.at(at).runs_without_claim(Some(error));
                 self.starts.add_ready(at);
             }
@@ -70,11 +70,11 @@ impl Machine<'_> {
     }
 
     /// Whether the user would rather have the work done twice than not now.
-    fn runs_without(&self, error: &StoreError) -> bool {
+    fn runs_without(&self, at: usize, error: &StoreError) -> bool {
         let outage =
             matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled);
         let chosen = self.setting.policy.on_outage.runs_unprotected();
-        outage && chosen && self.starts.closed().is_none()
+        outage && chosen && self.closed(at).is_none()
     }
 
     fn busy(&mut self, at: usize, until: Timestamp, present: &mut Present<'_>) {
@@ -90,7 +90,7 @@ impl Machine<'_> {
         let past = until.plus(Duration::from_millis(1));
         let wake = now.plus(pause).min(past.max(now)).min(limit);
         let in_time = self.starts.budget().stop().is_none_or(|stop| wake < stop);
-        if self.starts.closed().is_some() || now >= limit || !in_time {
+        if self.closed(at).is_some() || now >= limit || !in_time {
             return self.finish(at, Outcome::Busy { until }, present);
         }
         self.records.at(at).enter(Stage::Waiting);

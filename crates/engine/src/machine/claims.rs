@@ -274,6 +274,30 @@ impl Claims {
         }
     }
 
+    /// Sends no more claims, since the time for handlers is over. Those in doubt are undone; the others
+    /// that are not on their way have no answer.
+    pub(super) fn stop(&mut self) -> Vec<Answer> {
+        let error = || {
+            let why = "the store did not answer before the time for handlers was over";
+            StoreError::new(StoreErrorKind::Unavailable, why)
+        };
+        let mut answers = Vec::new();
+        for mut attempt in std::mem::take(&mut self.to_send) {
+            match attempt.step {
+                Step::Undo(_) => self.to_send.push(attempt),
+                _ if attempt.doubt.is_some() => {
+                    attempt.step = Step::Undo(Carried(error()));
+                    self.to_send.push(attempt);
+                }
+                _ => {
+                    let claimed = Claimed::Unavailable(error());
+                    self.answer(Answer::new(attempt.wanted.at, claimed), &mut answers);
+                }
+            }
+        }
+        answers
+    }
+
     /// Gives up all claims; returns whose they are.
     pub(super) fn abandon(&mut self) -> Vec<usize> {
         self.open = 0;

@@ -34,7 +34,7 @@ impl Machine<'_> {
     /// Whether record `at` can be put aside now.
     pub(super) fn can_put_aside(&self, at: usize) -> bool {
         let has_sink = self.records.get(at).is_some_and(|entry| entry.ask().can_be_put_aside);
-        has_sink && self.starts.closed().is_none() && !self.starts.is_stopped()
+        has_sink && self.closed(at).is_none() && !self.starts.is_stopped()
     }
 
     pub(super) fn put_aside(&mut self, at: usize, why: Why, present: &mut Present<'_>) {

@@ -7,7 +7,6 @@ use super::{
     outcomes::shared,
     records::{Entry, Stage},
 };
-use crate::batch::AfterFailure;
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::outcome::{NotStarted, Outcome};
 
@@ -36,9 +35,10 @@ impl Machine<'_> {
             Task::Keyed => true,
             Task::Unprotected => false,
         };
-        if let Some(why) = self.starts.closed() {
+        if let Some(why) = self.closed(at) {
             return Some(Outcome::Returned(why));
         }
+        let entry = self.records.at(at);
         if is_keyed {
             entry.enter(Stage::Claiming);
             if looks && self.starts.has_room_for_looks() {
@@ -58,7 +58,7 @@ impl Machine<'_> {
         // Mostly it is alone.
         let mut first = Some((at, outcome));
         let (mut open, mut next) = (Vec::new(), Vec::new());
-        let mut all_well = true;
+        let mut failed = None;
         loop {
             while let Some((at, outcome)) = first.take().or_else(|| open.pop()) {
                 if self.records.at(at).is_done() {
@@ -68,7 +68,7 @@ impl Machine<'_> {
                 let Some(outcome) = self.divert(at, outcome, present) else { continue };
                 next.extend(self.answer_copies(at, &outcome));
                 if !outcome.is_acknowledged() && keeps(Rule::StopsTheGroup) {
-                    all_well = false;
+                    failed = Some(failed.map_or(at, |before: usize| before.min(at)));
                     let rest = self.order.same_group(at).into_iter();
                     open.extend(rest.map(|at| (at, Outcome::Returned(NotStarted::Order))));
                 }
@@ -89,8 +89,8 @@ impl Machine<'_> {
             let Some(candidate) = next.pop() else { break };
             open.extend(self.try_begin(candidate, false).map(|outcome| (candidate, outcome)));
         }
-        if !all_well && self.setting.after_failure == AfterFailure::Batch {
-            self.close(NotStarted::Order, present);
+        if let Some(failed) = failed {
+            self.close_behind(failed, present);
         }
     }
 

@@ -63,6 +63,10 @@ pub trait Host {
     /// The lease of record `at` was renewed: its handler may begin up to and including `lease_until`.
     fn renewed(&mut self, at: usize, lease_until: Timestamp);
 
+    /// Takes back the handler of record `at`, unless it was called already. Says whether it did: then it
+    /// is not called any more.
+    fn withdraw(&mut self, at: usize) -> bool;
+
     /// Stops the handler of record `at`, which is not polled any more. Says since when it ran, if it
     /// was called.
     fn stop(&mut self, at: usize) -> Option<Timestamp>;

@@ -98,6 +98,16 @@ impl Isolation {
         self.group.as_ref().map(|(side, _)| *side)
     }
 
+    /// Takes those of these records that wait for their place: they are not started any more.
+    pub(super) fn take_waiting(&mut self, which: impl Fn(usize) -> bool) -> Vec<usize> {
+        let Some((_, group)) = &mut self.group else { return Vec::new() };
+        let taken = group.extract_if(.., |at| which(*at)).collect();
+        if group.is_empty() {
+            self.group = None;
+        }
+        taken
+    }
+
     /// Takes the records that wait for their place.
     pub(super) fn take_group(&mut self) -> Vec<usize> {
         self.group.take().map(|(_, group)| group).unwrap_or_default()

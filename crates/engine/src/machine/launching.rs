@@ -196,7 +196,7 @@ impl Machine<'_> {
 
     /// Sends the claims that are to be sent. Says whether one was answered without the store: then
     /// more may begin.
-    fn send_claims(&mut self, present: &mut Present<'_>) -> bool {
+    pub(super) fn send_claims(&mut self, present: &mut Present<'_>) -> bool {
         let mut answered = false;
         loop {
             let (now, mut answers) = (present.now, Vec::new());

@@ -31,6 +31,14 @@ pub struct Setting<'a> {
     pub deadline: Option<Timestamp>,
 }
 
+impl Setting<'_> {
+    /// Whether the whole batch is one ordered group: one handler at a time, and none after a record that
+    /// goes back.
+    pub(super) fn is_one_after_the_other(&self) -> bool {
+        self.after_failure == AfterFailure::Batch && self.policy.concurrency <= 1
+    }
+}
+
 impl std::hash::Hash for Setting<'_> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         // It is the same in all states of a machine.

@@ -71,7 +71,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    outcome::Foreign,
+    outcome::{Foreign, NotStarted},
     record::IdempotencyRecord,
     store::{Verdict, Write},
 };
@@ -147,7 +147,9 @@ impl<'a> Machine<'a> {
     ) -> Self {
         let records = Records::new(asks);
         let asks = records.all().iter().map(Entry::ask);
-        let mut order = Order::new(asks.map(|ask| (ask.key.as_ref(), ask.group.as_ref())));
+        let whole = setting.is_one_after_the_other().then(|| Arc::from(""));
+        let mut order =
+            Order::new(asks.map(|ask| (ask.key.as_ref(), whole.as_ref().or(ask.group.as_ref()))));
         order.find_copies(|at| records.get(at).map(|entry| entry.ask().same()));
         let budget = Budget::new(now, setting.deadline);
         let mut machine = Self {
@@ -235,7 +237,9 @@ impl<'a> Machine<'a> {
         if self.actions.is_empty() {
             let present = &mut Present { now, host };
             self.stop_overdue(present);
-            if !self.starts.budget().is_over(now) {
+            if self.starts.budget().is_over(now) {
+                self.end_claims(present);
+            } else {
                 self.launch(present);
             }
             self.exit_when_idle(present);
@@ -294,6 +298,11 @@ impl<'a> Machine<'a> {
     /// What is said of a key that belongs to another application.
     fn foreign(&self, theirs: Arc<str>) -> Foreign {
         Foreign::new(self.setting.operation, theirs, self.setting.application.clone())
+    }
+
+    /// Why record `at` is not started any more, if that is so.
+    fn closed(&self, at: usize) -> Option<NotStarted> {
+        self.starts.closed(self.records.place(at))
     }
 
     fn answered(&mut self, answers: Vec<Answer>, present: &mut Present<'_>) {

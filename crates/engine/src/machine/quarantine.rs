@@ -146,9 +146,10 @@ impl Quarantine {
         self.group.retain(|member| *member != at);
     }
 
-    /// Ends quarantine: nothing is started any more.
-    pub(super) fn take_waiting(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.waiting).into_iter().map(|suspect| suspect.at).collect()
+    /// Takes those of these records that wait for their turn: they are not started any more.
+    pub(super) fn take_waiting(&mut self, which: impl Fn(usize) -> bool) -> Vec<usize> {
+        let taken = self.waiting.extract_if(.., |suspect| which(suspect.at));
+        taken.map(|suspect| suspect.at).collect()
     }
 }
 

@@ -257,6 +257,11 @@ impl<'a> Records<'a> {
         &self.entries
     }
 
+    /// The place in the event of record `at`, or of the record that it puts aside.
+    pub(super) fn place(&self, at: usize) -> usize {
+        self.get(at).and_then(Entry::stands_for).unwrap_or(at)
+    }
+
     pub(super) fn get(&self, at: usize) -> Option<&Entry<'a>> {
         self.entries.get(at)
     }

@@ -9,7 +9,7 @@ use super::{
     records::Stage,
     settlements::{AGAIN, Settling},
 };
-use crate::batch::{AfterFailure, Returned};
+use crate::batch::Returned;
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Overtaken, Settled, Settlement},
@@ -67,11 +67,6 @@ impl Machine<'_> {
                 (settlement, Outcome::Failed { failure, failed_attempts, permanent })
             }
         };
-        let goes_back = !outcome.is_acknowledged() && !self.is_put_aside(at, &outcome);
-        if goes_back && self.setting.after_failure == AfterFailure::Batch {
-            // Its outcome waits for the store, and nothing must start meanwhile.
-            self.close(NotStarted::Order, present);
-        }
         self.settle(at, held, settlement, outcome, present);
     }
 
@@ -147,6 +142,7 @@ impl Machine<'_> {
         entry.enter(Stage::Ending);
         let insists = !entry.ask().is_aside;
         let Some(key) = entry.key().cloned() else { return self.finish(at, outcome, present) };
+        let goes_back = !outcome.is_acknowledged() && !self.is_put_aside(at, &outcome);
         self.settlements.add(Settling {
             at,
             key,
@@ -160,6 +156,10 @@ impl Machine<'_> {
             again: 0,
             insists,
         });
+        if goes_back {
+            // Its outcome waits for the store, and nothing behind it must start meanwhile.
+            self.close_behind(at, present);
+        }
     }
 
     pub(super) fn settled(

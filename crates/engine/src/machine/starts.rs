@@ -29,6 +29,8 @@ pub(super) struct Starts {
     started: usize,
     /// Why nothing is started any more, once that is so.
     closed: Option<NotStarted>,
+    /// Nothing behind this place of the event is started any more: a record there goes back.
+    failed: Option<usize>,
     /// The time for handlers is over.
     stopped: bool,
 }
@@ -53,6 +55,7 @@ impl Starts {
             running: 0,
             started: 0,
             closed: None,
+            failed: None,
             stopped: false,
         }
     }
@@ -61,9 +64,10 @@ impl Starts {
         &self.budget
     }
 
-    /// Why nothing is started any more, if that is so.
-    pub(super) const fn closed(&self) -> Option<NotStarted> {
-        self.closed
+    /// Why the record at this place of the event is not started any more, if that is so.
+    pub(super) fn closed(&self, place: usize) -> Option<NotStarted> {
+        let is_behind = self.failed.is_some_and(|failed| place > failed);
+        self.closed.or(is_behind.then_some(NotStarted::Order))
     }
 
     /// How many handlers run at once.
@@ -83,16 +87,34 @@ impl Starts {
         to_claim.sort_by_key(|at| std::cmp::Reverse(receives(*at)));
     }
 
-    /// Starts nothing any more. Returns what was waiting: to be claimed, and to start. `None` if
-    /// that was decided before.
-    pub(super) fn close(&mut self, why: NotStarted) -> Option<(VecDeque<usize>, VecDeque<usize>)> {
-        if self.closed.is_some() {
-            return None;
+    /// Starts nothing any more. Says whether that was not decided before.
+    pub(super) const fn close(&mut self, why: NotStarted) -> bool {
+        let is_new = self.closed.is_none();
+        if is_new {
+            self.closed = Some(why);
         }
-        self.closed = Some(why);
-        let mut unclaimed = std::mem::take(&mut self.to_look);
-        unclaimed.append(&mut self.to_claim);
-        Some((unclaimed, std::mem::take(&mut self.ready)))
+        is_new
+    }
+
+    /// Starts nothing any more behind this place of the event. Says whether that changes anything.
+    pub(super) fn close_behind(&mut self, failed: usize) -> bool {
+        let is_new = self.closed.is_none() && self.failed.is_none_or(|before| failed < before);
+        if is_new {
+            self.failed = Some(failed);
+        }
+        is_new
+    }
+
+    /// Takes those of these records that wait to be looked at or claimed, and those that wait to start.
+    pub(super) fn take(&mut self, which: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
+        let take = |queue: &mut VecDeque<usize>| -> Vec<usize> {
+            let taken = queue.iter().copied().filter(|at| which(*at)).collect();
+            queue.retain(|at| !which(*at));
+            taken
+        };
+        let mut unclaimed = take(&mut self.to_look);
+        unclaimed.append(&mut take(&mut self.to_claim));
+        (unclaimed, take(&mut self.ready))
     }
 
     /// Whether anything is to be looked at or claimed, or may start.

@@ -1,6 +1,7 @@
 //! The end: of the time for handlers, of the whole invocation, or of what may begin after a failure.
 
 use super::{Machine, Present, records::Stage};
+use crate::batch::AfterFailure;
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Settlement,
@@ -58,18 +59,56 @@ impl Machine<'_> {
     /// Starts nothing any more: claims whose handler has not begun are undone, and records that wait are
     /// returned to their source.
     pub(super) fn close(&mut self, why: NotStarted, present: &mut Present<'_>) {
-        let Some((to_claim, ready)) = self.starts.close(why) else { return };
-        while let Some((at, until)) = self.waiting.pop() {
+        if self.starts.close(why) {
+            self.return_waiting(0, why, present);
+        }
+    }
+
+    /// Starts nothing any more behind record `at`, which goes back, if that is how the batch is treated.
+    /// What comes before it in the event goes on: otherwise a bad record would keep the records before
+    /// it from being tried at every delivery.
+    pub(super) fn close_behind(&mut self, at: usize, present: &mut Present<'_>) {
+        let failed = self.records.place(at);
+        let is_whole = self.setting.after_failure == AfterFailure::Batch;
+        if !is_whole || !self.starts.close_behind(failed) {
+            return;
+        }
+        self.return_waiting(failed + 1, NotStarted::Order, present);
+        // Handlers that were started may not have been called yet.
+        for at in self.records.in_stage(Stage::Running) {
+            if self.records.place(at) > failed && present.host.withdraw(at) {
+                self.records.at(at).ended(None, present.now);
+                self.leases.forget(at);
+                self.starts.ended(false);
+                self.not_started(at, NotStarted::Order, present);
+            }
+        }
+    }
+
+    /// Returns the records that wait, from this place of the event on.
+    fn return_waiting(&mut self, from: usize, why: NotStarted, present: &mut Present<'_>) {
+        let records = &self.records;
+        let which = |at| records.place(at) >= from;
+        let waiting = self.waiting.take(which);
+        let (mut unclaimed, ready) = self.starts.take(which);
+        unclaimed.extend(self.isolation.take_waiting(which));
+        unclaimed.extend(self.quarantine.take_waiting(which));
+        for (at, until) in waiting {
             self.finish(at, Outcome::Busy { until }, present);
         }
-        let quarantined =
-            self.isolation.take_group().into_iter().chain(self.quarantine.take_waiting());
-        for at in to_claim.into_iter().chain(quarantined) {
+        for at in unclaimed {
             self.finish(at, Outcome::Returned(why), present);
         }
         for at in ready {
             self.not_started(at, why, present);
         }
+    }
+
+    /// Ends claiming with the time for handlers: a claim in doubt is undone as long as there is time.
+    pub(super) fn end_claims(&mut self, present: &mut Present<'_>) {
+        let answers = self.claims.stop();
+        self.answered(answers, present);
+        self.send_claims(present);
     }
 
     /// Ends everything: the answer is due.

@@ -47,8 +47,16 @@ impl Waiting {
         self.pop().map(|(at, _)| at)
     }
 
+    /// Wakes those of these records that wait: their places in the batch, and until when each key is busy.
+    pub(super) fn take(&mut self, which: impl Fn(usize) -> bool) -> Vec<(usize, Timestamp)> {
+        let taken = self.by_wake.extract_if(.., |(_, at), _| which(*at));
+        let taken: Vec<_> = taken.map(|((_, at), until)| (at, until)).collect();
+        self.wakes.retain(|at, _| !which(*at));
+        taken
+    }
+
     /// Wakes one: its place in the batch, and until when its key is busy.
-    pub(super) fn pop(&mut self) -> Option<(usize, Timestamp)> {
+    fn pop(&mut self) -> Option<(usize, Timestamp)> {
         let ((_, at), until) = self.by_wake.pop_first()?;
         self.wakes.remove(&at);
         Some((at, until))

@@ -36,8 +36,8 @@ struct State {
     leases: BTreeMap<(&'static str, u64), Timestamp>,
     /// The losses in a row of each key, counted by what lands.
     losses: BTreeMap<&'static str, Losses>,
-    /// Where nothing may start any more: in which invocation, in which group.
-    closed: Vec<(usize, Option<&'static str>)>,
+    /// What went back, behind which nothing may start: its invocation, its group, its message.
+    closed: Vec<(usize, Option<&'static str>, usize)>,
     gone: Vec<(usize, Gone)>,
     stops: u32,
     dropped: usize,
@@ -175,8 +175,9 @@ impl Log {
             wrong.push("starts before what is before it in its group is done");
         }
         let whole = state.after_failure == AfterFailure::Batch;
-        let closed = |(at, of): &(usize, Option<&str>)| {
-            *at == invocation && (whole || (of.is_some() && *of == group))
+        // What comes before it in the event goes on. Messages are numbered in the order of the queue.
+        let closed = |(at, of, failed): &(usize, Option<&str>, usize)| {
+            *at == invocation && ((whole && id > *failed) || (of.is_some() && *of == group))
         };
         if state.closed.iter().any(closed) {
             wrong.push("starts behind one that went back");
@@ -205,7 +206,7 @@ impl Log {
         if outcome.is_acknowledged() {
             return;
         }
-        state.closed.push((invocation, group));
+        state.closed.push((invocation, group, id));
         if matches!(outcome, Outcome::TimedOut { .. }) {
             let aside = aside.map(|(aside, _)| aside).filter(|aside| {
                 state.calls.iter().any(|c| c.invocation == invocation && c.label == *aside)

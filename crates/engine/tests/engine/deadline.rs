@@ -9,7 +9,9 @@ use lambda_idempotency_core::{
     record::Status,
 };
 
-use crate::support::{START, World, labels, ok, rec, slow};
+use lambda_idempotency_testkit::faults::{Fault, GuardKind};
+
+use crate::support::{START, World, key, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -130,4 +132,21 @@ async fn a_claim_that_waited_for_longer_than_its_lease_does_not_start() {
     assert_eq!(outcomes, ["executed", "timed_out", "returned"]);
     world.ledger.assert_never("c");
     assert_eq!(world.deliver(vec![ok("c")]).await, ["executed"], "its key is free");
+}
+
+/// A handler keeps the processor until shortly before the answer is due, while a claim has no answer.
+#[tokio::test]
+async fn a_claim_in_doubt_is_undone_when_its_answer_comes_after_the_handler_deadline() {
+    let world = World::yielding();
+    let blocking = rec("a", |world: World, _| async move {
+        world.clock.sleep(SECOND).await;
+        world.clock.advance(Duration::from_millis(28_400));
+        Ok(())
+    });
+    let lost = Fault::delay_answer(world.clock.clone(), 5 * SECOND);
+    world.store.inject(lost.for_key(&key("b")).guarded_by(GuardKind::Absent));
+    let first = slow("c", Duration::from_millis(990)).group("g");
+    let outcomes = world.deliver(vec![blocking, first, ok("b").group("g")]).await;
+    assert_eq!(outcomes, ["executed", "executed", "unavailable"]);
+    assert_eq!(world.stored("b").await, None, "undone");
 }

@@ -24,3 +24,4 @@ mod scheduling;
 mod settling;
 mod support;
 mod throttled;
+mod whole_batches;

@@ -88,8 +88,12 @@ async fn a_busy_head_holds_back_only_its_group() {
 async fn a_batch_that_stops_at_its_first_failure_starts_nothing_after_it() {
     let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
     world.policy.concurrency = 2;
+    let fails_soon = rec("a", |world: World, _| async move {
+        world.clock.sleep(SECOND / 2).await;
+        Err(Failure::transient("no luck"))
+    });
     let records = vec![
-        failing("a").group("g"),
+        fails_soon.group("g"),
         slow("b", SECOND).group("h"),
         ok("c").group("h"),
         ok("d").group("i"),

@@ -22,7 +22,7 @@ use lambda_idempotency_testkit::{
 };
 
 use crate::{
-    support::{Rec, START, World, key, labels, ok, rec, slow},
+    support::{Rec, START, World, failing, key, labels, ok, rec, slow},
     throttled::Throttled,
 };
 
@@ -181,6 +181,19 @@ async fn a_record_is_skipped_only_when_the_leader_of_its_process_has_claimed() {
 }
 
 /// Fast records come first, so that the observed durations do not predict that of the waiting one.
+/// What failed has an item under its key, so that its claim takes longer than those of fresh records.
+#[tokio::test]
+async fn a_failed_record_is_not_starved_by_fresh_ones() {
+    let mut world = World::yielding();
+    world.policy.concurrency = 1;
+    world.timeout = Some(10 * SECOND);
+    assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
+    let busy = |label, receives| slow(label, 4 * SECOND).receives(receives);
+    world.clock.advance(30 * SECOND);
+    world.deliver(vec![busy("b", 1), busy("c", 1), busy("a", 2)]).await;
+    world.ledger.assert_once("a");
+}
+
 #[tokio::test]
 async fn after_a_wait_a_record_does_not_start_shortly_before_the_handler_deadline() {
     let mut world = World::new();

@@ -147,7 +147,7 @@ impl Operation {
     /// ```
     /// use lambda_idempotency::{AfterFailure, Operation};
     ///
-    /// // After a failure no record of the batch is started, not even of other message groups.
+    /// // After a failure no later record of the batch is started, not even of other message groups.
     /// let place = Operation::new("place-order").key("orderId").after_failure(AfterFailure::Batch);
     /// assert_eq!(place.check(), Ok(()));
     /// ```

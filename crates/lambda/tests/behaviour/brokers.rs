@@ -159,3 +159,18 @@ async fn a_broker_filter_accepts_its_name_or_arn() {
         assert_eq!(world.invoke(&rabbit_mq, &event).await.is_ok(), taken, "{broker}");
     }
 }
+
+/// As `guide/sources/active_mq.md` says. The second delivery finds an item of the message that failed.
+#[tokio::test]
+async fn active_mq_messages_run_one_after_the_other_and_none_after_a_failure() {
+    let world = World::new();
+    let operation =
+        Operation::new("a").after_failure(lambda_idempotency::AfterFailure::Batch).concurrency(1);
+    let function = world.idempotency().active_mq(operation, world.handler()).unwrap();
+    let event = active([("1", "a", "fail"), ("2", "b", ""), ("3", "c", "")]);
+    for _ in 0..3 {
+        world.invoke(&function, &event).await.unwrap_err();
+    }
+    world.ledger.assert_never("b");
+    world.ledger.assert_never("c");
+}

@@ -125,3 +125,17 @@ async fn a_standard_queue_starts_with_messages_that_were_received_most_often() {
     assert!(world.returned(&function, &batch(records)).await.is_empty());
     assert_eq!(*started.lock().unwrap(), ["b", "c", "a", "d"]);
 }
+
+#[tokio::test]
+async fn what_comes_before_a_bad_record_is_processed_in_a_whole_batch() {
+    let world = World::new();
+    let operation = by_id().after_failure(AfterFailure::Batch).concurrency(1);
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let event = batch([
+        grouped(order("m-1", "a1", ""), FIFO, "a"),
+        grouped(order("m-2", "a2", ""), FIFO, "a"),
+        without(grouped(order("m-3", "b1", ""), FIFO, "b"), "body"),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, ["m-3"]);
+    world.ledger.assert_each_once(["a1", "a2"]);
+}
