@@ -20,11 +20,11 @@ use lambda_idempotency_core::{
 
 use crate::{
     batch::Batch,
-    handler::Handler,
-    machine::{Action, Input, Machine, Setting, Told},
+    machine::{Action, Input, LONG_POLL, Machine, Setting, Told},
     observe::Report,
     parts::Parts,
     process::Polling,
+    running::Polled,
     store_calls,
     surroundings::Surroundings,
 };
@@ -42,7 +42,6 @@ pub(crate) struct Driver<'a> {
     machine: Machine<'a>,
     surroundings: Surroundings<'a>,
     calls: FuturesUnordered<BoxFuture<'static, Input>>,
-    running: FuturesUnordered<Handler<'a>>,
     timer: Option<(Timestamp, BoxFuture<'static, ()>)>,
     gives_way: bool,
 }
@@ -69,7 +68,6 @@ impl<'a> Driver<'a> {
             machine,
             surroundings,
             calls: FuturesUnordered::new(),
-            running: FuturesUnordered::new(),
             timer: None,
             gives_way: false,
         }
@@ -99,7 +97,7 @@ impl<'a> Driver<'a> {
                 }
                 Action::GiveWay => self.gives_way = true,
                 Action::Start { at, held, stop } => {
-                    self.running.extend(self.surroundings.start(at, held.as_deref(), stop));
+                    self.surroundings.start(at, held.as_deref(), stop);
                 }
                 Action::Report(told) => self.report(told),
             }
@@ -136,9 +134,7 @@ impl<'a> Driver<'a> {
         if self.gives_way {
             return Poll::Pending;
         }
-        if let Poll::Ready(Some((at, record))) =
-            self.surroundings.following.poll_next_unpin(context)
-        {
+        if let Poll::Ready((at, record)) = self.surroundings.poll_leaders(context) {
             return Poll::Ready(Input::LeaderDone { at, record });
         }
         if self.surroundings.poll_place(context).is_ready() {
@@ -146,12 +142,15 @@ impl<'a> Driver<'a> {
         }
         let _polling = Polling::of(&self.parts.isolation);
         let begun = self.now();
-        while let Poll::Ready(Some((at, ended))) = self.running.poll_next_unpin(context) {
-            // One that was stopped has nothing to say.
-            let Ok(ended) = ended else { continue };
-            let since = self.surroundings.ran_since(at);
+        while let Poll::Ready(polled) = self.surroundings.poll_handler(context) {
             let blocked = self.now().since(begun);
-            return Poll::Ready(Input::Ended { at, ended, since, blocked });
+            match polled {
+                Polled::Ended(at, ended, since) => {
+                    return Poll::Ready(Input::Ended { at, ended, since, blocked });
+                }
+                Polled::Pending if blocked > LONG_POLL => return Poll::Ready(Input::Blocked),
+                Polled::Pending => {}
+            }
         }
         Poll::Pending
     }
@@ -179,6 +178,7 @@ impl Future for Driver<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
+        this.surroundings.begin_turn();
         loop {
             this.act();
             if this.machine.is_done() {

@@ -7,14 +7,9 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll},
 };
-
-use futures_util::future::{AbortHandle, Abortable, Aborted};
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
@@ -54,85 +49,40 @@ pub(crate) struct Due<'a> {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// The handler of record `at`, as a future.
+/// One call of a handler, as a future. It catches what the handler throws, also while it is dropped.
 pub(crate) struct Handler<'a> {
-    at: usize,
-    guarded: Abortable<Guarded<'a>>,
-}
-
-/// What its record keeps of it.
-pub(crate) struct Handle {
-    abort: AbortHandle,
-    shared: Arc<Shared>,
-}
-
-/// What a handler and its record know of each other.
-#[derive(Default)]
-struct Shared {
-    /// When the handler was called.
-    begun: OnceLock<Timestamp>,
-    /// The end of its lease in milliseconds, once it was renewed.
-    renewed: AtomicU64,
-}
-
-impl<'a> Handler<'a> {
-    pub(crate) fn new(at: usize, due: Due<'a>) -> (Self, Handle) {
-        let shared = Arc::default();
-        let guarded = Guarded {
-            due: Contained::new(due),
-            running: Contained::none(),
-            shared: Arc::clone(&shared),
-        };
-        let (abort, registration) = AbortHandle::new_pair();
-        (Self { at, guarded: Abortable::new(guarded, registration) }, Handle { abort, shared })
-    }
-}
-
-impl Future for Handler<'_> {
-    type Output = (usize, Result<Ended, Aborted>);
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let at = self.at;
-        Pin::new(&mut self.guarded).poll(context).map(|ended| (at, ended))
-    }
-}
-
-impl Handle {
-    /// Since when the handler runs, if it was called.
-    pub(crate) fn since(&self) -> Option<Timestamp> {
-        self.shared.begun.get().copied()
-    }
-
-    /// Its lease was renewed.
-    pub(crate) fn renewed(&self, lease_until: Timestamp) {
-        self.shared.renewed.store(lease_until.as_millis(), Ordering::Relaxed);
-    }
-
-    /// Stops the handler: it is not polled any more. Says since when it ran, if it was called.
-    pub(crate) fn stop(&self) -> Option<Timestamp> {
-        self.abort.abort();
-        self.since()
-    }
-}
-
-/// Catches what a handler throws, also while it is dropped.
-struct Guarded<'a> {
     /// Until the first poll.
     due: Contained<Due<'a>>,
     /// From then on.
     running: Contained<BoxFuture<'a, Result<Returned, Failure>>>,
-    shared: Arc<Shared>,
+    begun: Option<Timestamp>,
+    /// The end of its lease, once that was renewed.
+    renewed: Timestamp,
 }
 
-impl Guarded<'_> {
+impl<'a> Handler<'a> {
+    pub(crate) const fn new(due: Due<'a>) -> Self {
+        let renewed = Timestamp::from_millis(0);
+        Self { due: Contained::new(due), running: Contained::none(), begun: None, renewed }
+    }
+
+    /// Since when it runs, if it was called.
+    pub(crate) const fn since(&self) -> Option<Timestamp> {
+        self.begun
+    }
+
+    /// Its lease was renewed.
+    pub(crate) const fn renewed(&mut self, lease_until: Timestamp) {
+        self.renewed = lease_until;
+    }
+
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
         if let Some(Due { job, call, latest, clock }) = self.due.take() {
             let now = clock.now();
-            let renewed = Timestamp::from_millis(self.shared.renewed.load(Ordering::Relaxed));
-            if let Some(why) = latest.missed(renewed, now) {
+            if let Some(why) = latest.missed(self.renewed, now) {
                 return Poll::Ready(Ended::NotBegun(why));
             }
-            let _ = self.shared.begun.set(now);
+            self.begun = Some(now);
             self.running = Contained::new(job(call));
         }
         match self.running.get_mut() {
@@ -142,7 +92,7 @@ impl Guarded<'_> {
     }
 }
 
-impl Future for Guarded<'_> {
+impl Future for Handler<'_> {
     type Output = Ended;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {

@@ -26,6 +26,7 @@ mod parts;
 pub mod process;
 mod record_id;
 mod rules;
+mod running;
 mod store_calls;
 mod surroundings;
 mod unanswered;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 use lambda_idempotency_core::{
     admission::Held,
@@ -21,10 +21,11 @@ use lambda_idempotency_keys::Key;
 use crate::{
     batch::{Delivery, Divert, Job, Pace, Work},
     call::{Call, History, RecordId, Subject},
-    handler::{Due, Handle, Handler, Latest},
+    handler::{Due, Handler, Latest},
     machine::{Ask, Carried, Enter, Host, Join, Side, Task},
     parts::Parts,
     process::{Joined, Leader, Place, Until, is_nested},
+    running::{Polled, Running},
 };
 
 /// What is kept for a record beside what the machine knows of it.
@@ -37,7 +38,8 @@ struct Slot<'a> {
     job: Contained<Job<'a>>,
     /// How the record is put aside, until that begins.
     divert: Option<Divert<'a>>,
-    handler: Option<Handle>,
+    /// Where its handler runs.
+    handler: Option<usize>,
     /// While this record has its key in this process.
     leader: Option<Leader>,
     outcome: Option<Outcome>,
@@ -54,19 +56,21 @@ pub(crate) struct Surroundings<'a> {
     parts: &'a Parts,
     pace: &'a Pace,
     slots: Vec<Slot<'a>>,
+    running: Running<'a>,
     /// This invocation's place in the process, taken or waited for.
     place: Option<Place>,
     /// Whether a handler of this engine makes the invocation: it needs no place of its own.
     is_nested: bool,
-    /// Other invocations of this process that have the key of a record that waits.
-    pub(crate) following: FuturesUnordered<BoxFuture<'static, LeaderDone>>,
+    /// Other invocations of this process that have the key of a record that waits, once there was one.
+    following: Option<FuturesUnordered<BoxFuture<'static, LeaderDone>>>,
 }
 
 impl<'a> Surroundings<'a> {
     pub(crate) fn new(parts: &'a Parts, pace: &'a Pace, records: usize) -> Self {
         let slots = Vec::with_capacity(records);
         let is_nested = is_nested(&parts.isolation);
-        Self { parts, pace, slots, place: None, is_nested, following: FuturesUnordered::new() }
+        let running = Running::default();
+        Self { parts, pace, slots, running, place: None, is_nested, following: None }
     }
 
     /// Keeps what the machine need not know of a delivery; returns the rest.
@@ -91,30 +95,41 @@ impl<'a> Surroundings<'a> {
         &mut self.slots[at]
     }
 
-    /// The handler of a record, ready to be called. `None` if that has been done.
-    pub(crate) fn start(
-        &mut self,
-        at: usize,
-        held: Option<&Held>,
-        stop: Option<Timestamp>,
-    ) -> Option<Handler<'a>> {
+    /// Starts the handler of a record, unless that has been done.
+    pub(crate) fn start(&mut self, at: usize, held: Option<&Held>, stop: Option<Timestamp>) {
         let clock = Arc::clone(&self.parts.clock);
         let slot = self.slot(at);
-        let job = slot.job.take()?;
+        let Some(job) = slot.job.take() else { return };
         let record = held.map(|held| &held.record);
         let history = record.map_or_else(|| History::none(clock.now()), History::of);
         let lease = record.and_then(|record| record.lease_until);
         let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone() };
         let call = Call::new(subject, slot.record.clone(), history, stop, Arc::clone(&clock));
         let due = Due { job, call, latest: Latest { lease, stop }, clock };
-        let (handler, handle) = Handler::new(at, due);
-        slot.handler = Some(handle);
-        Some(handler)
+        let handler = self.running.start(at, Handler::new(due));
+        self.slot(at).handler = Some(handler);
     }
 
-    /// Since when the handler of a record ran, which is over now.
-    pub(crate) fn ran_since(&mut self, at: usize) -> Option<Timestamp> {
-        self.slot(at).handler.take()?.since()
+    /// Whether a leader is through that a record of this batch follows.
+    pub(crate) fn poll_leaders(&mut self, context: &mut Context<'_>) -> Poll<LeaderDone> {
+        match self.following.as_mut().map(|following| following.poll_next_unpin(context)) {
+            Some(Poll::Ready(Some(done))) => Poll::Ready(done),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// The batch is polled anew.
+    pub(crate) fn begin_turn(&mut self) {
+        self.running.begin_turn();
+    }
+
+    /// Polls one handler.
+    pub(crate) fn poll_handler(&mut self, context: &mut Context<'_>) -> Poll<Polled> {
+        let polled = self.running.poll_one(context);
+        if let Poll::Ready(Polled::Ended(at, ..)) = &polled {
+            self.slot(*at).handler = None;
+        }
+        polled
     }
 
     /// Ends when the place that this invocation waits for may have become free.
@@ -164,7 +179,8 @@ impl Host for Surroundings<'_> {
             }
             Joined::Follower(follower) => {
                 let (until, holds) = (follower.until(), follower.leader_holds());
-                self.following.push(Box::pin(async move { (at, follower.finished().await) }));
+                let done = async move { (at, follower.finished().await) };
+                self.following.get_or_insert_default().push(Box::pin(done));
                 Join::Follows { until, holds }
             }
         }
@@ -249,19 +265,23 @@ impl Host for Surroundings<'_> {
     }
 
     fn renewed(&mut self, at: usize, lease_until: Timestamp) {
-        if let Some(handler) = &self.slot(at).handler {
-            handler.renewed(lease_until);
+        if let Some(handler) = self.slot(at).handler {
+            self.running.renewed(handler, lease_until);
         }
     }
 
     fn withdraw(&mut self, at: usize) -> bool {
-        let slot = self.slot(at);
-        let withdrawn = slot.handler.take_if(|handler| handler.since().is_none());
-        withdrawn.is_some_and(|handler| handler.stop().is_none())
+        let Some(handler) = self.slot(at).handler else { return false };
+        let withdrawn = self.running.withdraw(handler);
+        if withdrawn {
+            self.slot(at).handler = None;
+        }
+        withdrawn
     }
 
     fn stop(&mut self, at: usize) -> Option<Timestamp> {
-        self.slot(at).handler.take()?.stop()
+        let handler = self.slot(at).handler.take()?;
+        self.running.stop(handler)
     }
 }
 

@@ -73,9 +73,11 @@ pub enum Input {
         ended: Ended,
         /// When it was called; `None` if it was not.
         since: Option<Timestamp>,
-        /// For how long the poll in which it ended kept the processor.
+        /// For how long handlers kept the processor until it ended, without a pause.
         blocked: Duration,
     },
+    /// Handlers kept the processor for longer than [`LONG_POLL`](super::LONG_POLL), and none has ended.
+    Blocked,
     /// The invocation of this process that had a record's key is through.
     LeaderDone {
         /// The record that followed.

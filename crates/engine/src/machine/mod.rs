@@ -111,10 +111,10 @@ struct Present<'h> {
     host: &'h mut dyn Host,
 }
 
-/// A handler whose last poll took longer than this keeps the processor: completions are then sent
-/// before the next handler is polled, even if a call is on its way. Shorter polls happen on any busy
+/// Handlers that are polled for longer than this keep the processor: completions are then sent before
+/// the next handler is polled, even if a call is on its way. Shorter polls happen on any busy
 /// machine, and sending each completion alone would cost a request for each record.
-const LONG_POLL: Duration = Duration::from_millis(10);
+pub const LONG_POLL: Duration = Duration::from_millis(10);
 
 /// The state machine of one batch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -132,8 +132,7 @@ pub struct Machine<'a> {
     call_ids: CallIds,
     /// What is to be done next, in this order.
     actions: VecDeque<Action>,
-    /// Whether the last handler that ended kept the processor: a completion must not wait for the
-    /// next one.
+    /// Whether handlers have just kept the processor: a completion must not wait for the next one.
     blocked: bool,
 }
 
@@ -201,6 +200,7 @@ impl<'a> Machine<'a> {
                 self.blocked = blocked > LONG_POLL;
                 self.ended(at, ended, since, present);
             }
+            Input::Blocked => self.blocked = true,
             Input::LeaderDone { at, record } => self.leader_done(at, record, present),
             // The place is asked for again before anything begins.
             Input::MayEnter => {}
@@ -245,8 +245,11 @@ impl<'a> Machine<'a> {
             self.exit_when_idle(present);
             self.renew(now);
             let presses = std::mem::take(&mut self.blocked);
-            if (presses || self.settlements.is_overdue(now)) && self.send_settlements(presses, now)
-            {
+            let sent = (presses || self.settlements.is_overdue(now))
+                && !self.is_reply_due(now)
+                && self.send_settlements(presses, now);
+            // What is on its way already has to leave as well.
+            if sent || presses {
                 self.actions.push_back(Action::GiveWay);
             }
         }
@@ -260,12 +263,16 @@ impl<'a> Machine<'a> {
         if self.starts.budget().is_over(now) {
             self.stop(present);
         }
-        if self.starts.budget().reply().is_some_and(|reply| now >= reply) {
+        if self.is_reply_due(now) {
             self.abandon(present);
         }
         self.exit_when_idle(present);
         self.send_settlements(false, now);
         !self.actions.is_empty()
+    }
+
+    fn is_reply_due(&self, now: Timestamp) -> bool {
+        self.starts.budget().reply().is_some_and(|reply| now >= reply)
     }
 
     fn send_settlements(&mut self, presses: bool, now: Timestamp) -> bool {

@@ -34,33 +34,47 @@ impl Order {
     pub(super) fn new<'a>(
         records: impl Iterator<Item = (Option<&'a Key>, Option<&'a Arc<str>>)>,
     ) -> Self {
-        let (mut keys, mut groups) = (HashMap::new(), HashMap::new());
-        let mut order = Self::default();
+        let (count, _) = records.size_hint();
+        let (mut keys, mut groups) = (HashMap::with_capacity(count), HashMap::new());
+        let mut order = Self { queues: Vec::new(), places: Vec::with_capacity(count) };
         for (at, (key, group)) in records.enumerate() {
-            let key = key.map(|key| *keys.entry(key).or_insert_with(|| order.new_queue()));
-            let group =
-                group.map(|group| *groups.entry(group).or_insert_with(|| order.new_queue()));
-            for queue in [key, group].into_iter().flatten() {
-                order.queue_mut(queue).push_back(at);
+            order.places.push(Place::default());
+            if let Some(key) = key {
+                order.queue_up(at, *keys.entry(key).or_insert(at), |place| &mut place.key);
             }
-            order.places.push(Place { key, group, copies: None });
+            if let Some(group) = group {
+                order.queue_up(at, *groups.entry(group).or_insert(at), |place| &mut place.group);
+            }
         }
         order
+    }
+
+    /// Puts `at` behind `first`, the first record of its key or group. That one has no queue before it
+    /// has company: mostly it stays alone, and an event can hold very many records.
+    fn queue_up(&mut self, at: usize, first: usize, part: fn(&mut Place) -> &mut Option<usize>) {
+        if at == first {
+            return;
+        }
+        let queue = *part(self.place_mut(first));
+        let queue = queue.unwrap_or_else(|| {
+            let queue = self.new_queue();
+            self.queue_mut(queue).push_back(first);
+            *part(self.place_mut(first)) = Some(queue);
+            queue
+        });
+        self.queue_mut(queue).push_back(at);
+        *part(self.place_mut(at)) = Some(queue);
     }
 
     /// Finds the copies, by what each record asks for.
     pub(super) fn find_copies<A: Eq + Hash>(&mut self, asks: impl Fn(usize) -> Option<A>) {
         let mut queues = HashMap::new();
         for at in 0..self.places.len() {
-            let Some(key) = self.place(at).key.filter(|key| self.has_several(*key)) else {
-                continue;
-            };
+            let Some(key) = self.place(at).key else { continue };
             let Some(asked) = asks(at) else { continue };
             let queue = *queues.entry((key, asked)).or_insert_with(|| self.new_queue());
             self.queue_mut(queue).push_back(at);
-            if let Some(place) = self.places.get_mut(at) {
-                place.copies = Some(queue);
-            }
+            self.place_mut(at).copies = Some(queue);
         }
     }
 
@@ -126,8 +140,9 @@ impl Order {
         &mut self.queues[queue]
     }
 
-    fn has_several(&self, queue: usize) -> bool {
-        self.queues.get(queue).is_some_and(|queue| queue.len() > 1)
+    #[expect(clippy::indexing_slicing, reason = "records are numbered as `places` is")]
+    fn place_mut(&mut self, at: usize) -> &mut Place {
+        &mut self.places[at]
     }
 
     fn first(&self, queue: usize) -> Option<usize> {

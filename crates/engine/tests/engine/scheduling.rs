@@ -28,9 +28,12 @@ use crate::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A record whose handler never awaits: it occupies the processor for this long. It notes how many
-/// completions were written before it.
-fn busy(label: &'static str, takes: Duration, seen: &Arc<Mutex<Vec<usize>>>) -> Rec {
+/// How many completions were written before each handler began.
+type Seen = Arc<Mutex<Vec<usize>>>;
+
+/// A record whose handler occupies the processor for this long, and then awaits for this long, if at
+/// all.
+fn busy(label: &'static str, takes: Duration, awaits: Option<Duration>, seen: &Seen) -> Rec {
     let seen = Arc::clone(seen);
     rec(label, move |world: World, _| async move {
         let completed = |write: &Write| {
@@ -43,6 +46,9 @@ fn busy(label: &'static str, takes: Duration, seen: &Arc<Mutex<Vec<usize>>>) -> 
         });
         seen.lock().unwrap().push(writes.flatten().filter(|write| completed(write)).count());
         world.clock.advance(takes);
+        if let Some(awaits) = awaits {
+            world.clock.sleep(awaits).await;
+        }
         Ok(())
     })
 }
@@ -52,12 +58,24 @@ async fn a_completion_is_sent_before_the_next_handler_occupies_the_processor() {
     let world = World::yielding();
     let seen = Arc::default();
     let labels = ["a", "b", "c", "d", "e", "f"];
-    let records = labels.map(|label| busy(label, SECOND / 4, &seen)).into();
+    let records = labels.map(|label| busy(label, SECOND / 4, None, &seen)).into();
     assert_eq!(world.deliver(records).await, ["executed"; 6]);
     let seen = seen.lock().unwrap().clone();
     // The store yields before it applies a write, as over a network, so the last one may be in flight.
     let in_flight = seen.iter().enumerate().map(|(before, written)| before - written).max();
     assert!(in_flight <= Some(1), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_completion_is_sent_between_handlers_that_occupy_the_processor_before_they_await() {
+    let mut world = World::new();
+    world.policy.concurrency = 2;
+    let seen = Arc::default();
+    let busy = |label| busy(label, SECOND / 4, Some(SECOND), &seen);
+    // The first two end at the same time, and the others begin then.
+    let records = vec![slow("a", SECOND), slow("b", SECOND), busy("c"), busy("d")];
+    assert_eq!(world.deliver(records).await, ["executed"; 4]);
+    assert_eq!(*seen.lock().unwrap(), [0, 2], "written before `c` and before `d`");
 }
 
 /// When a process is killed, the effects whose completions were not sent happen again.
@@ -67,7 +85,7 @@ async fn a_kill_among_handlers_that_never_wait_doubles_at_most_two_effects() {
         let world = World::yielding();
         let batch = || {
             let seen = Arc::default();
-            ["a", "b", "c", "d", "e", "f"].map(|label| busy(label, SECOND / 4, &seen)).into()
+            ["a", "b", "c", "d", "e", "f"].map(|label| busy(label, SECOND / 4, None, &seen)).into()
         };
         let ended = drop_after(polls, world.invoke(batch())).await;
         world.clock.advance(60 * SECOND);

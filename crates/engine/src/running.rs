@@ -1,0 +1,174 @@
+//! The handlers that run, polled one at a time.
+//!
+//! A completion must not wait for other handlers, so the driver looks after each poll of a handler
+//! whether something else comes first. A stream of futures polls all that were woken before it comes
+//! back. Here, each handler has a place with a waker of its own, and [`Running::poll_one`] polls the one
+//! that was woken first. Places and wakers are used again for later handlers.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+use futures_util::task::AtomicWaker;
+use lambda_idempotency_core::clock::Timestamp;
+
+use crate::{handler::Handler, machine::Ended};
+
+/// The handlers that were started and have not ended.
+#[derive(Default)]
+pub(crate) struct Running<'a> {
+    places: Vec<Place<'a>>,
+    free: Vec<usize>,
+    woken: Arc<Woken>,
+    /// Counts the polls of the batch.
+    turn: u64,
+    /// Places that were woken after they had been polled in this turn. They wait for the next one, so
+    /// that a handler which wakes itself keeps neither the others nor the runtime waiting.
+    again: Vec<usize>,
+}
+
+struct Place<'a> {
+    /// The record of the handler.
+    at: usize,
+    handler: Option<Handler<'a>>,
+    /// The turn in which the handler was polled last.
+    polled: Option<u64>,
+    task: Arc<Task>,
+    waker: Waker,
+}
+
+/// What a poll of a handler came to.
+pub(crate) enum Polled {
+    /// It is not through.
+    Pending,
+    /// It has ended: of which record, how, and since when it ran, if it was called.
+    Ended(usize, Ended, Option<Timestamp>),
+}
+
+impl<'a> Running<'a> {
+    /// Takes in the handler of record `at`; returns its place. It is polled as if it had been woken.
+    pub(crate) fn start(&mut self, at: usize, handler: Handler<'a>) -> usize {
+        let handler = Some(handler);
+        let number = self.free.pop().unwrap_or(self.places.len());
+        if let Some(place) = self.places.get_mut(number) {
+            (place.at, place.handler, place.polled) = (at, handler, None);
+            place.task.wake_by_ref();
+        } else {
+            let is_woken = AtomicBool::new(false);
+            let task = Arc::new(Task { place: number, is_woken, woken: Arc::clone(&self.woken) });
+            task.wake_by_ref();
+            let waker = Waker::from(Arc::clone(&task));
+            self.places.push(Place { at, handler, polled: None, task, waker });
+        }
+        number
+    }
+
+    /// Drops the handler in this place. Says since when it ran, if it was called.
+    pub(crate) fn stop(&mut self, number: usize) -> Option<Timestamp> {
+        let handler = self.places.get_mut(number)?.handler.take()?;
+        self.free.push(number);
+        handler.since()
+    }
+
+    /// Drops the handler in this place if it was not called yet. Says whether that was so.
+    pub(crate) fn withdraw(&mut self, number: usize) -> bool {
+        let Some(place) = self.places.get_mut(number) else { return false };
+        let withdrawn = place.handler.take_if(|handler| handler.since().is_none()).is_some();
+        if withdrawn {
+            self.free.push(number);
+        }
+        withdrawn
+    }
+
+    /// The lease of the handler in this place was renewed.
+    pub(crate) fn renewed(&mut self, number: usize, lease_until: Timestamp) {
+        if let Some(handler) = self.places.get_mut(number).and_then(|place| place.handler.as_mut())
+        {
+            handler.renewed(lease_until);
+        }
+    }
+
+    /// The batch is polled anew: each handler may be polled once more.
+    pub(crate) fn begin_turn(&mut self) {
+        self.turn += 1;
+        self.woken.lock().extend(self.again.drain(..));
+    }
+
+    /// Polls the handler that was woken first. `Pending` if there is none that may be polled in this
+    /// turn.
+    pub(crate) fn poll_one(&mut self, context: &mut Context<'_>) -> Poll<Polled> {
+        self.woken.batch.register(context.waker());
+        loop {
+            let Some(number) = self.woken.lock().pop_front() else { break };
+            let Some(place) = self.places.get_mut(number) else { continue };
+            if place.polled == Some(self.turn) {
+                self.again.push(number);
+                continue;
+            }
+            // From here on it can be woken again.
+            place.task.is_woken.store(false, Ordering::Release);
+            let Some(handler) = &mut place.handler else { continue };
+            place.polled = Some(self.turn);
+            let polled = Pin::new(&mut *handler).poll(&mut Context::from_waker(&place.waker));
+            return Poll::Ready(match polled {
+                Poll::Pending => Polled::Pending,
+                Poll::Ready(ended) => {
+                    let since = handler.since();
+                    place.handler = None;
+                    self.free.push(number);
+                    Polled::Ended(place.at, ended, since)
+                }
+            });
+        }
+        if !self.again.is_empty() {
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}
+
+/// The places that were woken, in that order.
+#[derive(Default)]
+struct Woken {
+    places: Mutex<VecDeque<usize>>,
+    /// The task that polls the batch.
+    batch: AtomicWaker,
+}
+
+impl Woken {
+    // A panic cannot leave the queue half-changed, so a poisoned lock is still sound.
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<usize>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What wakes the handler in a place.
+struct Task {
+    place: usize,
+    /// Whether the place is among those that were woken.
+    is_woken: AtomicBool,
+    woken: Arc<Woken>,
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.is_woken.swap(true, Ordering::AcqRel) {
+            self.woken.lock().push_back(self.place);
+            self.woken.batch.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "running_tests.rs"]
+mod tests;
