@@ -200,7 +200,8 @@ impl<'a> Machine<'a> {
                 self.blocked = blocked > LONG_POLL;
                 self.ended(at, ended, since, present);
             }
-            Input::Blocked => self.blocked = true,
+            // Once the answer is due, nobody would learn what became of what is sent.
+            Input::Blocked => self.blocked = !self.is_reply_due(now),
             Input::LeaderDone { at, record } => self.leader_done(at, record, present),
             // The place is asked for again before anything begins.
             Input::MayEnter => {}
@@ -246,7 +247,6 @@ impl<'a> Machine<'a> {
             self.renew(now);
             let presses = std::mem::take(&mut self.blocked);
             let sent = (presses || self.settlements.is_overdue(now))
-                && !self.is_reply_due(now)
                 && self.send_settlements(presses, now);
             // What is on its way already has to leave as well.
             if sent || presses {
