@@ -2,7 +2,7 @@
 //! a duplicate that the store knows, and one that this process remembers.
 //!
 //! ```console
-//! $ cargo bench -p lambda-idempotency-core --bench allocations
+//! $ cargo bench -p lambda-idempotency-engine --bench allocations
 //! ```
 //!
 //! The counts are exact, and the same on every run but for the maps of the store in memory, whose

@@ -76,7 +76,7 @@ pub enum Input {
         /// For how long handlers kept the processor until it ended, without a pause.
         blocked: Duration,
     },
-    /// Handlers kept the processor for longer than [`LONG_POLL`](super::LONG_POLL), and none has ended.
+    /// Handlers kept the processor for more than 10 milliseconds, and none has ended.
     Blocked,
     /// The invocation of this process that had a record's key is through.
     LeaderDone {

@@ -114,7 +114,7 @@ struct Present<'h> {
 /// Handlers that are polled for longer than this keep the processor: completions are then sent before
 /// the next handler is polled, even if a call is on its way. Shorter polls happen on any busy
 /// machine, and sending each completion alone would cost a request for each record.
-pub const LONG_POLL: Duration = Duration::from_millis(10);
+pub(crate) const LONG_POLL: Duration = Duration::from_millis(10);
 
 /// The state machine of one batch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -94,7 +94,9 @@ impl Operation {
     }
 
     /// How many handlers run concurrently for the records of one batch; 0 counts as 1. Default: 16.
-    /// Records of one order group run one after another in any case.
+    /// Records of one order group run one after another in any case. Handlers that compute should not
+    /// be more than the function has processors: see
+    /// [the guide](crate::guide::failure_modes#handlers-that-compute-or-block).
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
