@@ -172,7 +172,7 @@ fn delivery<'d>(n: usize, work: Work, rounds: u64, times: Arc<[Times]>) -> Deliv
     Delivery {
         record: RecordId::new("bench", n.to_string()),
         group: None,
-        priority: 0,
+        receives: 0,
         divert: None,
         work: batch::Work::Keyed { key: key(n), fingerprint: None, payload: "{}", job },
     }

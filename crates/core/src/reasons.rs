@@ -1,0 +1,156 @@
+//! Why a record was not processed, or not to its end.
+
+use std::{error::Error, fmt, sync::Arc};
+
+/// A key that belongs to another application, which has an operation of the same name in the same
+/// store. `Display` says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Foreign {
+    /// The operation.
+    pub operation: Arc<str>,
+    /// The application that owns the key.
+    pub theirs: Arc<str>,
+    /// The application that found the key; `None` if it has no name.
+    pub ours: Option<Arc<str>>,
+}
+
+impl Foreign {
+    /// The key of `operation` belongs to `theirs`, as an application named `ours` has found.
+    #[must_use]
+    pub fn new(
+        operation: impl Into<Arc<str>>,
+        theirs: impl Into<Arc<str>>,
+        ours: Option<Arc<str>>,
+    ) -> Self {
+        Self { operation: operation.into(), theirs: theirs.into(), ours }
+    }
+}
+
+impl std::error::Error for Foreign {}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operation, theirs, ours } = self;
+        match ours {
+            Some(ours) => write!(
+                f,
+                "the key belongs to application `{theirs}`, and this is application `{ours}`: both \
+                 have an operation `{operation}` in one table. If that is different work, give one \
+                 of them another operation name or table; if it is the same work (a function that \
+                 was renamed, a second one beside it), let this one have the other's name: \
+                 `.application(\"{theirs}\")` or IDEMPOTENCY_APPLICATION"
+            ),
+            None => write!(
+                f,
+                "the key belongs to application `{theirs}`, and this is an application without a \
+                 name: both have an operation `{operation}` in one table. If that is different \
+                 work, give one of them another operation name or table; if it is the same work, \
+                 let this one have the other's name: `.application(\"{theirs}\")` or \
+                 IDEMPOTENCY_APPLICATION"
+            ),
+        }
+    }
+}
+
+/// Why a handler was not started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotStarted {
+    /// Too little time was left in the invocation.
+    #[error("too little time was left in the invocation")]
+    Deadline,
+    /// Its lease ended before the handler could start.
+    #[error("its lease ended before its turn came")]
+    Lease,
+    /// It may have killed its process, and other invocations of this process did not end soon enough
+    /// for it to run without them.
+    #[error("other invocations of its process did not end before it could run without them")]
+    Isolation,
+    /// An earlier record of its group failed.
+    #[error("a record before it in its group goes back to the source")]
+    Order,
+}
+
+/// Why a record was put aside instead of being processed. The text holds no payload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DivertReason {
+    /// The record cannot be processed as it is.
+    #[error(transparent)]
+    BadRecord(#[from] Rejected),
+    /// Its handler failed permanently: by its own declaration, by the number of failed attempts, or
+    /// by a timeout with a policy that makes it permanent.
+    #[error(
+        "its handler failed permanently, with {} (failures for this key: {failed_attempts})",
+        .error_type.as_deref().unwrap_or("an unknown error")
+    )]
+    PermanentFailure {
+        /// The type of the error, or `a panic`, or `a timeout`.
+        error_type: Option<Arc<str>>,
+        /// How often the handler failed for this key.
+        failed_attempts: u32,
+    },
+    /// Its key was used before with another payload: the fingerprints differ.
+    #[error("its key was used before with another payload (fingerprint)")]
+    Mismatch,
+}
+
+/// Why a record cannot be processed as it is. The reason is an opaque error to the protocol;
+/// `lambda-idempotency` uses its `Rejection`.
+///
+/// ```
+/// use lambda_idempotency_core::outcome::Rejected;
+///
+/// #[derive(Debug, thiserror::Error)]
+/// #[error("the record has no body")]
+/// struct NoBody;
+///
+/// let rejected = Rejected::new(NoBody);
+/// assert_eq!(rejected.to_string(), "the record has no body");
+/// assert!(rejected.reason::<NoBody>().is_some());
+/// ```
+#[derive(Clone)]
+pub struct Rejected(Arc<dyn Error + Send + Sync>);
+
+impl Rejected {
+    /// A rejection with this reason. Its `Display` and `Debug` are logged, so neither may show a
+    /// payload.
+    #[must_use]
+    pub fn new(reason: impl Error + Send + Sync + 'static) -> Self {
+        Self(Arc::new(reason))
+    }
+
+    /// The reason, if it is of this type.
+    #[must_use]
+    pub fn reason<E: Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
+}
+
+/// Two rejections are equal if their texts are equal.
+impl PartialEq for Rejected {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Rejected {}
+
+impl fmt::Debug for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Error for Rejected {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
