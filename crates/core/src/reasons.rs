@@ -68,7 +68,7 @@ pub enum NotStarted {
     #[error("other invocations of its process did not end before it could run without them")]
     Isolation,
     /// An earlier record of its group failed.
-    #[error("a record before it in its group goes back to the source")]
+    #[error("a record before it in its group returns to its source")]
     Order,
 }
 

@@ -1,4 +1,4 @@
-//! Telling what happened.
+//! The log line of each record, and the trait that replaces it.
 
 use std::time::Duration;
 
@@ -37,9 +37,9 @@ pub struct Report<'a> {
     pub failure: Option<&'a Failure>,
     /// Why the store does not know that the record was put aside: a duplicate would be put aside again.
     pub unrecorded: Option<&'a StoreError>,
-    /// How often a handler reported failure for the key before, if that is known.
+    /// How many attempts for the key failed before this one, if that is known.
     pub failed_attempts: u32,
-    /// How many earlier owners of the key disappeared, if that is known.
+    /// How many attempts for the key were lost before this one, if that is known.
     pub lost_attempts: u32,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// What is wrong, in words that hold no payload: why the delivery goes back, and why it was to be
+    /// What is wrong, in words that hold no payload: why the delivery is returned, and why it was to be
     /// put aside if that could not be done.
     fn problem(&self) -> Option<String> {
         let problem = self.outcome.problem()?;
@@ -78,8 +78,8 @@ impl<'a> Report<'a> {
 /// Writes one `tracing` event a record, under the target `lambda_idempotency::record`.
 ///
 /// The fields are a stable contract: `source`, `record`, `operation`, `key_hash`, `outcome`, `ms`,
-/// `failed_attempts`, `lost_attempts`, and `problem` where the delivery goes back or something is wrong with it. Never a
-/// payload, a raw key or a result; and of a handler's error its type alone, unless
+/// `failed_attempts`, `lost_attempts`, and `problem` where the delivery is returned or something is
+/// wrong with it. Never a payload, a raw key or a result; and of a handler's error its type alone, unless
 /// [`showing_error_messages`](Self::showing_error_messages) asks for more. `record` is the record's
 /// [label](RecordId::label), which hides an id that an application has chosen.
 #[derive(Clone, Copy, Debug, Default)]

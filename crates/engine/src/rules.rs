@@ -43,7 +43,7 @@ pub(crate) enum Rule {
     UnprotectedIsNotShared,
     /// A handler is stopped when its lease has run out.
     StopsWithoutLease,
-    /// Nothing of a group goes on after a record that goes back.
+    /// Nothing of a group goes on after a record that is returned.
     StopsTheGroup,
     /// A copy is a record that asks for the same, not one that has the key.
     CopiesAskForTheSame,

@@ -37,7 +37,7 @@ pub struct Delivery<'a> {
     /// Which record.
     pub record: RecordId,
     /// Its order group: records of one group are processed in the order of the batch, and none
-    /// after one that goes back. `None` where the source keeps no order.
+    /// after one that is returned. `None` where the source keeps no order.
     pub group: Option<Arc<str>>,
     /// How often it was received, this time included; 0 if its source does not count that. Among records
     /// without a group, those received most often start first: they are closest to being given up by
@@ -101,7 +101,7 @@ pub enum Work<'a> {
     Reject(Rejected),
 }
 
-/// What is not started any more after a record that goes back to its source.
+/// What is not started any more after a record that returns to its source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AfterFailure {
@@ -121,7 +121,7 @@ pub struct Batch<'a> {
     pub operation: &'a str,
     /// The records, in the order of the event.
     pub deliveries: Vec<Delivery<'a>>,
-    /// How far a record that goes back holds up the others.
+    /// How far a record that is returned holds up the others.
     pub after_failure: AfterFailure,
     /// How they are treated.
     pub policy: &'a Policy,

@@ -1,8 +1,9 @@
 //! Claims on their way: what is asked of the store, asked again, and undone when it stays in doubt.
 //!
-//! A claim is one conditional write. Where something is probably stored, the key is read first, and that
-//! answer is all: the claim is a later one, over what was seen. Fresh claims share a call. It ends early, so that a slow member delays the others for a moment only; the slow
-//! ones are asked again by themselves, under the same token, for as long as claiming is worth while.
+//! A claim is one conditional write. If a record is probably stored, its key is read first, and the claim
+//! is a separate, later write. New claims share one call. It ends early, so that one slow key does not
+//! delay the others; the slow ones are asked again by themselves, under the same token, for as long as
+//! claiming is worth while.
 //! A claim that may have been applied and was never answered is undone before its record is
 //! returned, so that the next delivery need not wait for a lease that nobody uses.
 
@@ -26,7 +27,7 @@ use lambda_idempotency_keys::Key;
 /// How often a record may change under a claimant before it gives up.
 const ROUNDS: u8 = 3;
 /// How long the first call of a claim may take, at most.
-const FIRST_CALL: Duration = Duration::from_secs(1);
+const FIRST_CLAIM_CALL: Duration = Duration::from_secs(1);
 
 /// A claim and how far it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -109,7 +110,7 @@ impl Claims {
         while let Some(kind) = self.to_send.first().map(Attempt::kind) {
             let mut members = self.take(kind);
             let until = members.iter().map(|member| member.wanted.until).min()?;
-            let first = FIRST_CALL.min(until.since(now) / 2).min(lease_until.since(now) / 6);
+            let first = FIRST_CLAIM_CALL.min(until.since(now) / 2).min(lease_until.since(now) / 6);
             let deadline = if kind.1 { until } else { now.plus(first) };
             let (request, deadline) = match kind.0 {
                 0 => {

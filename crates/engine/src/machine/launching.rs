@@ -31,7 +31,7 @@ impl Machine<'_> {
             self.open();
             self.start_ready(present);
             again |= self.claim_ahead(present);
-            again |= self.release_group();
+            again |= self.admit_group();
             again |= self.send_claims(present);
         }
     }
@@ -112,7 +112,7 @@ impl Machine<'_> {
 
     /// Gives a quarantine group its turn when nothing else is under way. It is claimed in the place that
     /// it needs.
-    fn release_group(&mut self) -> bool {
+    fn admit_group(&mut self) -> bool {
         let is_clear = (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
             && self.claims.open() == 0
             && self.settlements.is_empty()

@@ -25,7 +25,7 @@ pub struct Setting<'a> {
     pub application: Option<Arc<str>>,
     /// How records are treated.
     pub policy: &'a Policy,
-    /// How far a record that goes back holds up the others.
+    /// How far a record that is returned holds up the others.
     pub after_failure: AfterFailure,
     /// When the invocation ends; `None` if that is not known.
     pub deadline: Option<Timestamp>,
@@ -33,7 +33,7 @@ pub struct Setting<'a> {
 
 impl Setting<'_> {
     /// Whether the whole batch is one ordered group: one handler at a time, and none after a record that
-    /// goes back.
+    /// is returned.
     pub(super) fn is_one_after_the_other(&self) -> bool {
         self.after_failure == AfterFailure::Batch && self.policy.concurrency <= 1
     }

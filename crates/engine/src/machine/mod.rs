@@ -16,29 +16,30 @@
 //! | Which stage is a record in? What is known of it? | `records` |
 //! | Whose turn is it in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
-//! | What may be looked at, claimed and started now? Who decides that nothing more starts? | `starts`, and `stopping` for what follows |
-//! | Who may have killed the process? Which of them run together, and in which order? | `quarantine` |
-//! | Which place has this invocation in its process, or waits for? | `isolation` |
+//! | What may be looked at, claimed and started now? Is the end of starts reached? | `starts` |
+//! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
+//! | Which place in its process does this invocation have, or wait for? | `isolation` |
 //! | Who waits for a busy key, and until when? | `waiting` |
 //! | What is wanted of a key, and what can come of it? | `wanted` |
 //! | What does the store know of a claim? Where is a claim in doubt undone? | `claims` |
 //! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `leases` |
 //! | What goes in and what comes out? | `messages`, `host` |
-//! | For how long does a call of the store hold up the next one? | `calls` |
+//! | For how long does a call of the store delay the next one? | `calls` |
+//! | How are errors, which have no equality, part of a state that is compared? | `carried` |
 //! | What does an outcome mean for copies, for sinks, for a lost lease? | `outcomes` |
 //! | *and what happens then:* | |
-//! | What begins next? Who is told what this process knows? | `launching`, `sharing` |
+//! | What is claimed, started and renewed next? Who is told what this process knows? | `launching`, `sharing` |
 //! | When is the place in the process taken, and when given up? | `entering` |
 //! | What follows from the answer to a claim? | `claiming` |
 //! | What is written when a handler has ended, and what follows from the answer? | `settling` |
 //! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
 //! | Where does a group stop after a failure? Who is told an outcome? | `finishing` |
 //! | How is a record put aside? | `diverting` |
-//! | What is undone, dropped and returned when nothing more starts or the time is over? | `stopping` |
+//! | Who ends starts and handlers? What is then undone, dropped and returned? | `stopping`; called from `mod`, `lost_leases` and `entering` |
 //!
-//! The first group are parts: each owns its state, is asked through its methods, and knows no other
-//! part. The second group are the rules of the machine, which move records from part to part.
+//! The first group are parts: each owns its state and is asked through its methods. The second group are
+//! the rules of the machine, which move records from part to part.
 
 mod ask;
 mod budget;
@@ -200,7 +201,7 @@ impl<'a> Machine<'a> {
                 self.blocked = blocked > LONG_POLL;
                 self.ended(at, ended, since, present);
             }
-            // Once the answer is due, nobody would learn what became of what is sent.
+            // Once the response is due, the result of a write would reach nobody.
             Input::Blocked => self.blocked = !self.is_reply_due(now),
             Input::LeaderDone { at, record } => self.leader_done(at, record, present),
             // The place is asked for again before anything begins.
@@ -325,7 +326,7 @@ fn left(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
     match verdict {
         Verdict::Written => write.record,
         Verdict::Found(found) => found.clone(),
-        // It may have been applied or not: nobody must be told either.
+        // Unknown whether it was applied, so nobody is told.
         Verdict::Unknown(_) if keeps(Rule::DoubtIsNotKnowledge) => None,
         Verdict::Unknown(_) => write.record,
     }

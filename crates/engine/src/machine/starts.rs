@@ -29,7 +29,7 @@ pub(super) struct Starts {
     started: usize,
     /// Why nothing is started any more, once that is so.
     closed: Option<NotStarted>,
-    /// Nothing behind this place of the event is started any more: a record there goes back.
+    /// Nothing behind this position in the event is started any more: a record there is returned.
     failed: Option<usize>,
     /// The time for handlers is over.
     stopped: bool,
@@ -39,7 +39,7 @@ pub(super) struct Starts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     Start,
-    /// It goes back.
+    /// It is returned.
     Return(NotStarted),
 }
 

@@ -64,7 +64,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Starts nothing any more behind record `at`, which goes back, if that is how the batch is treated.
+    /// Starts nothing any more behind record `at`, which is returned, if that is how the batch is treated.
     /// What comes before it in the event goes on: otherwise a bad record would keep the records before
     /// it from being tried at every delivery.
     pub(super) fn close_behind(&mut self, at: usize, present: &mut Present<'_>) {
