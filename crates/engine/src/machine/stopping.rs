@@ -1,6 +1,6 @@
 //! The end: of the time for handlers, of the whole invocation, or of what may begin after a failure.
 
-use super::{Machine, Present, records::Stage};
+use super::{Action, Machine, Present, records::Stage};
 use crate::batch::AfterFailure;
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
@@ -17,7 +17,10 @@ impl Machine<'_> {
             return;
         }
         for at in self.records.in_stage(Stage::Running) {
-            self.stop_one(at, present);
+            // One before it may have had it withdrawn.
+            if self.records.at(at).stage() == Stage::Running {
+                self.stop_one(at, present);
+            }
         }
         self.close(NotStarted::Deadline, present);
     }
@@ -76,12 +79,22 @@ impl Machine<'_> {
         self.return_waiting(failed + 1, NotStarted::Order, present);
         // Handlers that were started may not have been called yet.
         for at in self.records.in_stage(Stage::Running) {
-            if self.records.place(at) > failed && present.host.withdraw(at) {
+            if self.records.place(at) > failed && self.withdraw(at, present) {
                 self.records.at(at).ended(None, present.now);
                 self.leases.forget(at);
                 self.starts.ended(false);
                 self.not_started(at, NotStarted::Order, present);
             }
+        }
+    }
+
+    /// Takes a handler back that was not called yet: the host may not even have been told to start it.
+    fn withdraw(&mut self, at: usize, present: &mut Present<'_>) -> bool {
+        let is_start =
+            |action: &Action| matches!(action, Action::Start { at: other, .. } if *other == at);
+        match self.actions.iter().position(is_start) {
+            Some(place) => self.actions.remove(place).is_some(),
+            None => present.host.withdraw(at),
         }
     }
 

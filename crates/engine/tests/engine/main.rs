@@ -7,6 +7,7 @@ mod claiming;
 mod coalescing;
 mod conflict;
 mod contention;
+mod contract;
 mod deadline;
 mod diverting;
 mod handles;

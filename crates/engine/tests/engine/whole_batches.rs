@@ -6,9 +6,12 @@ use std::{
 };
 
 use lambda_idempotency_core::failure::Failure;
-use lambda_idempotency_engine::batch::AfterFailure;
+use lambda_idempotency_engine::batch::{AfterFailure, Engine};
 
-use crate::support::{Rec, World, failing, ok, rec, slow};
+use crate::{
+    contract::{Contract, Wrong},
+    support::{Rec, World, failing, labels, ok, rec, slow},
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -102,4 +105,34 @@ async fn what_comes_before_a_failure_goes_on_and_nothing_behind_it() {
     let batch = vec![slow("a", 2 * SECOND), failing("b"), ok("c")];
     assert_eq!(world.deliver(batch).await, ["executed", "failed", "returned"]);
     world.ledger.assert_each_once(["a"]);
+}
+
+/// The claims of both are answered together, and that of the first needs one more step.
+#[tokio::test]
+async fn nothing_behind_a_record_begins_once_its_permanent_failure_is_found() {
+    for concurrency in [1, 2, 16] {
+        let world = world(concurrency);
+        let hopeless = rec("a", |_, _| async { Err(Failure::permanent("never")) });
+        assert_eq!(world.deliver(vec![hopeless]).await, ["failed"]);
+        let outcomes = world.deliver(vec![ok("a"), ok("b")]).await;
+        assert_eq!(outcomes, ["permanently_failed", "returned"], "{concurrency} at a time");
+        world.ledger.assert_never("b");
+    }
+}
+
+/// One that was received before goes first, and keeps the processor until the leases have ended.
+#[tokio::test]
+async fn claims_of_handlers_that_did_not_begin_within_their_lease_are_undone_once() {
+    let world = World { timeout: Some(SECOND), ..world(16) };
+    let blocks = rec("b", |world: World, _| async move {
+        world.clock.advance(Duration::from_millis(2001));
+        Ok(())
+    });
+    let (wrong, inner) = (Wrong::default(), world.store.clone());
+    let store = Contract { inner, wrong: wrong.clone() };
+    let batch = vec![ok("a"), blocks.receives(1), ok("c")];
+    let engine = Engine::new(store).with_clock(world.clock.clone());
+    let outcomes = world.clock.drive(world.invoke_by(&engine, batch)).await;
+    assert_eq!(labels(&outcomes), ["returned", "completion_lost", "returned"]);
+    assert_eq!(wrong.all(), [""; 0]);
 }
