@@ -111,8 +111,9 @@ impl<'a> Running<'a> {
                 self.again.push(number);
                 continue;
             }
-            // From here on it can be woken again.
-            place.task.is_woken.store(false, Ordering::Release);
+            // From here on it can be woken again. A swap and not a store: it acquires what a thread wrote
+            // before a wake that found the flag set, so that the handler sees it when it is polled now.
+            place.task.is_woken.swap(false, Ordering::AcqRel);
             let Some(handler) = &mut place.handler else { continue };
             place.polled = Some(self.turn);
             let polled = Pin::new(&mut *handler).poll(&mut Context::from_waker(&place.waker));
