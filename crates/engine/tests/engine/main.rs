@@ -10,6 +10,7 @@ mod contention;
 mod contract;
 mod deadline;
 mod diverting;
+mod fuzz;
 mod handles;
 mod in_process;
 mod isolation;

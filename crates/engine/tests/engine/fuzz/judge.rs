@@ -1,0 +1,305 @@
+//! What must hold whatever happens: when a handler begins, while an invocation runs, and of its outcomes.
+
+use std::{
+    collections::BTreeSet,
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::future::{Either, select};
+use lambda_idempotency_core::{
+    clock::Clock as _, outcome::Outcome, policy::OnConflict, record::Status,
+};
+use lambda_idempotency_engine::batch::{AfterFailure, Batch, Engine};
+
+use super::{
+    scenario::{Invocation, Kind, Plan},
+    world::{Flight, Reports, World, key},
+};
+
+/// An invocation that takes longer than this hangs.
+const HANGS: Duration = Duration::from_secs(40_000);
+
+impl World {
+    /// A handler begins. Returns how much its record is suspected.
+    pub(super) fn begins(&self, at: usize, plan: &Plan, all: &[Plan], flight: &Flight) -> u32 {
+        let say = |what: String| self.wrong.say(format!("record {at} {what}"));
+        if std::mem::replace(&mut flight.began.lock().unwrap()[at], true) {
+            say("begins twice".into());
+        }
+        let now_running = flight.running.fetch_add(1, Ordering::Relaxed) + 1;
+        if now_running > self.scenario.policy.concurrency {
+            say(format!("is the {now_running}th at once"));
+        }
+        let reported = flight.reported.lock().unwrap();
+        if let Some(group) = plan.group {
+            for (before, other) in all.iter().enumerate().take(at) {
+                if other.group == Some(group) && reported[before] != Some(true) {
+                    say(format!("begins before {before} of its group is through"));
+                }
+            }
+        }
+        if self.scenario.batch && reported[..at].contains(&Some(false)) {
+            say("begins after a record before it has failed".into());
+        }
+        let one_by_one = self.scenario.batch && self.scenario.policy.concurrency == 1;
+        if one_by_one && reported[..at].contains(&None) {
+            say("begins before those before it are through".into());
+        }
+        drop(reported);
+        let suspicion = self.suspicion(at, plan, flight);
+        self.begins_beside(suspicion, flight, &say);
+        if !matches!(plan.kind, Kind::Keyed) {
+            return suspicion;
+        }
+        let mut running = self.running.lock().unwrap();
+        let beside = running.entry(plan.key).or_default();
+        *beside += 1;
+        if *beside > 1 && self.strict {
+            say("runs beside another of its key".into());
+        }
+        drop(running);
+        if !self.strict {
+            return suspicion;
+        }
+        match self.stored(&key(plan.key)) {
+            Some(record)
+                if record.status == Status::InProgress
+                    && record.owner.is_some()
+                    && record.lease_until.is_some_and(|until| self.clock.now() <= until) => {}
+            other => say(format!("begins over {other:?}")),
+        }
+        suspicion
+    }
+
+    /// How much record `at` is suspected, whose claim is stored.
+    fn suspicion(&self, at: usize, plan: &Plan, flight: &Flight) -> u32 {
+        let stored = self.stored(&key(plan.key)).filter(|_| matches!(plan.kind, Kind::Keyed));
+        stored.map_or(0, |record| {
+            let tried = record.lost_attempts + record.failed_attempts;
+            let passed_over = flight.receives[at].saturating_sub(1).saturating_sub(tried);
+            record.consecutive_losses.saturating_sub(passed_over)
+        })
+    }
+
+    /// Suspects run beside suspects of the same suspicion only, and from 2 on beside nothing of another
+    /// invocation of the process.
+    fn begins_beside(&self, suspicion: u32, flight: &Flight, say: &impl Fn(String)) {
+        let blocked = self.blocked.lock().unwrap();
+        // What is stored says nothing if it is not what the engine claimed, or if it is late.
+        let is_known = self.strict && self.scenario.faults.is_empty() && blocked.is_zero();
+        let mut own = flight.suspicions.lock().unwrap();
+        if is_known && own.iter().any(|other| *other != suspicion) {
+            say(format!("of suspicion {suspicion} begins beside {own:?}"));
+        }
+        own.push(suspicion);
+        drop(own);
+        for other in self.flights.lock().unwrap().iter() {
+            if other.process != flight.process || std::ptr::eq(&**other, flight) {
+                continue;
+            }
+            let others = other.suspicions.lock().unwrap();
+            let isolated = suspicion >= 2 || others.iter().any(|other| *other >= 2);
+            if is_known && isolated && !others.is_empty() {
+                say(format!("of suspicion {suspicion} begins beside {others:?} of its process"));
+            }
+        }
+    }
+
+    pub(super) async fn invoke(
+        self: &Arc<Self>,
+        engine: &Engine,
+        planned: &Invocation,
+    ) -> Vec<Outcome> {
+        let all = &planned.records;
+        let process = &self.processes[planned.process];
+        if process.is_dead.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let mut killed = std::pin::pin!(process.dies.notified());
+        killed.as_mut().enable();
+        let flight = Arc::new(Flight {
+            reported: Mutex::new(vec![None; all.len()]),
+            labels: Mutex::new(vec![None; all.len()]),
+            began: Mutex::new(vec![false; all.len()]),
+            running: AtomicUsize::new(0),
+            process: planned.process,
+            receives: all.iter().map(|plan| self.receive(plan)).collect(),
+            suspicions: Mutex::default(),
+        });
+        self.flights.lock().unwrap().push(Arc::clone(&flight));
+        let engine = engine.clone().with_observer(Reports(Arc::clone(&flight), self.wrong.clone()));
+        let texts: Vec<String> =
+            all.iter().map(|plan| format!("{}/{}", plan.key, plan.payload)).collect();
+        let deliveries = (0..all.len()).map(|at| self.delivery(at, all, &texts, &flight)).collect();
+        let begun = self.clock.now();
+        let blocked = *self.blocked.lock().unwrap();
+        let invocation_deadline =
+            self.scenario.timeout.map(|ms| begun.plus(Duration::from_millis(ms)));
+        let batch = Batch {
+            operation: "op",
+            deliveries,
+            after_failure: if self.scenario.batch {
+                AfterFailure::Batch
+            } else {
+                AfterFailure::Group
+            },
+            policy: &self.scenario.policy,
+            invocation_deadline,
+            pace: &self.pace,
+        };
+        let running = Spurious {
+            inner: Box::pin(engine.run(batch)),
+            asked: Arc::clone(&self.asked),
+            spurious: planned.spurious,
+        };
+        let running = std::pin::pin!(dies(planned.dies_after, running));
+        let ends = select(killed, self.clock.sleep(HANGS));
+        let outcomes = match select(running, ends).await {
+            Either::Left((Some(outcomes), _)) => outcomes,
+            Either::Left((None, _)) | Either::Right((Either::Left(_), _)) => return Vec::new(),
+            Either::Right((Either::Right(_), _)) => {
+                self.wrong.say("it hangs");
+                return Vec::new();
+            }
+        };
+        let late = *self.blocked.lock().unwrap() - blocked;
+        if let Some(deadline) = invocation_deadline
+            && self.clock.now() > deadline.plus(late)
+        {
+            self.wrong.say(format!("{:?} late", self.clock.now().since(deadline)));
+        }
+        if outcomes.len() != all.len() {
+            self.wrong.say(format!("{} outcomes for {} records", outcomes.len(), all.len()));
+        }
+        let labels = flight.labels.lock().unwrap().clone();
+        for (at, outcome) in outcomes.iter().enumerate() {
+            if labels[at] != Some(outcome.label()) {
+                self.wrong.say(format!(
+                    "{at} was reported {:?}, is {}",
+                    labels[at],
+                    outcome.label()
+                ));
+            }
+            let began = flight.began.lock().unwrap()[at];
+            self.judge(at, &all[at], began, outcome);
+        }
+        outcomes
+    }
+
+    /// How often the record was received, this time included.
+    fn receive(&self, plan: &Plan) -> u32 {
+        let mut received = self.received.lock().unwrap();
+        let count = received.entry((plan.key, plan.payload)).or_default();
+        *count += 1;
+        if self.scenario.counts { *count } else { plan.receives }
+    }
+
+    /// Whether each key stands once in a batch, in one invocation at a time, and nothing fails.
+    fn is_undisturbed(&self) -> bool {
+        let scenario = &self.scenario;
+        scenario.faults.is_empty()
+            && !scenario.has_deaths()
+            && self.blocked.lock().unwrap().is_zero()
+            && scenario.timeout.is_some()
+            && scenario.waves.iter().all(|(_, wave)| {
+                let [planned] = &wave[..] else { return false };
+                let keys: BTreeSet<u8> = planned.records.iter().map(|plan| plan.key).collect();
+                keys.len() == planned.records.len()
+            })
+    }
+
+    /// Whether a record may have this outcome.
+    fn judge(&self, at: usize, plan: &Plan, began: bool, outcome: &Outcome) {
+        let say = |what: &str| {
+            self.wrong.say(format!("record {at} of key {}: {} {what}", plan.key, outcome.label()));
+        };
+        let ran = matches!(
+            outcome,
+            Outcome::Executed { .. } | Outcome::CompletionLost { .. } | Outcome::Unprotected { .. }
+        );
+        if ran && !began && plan.sink.is_none() && !matches!(plan.kind, Kind::Bad) {
+            say("did not begin");
+        }
+        if !matches!(plan.kind, Kind::Keyed) {
+            return;
+        }
+        let stored = self.stored(&key(plan.key));
+        let completed = stored.as_ref().is_some_and(|record| record.status == Status::Completed);
+        let permanent =
+            stored.as_ref().is_some_and(|record| record.status == Status::PermanentlyFailed);
+        let locked = stored.as_ref().is_some_and(|record| {
+            record.status == Status::InProgress
+                && record.lease_until.is_some_and(|until| self.clock.now() <= until)
+        });
+        let is_aside = self.aside.lock().unwrap().contains(&(plan.key, plan.payload));
+        match outcome {
+            Outcome::Executed { .. } if !completed => say("but is not completed"),
+            Outcome::Diverted(_) if !is_aside => say("but the sink does not have it"),
+            Outcome::PermanentlyFailed { .. } if !permanent => say("but that is not stored"),
+            Outcome::Failed { permanent: true, .. } if !permanent => say("but that is not stored"),
+            Outcome::Replayed { .. } | Outcome::Superseded { .. } if !completed && !is_aside => {
+                say("but nothing is completed")
+            }
+            Outcome::Coalesced { .. }
+                if !is_aside && !self.done.lock().unwrap().contains(&plan.key) =>
+            {
+                say("but nothing was done")
+            }
+            Outcome::Returned(_) if self.is_undisturbed() && plan.sink.is_none() && locked => {
+                say("but its key is locked")
+            }
+            Outcome::TimedOut { .. } if self.is_undisturbed() && !locked && !permanent => {
+                say("but its key is free")
+            }
+            Outcome::Skipped if self.scenario.policy.on_conflict != OnConflict::Skip => {
+                say("but that is not the policy")
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Polls `inner`, with some wakings that mean nothing.
+struct Spurious<F> {
+    inner: Pin<Box<F>>,
+    asked: Arc<AtomicUsize>,
+    spurious: usize,
+}
+
+impl<F: Future> Future for Spurious<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.asked.store(0, Ordering::Relaxed);
+        let polled = self.inner.as_mut().poll(cx);
+        if polled.is_pending() && self.spurious > 0 {
+            self.spurious -= 1;
+            cx.waker().wake_by_ref();
+        }
+        polled
+    }
+}
+
+async fn dies<F: Future>(after: Option<usize>, future: F) -> Option<F::Output> {
+    let Some(mut left) = after else { return Some(future.await) };
+    let mut future = Box::pin(future);
+    poll_fn(move |cx| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}

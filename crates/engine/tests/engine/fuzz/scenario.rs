@@ -1,0 +1,335 @@
+//! What may happen: batches, policies, faults of the store, and deaths.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    policy::{Lease, OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout, Policy},
+    store::StoreErrorKind,
+};
+use lambda_idempotency_testkit::faults::GuardKind;
+use proptest::prelude::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    Yield,
+    Sleep(u64),
+    Block(u64),
+    Panic,
+    Forever,
+    /// The process dies, with all its invocations.
+    Kill,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    Ok,
+    Transient,
+    Permanent,
+    Declined,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Keyed,
+    Unprotected,
+    Skip,
+    Reject,
+    Bad,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) key: u8,
+    pub(super) payload: u8,
+    pub(super) group: Option<u8>,
+    pub(super) receives: u32,
+    pub(super) kind: Kind,
+    pub(super) steps: Vec<Step>,
+    pub(super) end: End,
+    /// What its sink does, if it has one.
+    pub(super) sink: Option<(Vec<Step>, bool)>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Invocation {
+    pub(super) records: Vec<Plan>,
+    /// Which of the two processes it is in.
+    pub(super) process: usize,
+    /// Dropped after so many polls.
+    pub(super) dies_after: Option<usize>,
+    /// How often it is woken for nothing.
+    pub(super) spurious: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Trouble {
+    Refuse(StoreErrorKind),
+    Lose,
+    Delay(u64),
+    DelayAnswer(u64),
+    Duplicate(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoreFault {
+    pub(super) what: Trouble,
+    pub(super) nth: usize,
+    pub(super) times: usize,
+    pub(super) key: Option<u8>,
+    pub(super) guard: Option<GuardKind>,
+    pub(super) reads: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Scenario {
+    pub(super) policy: Policy,
+    /// Nothing behind a failure is started.
+    pub(super) batch: bool,
+    /// The source counts receives; otherwise records say any number.
+    pub(super) counts: bool,
+    pub(super) timeout: Option<u64>,
+    pub(super) fingerprints: bool,
+    pub(super) cache: bool,
+    pub(super) faults: Vec<StoreFault>,
+    pub(super) waves: Vec<(u64, Vec<Invocation>)>,
+}
+
+pub(super) fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => Just(Step::Yield),
+        6 => (1u64..3000).prop_map(Step::Sleep),
+        2 => (3000u64..40_000).prop_map(Step::Sleep),
+        2 => (1u64..9000).prop_map(Step::Block),
+        1 => Just(Step::Panic),
+        1 => Just(Step::Forever),
+        1 => Just(Step::Kill),
+    ]
+}
+
+pub(super) fn plan() -> impl Strategy<Value = Plan> {
+    let end = prop_oneof![
+        8 => Just(End::Ok),
+        2 => Just(End::Transient),
+        2 => Just(End::Permanent),
+        1 => Just(End::Declined),
+    ];
+    let kind = prop_oneof![
+        16 => Just(Kind::Keyed),
+        1 => Just(Kind::Unprotected),
+        1 => Just(Kind::Skip),
+        1 => Just(Kind::Reject),
+        1 => Just(Kind::Bad),
+    ];
+    let steps = || prop::collection::vec(step(), 0..3);
+    (
+        0u8..5,
+        0u8..2,
+        prop::option::of(0u8..2),
+        0u32..3,
+        kind,
+        steps(),
+        end,
+        prop::option::weighted(0.3, (steps(), prop::bool::weighted(0.8))),
+    )
+        .prop_map(|(key, payload, group, receives, kind, steps, end, sink)| Plan {
+            key,
+            payload,
+            group,
+            receives,
+            kind,
+            steps,
+            end,
+            sink,
+        })
+}
+
+pub(super) fn planned() -> impl Strategy<Value = Invocation> {
+    (
+        prop::collection::vec(plan(), 1..9),
+        0usize..2,
+        prop::option::weighted(0.2, 0usize..40),
+        prop_oneof![3 => Just(0usize), 1 => 1usize..20],
+    )
+        .prop_map(|(records, process, dies_after, spurious)| Invocation {
+            records,
+            process,
+            dies_after,
+            spurious,
+        })
+}
+
+pub(super) fn fault() -> impl Strategy<Value = StoreFault> {
+    let kind = prop_oneof![
+        Just(StoreErrorKind::Unavailable),
+        Just(StoreErrorKind::Throttled),
+        Just(StoreErrorKind::Denied),
+        Just(StoreErrorKind::TooLarge),
+        Just(StoreErrorKind::Corrupt),
+        Just(StoreErrorKind::Contended),
+    ];
+    let what = prop_oneof![
+        3 => kind.prop_map(Trouble::Refuse),
+        3 => Just(Trouble::Lose),
+        2 => (1u64..8000).prop_map(Trouble::Delay),
+        2 => (1u64..8000).prop_map(Trouble::DelayAnswer),
+        1 => (0usize..6).prop_map(Trouble::Duplicate),
+    ];
+    let guard = prop::option::of(prop_oneof![
+        Just(GuardKind::Absent),
+        Just(GuardKind::Unchanged),
+        Just(GuardKind::OwnedBy)
+    ]);
+    (what, 1usize..8, 1usize..5, prop::option::of(0u8..5), guard, prop::bool::weighted(0.15))
+        .prop_map(|(what, nth, times, key, guard, reads)| StoreFault {
+            what,
+            nth,
+            times,
+            key,
+            guard,
+            reads,
+        })
+}
+
+pub(super) fn policy() -> impl Strategy<Value = Policy> {
+    let lease = prop_oneof![
+        2 => Just(Lease::Invocation),
+        1 => (1000u64..12_000).prop_map(|ms| Lease::Renewed { length: MS * u32::try_from(ms).unwrap() }),
+    ];
+    let conflict = prop_oneof![
+        2 => Just(OnConflict::Return),
+        1 => Just(OnConflict::Skip),
+        1 => (0u32..20_000).prop_map(|ms| OnConflict::Wait { up_to: MS * ms }),
+        1 => Just(OnConflict::Wait { up_to: Duration::MAX }),
+    ];
+    (
+        lease,
+        conflict,
+        prop_oneof![Just(1usize), Just(2), Just(16), Just(usize::MAX)],
+        prop::option::of(1u32..4),
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.3),
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.2),
+        prop_oneof![Just(20u64), Just(60), Just(900)],
+    )
+        .prop_map(
+            |(lease, conflict, concurrency, most, fails, times_out, outage, ack, fallback)| {
+                let mut policy = Policy::default();
+                policy.lease = lease;
+                policy.on_conflict = conflict;
+                policy.concurrency = concurrency;
+                policy.max_failed_attempts = most;
+                policy.fallback_lease = Duration::from_secs(fallback);
+                if fails {
+                    policy.on_failure = OnFailure::FailPermanently;
+                }
+                if times_out {
+                    policy.on_timeout = OnTimeout::FailPermanently;
+                }
+                if outage {
+                    policy.on_outage = OnOutage::RunUnprotected;
+                }
+                if ack {
+                    policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
+                }
+                policy
+            },
+        )
+}
+
+pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
+    let waves = prop::collection::vec((0u64..60_000, prop::collection::vec(planned(), 1..3)), 1..4);
+    let timeout = prop_oneof![
+        1 => Just(None),
+        2 => (1000u64..4000).prop_map(Some),
+        4 => (4000u64..60_000).prop_map(Some),
+    ];
+    (
+        policy(),
+        prop::bool::weighted(0.2),
+        any::<bool>(),
+        timeout,
+        any::<bool>(),
+        any::<bool>(),
+        prop_oneof![1 => Just(vec![]), 2 => prop::collection::vec(fault(), 1..4)],
+        waves,
+    )
+        .prop_map(|(policy, batch, counts, timeout, fingerprints, cache, faults, waves)| {
+            Scenario { policy, batch, counts, timeout, fingerprints, cache, faults, waves }
+        })
+}
+
+/// A queue delivers the same records again and again, to three invocations of one process. Some kill it.
+pub(super) fn killing() -> impl Strategy<Value = Scenario> {
+    let record = (0usize..3, prop::bool::weighted(0.25), 0u64..2000);
+    let round = (30_000u64..60_000, any::<bool>());
+    let rounds = prop::collection::vec(round, 3..7);
+    let concurrency = prop_oneof![Just(1usize), Just(2), Just(16)];
+    (prop::collection::vec(record, 2..9), rounds, concurrency, any::<bool>()).prop_map(
+        |(records, rounds, concurrency, counts)| {
+            let invocation = |number: usize| Invocation {
+                records: (0u8..)
+                    .zip(&records)
+                    .filter(|(_, (invocation, ..))| *invocation == number)
+                    .map(|(key, (_, kills, takes))| {
+                        let last = if *kills { Step::Kill } else { Step::Yield };
+                        let mut plan = Plan::quick(key, 0);
+                        plan.steps = vec![Step::Sleep(*takes), last];
+                        plan
+                    })
+                    .collect(),
+                process: 0,
+                dies_after: None,
+                spurious: 0,
+            };
+            let shifted = |number: usize, shift: bool| (number + usize::from(shift)) % 3;
+            let wave = |shift| {
+                let all = (0..3).map(|number| invocation(shifted(number, shift)));
+                all.filter(|invocation| !invocation.records.is_empty()).collect()
+            };
+            let mut policy = Policy::default();
+            policy.concurrency = concurrency;
+            Scenario {
+                policy,
+                batch: false,
+                counts,
+                timeout: Some(20_000),
+                fingerprints: false,
+                cache: true,
+                faults: Vec::new(),
+                waves: rounds.into_iter().map(|(gap, shift)| (gap, wave(shift))).collect(),
+            }
+        },
+    )
+}
+
+impl Plan {
+    /// A record whose handler succeeds at once.
+    pub(super) fn quick(key: u8, payload: u8) -> Self {
+        Self {
+            key,
+            payload,
+            group: None,
+            receives: 0,
+            kind: Kind::Keyed,
+            steps: vec![Step::Yield],
+            end: End::Ok,
+            sink: Some((vec![], true)),
+        }
+    }
+}
+
+impl Scenario {
+    /// Whether an invocation or a process dies.
+    pub(super) fn has_deaths(&self) -> bool {
+        let kills = |steps: &[Step]| steps.iter().any(|step| matches!(step, Step::Kill));
+        self.waves.iter().flat_map(|(_, wave)| wave).any(|invocation| {
+            invocation.dies_after.is_some()
+                || invocation.records.iter().any(|plan| {
+                    kills(&plan.steps) || plan.sink.as_ref().is_some_and(|(steps, _)| kills(steps))
+                })
+        })
+    }
+}
