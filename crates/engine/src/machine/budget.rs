@@ -55,12 +55,11 @@ impl Budget {
         self.last_start(pace).unwrap_or_else(|| now.plus(ENTRY_PATIENCE))
     }
 
-    /// When waiting for isolation is given up: after half of the time for handlers that is left, so
+    /// When waiting for isolation is given up: after half of the time in which handlers can be started, so
     /// that the other half is there for the other records.
     pub(super) fn isolation_deadline(&self, now: Timestamp, pace: Duration) -> Timestamp {
-        let half = self.stop().map(|stop| now.plus(stop.since(now) / 2));
-        let last = self.entry_deadline(now, pace);
-        half.map_or(last, |half| half.min(last))
+        let half = self.last_start(pace).map(|last| now.plus(last.since(now) / 2));
+        half.unwrap_or_else(|| now.plus(ENTRY_PATIENCE))
     }
 
     /// When undoing a claim that was left in doubt now is given up.

@@ -3,7 +3,6 @@
 use super::{
     Machine, Present,
     host::{Enter, Side},
-    records::Entry,
 };
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::outcome::{NotStarted, Outcome};
@@ -53,10 +52,14 @@ impl Machine<'_> {
         if self.isolation.has_other(side) {
             self.exit(present);
         }
-        let patience = self.isolation.patience().unwrap_or_else(|| match side {
-            Side::Shared => self.starts.budget().entry_deadline(now, pace),
-            Side::Isolated => self.starts.budget().isolation_deadline(now, pace),
-        });
+        let budget = self.starts.budget();
+        let patience = match side {
+            Side::Shared => {
+                let last = budget.entry_deadline(now, pace);
+                self.isolation.patience().unwrap_or(last)
+            }
+            Side::Isolated => self.isolation.patience_once(budget.isolation_deadline(now, pace)),
+        };
         match present.host.enter(side, until, patience, now) {
             Enter::Entered => {
                 self.isolation.entered(side, until);
@@ -88,10 +91,5 @@ impl Machine<'_> {
         if is_idle && !self.isolation.is_outside() && keeps(Rule::ExitsWhenIdle) {
             self.exit(present);
         }
-    }
-
-    /// Whether the time that is gone was not this record's own.
-    pub(super) fn has_waited(&self, at: usize) -> bool {
-        self.isolation.has_waited() || self.records.get(at).is_some_and(Entry::has_waited)
     }
 }

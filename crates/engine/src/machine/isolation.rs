@@ -11,8 +11,8 @@ pub(super) struct Isolation {
     place: Place,
     /// Quarantined records that are claimed as soon as the place that they need is taken.
     group: Option<(Side, Vec<usize>)>,
-    /// Whether other invocations have kept this one waiting.
-    has_waited: bool,
+    /// When waiting for isolation is given up, once that was waited for: all groups share the time.
+    patience: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -59,8 +59,9 @@ impl Isolation {
         }
     }
 
-    pub(super) const fn has_waited(&self) -> bool {
-        self.has_waited
+    /// When waiting for isolation is given up: `first`, or what that was the first time.
+    pub(super) fn patience_once(&mut self, first: Timestamp) -> Timestamp {
+        *self.patience.get_or_insert(first)
     }
 
     /// The place is taken, up to and including `until`.
@@ -72,7 +73,6 @@ impl Isolation {
     pub(super) fn waits(&mut self, side: Side, until: Timestamp, patience: Timestamp) {
         let wake = until.plus(Duration::from_millis(1)).min(patience);
         self.place = Place::Waited { side, patience, wake };
-        self.has_waited = true;
     }
 
     /// The place was given up.

@@ -79,7 +79,8 @@ impl Machine<'_> {
     }
 
     fn turn(&self, at: usize, present: &Present<'_>) -> Turn {
-        self.starts.turn(self.has_waited(at), present.now, present.host.pace())
+        let waited = self.records.get(at).is_some_and(Entry::has_waited);
+        self.starts.turn(waited, present.now, present.host.pace())
     }
 
     fn start(&mut self, at: usize, now: Timestamp) {

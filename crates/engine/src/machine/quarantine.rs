@@ -44,11 +44,13 @@ impl Attempts {
     }
 }
 
-/// The order in which suspects go: those that were passed over before others, less suspected ones
-/// first, and of these the ones that were received most often.
-type Rank = (bool, u32, Reverse<u32>);
+/// The order in which suspects go: those that were passed over before others, isolated ones after
+/// others, less suspected ones first, and of these the ones that were received most often.
+type Rank = (bool, bool, u32, Reverse<u32>);
 
-/// From this suspicion on, a group is isolated from the other invocations of the process.
+/// From so many losses in a row on, a record is isolated from the other invocations of the process. Two
+/// receives at which it was passed over count as one loss less: one in vain before each death must not
+/// hide a record that kills, and a process that is never idle must not keep it out for ever.
 const ISOLATED_FROM: u32 = 2;
 
 /// A record that may have killed its process.
@@ -63,8 +65,12 @@ impl Suspect {
         self.rank.0
     }
 
-    const fn suspicion(&self) -> u32 {
+    const fn is_isolated(&self) -> bool {
         self.rank.1
+    }
+
+    const fn suspicion(&self) -> u32 {
+        self.rank.2
     }
 }
 
@@ -85,7 +91,8 @@ impl Quarantine {
         let passed_over = attempts.passed_over(receives);
         let goes_last = passed_over == 0 || too_late || !keeps(Rule::PassedOverGoFirst);
         let suspicion = attempts.losses.saturating_sub(passed_over);
-        let suspect = Suspect { at, rank: (goes_last, suspicion, Reverse(receives)) };
+        let isolated = attempts.losses.saturating_sub(passed_over / 2) >= ISOLATED_FROM;
+        let suspect = Suspect { at, rank: (goes_last, isolated, suspicion, Reverse(receives)) };
         let place = self.waiting.partition_point(|other| other.rank <= suspect.rank);
         self.waiting.insert(place, suspect);
     }
@@ -112,7 +119,7 @@ impl Quarantine {
 
     /// Whether the next group is isolated from the other invocations of the process.
     pub(super) fn next_is_isolated(&self) -> bool {
-        self.waiting.first().is_some_and(|suspect| suspect.suspicion() >= ISOLATED_FROM)
+        self.waiting.first().is_some_and(Suspect::is_isolated)
     }
 
     /// Gives the next group its turn, while nothing else runs: records of one suspicion, as many as
@@ -120,9 +127,8 @@ impl Quarantine {
     pub(super) fn next_group(&mut self, most: usize) -> Vec<usize> {
         let Some(first) = self.waiting.first().copied() else { return Vec::new() };
         let size = self.size(first.suspicion()).min(most).max(1);
-        let alike = |suspect: &Suspect| {
-            (suspect.goes_last(), suspect.suspicion()) == (first.goes_last(), first.suspicion())
-        };
+        let kind = |suspect: &Suspect| (suspect.rank.0, suspect.rank.1, suspect.rank.2);
+        let alike = |suspect: &Suspect| kind(suspect) == kind(&first);
         let count = self.waiting.iter().take(size).take_while(|suspect| alike(suspect)).count();
         self.group = self.waiting.drain(..count).map(|suspect| suspect.at).collect();
         self.group.clone()

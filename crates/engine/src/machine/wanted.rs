@@ -51,7 +51,8 @@ pub(super) enum Claimed {
     Busy { until: Timestamp },
     /// The key belongs to another application.
     Foreign { application: Arc<str> },
-    /// It can be claimed over what was seen, but not in quarantine. The answer to a look.
+    /// It can be claimed over what was seen, but not in quarantine. The answer to a look. Nothing was
+    /// seen, either, if the look failed.
     Free { seen: Option<Box<IdempotencyRecord>> },
     /// Its last attempts were lost. Not taken: it has to be claimed just before it runs, in quarantine.
     Suspect { attempts: Attempts, seen: Option<Box<IdempotencyRecord>> },
