@@ -414,12 +414,15 @@ fn no_error_is_forgotten() {
         "SecretError",
         "SelectionError",
         "StoreError",
+        // Its texts are constants.
+        "NotJson",
         // They are about the configuration, which is not data.
         "ConfigError",
         "DynamoDbConfigError",
         "EntropyError",
         "FilterMistake",
         "Foreign",
+        "HttpLayerMistake",
         "NoDefaultKey",
         "NotStarted",
         "KeySpecError",
