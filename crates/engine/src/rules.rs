@@ -15,10 +15,10 @@ pub(crate) enum Rule {
     RenewsWithinTheLease,
     /// A claim in doubt is undone, and what was known before stays known.
     UndoKeepsHistory,
-    /// A write without an answer tells nobody of this process anything.
-    DoubtIsNotKnowledge,
+    /// A write without an answer changes nothing that this process knows of a key.
+    LearnsOnlyAnsweredWrites,
     /// A record whose last attempts were lost is quarantined.
-    QuarantinesTheLost,
+    QuarantinesAfterLosses,
     /// Nothing is claimed while a quarantine group has its turn.
     QuarantineStopsClaims,
     /// A quarantine group has its turn when nothing else runs.
@@ -27,10 +27,10 @@ pub(crate) enum Rule {
     SuspicionFalls,
     /// The more its records are suspected, the smaller a quarantine group is.
     SuspicionSplits,
-    /// A suspect that was passed over goes before other records.
+    /// A suspect that was passed over starts before other records.
     PassedOverGoFirst,
-    /// A record says that its handler was stopped by its own worker.
-    SaysThatItStopped,
+    /// The idempotency record says that its handler was stopped by its own worker.
+    RecordsThatItStopped,
     /// A group that is suspected enough is isolated from other invocations of its process.
     IsolatesSuspects,
     /// Nothing is claimed or started without a place in the process.
@@ -45,10 +45,10 @@ pub(crate) enum Rule {
     StopsWithoutLease,
     /// Nothing of a group goes on after a record that is returned.
     StopsTheGroup,
-    /// A copy is a record that asks for the same, not one that has the key.
-    CopiesAskForTheSame,
+    /// A copy has the fingerprint (or, without one, the payload) of the other record, not just its key.
+    CopiesNeedEqualContent,
     /// A claim is undone when its record is not started.
-    UndoesWhatDoesNotStart,
+    UndoesUnstartedClaims,
     /// A handler that is stopped leaves its lease standing, since its effect may be on its way.
     StoppedKeepsItsLease,
     /// The ends of the handlers' time and of the invocation's are instants to wake at.
@@ -56,7 +56,7 @@ pub(crate) enum Rule {
     /// The end of a lease is an instant to wake at.
     WakesForLeases,
     /// A record that waits for a busy key is looked at again.
-    WakesWhoWaits,
+    WakesWaitingRecords,
 }
 
 /// Whether the machine keeps this rule.

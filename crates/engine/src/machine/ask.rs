@@ -67,7 +67,7 @@ impl<'a> Ask<'a> {
     /// agree or, where they have none, their payloads.
     pub(super) fn same(&self) -> Same<'_> {
         match &self.fingerprint {
-            _ if !keeps(Rule::CopiesAskForTheSame) => Same::Payload(""),
+            _ if !keeps(Rule::CopiesNeedEqualContent) => Same::Payload(""),
             Some(fingerprint) => Same::Fingerprint(fingerprint),
             None => Same::Payload(self.payload),
         }

@@ -12,15 +12,13 @@ use std::{sync::Arc, time::Duration};
 use super::{
     calls::{CallId, Calls},
     carried::Carried,
-    quarantine::Attempts,
-    wanted::{Answer, Begins, Claimed, Wanted},
+    pending_claim::{Free, PendingClaim, Step, judge},
+    wanted::{Answer, Claimed, Wanted},
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
-    admission::{Held, Settlement, admit},
     clock::Timestamp,
     record::IdempotencyRecord,
-    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
+    store::{StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
 
@@ -28,45 +26,6 @@ use lambda_idempotency_keys::Key;
 const ROUNDS: u8 = 3;
 /// How long the first call of a claim may take, at most.
 const FIRST_CLAIM_CALL: Duration = Duration::from_secs(1);
-
-/// A claim and how far it is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Attempt {
-    wanted: Wanted,
-    step: Step,
-    /// How many writes have met another record.
-    rounds: u8,
-    /// Whether its first call was cut short: the next one has all the time that is left.
-    is_slow: bool,
-    /// The claim as it was written by a call whose answer was lost.
-    doubt: Option<Box<Held>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::large_enum_variant, reason = "the large ones are the usual ones")]
-enum Step {
-    /// Read what is there.
-    Look,
-    /// Write the claim over what was seen.
-    Write(Option<IdempotencyRecord>),
-    /// The write is on its way; this is the claim if it is applied.
-    Writing { held: Held, over: Option<IdempotencyRecord> },
-    /// Undo what may have been written; then the record is told of this error.
-    Undo(Carried<StoreError>),
-}
-
-impl Attempt {
-    /// Claims of one kind share a call: looks, writes, undoing; and what was cut short goes apart
-    /// from what is asked for the first time.
-    const fn kind(&self) -> (u8, bool) {
-        let step = match self.step {
-            Step::Look => 0,
-            Step::Write(_) | Step::Writing { .. } => 1,
-            Step::Undo(_) => 2,
-        };
-        (step, self.is_slow)
-    }
-}
 
 /// A call of the store that claiming needs.
 pub(super) enum Request {
@@ -77,8 +36,8 @@ pub(super) enum Request {
 /// The claims that are not answered yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Claims {
-    to_send: Vec<Attempt>,
-    calls: Calls<Attempt>,
+    to_send: Vec<PendingClaim>,
+    calls: Calls<PendingClaim>,
     open: usize,
 }
 
@@ -88,12 +47,8 @@ impl Claims {
         self.open
     }
 
-    pub(super) fn add(&mut self, mut wanted: Wanted) {
-        let step = match &mut wanted.begins {
-            Begins::Look => Step::Look,
-            Begins::Write(seen) => Step::Write(seen.take().map(|seen| *seen)),
-        };
-        self.to_send.push(Attempt { wanted, step, rounds: 0, is_slow: false, doubt: None });
+    pub(super) fn add(&mut self, wanted: Wanted) {
+        self.to_send.push(PendingClaim::new(wanted));
         self.open += 1;
     }
 
@@ -107,7 +62,7 @@ impl Claims {
         last: Timestamp,
         answers: &mut Vec<Answer>,
     ) -> Option<(Request, Timestamp)> {
-        while let Some(kind) = self.to_send.first().map(Attempt::kind) {
+        while let Some(kind) = self.to_send.first().map(PendingClaim::kind) {
             let mut members = self.take(kind);
             let until = members.iter().map(|member| member.wanted.until).min()?;
             let first = FIRST_CLAIM_CALL.min(until.since(now) / 2).min(lease_until.since(now) / 6);
@@ -128,7 +83,7 @@ impl Claims {
                     (Request::Write(writes), deadline)
                 }
                 _ => {
-                    let writes = members.iter().filter_map(|member| undo(member, now)).collect();
+                    let writes = members.iter().filter_map(|member| member.undo(now)).collect();
                     (Request::Write(writes), last)
                 }
             };
@@ -141,29 +96,29 @@ impl Claims {
         None
     }
 
-    fn take(&mut self, kind: (u8, bool)) -> Vec<Attempt> {
-        if self.to_send.iter().all(|attempt| attempt.kind() == kind) {
+    fn take(&mut self, kind: (u8, bool)) -> Vec<PendingClaim> {
+        if self.to_send.iter().all(|pending| pending.kind() == kind) {
             return std::mem::take(&mut self.to_send);
         }
-        self.to_send.extract_if(.., |attempt| attempt.kind() == kind).collect()
+        self.to_send.extract_if(.., |pending| pending.kind() == kind).collect()
     }
 
     /// The write of a claim, unless what was seen answers it.
     fn write(
         &mut self,
-        attempt: &mut Attempt,
+        pending: &mut PendingClaim,
         now: Timestamp,
         lease_until: Timestamp,
         answers: &mut Vec<Answer>,
     ) -> Option<Write> {
-        let Step::Write(seen) = &mut attempt.step else { return None };
+        let Step::Write(seen) = &mut pending.step else { return None };
         let seen = seen.take();
-        let wanted = &mut attempt.wanted;
+        let wanted = &mut pending.wanted;
         wanted.claim.lease_until = lease_until;
         let at = wanted.at;
         match judge(wanted, seen, now) {
             Err(answer) => self.answer(answer, answers),
-            Ok(_) if attempt.rounds >= ROUNDS => {
+            Ok(_) if pending.rounds >= ROUNDS => {
                 let error = StoreError::new(
                     StoreErrorKind::Contended,
                     format!("the record changed {ROUNDS} times while it was being claimed"),
@@ -173,7 +128,7 @@ impl Claims {
             Ok(Free { guard, held, seen }) => {
                 let record = Some(held.record.clone());
                 let key = wanted.key.clone();
-                attempt.step = Step::Writing { held, over: seen };
+                pending.step = Step::Writing { held, over: seen };
                 return Some(Write { key, guard, record });
             }
         }
@@ -194,11 +149,11 @@ impl Claims {
     ) -> Option<Vec<Answer>> {
         let answered = self.calls.answered(call, now)?;
         let mut answers = Vec::new();
-        for (attempt, found) in answered.members.into_iter().zip(found) {
+        for (pending, found) in answered.members.into_iter().zip(found) {
             match found {
                 Ok(seen) => {
-                    let at = attempt.wanted.at;
-                    let answer = match judge(&attempt.wanted, seen, now) {
+                    let at = pending.wanted.at;
+                    let answer = match judge(&pending.wanted, seen, now) {
                         Ok(Free { seen, .. }) => {
                             Answer::new(at, Claimed::Free { seen: seen.map(Box::new) })
                         }
@@ -209,7 +164,7 @@ impl Claims {
                 // Reads and writes fail apart. Without a look, the claim itself finds out what is stored.
                 Err(_) => {
                     let claimed = Claimed::Free { seen: None };
-                    self.answer(Answer::new(attempt.wanted.at, claimed), &mut answers);
+                    self.answer(Answer::new(pending.wanted.at, claimed), &mut answers);
                 }
             }
         }
@@ -225,9 +180,9 @@ impl Claims {
     ) -> Option<Vec<Answer>> {
         let answered = self.calls.answered(call, now)?;
         let mut answers = Vec::with_capacity(answered.members.len());
-        for (mut attempt, verdict) in answered.members.into_iter().zip(verdicts) {
-            let at = attempt.wanted.at;
-            match (attempt.step, verdict) {
+        for (mut pending, verdict) in answered.members.into_iter().zip(verdicts) {
+            let at = pending.wanted.at;
+            match (pending.step, verdict) {
                 // Undone or not: there is no time for more.
                 (Step::Undo(error), _) => {
                     self.answer(Answer::new(at, Claimed::Unavailable(error.0)), &mut answers);
@@ -237,21 +192,21 @@ impl Claims {
                 }
                 (_, Verdict::Found(seen)) => {
                     // Whatever was in doubt: this is what is there.
-                    attempt.doubt = None;
-                    attempt.rounds += 1;
-                    attempt.step = Step::Write(seen);
-                    self.to_send.push(attempt);
+                    pending.doubt = None;
+                    pending.rounds += 1;
+                    pending.step = Step::Write(seen);
+                    self.to_send.push(pending);
                 }
                 (Step::Writing { held, over }, Verdict::Unknown(error)) => {
                     if error.may_have_applied() {
-                        attempt.doubt = Some(Box::new(held));
+                        pending.doubt = Some(Box::new(held));
                     }
-                    attempt.step = Step::Write(over);
-                    self.failed(attempt, error, answered.cut_short, now, &mut answers);
+                    pending.step = Step::Write(over);
+                    self.failed(pending, error, answered.cut_short, now, &mut answers);
                 }
                 (step, Verdict::Written | Verdict::Unknown(_)) => {
-                    attempt.step = step;
-                    self.to_send.push(attempt);
+                    pending.step = step;
+                    self.to_send.push(pending);
                 }
             }
         }
@@ -262,20 +217,20 @@ impl Claims {
     /// there is time, else undone if it may have been applied, else given up.
     fn failed(
         &mut self,
-        mut attempt: Attempt,
+        mut pending: PendingClaim,
         error: StoreError,
         cut_short: bool,
         now: Timestamp,
         answers: &mut Vec<Answer>,
     ) {
-        if cut_short && error.is_transient() && now < attempt.wanted.until {
-            attempt.is_slow = true;
-            self.to_send.push(attempt);
-        } else if attempt.doubt.is_some() {
-            attempt.step = Step::Undo(Carried(error));
-            self.to_send.push(attempt);
+        if cut_short && error.is_transient() && now < pending.wanted.until {
+            pending.is_slow = true;
+            self.to_send.push(pending);
+        } else if pending.doubt.is_some() {
+            pending.step = Step::Undo(Carried(error));
+            self.to_send.push(pending);
         } else {
-            self.answer(Answer::new(attempt.wanted.at, Claimed::Unavailable(error)), answers);
+            self.answer(Answer::new(pending.wanted.at, Claimed::Unavailable(error)), answers);
         }
     }
 
@@ -287,16 +242,16 @@ impl Claims {
             StoreError::new(StoreErrorKind::Unavailable, why)
         };
         let mut answers = Vec::new();
-        for mut attempt in std::mem::take(&mut self.to_send) {
-            match attempt.step {
-                Step::Undo(_) => self.to_send.push(attempt),
-                _ if attempt.doubt.is_some() => {
-                    attempt.step = Step::Undo(Carried(error()));
-                    self.to_send.push(attempt);
+        for mut pending in std::mem::take(&mut self.to_send) {
+            match pending.step {
+                Step::Undo(_) => self.to_send.push(pending),
+                _ if pending.doubt.is_some() => {
+                    pending.step = Step::Undo(Carried(error()));
+                    self.to_send.push(pending);
                 }
                 _ => {
                     let claimed = Claimed::Unavailable(error());
-                    self.answer(Answer::new(attempt.wanted.at, claimed), &mut answers);
+                    self.answer(Answer::new(pending.wanted.at, claimed), &mut answers);
                 }
             }
         }
@@ -308,48 +263,6 @@ impl Claims {
         self.open = 0;
         let on_their_way = self.calls.abandon();
         let all = on_their_way.chain(std::mem::take(&mut self.to_send));
-        all.map(|attempt| attempt.wanted.at).collect()
+        all.map(|pending| pending.wanted.at).collect()
     }
-}
-
-/// A key that can be claimed.
-struct Free {
-    guard: Guard,
-    held: Held,
-    /// What the claim is written over.
-    seen: Option<IdempotencyRecord>,
-}
-
-/// What was seen leaves a claim to be written, or answers it.
-#[expect(clippy::result_large_err, reason = "no error: not worth a box")]
-fn judge(wanted: &Wanted, seen: Option<IdempotencyRecord>, now: Timestamp) -> Result<Free, Answer> {
-    let at = wanted.at;
-    match Claimed::of(admit(&wanted.claim, seen.as_ref(), now)) {
-        Ok(claimed) => Err(Answer { at, claimed, seen }),
-        Err((guard, held))
-            if held.consecutive_losses() == wanted.losses || !keeps(Rule::QuarantinesTheLost) =>
-        {
-            Ok(Free { guard, held, seen })
-        }
-        Err((_, held)) => {
-            let (attempts, seen) = (Attempts::before(&held), seen.map(Box::new));
-            Err(Answer::new(
-                at,
-                if attempts.losses() == 0 {
-                    Claimed::Free { seen }
-                } else {
-                    Claimed::Suspect { attempts, seen }
-                },
-            ))
-        }
-    }
-}
-
-/// What undoes a claim: it leaves behind what was there before, so that earlier failures stay
-/// counted.
-fn undo(attempt: &Attempt, now: Timestamp) -> Option<Write> {
-    let held = attempt.doubt.as_deref()?;
-    let (guard, record) = held.write(&Settlement::Undo, now);
-    let record = record.filter(|_| keeps(Rule::UndoKeepsHistory));
-    Some(Write { key: attempt.wanted.key.clone(), guard, record })
 }

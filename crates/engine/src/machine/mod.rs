@@ -21,7 +21,7 @@
 //! | Which place in its process does this invocation have, or wait for? | `isolation` |
 //! | Who waits for a busy key, and until when? | `waiting` |
 //! | What is wanted of a key, and what can come of it? | `wanted` |
-//! | What does the store know of a claim? Where is a claim in doubt undone? | `claims` |
+//! | Which claims are on their way? When is one asked again or, in doubt, undone? | `claims`; one claim is a `pending_claim` |
 //! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `leases` |
 //! | What goes in and what comes out? | `messages`, `host` |
@@ -31,6 +31,7 @@
 //! | *and what happens then:* | |
 //! | What is claimed, started and renewed next? Who is told what this process knows? | `launching`, `sharing` |
 //! | When is the place in the process taken, and when given up? | `entering` |
+//! | Whose answer is it that the store gave? | `store_answers` |
 //! | What follows from the answer to a claim? | `claiming` |
 //! | What is written when a handler has ended, and what follows from the answer? | `settling` |
 //! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
@@ -58,6 +59,7 @@ mod lost_leases;
 mod messages;
 mod order;
 mod outcomes;
+mod pending_claim;
 mod quarantine;
 mod records;
 mod settlements;
@@ -65,6 +67,7 @@ mod settling;
 mod sharing;
 mod starts;
 mod stopping;
+mod store_answers;
 mod waiting;
 mod wanted;
 
@@ -73,8 +76,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::{Foreign, NotStarted},
-    record::IdempotencyRecord,
-    store::{Verdict, Write},
+    store::Verdict,
 };
 
 pub use self::{
@@ -97,7 +99,6 @@ use self::{
     settlements::Settlements,
     starts::Starts,
     waiting::Waiting,
-    wanted::Answer,
 };
 use crate::{
     rules::{Rule, keeps},
@@ -188,10 +189,7 @@ impl<'a> Machine<'a> {
         let present = &mut Present { now, host };
         match input {
             Input::Read { call, found } => {
-                let found = each(found, Err(unanswered()));
-                if let Some(answers) = self.claims.read(call, found, now) {
-                    self.answered(answers, present);
-                }
+                self.read(call, each(found, Err(unanswered())), present);
             }
             Input::Written { call, writes, verdicts } => {
                 let verdicts = each(verdicts, Verdict::Unknown(unanswered()));
@@ -206,30 +204,6 @@ impl<'a> Machine<'a> {
             Input::LeaderDone { at, record } => self.leader_done(at, record, present),
             // The place is asked for again before anything begins.
             Input::MayEnter => {}
-        }
-    }
-
-    fn written(
-        &mut self,
-        call: CallId,
-        writes: Vec<Write>,
-        verdicts: impl Iterator<Item = Verdict>,
-        present: &mut Present<'_>,
-    ) {
-        let now = present.now;
-        if let Some(settled) = self.settlements.written(call, now) {
-            let answers = settled.into_iter().zip(writes).zip(verdicts);
-            for ((settling, write), verdict) in answers {
-                self.learn(settling.at, left(write, &verdict), present);
-                self.settled(settling, verdict, present);
-            }
-        } else if let Some(renewed) = self.leases.written(call, now) {
-            let answers = renewed.members.into_iter().zip(writes).zip(verdicts);
-            for ((kept, write), verdict) in answers {
-                self.renewed(kept, write.record, verdict, present);
-            }
-        } else if let Some(answers) = self.claims.written(call, verdicts, now) {
-            self.answered(answers, present);
         }
     }
 
@@ -292,7 +266,7 @@ impl<'a> Machine<'a> {
         let stop = if self.starts.is_stopped() { None } else { budget.stop() };
         let ends = [stop, budget.reply()].into_iter().filter(|_| keeps(Rule::WakesForTheEnd));
         let lease = self.leases.next_due(now).filter(|_| keeps(Rule::WakesForLeases));
-        let waiting = self.waiting.next_due().filter(|_| keeps(Rule::WakesWhoWaits));
+        let waiting = self.waiting.next_due().filter(|_| keeps(Rule::WakesWaitingRecords));
         let place = self.isolation.next_due().filter(|_| keeps(Rule::WakesForItsPlace));
         let due = [self.settlements.next_due(), lease, waiting, place];
         ends.chain(due).flatten().min()
@@ -311,23 +285,5 @@ impl<'a> Machine<'a> {
     /// Why record `at` is not started any more, if that is so.
     fn closed(&self, at: usize) -> Option<NotStarted> {
         self.starts.closed(self.records.place(at))
-    }
-
-    fn answered(&mut self, answers: Vec<Answer>, present: &mut Present<'_>) {
-        for Answer { at, claimed, seen } in answers {
-            self.learn(at, seen, present);
-            self.claimed(at, claimed, present);
-        }
-    }
-}
-
-/// The record that is in the store after a write, as far as the verdict tells.
-fn left(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
-    match verdict {
-        Verdict::Written => write.record,
-        Verdict::Found(found) => found.clone(),
-        // Unknown whether it was applied, so nobody is told.
-        Verdict::Unknown(_) if keeps(Rule::DoubtIsNotKnowledge) => None,
-        Verdict::Unknown(_) => write.record,
     }
 }

@@ -120,7 +120,7 @@ impl Machine<'_> {
         self.leases.forget(at);
         let outcome = Outcome::Returned(why);
         match self.records.at(at).held().cloned() {
-            Some(held) if keeps(Rule::UndoesWhatDoesNotStart) => {
+            Some(held) if keeps(Rule::UndoesUnstartedClaims) => {
                 self.settle(at, held, Settlement::Undo, outcome, present);
             }
             _ => self.finish(at, outcome, present),

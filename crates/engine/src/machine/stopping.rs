@@ -50,7 +50,7 @@ impl Machine<'_> {
         let settlement = match permanent {
             _ if !keeps(Rule::StoppedKeepsItsLease) => Settlement::Undo,
             true => Settlement::FailPermanently { result: None, error_type: "a timeout".into() },
-            false if !keeps(Rule::SaysThatItStopped) => {
+            false if !keeps(Rule::RecordsThatItStopped) => {
                 return self.finish(at, Outcome::TimedOut { permanent: false }, present);
             }
             false => Settlement::LeaveStanding,

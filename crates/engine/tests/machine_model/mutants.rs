@@ -28,7 +28,7 @@ fn undoing_keeps_attempt_counts() {
 
 #[test]
 fn an_unanswered_completion_is_not_shared() {
-    catch(Rule::DoubtIsNotKnowledge, ACKNOWLEDGED_LAST, || {
+    catch(Rule::LearnsOnlyAnsweredWrites, ACKNOWLEDGED_LAST, || {
         worlds::one_process().with(|world| {
             world.faults = Faults { losses: 1, delays: 3, ..worlds::NONE };
         })
@@ -62,12 +62,12 @@ fn a_failure_stops_the_group() {
 
 #[test]
 fn only_records_with_the_same_payload_are_copies() {
-    catch(Rule::CopiesAskForTheSame, OWN_ANSWER, worlds::payloads);
+    catch(Rule::CopiesNeedEqualContent, OWN_ANSWER, worlds::payloads);
 }
 
 #[test]
 fn an_unstarted_claim_is_undone() {
-    catch(Rule::UndoesWhatDoesNotStart, UNDONE, || {
+    catch(Rule::UndoesUnstartedClaims, UNDONE, || {
         worlds::claimed_ahead().with(|world| world.takes = Duration::from_secs(3))
     });
 }
@@ -93,12 +93,12 @@ fn the_end_of_a_lease_wakes_the_machine() {
 
 #[test]
 fn a_waiting_machine_wakes() {
-    catch(Rule::WakesWhoWaits, WAKES, worlds::outlives_its_lease);
+    catch(Rule::WakesWaitingRecords, WAKES, worlds::outlives_its_lease);
 }
 
 #[test]
 fn lost_attempts_lead_to_quarantine() {
-    catch(Rule::QuarantinesTheLost, HARM, worlds::poison);
+    catch(Rule::QuarantinesAfterLosses, HARM, worlds::poison);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn who_was_passed_over_goes_first() {
 
 #[test]
 fn a_stop_is_said() {
-    catch(Rule::SaysThatItStopped, RECORDED, || recovery::stopped(3));
+    catch(Rule::RecordsThatItStopped, RECORDED, || recovery::stopped(3));
 }
 
 #[test]

@@ -1,0 +1,108 @@
+//! One claim on its way: its step, and what a look at the stored record says of it.
+
+use super::{
+    carried::Carried,
+    quarantine::Attempts,
+    wanted::{Answer, Begins, Claimed, Wanted},
+};
+use crate::rules::{Rule, keeps};
+use lambda_idempotency_core::{
+    admission::{Held, Settlement, admit},
+    clock::Timestamp,
+    record::IdempotencyRecord,
+    store::{Guard, StoreError, Write},
+};
+
+/// A claim that has no answer yet, and its next step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PendingClaim {
+    pub(super) wanted: Wanted,
+    pub(super) step: Step,
+    /// How many writes have met another record.
+    pub(super) rounds: u8,
+    /// Whether its first call was cut short: the next one has all the time that is left.
+    pub(super) is_slow: bool,
+    /// The claim as it was written by a call whose answer was lost.
+    pub(super) doubt: Option<Box<Held>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::large_enum_variant, reason = "the large ones are the usual ones")]
+pub(super) enum Step {
+    /// Read what is there.
+    Look,
+    /// Write the claim over what was seen.
+    Write(Option<IdempotencyRecord>),
+    /// The write is on its way; this is the claim if it is applied.
+    Writing { held: Held, over: Option<IdempotencyRecord> },
+    /// Undo what may have been written; then the record is told of this error.
+    Undo(Carried<StoreError>),
+}
+
+impl PendingClaim {
+    pub(super) fn new(mut wanted: Wanted) -> Self {
+        let step = match &mut wanted.begins {
+            Begins::Look => Step::Look,
+            Begins::Write(seen) => Step::Write(seen.take().map(|seen| *seen)),
+        };
+        Self { wanted, step, rounds: 0, is_slow: false, doubt: None }
+    }
+
+    /// Claims of one kind share a call: looks, writes, undos. Claims whose first call was cut short do
+    /// not share a call with new ones.
+    pub(super) const fn kind(&self) -> (u8, bool) {
+        let step = match self.step {
+            Step::Look => 0,
+            Step::Write(_) | Step::Writing { .. } => 1,
+            Step::Undo(_) => 2,
+        };
+        (step, self.is_slow)
+    }
+
+    /// What undoes the claim: it leaves behind what was there before, so that earlier failures stay
+    /// counted.
+    pub(super) fn undo(&self, now: Timestamp) -> Option<Write> {
+        let held = self.doubt.as_deref()?;
+        let (guard, record) = held.write(&Settlement::Undo, now);
+        let record = record.filter(|_| keeps(Rule::UndoKeepsHistory));
+        Some(Write { key: self.wanted.key.clone(), guard, record })
+    }
+}
+
+/// A key that can be claimed.
+pub(super) struct Free {
+    pub(super) guard: Guard,
+    pub(super) held: Held,
+    /// What the claim is written over.
+    pub(super) seen: Option<IdempotencyRecord>,
+}
+
+/// What was seen leaves a claim to be written, or answers it.
+#[expect(clippy::result_large_err, reason = "no error: not worth a box")]
+pub(super) fn judge(
+    wanted: &Wanted,
+    seen: Option<IdempotencyRecord>,
+    now: Timestamp,
+) -> Result<Free, Answer> {
+    let at = wanted.at;
+    match Claimed::of(admit(&wanted.claim, seen.as_ref(), now)) {
+        Ok(claimed) => Err(Answer { at, claimed, seen }),
+        Err((guard, held))
+            if held.consecutive_losses() == wanted.losses
+                || !keeps(Rule::QuarantinesAfterLosses) =>
+        {
+            Ok(Free { guard, held, seen })
+        }
+        Err((_, held)) => {
+            let (attempts, seen) = (Attempts::before(&held), seen.map(Box::new));
+            Err(Answer::new(
+                at,
+                if attempts.losses() == 0 {
+                    Claimed::Free { seen }
+                } else {
+                    Claimed::Suspect { attempts, seen }
+                },
+            ))
+        }
+    }
+}
