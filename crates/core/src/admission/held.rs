@@ -42,8 +42,11 @@ pub enum Settlement {
         /// The type of the error.
         error_type: Arc<str>,
     },
-    /// The handler was not started, or did no work. The key is free, and the counts stay as before.
+    /// The handler was not started. The key is free, and the counts stay as before.
     Undo,
+    /// The handler returned without having done any work. The key is free, and no attempt is counted,
+    /// but a row of losses ends: this attempt did not kill its process.
+    Decline,
     /// The handler was stopped at its deadline. Its effect may be on its way, so the key stays held until
     /// the lease ends. The attempt counts as lost, but the record says that it did not kill its process.
     LeaveStanding,
@@ -120,12 +123,16 @@ impl Held {
                 record.failed_attempts = record.failed_attempts.saturating_add(1);
                 record.error_type = Some(error_type.clone());
             }
-            Settlement::Undo if record.failed_attempts == 0 && record.lost_attempts == 0 => {
+            Settlement::Undo | Settlement::Decline
+                if record.failed_attempts == 0 && record.lost_attempts == 0 =>
+            {
                 return None;
             }
-            Settlement::Undo => {
+            Settlement::Undo | Settlement::Decline => {
                 give_up(&mut record, LAPSED);
-                record.consecutive_losses = self.record.consecutive_losses;
+                if matches!(settlement, Settlement::Undo) {
+                    record.consecutive_losses = self.record.consecutive_losses;
+                }
                 record.error_type.clone_from(&self.record.error_type);
             }
             Settlement::LeaveStanding => {
@@ -214,6 +221,7 @@ pub(super) mod tests {
     #[test]
     fn undoing_a_claim_keeps_the_counts() {
         assert_eq!(held(1).write(&Settlement::Undo, at(101)).1, None);
+        assert_eq!(held(1).write(&Settlement::Decline, at(101)).1, None);
         let (_, released) = held(1).write(&release(), at(101));
         let Admission::Try { held, .. } = admit(&claim(2), released.as_ref(), at(102)) else {
             panic!("a released key is free");
@@ -248,13 +256,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn losses_in_a_row_end_with_a_failure_and_with_a_stop() {
+    fn losses_in_a_row_end_with_an_attempt_that_the_worker_survived() {
         let second = taken_over(2, Some(held(1).record), at(132));
         let third = taken_over(3, Some(second.record), at(134));
         assert_eq!(losses(&third.record), (2, 2));
         for (settlement, left) in [
             (Settlement::Renew { lease_until: at(140) }, (2, 2)),
             (Settlement::Undo, (2, 2)),
+            (Settlement::Decline, (2, 0)),
             (release(), (2, 0)),
             (Settlement::LeaveStanding, (3, 0)),
             (complete(), (2, 0)),

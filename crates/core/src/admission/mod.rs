@@ -11,7 +11,7 @@
 //!  (nothing) ───────► INPROGRESS(owner) ───────► COMPLETED ──► expires
 //!      ▲     undo      │  ▲    │  │              ▲
 //!      └───────────────┘  │    │  └─ fail ─────► FAILED ─────► expires
-//!                takeover │    │ release, undo
+//!                takeover │    │ release, undo, decline
 //!                         └── lapsed
 //! ```
 //!

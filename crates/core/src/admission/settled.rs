@@ -115,9 +115,10 @@ impl Held {
             Settlement::FailPermanently { .. } => {
                 found.status == Status::PermanentlyFailed && found.owner == mine
             }
-            Settlement::Release { .. } | Settlement::Undo | Settlement::LeaveStanding => {
-                found.is_given_up() && found.last_owner == mine
-            }
+            Settlement::Release { .. }
+            | Settlement::Undo
+            | Settlement::Decline
+            | Settlement::LeaveStanding => found.is_given_up() && found.last_owner == mine,
             // Or by an earlier renewal with a later end, if the clock has stepped back since.
             Settlement::Renew { lease_until } => {
                 found.status == Status::InProgress

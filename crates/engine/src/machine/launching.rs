@@ -185,13 +185,16 @@ impl Machine<'_> {
         let entry = self.records.at(at);
         let begins = if looks { Begins::Look } else { Begins::Write(entry.take_seen()) };
         let losses = if self.quarantine.has_turn(at) { entry.losses() } else { 0 };
+        let patience = self.starts.budget().claim_deadline(present.now);
+        // A claim that is granted when its lease has ended is of no use.
+        let until = patience.min(self.leases.terms().lease_until(present.now));
         Some(Ok(Wanted {
             at,
             key,
             claim: self.claim_by(owner, at, present.now),
             begins,
             losses,
-            until: self.starts.budget().claim_deadline(present.now),
+            until,
         }))
     }
 

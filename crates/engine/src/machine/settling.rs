@@ -55,7 +55,7 @@ impl Machine<'_> {
             Ok(returned) => {
                 let outcome = done(returned);
                 let settlement = match &outcome {
-                    Outcome::Declined => Settlement::Undo,
+                    Outcome::Declined => Settlement::Decline,
                     outcome => Settlement::Complete { result: outcome.result().cloned() },
                 };
                 (settlement, outcome)

@@ -13,7 +13,7 @@ use futures_util::future::{Either, select};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
 
-use crate::support::{Rec, World, failing, labels, ok, rec, slow};
+use crate::support::{Rec, World, declining, failing, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LABELS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
@@ -76,6 +76,20 @@ async fn a_record_that_survives_its_handler_leaves_quarantine() {
     let world = World::new();
     dies_with(&world, &["a"]).await;
     assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
+    let begun = world.clock.now();
+    let outcomes = world.deliver(vec![slow("a", SECOND), slow("b", SECOND)]).await;
+    assert_eq!(outcomes, ["executed"; 2]);
+    assert_eq!(world.clock.now(), begun.plus(SECOND), "side by side");
+}
+
+/// As a failure does: the process survived the handler.
+#[tokio::test]
+async fn a_record_that_its_handler_declines_leaves_quarantine() {
+    let world = World::new();
+    dies_with(&world, &["a"]).await;
+    assert_eq!(world.deliver(vec![declining("a")]).await, ["declined"]);
+    let stored = world.stored("a").await.unwrap();
+    assert_eq!((stored.lost_attempts, stored.consecutive_losses), (1, 0));
     let begun = world.clock.now();
     let outcomes = world.deliver(vec![slow("a", SECOND), slow("b", SECOND)]).await;
     assert_eq!(outcomes, ["executed"; 2]);

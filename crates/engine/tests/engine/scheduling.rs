@@ -17,7 +17,6 @@ use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_testkit::{
     clock::ManualClock,
     crashing::drop_after,
-    deadlines::BrokenRule,
     faults::{Call, Fault, GuardKind},
 };
 
@@ -107,9 +106,6 @@ async fn records_claimed_with_a_throttled_one_start_soon() {
     {
         let mut world = World::new();
         world.policy.lease = lease;
-        // The slow claim is asked for again with the lease of 4 s that it had at first, until claiming
-        // is given up after 5 s.
-        world.tolerates = &[BrokenRule::OutlastsTheLease];
         let late = Duration::from_millis(latest);
         let begins = |label| {
             rec(label, move |world: World, _| async move {
@@ -121,6 +117,26 @@ async fn records_claimed_with_a_throttled_one_start_soon() {
         let throttled = Throttled { world: world.clone(), hot };
         let outcomes = world.clock.drive(world.invoke_on(throttled, records)).await;
         assert_eq!(labels(&outcomes), ["unavailable", "executed", "executed", "executed"]);
+    }
+}
+
+/// Claiming is given up after five seconds, or when the lease that was asked for first would have ended:
+/// its owner could not have used it.
+#[tokio::test]
+async fn a_slow_claim_is_not_asked_for_again_after_the_end_of_its_lease() {
+    let hot = |write: &Write| write.guard == Guard::Absent;
+    for (lease, given_up) in [
+        (Lease::Invocation, 5 * SECOND),
+        (Lease::Renewed { length: 4 * SECOND }, 4 * SECOND),
+        (Lease::Renewed { length: 8 * SECOND }, 5 * SECOND),
+    ] {
+        let mut world = World::new();
+        world.policy.lease = lease;
+        let throttled = Throttled { world: world.clone(), hot };
+        let outcomes = world.clock.drive(world.invoke_on(throttled, vec![ok("a")])).await;
+        assert_eq!(labels(&outcomes), ["unavailable"]);
+        let took = world.clock.now().since(START);
+        assert!(took >= given_up && took <= given_up + SECOND / 5, "{took:?} of {given_up:?}");
     }
 }
 

@@ -100,7 +100,8 @@ pub async fn late_failure_is_answered_with_the_successors_completion(store: &dyn
     let (slot, first, second) = overtaken(store).await;
     settle(&slot, &second, &complete("\"second\""), now()).await;
     let permanent = Settlement::FailPermanently { result: None, error_type: "Late".into() };
-    for late in [complete("\"first\""), permanent, release(), Settlement::Undo] {
+    for late in [complete("\"first\""), permanent, release(), Settlement::Undo, Settlement::Decline]
+    {
         assert_eq!(
             settle(&slot, &first, &late, now()).await,
             Settled::Overtaken(Overtaken::Completed(Some("\"second\"".into()))),
