@@ -21,6 +21,7 @@ use lambda_idempotency_dynamodb::DynamoDbStore;
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Engine, Pace, Returned, Work},
     call::RecordId,
+    delivered::Delivered,
     process::Cache,
 };
 use serde_json::json;
@@ -46,6 +47,7 @@ async fn deliver(
         let job = job(result);
         Delivery {
             record: RecordId::new("test", at.to_string()),
+            delivered: Delivered::default(),
             group: None,
             receives: 0,
             divert: None,

@@ -17,6 +17,7 @@ use lambda_idempotency_core::{memory::MemoryStore, policy::Policy};
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::RecordId,
+    delivered::Delivered,
     observe::Silent,
     process::Cache,
 };
@@ -80,6 +81,7 @@ fn delivery<'d>(n: usize, key: usize) -> Delivery<'d> {
     let job: Job<'d> = Box::new(|_| Box::pin(async { Ok(Returned::Nothing) }));
     Delivery {
         record: RecordId::new("bench", n.to_string()),
+        delivered: Delivered::default(),
         group: None,
         receives: 0,
         divert: None,

@@ -13,6 +13,8 @@ use std::{
 
 use serde::Deserialize;
 
+use crate::{call::RecordId, trace_context::TraceContext};
+
 /// The invocation that calls belong to.
 ///
 /// Implemented by the crate that knows where functions run, which finds its own type again by
@@ -24,6 +26,9 @@ pub trait Invocation: Any + Send + Sync {
 
     /// The event as text, of which its records are parts.
     fn event(&self) -> &str;
+
+    /// The trace header with which it was called, as text.
+    fn trace_header(&self) -> Option<&str>;
 }
 
 /// How a record was delivered.
@@ -33,6 +38,8 @@ pub struct Delivered {
     record: Text,
     receives: Option<u32>,
     attributes: Attributes,
+    trace: Trace,
+    messaging: Option<ReadMessaging>,
 }
 
 /// The text of the record.
@@ -59,6 +66,36 @@ enum Attributes {
 
 /// Finds the attribute of a name in a record's text.
 pub type ReadAttribute = fn(record: &str, name: &str) -> Option<String>;
+
+/// Where the record's trace is named, besides an attribute `traceparent`.
+#[derive(Clone, Copy, Default)]
+enum Trace {
+    #[default]
+    None,
+    /// In the record's text.
+    Record(ReadTraceHeader),
+    /// In the invocation, which is the record's alone.
+    Invocation,
+    /// As a test has set it.
+    Set(TraceContext),
+}
+
+/// Finds the trace header in a record's text.
+pub type ReadTraceHeader = fn(record: &str) -> Option<String>;
+
+/// A record as OpenTelemetry's conventions for messaging describe it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Messaging<'a> {
+    /// What delivers it: `aws_sqs`, `kafka`, ...
+    pub system: &'static str,
+    /// The name of its queue, topic or stream, if that is known.
+    pub destination: Option<&'a str>,
+    /// Its id, if the system has chosen it.
+    pub message_id: Option<&'a str>,
+}
+
+/// Describes a record; `None` if its source is not one of messages.
+pub type ReadMessaging = fn(record: &RecordId) -> Option<Messaging<'_>>;
 
 /// Why a record cannot be had in the type that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -116,6 +153,47 @@ impl Delivered {
     pub fn attributes(mut self, read: Option<ReadAttribute>) -> Self {
         self.attributes = read.map_or(Attributes::None, Attributes::Read);
         self
+    }
+
+    /// With a trace header that is found in the record so.
+    #[must_use]
+    pub fn trace_header(mut self, read: Option<ReadTraceHeader>) -> Self {
+        self.trace = read.map_or(self.trace, Trace::Record);
+        self
+    }
+
+    /// In a trace that the invocation names, since this record caused it.
+    #[must_use]
+    pub const fn in_trace_of_invocation(mut self) -> Self {
+        self.trace = Trace::Invocation;
+        self
+    }
+
+    /// With a record that is described so.
+    #[must_use]
+    pub const fn messaging(mut self, read: ReadMessaging) -> Self {
+        self.messaging = Some(read);
+        self
+    }
+
+    pub(crate) fn trace_context(&self) -> Option<TraceContext> {
+        if let Trace::Set(context) = self.trace {
+            return Some(context);
+        }
+        let own = self.attribute("traceparent").and_then(|text| TraceContext::parse(&text));
+        own.or_else(|| match self.trace {
+            Trace::Record(read) => TraceContext::parse(&read(self.text()?)?),
+            Trace::Invocation => TraceContext::parse(self.invocation()?.trace_header()?),
+            Trace::None | Trace::Set(_) => None,
+        })
+    }
+
+    pub(crate) const fn set_trace_context(&mut self, context: TraceContext) {
+        self.trace = Trace::Set(context);
+    }
+
+    pub(crate) fn described<'r>(&self, record: &'r RecordId) -> Option<Messaging<'r>> {
+        self.messaging.and_then(|read| read(record))
     }
 
     pub(crate) fn invocation(&self) -> Option<&dyn Invocation> {
@@ -196,6 +274,10 @@ mod tests {
 
         fn event(&self) -> &str {
             &self.0
+        }
+
+        fn trace_header(&self) -> Option<&str> {
+            None
         }
     }
 

@@ -8,19 +8,22 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
-    contained::{Contained, discard},
+    contained::{Contained, caught, discard},
     failure::Failure,
     outcome::NotStarted,
 };
 
+use tracing::Span;
+
 use crate::{
     batch::{Job, Returned},
     call::Call,
+    handler_span,
     machine::Ended,
 };
 
@@ -43,13 +46,15 @@ impl Latest {
 
 /// What a handler is called with, and when at the latest.
 pub(crate) struct Due<'a> {
+    pub(crate) operation: &'a str,
     pub(crate) job: Job<'a>,
     pub(crate) call: Call,
     pub(crate) latest: Latest,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// One call of a handler, as a future. It catches what the handler throws, also while it is dropped.
+/// One call of a handler, as a future, in a span of its own. It catches what the handler throws, also while
+/// it is dropped.
 pub(crate) struct Handler<'a> {
     /// Until the first poll.
     due: Contained<Due<'a>>,
@@ -58,12 +63,20 @@ pub(crate) struct Handler<'a> {
     begun: Option<Timestamp>,
     /// The end of its lease, once that was renewed.
     renewed: Timestamp,
+    /// From the first poll on.
+    span: Span,
 }
 
 impl<'a> Handler<'a> {
-    pub(crate) const fn new(due: Due<'a>) -> Self {
+    pub(crate) fn new(due: Due<'a>) -> Self {
         let renewed = Timestamp::from_millis(0);
-        Self { due: Contained::new(due), running: Contained::none(), begun: None, renewed }
+        Self {
+            due: Contained::new(due),
+            running: Contained::none(),
+            begun: None,
+            renewed,
+            span: Span::none(),
+        }
     }
 
     /// Since when it runs, if it was called.
@@ -77,18 +90,27 @@ impl<'a> Handler<'a> {
     }
 
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
-        if let Some(Due { job, call, latest, clock }) = self.due.take() {
+        let Self { due, running, begun, renewed, span } = self;
+        let mut entered = None;
+        if let Some(Due { operation, job, call, latest, clock }) = due.take() {
             let now = clock.now();
-            if let Some(why) = latest.missed(self.renewed, now) {
+            if let Some(why) = latest.missed(*renewed, now) {
                 return Poll::Ready(Ended::NotBegun(why));
             }
-            self.begun = Some(now);
-            self.running = Contained::new(job(call));
+            *begun = Some(now);
+            *span = handler_span::of(operation, &call);
+            entered = Some(span.enter());
+            *running = Contained::new(job(call));
         }
-        match self.running.get_mut() {
-            Some(running) => running.as_mut().poll(context).map(Ended::Through),
-            None => Poll::Pending,
+        let _entered = entered.unwrap_or_else(|| span.enter());
+        let Some(future) = running.get_mut() else { return Poll::Pending };
+        let answer = ready!(future.as_mut().poll(context));
+        // Its destructors may log, too.
+        *running = Contained::none();
+        if let Err(failure) = &answer {
+            handler_span::failed(span, failure.error_type());
         }
+        Poll::Ready(Ended::Through(answer))
     }
 }
 
@@ -99,7 +121,24 @@ impl Future for Handler<'_> {
         catch_unwind(AssertUnwindSafe(|| self.advance(context))).unwrap_or_else(|thrown| {
             let failure = Failure::panicked(&*thrown);
             discard(thrown);
+            caught(|| handler_span::failed(&self.span, failure.error_type()));
+            self.running = Contained::none();
             Poll::Ready(Ended::Through(Err(failure)))
         })
+    }
+}
+
+/// A handler that is stopped is dropped in its span.
+impl Drop for Handler<'_> {
+    fn drop(&mut self) {
+        let Self { running, span, .. } = self;
+        if running.get().is_none() {
+            return;
+        }
+        caught(|| {
+            handler_span::failed(span, "stopped");
+            let _entered = span.enter();
+            *running = Contained::none();
+        });
     }
 }

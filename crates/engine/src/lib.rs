@@ -20,6 +20,7 @@ pub mod call;
 pub mod delivered;
 mod driver;
 mod handler;
+mod handler_span;
 pub mod machine;
 pub mod observe;
 mod parts;
@@ -29,6 +30,7 @@ mod rules;
 mod running;
 mod store_calls;
 mod surroundings;
+mod trace_context;
 mod unanswered;
 
 #[cfg(doctest)]

@@ -15,6 +15,7 @@ use super::*;
 use crate::{
     batch::Returned,
     call::{Call, History, RecordId, Subject},
+    delivered::Delivered,
     handler::{Due, Latest},
 };
 
@@ -25,9 +26,9 @@ fn handler(work: impl FnOnce() -> Work + Send + 'static) -> Handler<'static> {
     let subject = Subject { key: None, identity: None };
     let history = History::none(clock.now());
     let record = RecordId::new("test", "1");
-    let call = Call::new(subject, record, history, None, Arc::clone(&clock));
+    let call = Call::new(subject, record, history, None, Arc::clone(&clock), Delivered::default());
     let latest = Latest { lease: None, stop: None };
-    Handler::new(Due { job: Box::new(|_| work()), call, latest, clock })
+    Handler::new(Due { operation: "op", job: Box::new(|_| work()), call, latest, clock })
 }
 
 /// Which record was polled, and whether it ended.

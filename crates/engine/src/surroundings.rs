@@ -21,6 +21,7 @@ use lambda_idempotency_keys::Key;
 use crate::{
     batch::{Delivery, Divert, Job, Pace, Work},
     call::{Call, History, RecordId, Subject},
+    delivered::Delivered,
     handler::{Due, Handler, Latest},
     machine::{Ask, Carried, Enter, Host, Join, Side, Task},
     parts::Parts,
@@ -31,6 +32,7 @@ use crate::{
 /// What is kept for a record beside what the machine knows of it.
 struct Slot<'a> {
     record: RecordId,
+    delivered: Delivered,
     key: Option<Key>,
     /// What stands for the key of a record that has none.
     identity: Option<Key>,
@@ -54,6 +56,7 @@ pub(crate) type LeaderDone = (usize, Option<Arc<IdempotencyRecord>>);
 /// The surroundings of one batch.
 pub(crate) struct Surroundings<'a> {
     parts: &'a Parts,
+    operation: &'a str,
     pace: &'a Pace,
     slots: Vec<Slot<'a>>,
     running: Running<'a>,
@@ -66,11 +69,16 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    pub(crate) fn new(parts: &'a Parts, pace: &'a Pace, records: usize) -> Self {
+    pub(crate) fn new(
+        parts: &'a Parts,
+        operation: &'a str,
+        pace: &'a Pace,
+        records: usize,
+    ) -> Self {
         let slots = Vec::with_capacity(records);
         let is_nested = is_nested(&parts.isolation);
         let running = Running::default();
-        Self { parts, pace, slots, running, place: None, is_nested, following: None }
+        Self { parts, operation, pace, slots, running, place: None, is_nested, following: None }
     }
 
     /// Keeps what the machine need not know of a delivery; returns the rest.
@@ -78,6 +86,7 @@ impl<'a> Surroundings<'a> {
         let (ask, identity, job) = delivery.work.ask(delivery.group, delivery.receives);
         self.slots.push(Slot {
             record: delivery.record,
+            delivered: delivery.delivered,
             key: ask.key.clone(),
             identity,
             job,
@@ -97,15 +106,16 @@ impl<'a> Surroundings<'a> {
 
     /// Starts the handler of a record, unless that has been done.
     pub(crate) fn start(&mut self, at: usize, held: Option<&Held>, stop: Option<Timestamp>) {
-        let clock = Arc::clone(&self.parts.clock);
+        let (clock, operation) = (Arc::clone(&self.parts.clock), self.operation);
         let slot = self.slot(at);
         let Some(job) = slot.job.take() else { return };
         let record = held.map(|held| &held.record);
         let history = record.map_or_else(|| History::none(clock.now()), History::of);
         let lease = record.and_then(|record| record.lease_until);
         let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone() };
-        let call = Call::new(subject, slot.record.clone(), history, stop, Arc::clone(&clock));
-        let due = Due { job, call, latest: Latest { lease, stop }, clock };
+        let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
+        let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered);
+        let due = Due { operation, job, call, latest: Latest { lease, stop }, clock };
         let handler = self.running.start(at, Handler::new(due));
         self.slot(at).handler = Some(handler);
     }
@@ -249,10 +259,11 @@ impl Host for Surroundings<'_> {
         debug_assert_eq!(aside, self.slots.len(), "what puts a record aside is added last");
         let slot = self.slot(at);
         let work = (slot.divert.take()?)(reason, fence);
-        let record = slot.record.clone();
+        let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
         let key = work.key.clone();
         self.slots.push(Slot {
             record,
+            delivered,
             key: Some(work.key),
             identity: None,
             job: Contained::new(work.job),

@@ -9,7 +9,7 @@ use lambda_idempotency_engine::{
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::value::RawValue;
 
-use crate::source::Record;
+use crate::source::{Record, messaging};
 
 /// The methods of a [`Call`] that need Lambda's types.
 ///
@@ -93,12 +93,20 @@ impl Invoked {
         Arc::unwrap_or_clone(self).0
     }
 
-    /// The facts about the delivery of one of its records.
-    pub(crate) fn delivers(self: &Arc<Self>, record: &Record<'_>) -> Delivered {
-        Delivered::by(Arc::<Self>::clone(self))
+    /// The facts about the delivery of one of its records, which may be the cause of the invocation.
+    pub(crate) fn delivers(self: &Arc<Self>, record: &Record<'_>, is_cause: bool) -> Delivered {
+        let delivered = Delivered::by(Arc::<Self>::clone(self))
             .record(&record.raw)
             .receives(record.receives)
             .attributes(record.attributes)
+            .trace_header(record.trace_header)
+            .messaging(messaging);
+        if is_cause { delivered.in_trace_of_invocation() } else { delivered }
+    }
+
+    /// What a call knows of it that gets its payload in another way.
+    pub(crate) fn without_record(self: Arc<Self>) -> Delivered {
+        Delivered::by(self).in_trace_of_invocation()
     }
 }
 
@@ -109,5 +117,9 @@ impl Invocation for Invoked {
 
     fn event(&self) -> &str {
         self.payload().get()
+    }
+
+    fn trace_header(&self) -> Option<&str> {
+        self.context().xray_trace_id.as_deref()
     }
 }

@@ -16,6 +16,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::{
+    call::Invoked,
     error::{InvocationError, RunError},
     function::invocation_deadline,
     handler::decode,
@@ -146,8 +147,8 @@ where
                 payload: payload.get(),
                 tenant: context.tenant_id.as_deref(),
                 invocation_deadline: invocation_deadline(&context),
-                // The service has the event itself, and no `Call`.
-                invoked: None,
+                // For the span only: the service has the event itself, and no `Call`.
+                invoked: Some(Invoked::without_event(context.clone())),
                 keeps,
             };
             let call_context = context.clone();

@@ -6,6 +6,7 @@ use lambda_idempotency_core::{outcome::Rejected, record::Fingerprint};
 use lambda_idempotency_engine::{
     batch::{Aside, Delivery, Job, Work},
     call::RecordId,
+    delivered::Delivered,
 };
 use lambda_idempotency_keys::{Document, Key, Scope, Selection, SelectionError, View};
 use serde_json::Value;
@@ -60,6 +61,7 @@ impl<'a> Extraction<'a> {
     pub(crate) fn delivery(
         &self,
         record: &'a Record<'a>,
+        delivered: Delivered,
         job: impl FnOnce(&str) -> Result<Job<'a>, Rejection>,
     ) -> Delivery<'a> {
         let work = match &record.payload {
@@ -82,6 +84,7 @@ impl<'a> Extraction<'a> {
         });
         Delivery {
             record: record.id.clone(),
+            delivered,
             group: record.group.clone(),
             receives: record.receives.unwrap_or(0),
             work,

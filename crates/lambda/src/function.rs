@@ -165,11 +165,14 @@ impl Inner {
         let records = unwrap(route.source.records(event, &route.operation), &route.operation);
         let extraction =
             Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
+        // The trace of an invocation is that of its record if the record caused the invocation alone.
+        let is_cause = route.source.is_cause_of_invocation() && records.len() == 1;
         let deliveries = records
             .iter()
             .map(|record| {
-                extraction.delivery(record, |payload| {
-                    let job = Arc::clone(&route.handler).job(payload, invoked.delivers(record))?;
+                let delivered = invoked.delivers(record, is_cause);
+                extraction.delivery(record, delivered, |payload| {
+                    let job = Arc::clone(&route.handler).job(payload)?;
                     Ok(match &route.prepared.powertools {
                         Some(powertools) => powertools.job(job),
                         None => job,

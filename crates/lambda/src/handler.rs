@@ -12,7 +12,6 @@ use lambda_idempotency_core::failure::Failure;
 use lambda_idempotency_engine::{
     batch::{Job, Returned},
     call::Call,
-    delivered::Delivered,
 };
 use serde::{
     Serialize,
@@ -192,7 +191,7 @@ pub(crate) fn serialized<R: Serialize>(result: &R) -> Returned {
 /// A handler without its payload type. It decodes first, so that a record that cannot be decoded
 /// never claims its key.
 pub(crate) trait ErasedHandler: Send + Sync {
-    fn job<'j>(self: Arc<Self>, payload: &str, delivered: Delivered) -> Result<Job<'j>, Rejection>;
+    fn job<'j>(self: Arc<Self>, payload: &str) -> Result<Job<'j>, Rejection>;
 }
 
 pub(crate) struct Typed<H, T> {
@@ -211,10 +210,9 @@ where
     H: Handler<T>,
     T: DeserializeOwned + Send + 'static,
 {
-    fn job<'j>(self: Arc<Self>, payload: &str, delivered: Delivered) -> Result<Job<'j>, Rejection> {
+    fn job<'j>(self: Arc<Self>, payload: &str) -> Result<Job<'j>, Rejection> {
         let payload: T = decode(payload)?;
         Ok(Box::new(move |call| {
-            let call = call.with_delivered(delivered);
             Box::pin(async move { self.handler.call(payload, call, Sealed).await })
         }))
     }

@@ -152,7 +152,7 @@ pub use lambda_idempotency_core::{
 pub use lambda_idempotency_dynamodb::{self as dynamodb, DynamoDbStore};
 pub use lambda_idempotency_engine::{
     batch::AfterFailure,
-    call::{Call, RecordId},
+    call::{Call, RecordId, TraceContext},
     delivered::RecordError,
     observe::{Observer, Report, Silent, TracingObserver},
     process::Cache,

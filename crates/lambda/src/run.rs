@@ -163,12 +163,9 @@ where
     // The caller gets the value itself; the engine and the store get its JSON.
     let slot = Arc::new(Mutex::new(None));
     let returned = Arc::clone(&slot);
-    let (invoked, keeps) = (task.invoked, task.keeps);
+    let keeps = task.keeps;
+    let delivered = task.invoked.map(Invoked::without_record).unwrap_or_default();
     let job: Job<'_> = Box::new(move |call| {
-        let call = match invoked {
-            Some(invoked) => call.with_invocation(invoked),
-            None => call,
-        };
         Box::pin(async move {
             let value = function(call).await.map_err(Into::into)?;
             let kept = match (serialized(&value), &operation.powertools) {
@@ -209,6 +206,7 @@ where
         operation: &operation.name,
         deliveries: vec![Delivery {
             record: task.record.clone(),
+            delivered,
             group: None,
             receives: 0,
             work,

@@ -18,6 +18,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_engine::{
     batch::{self, AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned},
     call::RecordId,
+    delivered::Delivered,
     observe::Silent,
 };
 use lambda_idempotency_keys::Key;
@@ -171,6 +172,7 @@ fn delivery<'d>(n: usize, work: Work, rounds: u64, times: Arc<[Times]>) -> Deliv
     });
     Delivery {
         record: RecordId::new("bench", n.to_string()),
+        delivered: Delivered::default(),
         group: None,
         receives: 0,
         divert: None,

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::pace::Pace;
-use crate::call::{Call, RecordId};
+use crate::{
+    call::{Call, RecordId},
+    delivered::Delivered,
+};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,
@@ -36,6 +39,8 @@ pub enum Returned {
 pub struct Delivery<'a> {
     /// Which record.
     pub record: RecordId,
+    /// How it was delivered, for its handler.
+    pub delivered: Delivered,
     /// Its order group: records of one group are processed in the order of the batch, and none
     /// after one that is returned. `None` where the source keeps no order.
     pub group: Option<Arc<str>>,

@@ -6,9 +6,9 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 
-pub use crate::record_id::RecordId;
+pub use crate::{record_id::RecordId, trace_context::TraceContext};
 
-use crate::delivered::{Delivered, Invocation, RecordError};
+use crate::delivered::{Delivered, Invocation, Messaging, RecordError};
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     record::IdempotencyRecord,
@@ -87,8 +87,9 @@ impl Call {
         history: History,
         handler_deadline: Option<Timestamp>,
         clock: Arc<dyn Clock>,
+        delivered: Delivered,
     ) -> Self {
-        Self { subject, record, history, handler_deadline, clock, delivered: Delivered::default() }
+        Self { subject, record, history, handler_deadline, clock, delivered }
     }
 
     /// The hash of the idempotency key; `None` if the operation's policy let a record without a key
@@ -251,6 +252,26 @@ impl Call {
     #[must_use]
     pub fn invocation(&self) -> Option<&dyn Invocation> {
         self.delivered.invocation()
+    }
+
+    /// The trace in which the record was sent, to continue it or to link to it:
+    ///
+    /// | of a record of | from |
+    /// |---|---|
+    /// | SQS, also through a pipe | the message attribute `traceparent` or, without one, X-Ray's system attribute `AWSTraceHeader` |
+    /// | SNS | the message attribute `traceparent` or, without one, the trace header of the invocation |
+    /// | Kafka, RabbitMQ, ActiveMQ | the header or property `traceparent` |
+    /// | EventBridge, S3, Scheduler, a direct invocation, `run` with a context, HTTP | the trace header of the invocation, by which AWS hands the producer's trace on |
+    ///
+    /// `None` for other sources, and if there is none or if it is malformed. It is looked up each time.
+    #[must_use]
+    pub fn trace_context(&self) -> Option<TraceContext> {
+        self.delivered.trace_context()
+    }
+
+    /// The record as OpenTelemetry's conventions describe it.
+    pub(crate) fn messaging(&self) -> Option<Messaging<'_>> {
+        self.delivered.described(&self.record)
     }
 
     /// When the handler is stopped, if a deadline is known.

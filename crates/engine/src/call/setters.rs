@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Call, History, RecordId, Subject};
+use super::{Call, History, RecordId, Subject, TraceContext};
 use crate::delivered::{Delivered, Invocation};
 use lambda_idempotency_core::clock::{SystemClock, Timestamp};
 use lambda_idempotency_keys::Key;
@@ -14,7 +14,8 @@ impl Call {
         let key = Some(Key::from_text(format!("test#{name}")));
         let history = History::none(Timestamp::from_millis(1));
         let subject = Subject { key, identity: None };
-        Self::new(subject, RecordId::new("test", name), history, None, Arc::new(SystemClock))
+        let (record, clock) = (RecordId::new("test", name), Arc::new(SystemClock));
+        Self::new(subject, record, history, None, clock, Delivered::default())
     }
 
     /// As if the handler had failed this often before.
@@ -42,15 +43,6 @@ impl Call {
     #[must_use]
     pub const fn with_handler_deadline(mut self, handler_deadline: Timestamp) -> Self {
         self.handler_deadline = Some(handler_deadline);
-        self
-    }
-
-    /// With how its record was delivered.
-    // For `lambda-idempotency`, which reads the event; tests have the setters below.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_delivered(mut self, delivered: Delivered) -> Self {
-        self.delivered = delivered;
         self
     }
 
@@ -82,6 +74,13 @@ impl Call {
     #[must_use]
     pub fn with_raw_record(mut self, json: &str) -> Self {
         self.delivered.set_record(json);
+        self
+    }
+
+    /// As if its record had been sent in this trace.
+    #[must_use]
+    pub const fn with_trace_context(mut self, context: TraceContext) -> Self {
+        self.delivered.set_trace_context(context);
         self
     }
 

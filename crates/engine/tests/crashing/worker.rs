@@ -14,6 +14,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
+    delivered::Delivered,
     observe::{Observer, Report},
 };
 use lambda_idempotency_testkit::{
@@ -122,6 +123,7 @@ impl<'w> Handlers<'w> {
         });
         Delivery {
             record: RecordId::new("test", message.id.to_string()),
+            delivered: Delivered::default(),
             group: message.group.filter(|_| self.worker.ordered).map(Into::into),
             receives: message.receives,
             divert,

@@ -14,6 +14,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::RecordId,
+    delivered::Delivered,
     observe::Silent,
     process::Cache,
 };
@@ -50,6 +51,7 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
         });
         Delivery {
             record: RecordId::new("test", n.to_string()),
+            delivered: Delivered::default(),
             group: (shape.group)(n).map(|group| Arc::from(group.to_string())),
             receives: 0,
             divert: None,

@@ -14,6 +14,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
+    delivered::Delivered,
 };
 use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::{
@@ -274,6 +275,7 @@ impl World {
         };
         Delivery {
             record: RecordId::new("test", record.label),
+            delivered: Delivered::default(),
             group: record.group.map(Into::into),
             receives: record.receives,
             work,

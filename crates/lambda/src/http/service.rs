@@ -101,6 +101,8 @@ impl Settings {
         let body = if reads_body { request.body().clone() } else { Body::Empty };
         let body = text(&body);
         let slot = Slot::default();
+        let invoked = request.lambda_context_ref().cloned().map(Invoked::without_event);
+        let delivered = invoked.map(Invoked::without_record).unwrap_or_default();
         let work =
             self.work(&request_key, body, self.job(inner, request, &slot, request_key.cookies));
         let record = request_key.id.clone();
@@ -108,7 +110,14 @@ impl Settings {
         policy.on_conflict = self.operation.on_conflict.unwrap_or(policy.on_conflict);
         let batch = Batch {
             operation: &self.operation.name,
-            deliveries: vec![Delivery { record, group: None, receives: 0, work, divert: None }],
+            deliveries: vec![Delivery {
+                record,
+                delivered,
+                group: None,
+                receives: 0,
+                work,
+                divert: None,
+            }],
             after_failure: AfterFailure::Group,
             policy: &policy,
             invocation_deadline,
@@ -147,13 +156,8 @@ impl Settings {
         S::Future: Send,
     {
         let (slot, keeps) = (Arc::clone(slot), Arc::clone(&self.keeps));
-        let invoked = request.lambda_context_ref().cloned().map(Invoked::without_event);
         Box::new(move |call| {
             Box::pin(async move {
-                let call = match invoked {
-                    Some(invoked) => call.with_invocation(invoked),
-                    None => call,
-                };
                 request.extensions_mut().insert(call);
                 let response = inner.call(request).await.map_err(Into::into)?;
                 // The work is done. The user's code after this point may panic, which must not

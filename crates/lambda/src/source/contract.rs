@@ -31,6 +31,12 @@ pub(crate) trait Source: Send + Sync {
         OnConflict::Wait { up_to: Duration::MAX }
     }
 
+    /// Whether a record is what Lambda calls the function for. Otherwise, Lambda's poller has fetched it, and
+    /// the trace of the invocation is that of the poller.
+    fn is_cause_of_invocation(&self) -> bool {
+        false
+    }
+
     /// Whether the event is from this source, and passes the filters of `operation`.
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool;
 

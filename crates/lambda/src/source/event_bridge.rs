@@ -44,6 +44,10 @@ impl Source for EventBridge {
         NAME
     }
 
+    fn is_cause_of_invocation(&self) -> bool {
+        true
+    }
+
     fn identity(&self) -> &'static Identity {
         &Identity {
             parts: "account, region, source, id",

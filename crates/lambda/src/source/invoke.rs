@@ -19,6 +19,10 @@ impl Source for Invoke {
         NAME
     }
 
+    fn is_cause_of_invocation(&self) -> bool {
+        true
+    }
+
     fn identity(&self) -> &'static Identity {
         &Identity {
             parts: "the invocation's request id",

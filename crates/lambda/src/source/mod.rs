@@ -7,6 +7,7 @@
 //! record.rs     a record of any source: `Record`
 //! event.rs      an event's outermost members, which show its source
 //! <source>.rs   its records: id, identity, order group, payload
+//! messaging.rs  a record in the words of OpenTelemetry
 //! response.rs   the response to a source: ids, checkpoints, or an error
 //! ```
 
@@ -22,6 +23,7 @@ mod identity;
 mod invoke;
 mod kafka;
 mod kinesis;
+mod messaging;
 mod pipe;
 mod rabbit_mq;
 mod record;
@@ -43,6 +45,7 @@ pub(crate) use identity::Identity;
 pub(crate) use invoke::Invoke;
 pub(crate) use kafka::Kafka;
 pub(crate) use kinesis::Kinesis;
+pub(crate) use messaging::messaging;
 pub(crate) use pipe::Pipe;
 pub(crate) use rabbit_mq::RabbitMq;
 pub(crate) use record::Record;

@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_engine::{call::RecordId, delivered::ReadAttribute};
+use lambda_idempotency_engine::{
+    call::RecordId,
+    delivered::{ReadAttribute, ReadTraceHeader},
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -30,6 +33,8 @@ pub(crate) struct Record<'e> {
     pub(crate) receives: Option<u32>,
     /// Reads an attribute that the producer attached to the record, if the source has attributes.
     pub(crate) attributes: Option<ReadAttribute>,
+    /// Reads the trace header that the source adds to the record, if it does.
+    pub(crate) trace_header: Option<ReadTraceHeader>,
     /// Its identifier in a partial batch response, if it has one.
     pub(crate) item: Option<Item>,
 }
@@ -51,6 +56,7 @@ impl<'e> Record<'e> {
             group: None,
             receives: None,
             attributes: None,
+            trace_header: None,
             item: None,
         }
     }

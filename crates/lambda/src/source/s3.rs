@@ -74,6 +74,10 @@ impl Source for S3 {
         NAME
     }
 
+    fn is_cause_of_invocation(&self) -> bool {
+        true
+    }
+
     fn identity(&self) -> &'static Identity {
         &Identity {
             parts: "bucket ARN, object key, versionId, eTag, eventName, sequencer (where there is \

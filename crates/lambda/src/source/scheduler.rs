@@ -30,6 +30,10 @@ impl Source for Scheduler {
         NAME
     }
 
+    fn is_cause_of_invocation(&self) -> bool {
+        true
+    }
+
     fn identity(&self) -> &'static Identity {
         &Identity {
             parts: "scheduleArn, scheduledTime",

@@ -42,6 +42,10 @@ impl Source for Sns {
         NAME
     }
 
+    fn is_cause_of_invocation(&self) -> bool {
+        true
+    }
+
     fn identity(&self) -> &'static Identity {
         &Identity {
             parts: "topic ARN, MessageId",

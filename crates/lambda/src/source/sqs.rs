@@ -126,6 +126,7 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
         group: group.map(|group| Arc::from(&*group)),
         receives,
         attributes: Some(attribute),
+        trace_header: Some(trace_header),
         ..Record::new(record, raw, payload)
     }
 }
@@ -134,6 +135,11 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
 fn attribute(record: &str, name: &str) -> Option<String> {
     let value = |member| text(descend(record, &["messageAttributes", name, member]));
     value("stringValue").or_else(|| value("binaryValue")).map(Cow::into_owned)
+}
+
+/// X-Ray's system attribute.
+fn trace_header(record: &str) -> Option<String> {
+    text(descend(record, &["attributes", "AWSTraceHeader"])).map(Cow::into_owned)
 }
 
 /// A message attribute, or one of the SNS notification in the body.

@@ -92,6 +92,7 @@ fn inside<'e>(outer: &Record<'e>, envelope: Envelope, inner: Record<'_>) -> Reco
             Envelope::Sns if outer.id.source == Sqs.name() => Some(sqs::attribute_of_notification),
             _ => outer.attributes,
         },
+        trace_header: outer.trace_header,
         item: outer.item.clone(),
     }
 }

@@ -40,6 +40,7 @@ mod samples;
 mod secrets;
 mod secrets_capture;
 mod several_sources;
+mod spans;
 mod sqs;
 mod sqs_bad_records;
 mod sqs_order;

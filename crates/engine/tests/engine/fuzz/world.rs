@@ -22,6 +22,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_engine::{
     batch::{Aside, Delivery, Divert, Engine, Job, Pace, Returned, Work},
     call::RecordId,
+    delivered::Delivered,
     observe::{Observer, Report},
     process::Cache,
 };
@@ -300,6 +301,7 @@ impl World {
             })
         });
         let group = plan.group.map(|group| Arc::from(group.to_string()));
-        Delivery { record, group, receives: flight.receives[at], work, divert }
+        let (delivered, receives) = (Delivered::default(), flight.receives[at]);
+        Delivery { record, delivered, group, receives, work, divert }
     }
 }
