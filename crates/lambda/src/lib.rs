@@ -34,6 +34,7 @@
 //! | to compute keys and deduplication ids before sending | [`producer`] |
 //! | to see an event's records and keys | [`inspect`] |
 //! | the record around the payload, attributes, headers, Lambda's context | [`Call::record_as`], [`Call::attribute`], [`CallExt::context`] |
+//! | the trace in which a record was sent | [`Call::trace_context`] |
 //! | to put aside records that will never be processed | [`Operation::divert`] |
 //! | to keep the results of records | [`keep_result`], [`Idempotency::kept_result`] |
 //! | how to do each of these | [`guide`] |
@@ -61,6 +62,9 @@
 //! result, and only the type of an error, because an error's message may quote the payload. To log
 //! messages, log them in the handler or use [`TracingObserver::showing_error_messages`]. Local runs
 //! (`lambda-idempotency invoke`) show them.
+//!
+//! Each call of a handler runs in a span of its own, so that the lines of concurrent handlers can be
+//! told apart: [logs and traces](guide::logs_and_traces).
 //!
 //! # Words
 //!

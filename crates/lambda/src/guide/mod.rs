@@ -9,6 +9,7 @@
 //! | [Policies and settings](settings) | everything that can be set, with its default |
 //! | [Failure modes](failure_modes) | what happens when something goes wrong; putting records aside; every outcome |
 //! | [Testing](testing) | a handler, a function, a key, the real binary, faults |
+//! | [Logs and traces](logs_and_traces) | the line of each delivery, the span of each handler, the producer's trace |
 //! | [Cost](cost) | requests, and dollars per million records |
 //! | [Where it runs](where_it_runs) | Managed Instances, VPC, tenants, global tables |
 //! | [Security](security) | logs, the table, permissions, tenants, hostile payloads |
@@ -91,6 +92,9 @@ pub mod failure_modes {
 }
 pub mod testing {
     #![doc = include_str!("testing.md")]
+}
+pub mod logs_and_traces {
+    #![doc = include_str!("logs_and_traces.md")]
 }
 pub mod cost {
     #![doc = include_str!("cost.md")]

@@ -7,18 +7,21 @@ use lambda_idempotency::{Call, CallExt as _, RecordError};
 use crate::support::{World, charges, post};
 
 #[tokio::test]
-async fn the_call_of_a_request_has_the_invocation_and_no_record() {
+async fn the_call_of_a_request_has_the_invocation_and_its_trace_and_no_record() {
     async fn describe(request: Request) -> Result<String, std::io::Error> {
         let call = request.extensions().get::<Call>().unwrap();
         assert_eq!(call.record_as::<serde_json::Value>(), Err(RecordError::Missing));
         assert_eq!((call.receives(), call.attribute("a")), (None, None));
         let context = call.context().unwrap();
-        Ok(format!("{:?} {}", call.request_id(), context.request_id))
+        let trace = call.trace_context().unwrap().x_ray();
+        Ok(format!("{:?} {} {trace}", call.request_id(), context.request_id))
     }
     let mut context = lambda_runtime::Context::default();
     context.request_id = "r-1".to_owned();
+    let trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
+    context.xray_trace_id = Some(trace.to_owned());
     let service = World::new().layer(&charges()).layer(service_fn(describe));
     let request = post("k-1", "").with_lambda_context(context);
     let answer = service.oneshot(request).await.unwrap();
-    assert_eq!(answer.body().as_ref(), br#"Some("r-1") r-1"#);
+    assert_eq!(answer.body().as_ref(), format!(r#"Some("r-1") r-1 {trace}"#).as_bytes());
 }
