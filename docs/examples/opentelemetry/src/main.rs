@@ -81,11 +81,15 @@ mod tests {
         let idempotency = Idempotency::new(MemoryStore::new());
         let function = idempotency.sqs(Operation::new("place").key("id"), place_order).unwrap();
         let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        let event = format!(
-            r#"{{"Records":[{{"messageId":"m-1","body":"{{\"id\":\"1\"}}","eventSource":"aws:sqs",
-            "eventSourceARN":"arn:aws:sqs:eu-west-1:111122223333:orders","messageAttributes":
-            {{"traceparent":{{"dataType":"String","stringValue":"{traceparent}"}}}}}}]}}"#
-        );
+        let event = serde_json::json!({ "Records": [{
+            "messageId": "m-1",
+            "body": r#"{"id":"1"}"#,
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders",
+            "messageAttributes": {
+                "traceparent": { "dataType": "String", "stringValue": traceparent },
+            },
+        }] });
         testing::invoke(&function, &event).await.unwrap();
         drop(guard);
         let spans = exporter.get_finished_spans().unwrap();
