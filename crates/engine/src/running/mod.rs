@@ -5,18 +5,17 @@
 //! back. Here, each handler has a place with a waker of its own, and [`Running::poll_one`] polls the one
 //! that was woken first. Places and wakers are used again for later handlers.
 
+mod sync;
+mod waking;
+
 use std::{
-    collections::VecDeque,
     pin::Pin,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, Wake, Waker},
+    sync::Arc,
+    task::{Context, Poll, Wake as _, Waker},
 };
 
-use futures_util::task::AtomicWaker;
 use lambda_idempotency_core::clock::Timestamp;
+use waking::{Task, Woken};
 
 use crate::{handler::Handler, machine::Ended};
 
@@ -60,8 +59,7 @@ impl<'a> Running<'a> {
             (place.at, place.handler, place.polled) = (at, handler, None);
             place.task.wake_by_ref();
         } else {
-            let is_woken = AtomicBool::new(false);
-            let task = Arc::new(Task { place: number, is_woken, woken: Arc::clone(&self.woken) });
+            let task = Arc::new(Task::new(number, Arc::clone(&self.woken)));
             task.wake_by_ref();
             let waker = Waker::from(Arc::clone(&task));
             self.places.push(Place { at, handler, polled: None, task, waker });
@@ -97,23 +95,20 @@ impl<'a> Running<'a> {
     /// The batch is polled anew: each handler may be polled once more.
     pub(crate) fn begin_turn(&mut self) {
         self.turn += 1;
-        self.woken.lock().extend(self.again.drain(..));
+        self.woken.put_back(self.again.drain(..));
     }
 
     /// Polls the handler that was woken first. `Pending` if there is none that may be polled in this
     /// turn.
     pub(crate) fn poll_one(&mut self, context: &mut Context<'_>) -> Poll<Polled> {
-        self.woken.batch.register(context.waker());
-        loop {
-            let Some(number) = self.woken.lock().pop_front() else { break };
+        self.woken.wakes(context.waker());
+        while let Some(number) = self.woken.next() {
             let Some(place) = self.places.get_mut(number) else { continue };
             if place.polled == Some(self.turn) {
                 self.again.push(number);
                 continue;
             }
-            // From here on it can be woken again. A swap and not a store: it acquires what a thread wrote
-            // before a wake that found the flag set, so that the handler sees it when it is polled now.
-            place.task.is_woken.swap(false, Ordering::AcqRel);
+            place.task.begin_poll();
             let Some(handler) = &mut place.handler else { continue };
             place.polled = Some(self.turn);
             let polled = Pin::new(&mut *handler).poll(&mut Context::from_waker(&place.waker));
@@ -134,42 +129,5 @@ impl<'a> Running<'a> {
     }
 }
 
-/// The places that were woken, in that order.
-#[derive(Default)]
-struct Woken {
-    places: Mutex<VecDeque<usize>>,
-    /// The task that polls the batch.
-    batch: AtomicWaker,
-}
-
-impl Woken {
-    // A panic cannot leave the queue half-changed, so a poisoned lock is still sound.
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<usize>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What wakes the handler in a place.
-struct Task {
-    place: usize,
-    /// Whether the place is among those that were woken.
-    is_woken: AtomicBool,
-    woken: Arc<Woken>,
-}
-
-impl Wake for Task {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if !self.is_woken.swap(true, Ordering::AcqRel) {
-            self.woken.lock().push_back(self.place);
-            self.woken.batch.wake();
-        }
-    }
-}
-
 #[cfg(test)]
-#[path = "running_tests.rs"]
 mod tests;

@@ -1,0 +1,79 @@
+//! Which handlers were woken, and in which order.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, PoisonError},
+    task::{Wake, Waker},
+};
+
+use super::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard, Ordering};
+
+/// The places of the handlers that were woken, in that order.
+pub(super) struct Woken {
+    places: Mutex<VecDeque<usize>>,
+    /// The task that polls the batch.
+    batch: AtomicWaker,
+}
+
+impl Default for Woken {
+    fn default() -> Self {
+        Self { places: Mutex::new(VecDeque::new()), batch: AtomicWaker::new() }
+    }
+}
+
+impl Woken {
+    /// From now on, the first handler that is woken wakes this task.
+    pub(super) fn wakes(&self, batch: &Waker) {
+        self.batch.register(batch);
+    }
+
+    /// Takes the place that was woken first.
+    pub(super) fn next(&self) -> Option<usize> {
+        self.lock().pop_front()
+    }
+
+    /// Puts these places back, after all others.
+    pub(super) fn put_back(&self, places: impl Iterator<Item = usize>) {
+        self.lock().extend(places);
+    }
+
+    // A panic cannot leave the queue half-changed, so a poisoned lock is still sound.
+    fn lock(&self) -> MutexGuard<'_, VecDeque<usize>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes the handler in a place.
+pub(super) struct Task {
+    place: usize,
+    /// Whether the place is among those that were woken.
+    is_woken: AtomicBool,
+    woken: Arc<Woken>,
+}
+
+impl Task {
+    pub(super) fn new(place: usize, woken: Arc<Woken>) -> Self {
+        Self { place, is_woken: AtomicBool::new(false), woken }
+    }
+
+    /// The handler is about to be polled: from here on it can be woken again.
+    ///
+    /// A swap and not a store: it acquires what a thread wrote before a wake that found the flag set, so
+    /// that the handler sees it when it is polled now.
+    pub(super) fn begin_poll(&self) {
+        self.is_woken.swap(false, Ordering::AcqRel);
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.is_woken.swap(true, Ordering::AcqRel) {
+            self.woken.lock().push_back(self.place);
+            self.woken.batch.wake();
+        }
+    }
+}

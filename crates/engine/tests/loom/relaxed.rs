@@ -1,0 +1,25 @@
+//! The flag is swapped without ordering anything else.
+
+use loom::sync::atomic::{AtomicBool, Ordering};
+
+mod sync {
+    pub(super) use loom::sync::{Mutex, MutexGuard, atomic::Ordering};
+
+    pub(super) use crate::types::AtomicWaker;
+
+    pub(super) type AtomicBool = crate::types::Flag<super::Swap>;
+}
+
+#[path = "../../src/running/waking.rs"]
+mod waking;
+
+struct Swap;
+
+impl crate::types::Swap for Swap {
+    fn swap(flag: &AtomicBool, value: bool, ordering: Ordering) -> bool {
+        let _ = ordering;
+        flag.swap(value, Ordering::Relaxed)
+    }
+}
+
+world!();
