@@ -17,6 +17,14 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(count * unit).map_err(|error| error.to_string())
 }
 
+/// As [`duration`], but not zero.
+pub(crate) fn time_to_work(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("must be longer than zero".to_owned()),
+        duration => Ok(duration),
+    }
+}
+
 /// `NAME=VALUE`.
 pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -28,6 +36,12 @@ pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_to_work_is_not_zero() {
+        assert!(time_to_work("0").is_err() && time_to_work("0ms").is_err());
+        assert_eq!(time_to_work("1ms"), Ok(Duration::from_millis(1)));
+    }
 
     #[test]
     fn durations_are_parsed() {

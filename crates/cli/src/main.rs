@@ -1,12 +1,13 @@
-//! `lambda-idempotency`: shows the keys of events, runs a function locally, and tests it under faults.
+//! `lambda-idempotency`: makes events, shows their keys, runs a function locally, and tests it under faults.
 //!
 //! Each subcommand has one file or folder: its arguments, its work, and how it shows the result. Without the
-//! feature `local` there is only `keys`.
+//! feature `local` there are only `keys` and `event`.
 
 #[cfg(feature = "local")]
 mod arguments;
 #[cfg(feature = "local")]
 mod chaos;
+mod event;
 mod failure;
 #[cfg(feature = "local")]
 mod invoke;
@@ -29,6 +30,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Keys(Box<keys::Arguments>),
+    Event(event::Arguments),
     #[cfg(feature = "local")]
     Invoke(invoke::Arguments),
     #[cfg(feature = "local")]
@@ -38,8 +40,9 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Keys(arguments) => keys::run(&arguments),
+        Command::Event(arguments) => event::run(&arguments),
         #[cfg(feature = "local")]
-        Command::Invoke(arguments) => runtime::run(invoke::run(arguments)),
+        Command::Invoke(arguments) => runtime::run_to_the_end(invoke::run(arguments)),
         #[cfg(feature = "local")]
         Command::Chaos(arguments) => runtime::run(chaos::run(arguments)),
     };

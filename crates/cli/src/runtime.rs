@@ -12,13 +12,23 @@ pub(crate) fn run(
         // Dropping the command's future kills its child processes.
         tokio::select! {
             done = command => done,
-            () = interrupted() => Ok(ExitCode::from(130)),
+            () = interrupted() => Ok(ExitCode::from(INTERRUPTED)),
         }
     })
 }
 
+/// Runs a command that handles signals itself, because it has something to say first.
+pub(crate) fn run_to_the_end(
+    command: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
+    tokio::runtime::Runtime::new()?.block_on(command)
+}
+
+/// The exit code of a command that was stopped by a signal.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Completes when this process gets a signal to end.
-async fn interrupted() {
+pub(crate) async fn interrupted() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

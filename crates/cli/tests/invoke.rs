@@ -5,10 +5,11 @@
 #[path = "../../local/tests/common/mod.rs"]
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use tokio::io::AsyncBufReadExt as _;
 
 /// Writes an event file and delivers it. Each test has another `name` for its file.
 async fn invoke(name: &str, event: &str, options: &[&str]) -> (Output, PathBuf) {
@@ -50,7 +51,8 @@ async fn success_is_a_table_and_exit_code_0() {
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(shown.contains("2 deliveries: 2 executed"), "{shown}");
-    assert!(shown.contains("table orders: 0 rows"), "{shown}");
+    assert!(shown.contains("table idempotency: 0 rows"), "{shown}");
+    assert!(!shown.contains("table orders"), "it is the example's: {shown}");
 }
 
 #[tokio::test]
@@ -119,11 +121,132 @@ async fn malformed_json_is_exit_code_2_with_its_position() {
 }
 
 #[tokio::test]
+async fn a_problem_names_its_record() {
+    let event = messages(&[("good", "succeed"), ("bad", "report")]);
+    let (output, _) = invoke("named", &event, &["--max-receive-count", "2"]).await;
+    let shown = text(&output.stdout);
+    assert!(shown.contains("2 times failed, record bad: the handler failed"), "{shown}");
+}
+
+#[tokio::test]
+async fn verbose_shows_the_librarys_lines_as_well() {
+    let event = messages(&[("m1", "succeed")]);
+    let (output, _) = invoke("verbose", &event, &["--verbose"]).await;
+    let shown = text(&output.stderr);
+    assert!(shown.contains("started") && shown.contains("record settled"), "{shown}");
+    let (output, _) = invoke("calm", &event, &[]).await;
+    assert!(!text(&output.stderr).contains("record settled"), "{}", text(&output.stderr));
+}
+
+#[tokio::test]
+async fn an_empty_batch_gets_no_note_about_a_subscriber() {
+    let (output, _) = invoke("empty", r#"{"Records":[]}"#, &[]).await;
+    let shown = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    assert!(!shown.contains("note:"), "{shown}");
+}
+
+#[tokio::test]
+async fn records_that_do_not_name_their_source_get_a_hint() {
+    let event = r#"{"Records":[{"messageId":"m1","body":"{}"}]}"#;
+    let (output, _) = invoke("unnamed", event, &[]).await;
+    let shown = text(&output.stderr);
+    assert!(shown.contains("no record in `Records` says which service"), "{shown}");
+    assert!(shown.contains("lambda-idempotency event sqs"), "{shown}");
+}
+
+#[test]
+fn a_timeout_of_zero_is_refused() {
+    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
+        .args(["invoke", "event.json", "--timeout", "0"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("must be longer than zero"), "{}", text(&output.stderr));
+}
+
+#[tokio::test]
+async fn payloads_are_delivered_in_the_envelope_of_their_source() {
+    let file = |name: &str, payload: &str| {
+        let name = format!("lambda-idempotency-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, payload).unwrap();
+        path
+    };
+    let (first, second) = (file("b1", r#"{"do":"succeed"}"#), file("b2", r#"{"do":"report"}"#));
+    let message = file("m1", r#"{"do":"succeed"}"#);
+    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
+        .args(["invoke", "--timeout", "60", "--visibility", "20ms", "--json", "--binary"])
+        .arg(common::binary().await)
+        .args([Path::new("--sqs-body"), &first, Path::new("--sqs-body"), &second])
+        .args([Path::new("--max-receive-count"), Path::new("1")])
+        .args([Path::new("--sns-message"), &message])
+        .output()
+        .unwrap();
+    for path in [first, second, message] {
+        std::fs::remove_file(path).unwrap();
+    }
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let outcomes = |invocation: usize| -> Vec<&str> {
+        let records = report["invocations"][invocation]["records"].as_array().unwrap();
+        records.iter().map(|record| record["outcome"].as_str().unwrap()).collect()
+    };
+    assert_eq!(report["invocations"][0]["source"], "sqs");
+    assert_eq!(outcomes(0), ["executed", "failed"]);
+    assert_eq!(report["invocations"][1]["source"], "sns");
+    assert_eq!(outcomes(1), ["executed"]);
+}
+
+/// The first record is settled, the second never ends.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_stopped_command_shows_what_was_seen_so_far() {
+    let name = format!("lambda-idempotency-{}-stopped.json", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    std::fs::write(&file, messages(&[("m1", "succeed"), ("m2", "sleep")])).unwrap();
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    command.args(["invoke", "--timeout", "60", "--batch-size", "1", "--verbose", "--binary"]);
+    command.arg(common::binary().await).arg(&file);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.kill_on_drop(true).spawn().unwrap();
+    let mut lines = tokio::io::BufReader::new(child.stderr.take().unwrap()).lines();
+    while !lines.next_line().await.unwrap().unwrap().contains("record settled") {}
+    // The line about the first record comes shortly before the end of its invocation.
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let pid = child.id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().await.unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{shown}");
+    assert!(shown.contains("1 delivery: 1 executed"), "{shown}");
+    let rest = lines.next_line().await.unwrap().unwrap_or_default();
+    let told = lines.next_line().await.unwrap().unwrap_or_default();
+    assert!((rest + &told).contains("Interrupted"), "it does not say that it is not all");
+}
+
+#[test]
+fn without_a_package_or_with_several_binaries_the_error_says_what_to_name() {
+    let event = concat!(env!("CARGO_MANIFEST_DIR"), "/../../events/sqs.json");
+    let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    for (directory, said) in [("/", "could not find `Cargo.toml`"), (repository, "orders")] {
+        let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
+            .current_dir(directory)
+            .args(["invoke", event])
+            .output()
+            .unwrap();
+        let shown = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{shown}");
+        assert!(shown.contains(said) && shown.contains("--bin NAME"), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn an_unknown_cargo_target_is_exit_code_2_with_a_remedy() {
     for (unknown, options) in [
         ("no-such-package", ["--package", "no-such-package"].as_slice()),
         ("no-such-binary", &["--bin", "no-such-binary"]),
-        ("no-such-example", &["--package", "orders", "--example", "no-such-example"]),
+        ("no-such-example", &["--example", "no-such-example"]),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
             .arg("invoke")

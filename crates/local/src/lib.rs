@@ -40,6 +40,7 @@ mod function;
 mod http;
 mod local;
 mod source;
+mod target;
 
 pub use cargo::Build;
 pub use dynamodb::{Apply, DynamoDb, Fault, FaultId, Faults, Gate, Proxy, Table, Usage};
@@ -54,6 +55,7 @@ pub use source::{
     InvocationReport, Kafka, Pipe, Poller, Queue, RecordReport, Shards, Source, SqsConfig,
     StreamConfig, parse_event,
 };
+pub use target::Target;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

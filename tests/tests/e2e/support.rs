@@ -73,7 +73,11 @@ impl World {
         let mut builder = Local::builder(function)
             .sqs(quick_queue())
             .asynchronous(AsyncConfig { retry_delays: vec![Duration::from_millis(10); 2] })
-            .on_output(move |line| written.lock().unwrap().push(line.text));
+            .on_output(move |line| {
+                if !line.is_record {
+                    written.lock().unwrap().push(line.text);
+                }
+            });
         for table in tables() {
             builder = builder.table(table);
         }

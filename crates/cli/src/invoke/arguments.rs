@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use lambda_idempotency_local::Table;
+use lambda_idempotency_local::{Table, Target};
 
-use crate::arguments::{duration, variable};
+use crate::arguments::{duration, time_to_work, variable};
 
 /// Deliver events to a real function on this machine: no AWS account, no Docker
 ///
@@ -19,14 +19,22 @@ use crate::arguments::{duration, variable};
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Event files, in the shape that the function gets
-    #[arg(required = true, value_name = "EVENT.json")]
+    #[arg(required_unless_present_any = ["sqs_body", "sns_message"], value_name = "EVENT.json")]
     pub(crate) events: Vec<PathBuf>,
 
-    /// The cargo package of the function, built first
-    #[arg(long, value_name = "NAME", default_value = "orders")]
-    pub(crate) package: String,
+    /// A file with the body of an SQS message, without the envelope; may be repeated: the messages come in one batch
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sqs_body: Vec<PathBuf>,
 
-    /// Which of the package's binaries, if it has several
+    /// A file with the message of an SNS notification, without the envelope; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sns_message: Vec<PathBuf>,
+
+    /// The cargo package of the function, built first [default: the package of the current directory]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+
+    /// Which binary, if the package or the workspace has several
     #[arg(long, value_name = "NAME", conflicts_with = "example")]
     pub(crate) bin: Option<String>,
 
@@ -47,7 +55,7 @@ pub(crate) struct Arguments {
     pub(crate) repeat: u32,
 
     /// The function's timeout: its process is killed when it takes longer
-    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = duration)]
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = time_to_work)]
     pub(crate) timeout: Duration,
 
     /// How long a received SQS message stays invisible [default: the timeout]
@@ -86,38 +94,56 @@ pub(crate) struct Arguments {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
-    /// Show the function's output; the output of a crashed process is always shown
+    /// Show the function's output, with the library's lines; the output of a crashed process is always shown
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  Duplicates in one batch: six records, four orders, each placed once
-    lambda-idempotency invoke events/sqs-duplicates.json
+  Your own function, in the directory of its package: the body of a message is enough
+    lambda-idempotency invoke --sqs-body order.json
 
-  The same batch again: the second delivery is answered without running anything
-    lambda-idempotency invoke events/sqs.json --repeat 2
+  Twice: the second delivery is answered without running anything
+    lambda-idempotency invoke --sqs-body order.json --repeat 2
 
-  A record that fails permanently: it alone is returned to the queue, until it is dead-lettered
-    lambda-idempotency invoke events/sqs-failing-record.json --visibility 0.5
-
-  Your own function, its own table and settings
-    lambda-idempotency invoke my-event.json --package my-function \\
+  In a workspace with several functions; its own table and settings
+    lambda-idempotency invoke my-event.json --bin my-function \\
       --table claims:id:expiration --env IDEMPOTENCY_TABLE=claims --timeout 10
 
   One that is built already, wherever it is; IDEMPOTENCY_TABLE is set to a table that exists
     lambda-idempotency invoke my-event.json --binary target/debug/my-function
 
+  In a clone of this repository: six records, four orders, each placed once
+    lambda-idempotency invoke events/sqs-duplicates.json --bin orders
+
+  A record that fails permanently: it alone is returned to the queue, until it is dead-lettered
+    lambda-idempotency invoke events/sqs-failing-record.json --bin orders --visibility 0.5
+
   For a script
-    lambda-idempotency invoke events/sns.json --json | jq .summary
+    lambda-idempotency invoke my-event.json --json | jq .summary
 
 Exit code:
   0  every record was done in the end
   1  something was dead-lettered or lost
+  130  it was stopped (Ctrl-C); what was seen until then is shown
   2  it could not be tried: bad arguments, bad JSON, a failed build, a function that does not start";
 
 impl Arguments {
+    /// Whether this command chose the tables.
+    pub(crate) fn has_default_tables(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Which function to build.
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            package: self.package.clone(),
+            bin: self.bin.clone(),
+            example: self.example.clone(),
+        }
+    }
+
     /// The tables to create.
     pub(crate) fn tables(&self) -> Vec<Table> {
         if self.table.is_empty() {

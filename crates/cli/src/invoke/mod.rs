@@ -1,75 +1,140 @@
 //! `lambda-idempotency invoke`: deliver events to a real function, on this machine.
 
 mod arguments;
+mod events;
+mod function;
 mod json;
 mod output;
+mod problems;
 mod progress;
+mod seen;
 mod table;
 mod totals;
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use lambda_idempotency_local::{
-    AsyncConfig, Build, DeliveryReport, Event, FunctionConfig, Local, SqsConfig, parse_event,
-};
+use lambda_idempotency_local::{DeliveryReport, Event, Local};
 
 pub(crate) use arguments::Arguments;
 
 use crate::failure::Failure;
+use crate::runtime::{INTERRUPTED, interrupted};
 use output::Output;
 use progress::Progress;
+use seen::Seen;
 use totals::Rows;
 
 /// Runs the command: 0 if every record was delivered in the end, 1 if not.
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let events = read(&arguments.events).await?;
-    let binary = binary(&arguments).await?;
-    let progress = Arc::new(Progress::new(records(&events) * u64::from(arguments.repeat)));
+    // Nothing was seen yet: a signal just ends the command, and with it what it started.
+    let ready = tokio::select! {
+        ready = prepare(&arguments) => ready?,
+        () = interrupted() => return Ok(ExitCode::from(INTERRUPTED)),
+    };
+    let hidden = arguments.quiet || arguments.json;
+    let report = tokio::select! {
+        report = ready.progress.during(deliver(&ready, arguments.repeat), hidden) => Some(report?),
+        () = interrupted() => None,
+    };
+    let is_whole = report.is_some();
+    let report = report.unwrap_or_else(|| ready.seen.report());
+    let tables = tables(&arguments, &ready.local)?;
+    ready.local.shutdown().await;
+
+    if arguments.json {
+        print(&format!("{:#}", json::document(&report, &tables)));
+    } else {
+        show(&arguments, &report, &tables);
+        // An empty batch has no records of which the function could log something.
+        if is_whole && table::is_silent(&report) && !ready.events.iter().all(events::is_empty) {
+            print(SILENT);
+        }
+    }
+    if !is_whole {
+        eprintln!("\nInterrupted: this is what happened until then. Nothing else was delivered.");
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A function that waits for its first event, and the events.
+struct Ready {
+    events: Vec<Event>,
+    progress: Arc<Progress>,
+    seen: Arc<Seen>,
+    local: Local,
+}
+
+async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
+    let events = events::read(arguments).await?;
+    let binary = function::binary(arguments).await?;
+    let total = events::records(&events) * u64::from(arguments.repeat);
+    let progress = Arc::new(Progress::new(total));
     let output = Arc::new(Output::new(arguments.verbose, Arc::clone(&progress)));
-    let local = start(&arguments, &binary, &progress, &output).await?;
+    let seen = Arc::new(Seen::default());
+    let (lines, ends) = (Arc::clone(&output), Arc::clone(&output));
+    let (advancing, seeing) = (Arc::clone(&progress), Arc::clone(&seen));
+    let local = function::local(arguments, &binary)
+        .on_output(move |line| lines.take(line))
+        .on_invocation(move |invocation| {
+            ends.ended(&invocation.invocation);
+            advancing.advance(invocation);
+            seeing.add(invocation);
+        })
+        .start()
+        .await?;
     if let Err(error) = local.warm().await {
         output.last_words();
         return Err(Failure::from(error).remedy(
             "The function's output is above. Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?",
         ));
     }
-    let deliveries = async {
-        let mut report = DeliveryReport::default();
-        for _ in 0..arguments.repeat {
-            for event in &events {
-                report.extend(local.deliver_event(event.clone()).await?);
-            }
-        }
-        Ok::<_, lambda_idempotency_local::Error>(report)
-    };
-    let report = progress.during(deliveries, arguments.quiet || arguments.json).await?;
+    Ok(Ready { events, progress, seen, local })
+}
 
+async fn deliver(
+    ready: &Ready,
+    repeat: u32,
+) -> Result<DeliveryReport, lambda_idempotency_local::Error> {
+    let mut report = DeliveryReport::default();
+    for _ in 0..repeat {
+        for event in &ready.events {
+            report.extend(ready.local.deliver_event(event.clone()).await?);
+        }
+    }
+    Ok(report)
+}
+
+/// The tables at the end. The table of orders, which this command makes without being asked, is for the example
+/// function: another function leaves it empty, and its line would only puzzle.
+fn tables(arguments: &Arguments, local: &Local) -> Result<Vec<Rows>, Failure> {
     let mut tables = Vec::new();
     for table in arguments.tables() {
         let items = local.dynamodb().items(table.name())?;
-        tables.push(Rows { table, items });
+        let is_asked_for = !arguments.has_default_tables() || table.name() == "idempotency";
+        if is_asked_for || !items.is_empty() {
+            tables.push(Rows { table, items });
+        }
     }
-    local.shutdown().await;
+    Ok(tables)
+}
 
-    if arguments.json {
-        print(&format!("{:#}", json::document(&report, &tables)));
-    } else {
-        if !arguments.quiet {
-            print(&format!("{}\n\n{}\n", table::records(&report), table::invocations(&report)));
-            let problems = table::problems(&report);
-            if !problems.is_empty() {
-                print(&problems);
-            }
-        }
-        print(&table::summary(&report, &tables));
-        if table::is_silent(&report) {
-            print(SILENT);
+fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) {
+    if !arguments.quiet {
+        let width = table::terminal();
+        print(&format!(
+            "{}\n\n{}\n",
+            table::records(report, width),
+            table::invocations(report, width)
+        ));
+        let problems = problems::text(report);
+        if !problems.is_empty() {
+            print(&problems);
         }
     }
-    Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    print(&table::summary(report, tables));
 }
 
 /// Shown if the function logged nothing of its records.
@@ -81,80 +146,4 @@ note: the function logged no line about any record, so this report cannot say wh
 /// Prints to stdout. An error is ignored, because the reader may have closed the pipe (`| head`).
 fn print(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
-}
-
-/// Reads all events before anything is started, so that a wrong file name is reported at once.
-async fn read(paths: &[PathBuf]) -> Result<Vec<Event>, Failure> {
-    let mut events = Vec::new();
-    for path in paths {
-        let text = tokio::fs::read_to_string(path)
-            .await
-            .map_err(|error| Failure::from(format!("cannot read {}: {error}", path.display())))
-            .map_err(|failure| {
-                failure.remedy("The directory `events` has samples of each source.")
-            })?;
-        events.push(parse_event(&path.display().to_string(), &text)?);
-    }
-    Ok(events)
-}
-
-fn records(events: &[Event]) -> u64 {
-    events.iter().map(|event| event.records() as u64).sum()
-}
-
-/// The path of the function's binary: the one given, or the package's after building it.
-async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
-    if let Some(binary) = &arguments.binary {
-        return Ok(binary.clone());
-    }
-    let package = &arguments.package;
-    let build = match (&arguments.bin, &arguments.example) {
-        (Some(bin), _) => Build::binary(package, bin),
-        (None, Some(example)) => Build::example(package, example),
-        (None, None) => Build::package(package),
-    };
-    let build = build.release(arguments.release).quiet(arguments.quiet);
-    build.run().await.map_err(|error| {
-        Failure::from(error).remedy(
-            "Run this in the cargo workspace of the function and name its package with `--package NAME`\n  \
-             (and one of several binaries with `--bin NAME`), or give a built binary with `--binary PATH`.",
-        )
-    })
-}
-
-async fn start(
-    arguments: &Arguments,
-    binary: &Path,
-    progress: &Arc<Progress>,
-    output: &Arc<Output>,
-) -> Result<Local, Failure> {
-    let mut function = FunctionConfig::new(binary)
-        .timeout(arguments.timeout)
-        .env("IDEMPOTENCY_TABLE", "idempotency")
-        .env("ORDERS_TABLE", "orders")
-        // The user has the events on this machine, so error messages may show parts of them.
-        .env("IDEMPOTENCY_LOG_ERROR_MESSAGES", "1");
-    for (name, value) in &arguments.env {
-        function = function.env(name, value);
-    }
-    let sqs = SqsConfig {
-        visibility: arguments.visibility,
-        batch_size: arguments.batch_size,
-        max_receive_count: arguments.max_receive_count,
-        ..SqsConfig::default()
-    };
-    let (lines, progress, ends) = (Arc::clone(output), Arc::clone(progress), Arc::clone(output));
-    let mut builder = Local::builder(function)
-        .sandboxes(arguments.concurrency)
-        .sqs(sqs)
-        .asynchronous(AsyncConfig { retry_delays: arguments.retry_delays.clone() })
-        .on_output(move |line| lines.take(line))
-        .on_invocation(move |invocation| {
-            ends.ended(&invocation.invocation);
-            progress.advance(invocation);
-        });
-    for table in arguments.tables() {
-        builder = builder.table(table);
-    }
-    Ok(builder.start().await?)
 }

@@ -29,6 +29,9 @@ impl Output {
         if self.verbose {
             return self.show(&line);
         }
+        if line.is_record {
+            return; // the table shows it
+        }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() == KEPT {
             kept.pop_front();

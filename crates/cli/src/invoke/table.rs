@@ -12,35 +12,65 @@ use serde_json::Value;
 
 use super::totals::{Rows, Totals};
 
-/// One row per delivery of a record.
-pub(crate) fn records(report: &DeliveryReport) -> Table {
-    let mut table = table(&["#", "source", "record", "try", "key", "outcome", "ms", "then"]);
-    let narrow = is_narrow(&table);
+/// The width of the terminal; none if the output goes elsewhere.
+pub(crate) fn terminal() -> Option<u16> {
+    Table::new().width()
+}
+
+/// Below this width, the ids of records are shortened.
+const SHORT_IDS: u16 = 120;
+/// Below this width, the tables have fewer columns.
+const FEW_COLUMNS: u16 = 90;
+
+/// One row per delivery of a record, in a terminal of this width.
+pub(crate) fn records(report: &DeliveryReport, width: Option<u16>) -> Table {
+    let is_narrow = |limit| width.is_some_and(|width| width < limit);
+    let few = is_narrow(FEW_COLUMNS);
+    let header: &[&str] = match few {
+        true => &["#", "record", "try", "key", "outcome"],
+        false => &["#", "source", "record", "try", "key", "outcome", "ms", "then"],
+    };
+    let mut table = table(header, width);
     for (number, invocation) in report.invocations.iter().enumerate() {
         for record in &invocation.records {
             let told = record.told.as_ref();
+            let number = number_cell(number + 1);
+            let id = name(record.record.as_deref().unwrap_or("-"), is_narrow(SHORT_IDS));
+            let receives = number_cell(record.receive_count);
             let key = told.and_then(|line| line.key_hash.as_deref()).map_or("-", short);
+            let outcome = record.outcome.as_str();
             let ms = told.and_then(|line| line.ms);
             let ms = ms.filter(|ms| record.outcome.ran() || *ms > 0.0);
-            table.add_row(vec![
-                number_cell(number + 1),
-                Cell::new(record.source),
-                Cell::new(name(record.record.as_deref().unwrap_or("-"), narrow)),
-                number_cell(record.receive_count),
-                Cell::new(key),
-                Cell::new(&record.outcome).fg(colour(&record.outcome)),
-                number_cell(ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))),
-                then(record),
-            ]);
+            let ms = number_cell(ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}")));
+            let (then, then_colour) = then(record);
+            let coloured = |text: &str| Cell::new(text).fg(colour(&record.outcome));
+            table.add_row(match (few, then) {
+                (true, "") => vec![number, id.into(), receives, key.into(), coloured(outcome)],
+                (true, then) => {
+                    let outcome = coloured(&format!("{outcome},\n{then}"));
+                    vec![number, id.into(), receives, key.into(), outcome]
+                }
+                (false, then) => {
+                    let then =
+                        then_colour.map_or_else(|| Cell::new(then), |c| Cell::new(then).fg(c));
+                    let (source, outcome) = (Cell::new(record.source), coloured(outcome));
+                    vec![number, source, id.into(), receives, key.into(), outcome, ms, then]
+                }
+            });
         }
     }
     table
 }
 
-/// One row per invocation.
-pub(crate) fn invocations(report: &DeliveryReport) -> Table {
-    let mut table = table(&["#", "invocation", "ms", "DynamoDB requests", "WCU", "refused", "RCU"]);
-    let narrow = is_narrow(&table);
+/// One row per invocation, in a terminal of this width.
+pub(crate) fn invocations(report: &DeliveryReport, width: Option<u16>) -> Table {
+    let few = width.is_some_and(|width| width < FEW_COLUMNS);
+    let header: &[&str] = match few {
+        true => &["#", "invocation", "ms", "requests", "WCU", "RCU"],
+        false => &["#", "invocation", "ms", "DynamoDB requests", "WCU", "refused", "RCU"],
+    };
+    let mut table = table(header, width);
+    let separator = if width.is_some_and(|width| width < SHORT_IDS) { "\n" } else { ", " };
     for (number, invocation) in report.invocations.iter().enumerate() {
         let invocation = &invocation.invocation;
         let result = match &invocation.result {
@@ -49,63 +79,18 @@ pub(crate) fn invocations(report: &DeliveryReport) -> Table {
             result => Cell::new(result),
         };
         let result = if invocation.result.is_response() { result } else { result.fg(Color::Red) };
-        table.add_row(vec![
-            number_cell(number + 1),
-            result,
-            number_cell(format!("{:.1}", invocation.duration.as_secs_f64() * 1000.0)),
-            Cell::new(requests(&invocation.dynamodb, if narrow { "\n" } else { ", " })),
-            number_cell(invocation.dynamodb.write_units),
-            number_cell(invocation.dynamodb.refused_conditions),
-            number_cell(invocation.dynamodb.read_units),
-        ]);
+        let number = number_cell(number + 1);
+        let ms = number_cell(format!("{:.1}", invocation.duration.as_secs_f64() * 1000.0));
+        let usage = &invocation.dynamodb;
+        let (written, read) = (number_cell(usage.write_units), number_cell(usage.read_units));
+        table.add_row(if few {
+            vec![number, result, ms, number_cell(usage.requests()), written, read]
+        } else {
+            let refused = number_cell(usage.refused_conditions);
+            vec![number, result, ms, requests(usage, separator).into(), written, refused, read]
+        });
     }
     table
-}
-
-/// Why records were returned or invocations failed, each reason once. Reasons that differ only in the count of a
-/// key's failures are one, with the last text.
-pub(crate) fn problems(report: &DeliveryReport) -> String {
-    let mut problems: Vec<(String, usize)> = Vec::new();
-    let mut note = |problem: String| match problems
-        .iter_mut()
-        .find(|(known, _)| uncounted(known) == uncounted(&problem))
-    {
-        Some((known, count)) => (*known, *count) = (problem, *count + 1),
-        None => problems.push((problem, 1)),
-    };
-    for invocation in &report.invocations {
-        let told = invocation.records.iter().filter_map(|record| {
-            let told = record.told.as_ref()?;
-            let problem = format!("{}: {}", record.outcome, told.problem.as_ref()?);
-            Some(match &told.error_message {
-                Some(message) => format!("{problem}{SAYS}{message}"),
-                None => problem,
-            })
-        });
-        let told: Vec<String> = told.collect();
-        match &invocation.invocation.result {
-            // An error that only sums up the problems of its records is not repeated.
-            InvocationResult::FunctionError { kind, message } if told.is_empty() => {
-                note(format!("{kind}: {message}"));
-            }
-            _ => told.into_iter().for_each(&mut note),
-        }
-    }
-    let mut text = String::new();
-    for (problem, count) in problems {
-        let times = if count > 1 { format!("{count} times ") } else { String::new() };
-        let _ = writeln!(text, "{times}{problem}");
-    }
-    text
-}
-
-/// Separates a problem from the message of the handler's error.
-const SAYS: &str = "\n    ";
-
-/// A problem without the count of its key's failures, and the message of the handler's error.
-fn uncounted(problem: &str) -> (&str, &str) {
-    let (problem, message) = problem.split_once(SAYS).unwrap_or((problem, ""));
-    (problem.split_once(" (failure ").map_or(problem, |(problem, _)| problem), message)
 }
 
 /// The summary, in a few lines.
@@ -162,21 +147,16 @@ pub(crate) fn is_silent(report: &DeliveryReport) -> bool {
         && report.records().any(|record| record.outcome == Outcome::Acknowledged)
 }
 
-fn table(header: &[&str]) -> Table {
+fn table(header: &[&str], width: Option<u16>) -> Table {
     let mut table = Table::new();
     let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
     table.load_style(style);
-    // In a narrower terminal, or one of unknown width, wrapped cells are hard to read.
-    if table.width().is_some_and(|width| width >= 70) {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
+    // Where the width is unknown, wrapped cells are hard to read.
+    if let Some(width) = width {
+        table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
     }
     table.set_header(header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
     table
-}
-
-/// Whether the terminal is too narrow for whole ids.
-fn is_narrow(table: &Table) -> bool {
-    table.width().is_some_and(|width| width < 120)
 }
 
 /// The id of a record, or its beginning in a narrow terminal.
@@ -216,12 +196,12 @@ fn colour(outcome: &Outcome) -> Color {
 }
 
 /// What the source does with the record after this delivery.
-fn then(record: &RecordReport) -> Cell {
+fn then(record: &RecordReport) -> (&'static str, Option<Color>) {
     match record.disposition {
-        Disposition::Done => Cell::new(""),
-        Disposition::Returned => Cell::new("returned").fg(Color::Yellow),
-        Disposition::DeadLettered => Cell::new("dead-lettered").fg(Color::Red),
-        Disposition::Lost => Cell::new("lost").fg(Color::Red),
+        Disposition::Done => ("", None),
+        Disposition::Returned => ("returned", Some(Color::Yellow)),
+        Disposition::DeadLettered => ("dead-lettered", Some(Color::Red)),
+        Disposition::Lost => ("lost", Some(Color::Red)),
     }
 }
 
@@ -229,4 +209,39 @@ fn requests(usage: &Usage, separator: &str) -> String {
     let each: Vec<String> =
         usage.operations.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if each.is_empty() { "none".to_owned() } else { each.join(separator) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lambda_idempotency_local::{FunctionConfig, Local};
+
+    use super::*;
+
+    /// The report of a function that cannot be started is empty, so this one is made of a real delivery to a shell
+    /// script that ends at once: every record crashes, and is dead-lettered at its second receive.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn tables_fit_the_terminal() {
+        let sqs = lambda_idempotency_local::SqsConfig {
+            visibility: Some(Duration::from_millis(1)),
+            max_receive_count: 2,
+            ..Default::default()
+        };
+        let local =
+            Local::builder(FunctionConfig::new("/bin/false")).sqs(sqs).start().await.unwrap();
+        let event = r#"{"Records":[{"eventSource":"aws:sqs","messageId":"ca118783-5939-42a4-a7ea-a0992cb6916d"}]}"#;
+        let report = local.deliver(event).await.unwrap();
+        for width in [40, 60, 80, 100, 140] {
+            for table in [records(&report, Some(width)), invocations(&report, Some(width))] {
+                let text = table.to_string();
+                let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+                assert!(longest <= usize::from(width), "{longest} of {width}:\n{text}");
+            }
+        }
+        let narrow = records(&report, Some(60)).to_string();
+        assert!(narrow.contains("dead-lettered") && narrow.contains("ca118783…"), "{narrow}");
+        assert!(records(&report, None).to_string().contains("a0992cb6916d"));
+    }
 }

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::RecordLine;
 use crate::http::Task;
 
-/// A line that the function wrote and that is not about a record.
+/// A line that the function wrote.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OutputLine {
@@ -18,6 +18,8 @@ pub struct OutputLine {
     pub stream: Stream,
     /// The line, without its end.
     pub text: String,
+    /// Whether it is the library's line about a record, which is also in the report.
+    pub is_record: bool,
 }
 
 /// One of a process's two output streams.
@@ -59,10 +61,10 @@ impl Reader {
                     line = lines.next_segment() => match line {
                         Ok(Some(line)) => {
                             let text = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
-                            match RecordLine::parse(&text) {
-                                Some(line) => told.lock().unwrap_or_else(PoisonError::into_inner).push(line),
-                                None => on_output(OutputLine { pid, stream, text }),
-                            }
+                            let record = RecordLine::parse(&text);
+                            let is_record = record.is_some();
+                            told.lock().unwrap_or_else(PoisonError::into_inner).extend(record);
+                            on_output(OutputLine { pid, stream, text, is_record });
                         }
                         // The stream has ended: dropping `asked` with the task answers all open questions.
                         Ok(None) | Err(_) => return,

@@ -95,7 +95,7 @@ impl LocalBuilder {
         self
     }
 
-    /// Calls this with each line that the function writes, except lines about records.
+    /// Calls this with each line that the function writes, lines about records included ([`OutputLine::is_record`]).
     #[must_use]
     pub fn on_output(mut self, callback: impl Fn(OutputLine) + Send + Sync + 'static) -> Self {
         self.on_output = Arc::new(callback);

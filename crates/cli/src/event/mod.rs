@@ -1,0 +1,45 @@
+//! `lambda-idempotency event`: makes an event of a payload, as Lambda hands it to a function.
+
+mod arguments;
+mod envelope;
+mod stamp;
+
+use std::io::Read as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+pub(crate) use arguments::{Arguments, Source};
+pub(crate) use envelope::event;
+pub(crate) use stamp::Stamp;
+
+use crate::failure::Failure;
+
+/// The payload of an event for which the user gave none.
+const SAMPLE: &str = r#"{"orderId":"o-1001","customer":"c-17","sku":"tea-assam-250","quantity":2}"#;
+
+/// Runs the command: prints the event.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut payloads =
+        arguments.body.iter().map(|body| payload(body)).collect::<Result<Vec<_>, _>>()?;
+    if payloads.is_empty() {
+        payloads.push(SAMPLE.to_owned());
+    }
+    let event = event(arguments.source, &payloads, &mut Stamp::now(arguments.id.clone()))?;
+    // An error is ignored, because the reader may have closed the pipe (`| head`).
+    let _ = writeln!(std::io::stdout(), "{event:#}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The payload itself, `@FILE`, or `-` for standard input.
+fn payload(argument: &str) -> Result<String, Failure> {
+    match argument.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|error| format!("cannot read {path}: {error}").into()),
+        None if argument == "-" => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text)?;
+            Ok(text)
+        }
+        None => Ok(argument.to_owned()),
+    }
+}
