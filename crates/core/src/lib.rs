@@ -20,6 +20,7 @@ pub mod failure;
 pub mod memory;
 pub mod outcome;
 pub mod policy;
+mod provenance;
 mod reasons;
 pub mod record;
 pub mod store;

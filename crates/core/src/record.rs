@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc};
 
 use crate::clock::Timestamp;
 
+pub use crate::provenance::{Provenance, Worker};
+
 /// What a store keeps for a key. A store saves every field unchanged and makes no decisions from
 /// them; all decisions are in [`admission`](crate::admission).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +48,8 @@ pub struct IdempotencyRecord {
     /// The application that claimed the key. `None` if the application had no name, in records of
     /// earlier versions, and in records of other libraries.
     pub application: Option<Arc<str>>,
+    /// Where the last claim came from. `None` in records of earlier versions and of other libraries.
+    pub provenance: Option<Provenance>,
 }
 
 impl IdempotencyRecord {
@@ -66,6 +70,7 @@ impl IdempotencyRecord {
             result: None,
             error_type: None,
             application: None,
+            provenance: None,
         }
     }
 

@@ -57,6 +57,10 @@ pub struct Attributes {
     pub error: Cow<'static, str>,
     /// S: the application that claimed the key, if it has a name. Default `application`.
     pub application: Cow<'static, str>,
+    /// M: where the last claim came from, for people who look at the table: `claimed_at` (N, in
+    /// milliseconds since the epoch) and, as far as they are known, `request_id`, `function`, `version`,
+    /// `log_stream`, `source` and `record` (S). Default `provenance`.
+    pub provenance: Cow<'static, str>,
     /// For a table with a sort key. Default none.
     pub sort_key: Option<SortKey>,
     /// The form in which `data` is written. Default JSON text.
@@ -126,6 +130,7 @@ impl Default for Attributes {
             fence: "fence".into(),
             error: "error".into(),
             application: "application".into(),
+            provenance: "provenance".into(),
             sort_key: None,
             data_form: DataForm::Json,
         }
@@ -133,7 +138,7 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    fn all(&self) -> [&str; 14] {
+    fn all(&self) -> [&str; 15] {
         [
             &self.id,
             &self.status,
@@ -149,6 +154,7 @@ impl Attributes {
             &self.fence,
             &self.error,
             &self.application,
+            &self.provenance,
         ]
     }
 

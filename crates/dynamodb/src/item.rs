@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
 
 use crate::{
     attributes::{Attributes, SortKey},
-    data,
+    data, provenance,
 };
 
 /// An item as the SDK has it.
@@ -66,6 +66,7 @@ pub(crate) fn fields<'n>(
         (&names.fence, count(record.fence)),
         (&names.error, record.error_type.as_deref().map(text)),
         (&names.application, record.application.as_deref().map(text)),
+        (&names.provenance, record.provenance.as_ref().map(provenance::attribute)),
     ]
 }
 
@@ -152,6 +153,7 @@ pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<IdempotencyRecor
     record.fingerprint = read.text(&names.validation)?.map(Fingerprint::new);
     record.error_type = read.text(&names.error)?.map(Into::into);
     record.application = read.text(&names.application)?.map(Into::into);
+    record.provenance = item.get(names.provenance.as_ref()).and_then(provenance::read);
     if let Some(value) = item.get(names.data.as_ref()) {
         let text = data::json_text(names.data_form, value);
         let text = text.ok_or_else(|| corrupt(&names.data, "has no form in JSON"))?;
@@ -207,7 +209,7 @@ impl<'i> Reader<'i> {
 }
 
 /// `number` times ten to the power of `places`, if that is a whole number that fits.
-fn scaled(number: &str, places: i32) -> Option<u64> {
+pub(crate) fn scaled(number: &str, places: i32) -> Option<u64> {
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (number, 0),

@@ -1,3 +1,7 @@
+use std::sync::Arc;
+
+use lambda_idempotency_core::record::{Provenance, Worker};
+
 use super::*;
 
 fn names() -> Attributes {
@@ -17,7 +21,17 @@ fn full() -> IdempotencyRecord {
     record.fingerprint = Some(Fingerprint::new("f"));
     record.result = Some(r#"{"ok":true}"#.into());
     record.error_type = Some("Declined".into());
+    record.provenance = Some(provenance());
     record
+}
+
+fn provenance() -> Provenance {
+    let mut worker = Worker::default().with_request_id("8f5d9c3e-6c3a-4a52-b0ae-9d7f4a8c1b22");
+    worker.function = Some("orders-prod-place-order".into());
+    worker.version = Some("$LATEST".into());
+    worker.log_stream = Some("2026/11/22/[$LATEST]0123456789abcdef0123456789abcdef".into());
+    Provenance::new(Timestamp::from_millis(1_700_000_000_123), Arc::new(worker))
+        .with_record("sqs", "2e1424d4-f796-459a-8184-9c92662be6da".into())
 }
 
 fn item(pairs: &[(&str, AttributeValue)]) -> Item {
@@ -140,4 +154,46 @@ fn what_is_no_record_is_named_and_not_quoted() {
 fn the_size_is_never_less_than_dynamodb_counts() {
     let found = item(&[("id", s("k")), ("n", n("1700003600"))]);
     assert_eq!(size(&found), 2 + 1 + 1 + 6);
+}
+
+#[test]
+fn a_provenance_that_is_damaged_leaves_the_record_readable() {
+    let map = |pairs| AttributeValue::M(item(pairs));
+    let mut found = item(&[("status", s("COMPLETED")), ("expiration", n("1"))]);
+    let mut read = |value| {
+        found.insert("provenance".to_owned(), value);
+        decode(&names(), &found).unwrap().provenance
+    };
+    for damaged in [s("orders"), map(&[]), map(&[("claimed_at", s("1"))])] {
+        assert_eq!(read(damaged), None);
+    }
+    let partly = map(&[("claimed_at", n("7")), ("version", n("3")), ("function", s("f"))]);
+    let partly = read(partly).unwrap();
+    assert_eq!(partly.claimed_at, Timestamp::from_millis(7));
+    let Worker { function, version, .. } = &*partly.worker;
+    assert_eq!((function.as_deref(), version.as_deref()), (Some("f"), None));
+}
+
+#[test]
+fn a_fresh_record_is_billed_as_one_write_unit() {
+    let longest = "x".repeat(64); // the longest name of a function
+    let mut record = full();
+    record.status = Status::InProgress;
+    record.result = None;
+    record.fingerprint = Some(Fingerprint::new("f".repeat(64)));
+    record.application = Some(longest.as_str().into());
+    let mut worker = Worker::clone(&provenance().worker);
+    worker.function = Some(longest.as_str().into());
+    let record_of_a_shard = format!("shardId-000000000006:{}", "4".repeat(56));
+    let claimed_at = provenance().claimed_at;
+    record.provenance = Some(
+        Provenance::new(claimed_at, Arc::new(worker))
+            .with_record("kinesis", record_of_a_shard.into()),
+    );
+    let key = Key::from_text(format!("{}#{}", "o".repeat(64), "a".repeat(64)));
+    let whole = size(&encode(&names(), &key, &record));
+    record.provenance = None;
+    let without = size(&encode(&names(), &key, &record));
+    println!("{whole} bytes, {without} without provenance");
+    assert!(whole <= 1024, "{whole} bytes, of which {} are provenance", whole - without);
 }

@@ -115,6 +115,7 @@ mod guard;
 mod item;
 mod limits;
 mod member;
+mod provenance;
 mod read;
 mod retry;
 mod single;

@@ -64,6 +64,7 @@ async fn deliver(
         deliveries: deliveries.collect(),
         after_failure: AfterFailure::Group,
         policy: &Policy::default(),
+        request_id: None,
         invocation_deadline: Some(SystemClock.now().plus(timeout)),
         pace: &Pace::default(),
     };

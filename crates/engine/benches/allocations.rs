@@ -64,6 +64,7 @@ fn count(engine: &Engine, records: usize, key: fn(usize) -> usize) -> String {
         deliveries,
         after_failure,
         policy,
+        request_id: None,
         invocation_deadline: None,
         pace,
     };

@@ -56,7 +56,8 @@ impl<'a> Driver<'a> {
             deadline: batch.invocation_deadline,
         };
         let records = batch.deliveries.len();
-        let mut surroundings = Surroundings::new(parts, batch.operation, batch.pace, records);
+        let (id, pace) = (batch.request_id, batch.pace);
+        let mut surroundings = Surroundings::new(parts, batch.operation, id, pace, records);
         let asks: Vec<_> =
             batch.deliveries.into_iter().map(|delivery| surroundings.take_in(delivery)).collect();
         let now = parts.clock.now();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{clock::Clock, store::Store};
+use lambda_idempotency_core::{clock::Clock, record::Worker, store::Store};
 
 use crate::{
     observe::Observer,
@@ -19,4 +19,6 @@ pub(crate) struct Parts {
     pub(crate) completed: Arc<Completed>,
     pub(crate) isolation: Arc<Isolation>,
     pub(crate) application: Option<Arc<str>>,
+    /// The function, for the provenance of claims.
+    pub(crate) worker: Arc<Worker>,
 }

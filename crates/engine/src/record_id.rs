@@ -79,7 +79,11 @@ impl RecordId {
     /// id that an application has chosen.
     #[must_use]
     pub fn label(&self) -> &str {
-        self.hash.as_deref().unwrap_or(&self.id)
+        self.shown()
+    }
+
+    pub(crate) fn shown(&self) -> &Arc<str> {
+        self.hash.as_ref().unwrap_or(&self.id)
     }
 }
 

@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     contained::Contained,
     outcome::{DivertReason, NotStarted, Outcome},
-    record::{EntropyError, IdempotencyRecord, Owner},
+    record::{EntropyError, IdempotencyRecord, Owner, Provenance, Worker},
 };
 use lambda_idempotency_keys::Key;
 
@@ -57,6 +57,8 @@ pub(crate) type LeaderDone = (usize, Option<Arc<IdempotencyRecord>>);
 pub(crate) struct Surroundings<'a> {
     parts: &'a Parts,
     operation: &'a str,
+    /// Who claims, in this invocation.
+    worker: Arc<Worker>,
     pace: &'a Pace,
     slots: Vec<Slot<'a>>,
     running: Running<'a>,
@@ -72,13 +74,19 @@ impl<'a> Surroundings<'a> {
     pub(crate) fn new(
         parts: &'a Parts,
         operation: &'a str,
+        request_id: Option<&str>,
         pace: &'a Pace,
         records: usize,
     ) -> Self {
+        let worker = match request_id {
+            Some(id) => Arc::new(Worker::clone(&parts.worker).with_request_id(id)),
+            None => Arc::clone(&parts.worker),
+        };
         let slots = Vec::with_capacity(records);
         let is_nested = is_nested(&parts.isolation);
         let running = Running::default();
-        Self { parts, operation, pace, slots, running, place: None, is_nested, following: None }
+        let (place, following) = (None, None);
+        Self { parts, operation, worker, pace, slots, running, place, is_nested, following }
     }
 
     /// Keeps what the machine need not know of a delivery; returns the rest.
@@ -168,6 +176,12 @@ impl<'a> Surroundings<'a> {
 impl Host for Surroundings<'_> {
     fn owner(&mut self) -> Result<Owner, EntropyError> {
         Owner::random()
+    }
+
+    fn provenance(&self, at: usize, now: Timestamp) -> Option<Provenance> {
+        let record = &self.slots.get(at)?.record;
+        let provenance = Provenance::new(now, Arc::clone(&self.worker));
+        Some(provenance.with_record(record.source, Arc::clone(record.shown())))
     }
 
     fn pace(&self) -> Duration {

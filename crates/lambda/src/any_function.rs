@@ -89,6 +89,7 @@ impl Idempotency {
             record: RecordId::new("call", operation.name()),
             payload: &payload,
             tenant: context.tenant(),
+            request_id: context.request_id(),
             invocation_deadline: context.invocation_deadline(),
             invoked: context.invoked(),
             keeps: None,

@@ -146,6 +146,7 @@ where
                 record: RecordId::new("event", context.request_id.as_str()),
                 payload: payload.get(),
                 tenant: context.tenant_id.as_deref(),
+                request_id: Some(&context.request_id),
                 invocation_deadline: invocation_deadline(&context),
                 // For the span only: the service has the event itself, and no `Call`.
                 invoked: Some(Invoked::without_event(context.clone())),

@@ -185,6 +185,7 @@ impl Inner {
             deliveries,
             after_failure: route.operation.after_failure,
             policy: &route.policy,
+            request_id: Some(&context.request_id),
             invocation_deadline: invocation_deadline(context),
             pace: &route.prepared.pace,
         };

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use lambda_idempotency_core::{clock::Clock, store::Store};
+use lambda_idempotency_core::{clock::Clock, record::Worker, store::Store};
 use lambda_idempotency_engine::{
     batch::Engine,
     observe::{Observer, TracingObserver},
@@ -55,7 +55,8 @@ impl Idempotency {
     /// environment names, and reports to the log (see [`with_observer`](Self::with_observer)).
     #[must_use]
     pub fn new(store: impl Store) -> Self {
-        let engine = Engine::new(store).with_observer(observer());
+        let engine =
+            Engine::new(store).with_observer(observer()).with_worker(Worker::from_environment());
         let new = Self { engine, names: Names::of_process(), mistake: None };
         new.named(application::from_environment())
     }

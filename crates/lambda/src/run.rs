@@ -93,6 +93,13 @@ impl RunContext<'_> {
 }
 
 impl<'a> RunContext<'a> {
+    pub(crate) fn request_id(&self) -> Option<&'a str> {
+        match self.0 {
+            Part::Invocation(context) => Some(&context.request_id),
+            Part::Until(_) | Part::Alone => None,
+        }
+    }
+
     pub(crate) fn tenant(&self) -> Option<&'a str> {
         match self.0 {
             Part::Invocation(context) => context.tenant_id.as_deref(),
@@ -129,6 +136,8 @@ pub(crate) struct Task<'a> {
     pub(crate) record: RecordId,
     pub(crate) payload: &'a str,
     pub(crate) tenant: Option<&'a str>,
+    /// The request id of the invocation, if it is in one.
+    pub(crate) request_id: Option<&'a str>,
     pub(crate) invocation_deadline: Option<Timestamp>,
     /// The invocation around it, if it is known.
     pub(crate) invoked: Option<Arc<Invoked>>,
@@ -214,6 +223,7 @@ where
         }],
         after_failure: AfterFailure::Group,
         policy: &policy,
+        request_id: task.request_id,
         invocation_deadline: task.invocation_deadline,
         pace: &operation.pace,
     };

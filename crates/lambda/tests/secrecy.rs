@@ -88,6 +88,7 @@ fn records_and_decisions_about_them() {
         clock_skew: std::time::Duration::from_secs(1),
         fingerprint: None,
         application: None,
+        provenance: None,
     };
     let Admission::Try { held, .. } = admit(&claim, None, Timestamp::EPOCH) else { panic!() };
     let complete = Settlement::Complete { result: Some(json("settled")) };

@@ -134,6 +134,7 @@ mod tests {
             clock_skew: SKEW,
             fingerprint: Some(Fingerprint::new("f")),
             application: Some("billing".into()),
+            provenance: None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     clock::Timestamp,
-    record::{Fingerprint, IdempotencyRecord, Owner, Status},
+    record::{Fingerprint, IdempotencyRecord, Owner, Provenance, Status},
 };
 
 /// One attempt to claim a key.
@@ -22,6 +22,8 @@ pub struct Claim {
     pub fingerprint: Option<Fingerprint>,
     /// The application that claims, if it has a name.
     pub application: Option<Arc<str>>,
+    /// Where the claim comes from, for people who look at the record.
+    pub provenance: Option<Provenance>,
 }
 
 impl Claim {
@@ -39,6 +41,7 @@ impl Claim {
         record.lease_until = Some(self.lease_until);
         record.fingerprint.clone_from(&self.fingerprint);
         record.application.clone_from(&self.application);
+        record.provenance.clone_from(&self.provenance);
         // Grows with each claim of an existing record. If the record is gone, the clock makes it
         // grow.
         let next = found.map_or(0, |found| found.fence.saturating_add(1));

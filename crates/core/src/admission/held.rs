@@ -107,6 +107,7 @@ impl Held {
         record.fence = self.record.fence;
         record.fingerprint.clone_from(&self.claim.fingerprint);
         record.application.clone_from(&self.claim.application);
+        record.provenance.clone_from(&self.claim.provenance);
         match settlement {
             Settlement::Complete { result } => {
                 record.status = Status::Completed;
@@ -169,7 +170,7 @@ pub(super) mod tests {
     use super::*;
     use crate::{
         admission::{Admission, admit},
-        record::Owner,
+        record::{Owner, Provenance, Worker},
     };
 
     pub(in crate::admission) fn at(secs: u64) -> Timestamp {
@@ -184,6 +185,7 @@ pub(super) mod tests {
             clock_skew: Duration::from_secs(1),
             fingerprint: None,
             application: None,
+            provenance: None,
         }
     }
 
@@ -200,6 +202,32 @@ pub(super) mod tests {
 
     pub(in crate::admission) fn release() -> Settlement {
         Settlement::Release { error_type: "Declined".into() }
+    }
+
+    #[test]
+    fn a_record_says_where_its_last_claim_came_from_however_it_is_settled() {
+        let from = |second: u64| {
+            let worker = Worker::default().with_request_id(format!("r-{second}"));
+            Some(Provenance::new(at(second), worker.into()).with_record("sqs", "m-1".into()))
+        };
+        let claimed = |owner, found: Option<IdempotencyRecord>, now| {
+            let claim = Claim { provenance: from(now), ..claim(owner) };
+            match admit(&claim, found.as_ref(), at(now)) {
+                Admission::Try { held, .. } => held,
+                other => panic!("{other:?}"),
+            }
+        };
+        let first = claimed(1, None, 100);
+        assert_eq!(first.record.provenance, from(100));
+        let second = claimed(2, Some(first.record), 132);
+        let fails = Settlement::FailPermanently { result: None, error_type: "E".into() };
+        let renews = Settlement::Renew { lease_until: at(9000) };
+        for settlement in
+            [complete(), fails, release(), Settlement::Undo, Settlement::LeaveStanding, renews]
+        {
+            let (_, record) = second.write(&settlement, at(135));
+            assert_eq!(record.unwrap().provenance, from(132), "{settlement:?}");
+        }
     }
 
     #[test]

@@ -121,6 +121,7 @@ pub(crate) fn measure<S: Store, P: Store>(
             .collect(),
         after_failure: AfterFailure::Group,
         policy: &policy,
+        request_id: None,
         invocation_deadline: None,
         pace: &pace,
     };

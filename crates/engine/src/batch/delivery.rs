@@ -130,6 +130,8 @@ pub struct Batch<'a> {
     pub after_failure: AfterFailure,
     /// How they are treated.
     pub policy: &'a Policy,
+    /// The request id of the invocation, if there is one.
+    pub request_id: Option<&'a str>,
     /// When the invocation ends; `None` if that is not known.
     pub invocation_deadline: Option<Timestamp>,
     /// How long the operation's handlers take.

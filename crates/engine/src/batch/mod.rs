@@ -50,7 +50,7 @@ use lambda_idempotency_core::{
     clock::{Clock, SystemClock},
     outcome::{Foreign, Outcome},
     policy::Policy,
-    record::Owner,
+    record::{Owner, Worker},
     store::{Store, StoreError},
 };
 use lambda_idempotency_keys::Key;
@@ -83,6 +83,7 @@ impl Engine {
             completed: Arc::new(Completed::new(Cache::new())),
             isolation: Arc::default(),
             application: None,
+            worker: Arc::default(),
         };
         Self { parts }
     }
@@ -120,6 +121,14 @@ impl Engine {
         self
     }
 
+    /// Names the function that claims ([`Worker::from_environment`]), for the
+    /// [provenance](lambda_idempotency_core::record::Provenance) in records. Default: nothing is known.
+    #[must_use]
+    pub fn with_worker(mut self, worker: Worker) -> Self {
+        self.parts.worker = Arc::new(worker);
+        self
+    }
+
     /// What is to be said of a key that belongs to another application.
     #[must_use]
     pub fn foreign(&self, operation: &str, theirs: Arc<str>) -> Foreign {
@@ -146,6 +155,7 @@ impl Engine {
             clock_skew: policy.clock_skew,
             fingerprint: None,
             application: self.parts.application.clone(),
+            provenance: None,
         };
         let (store, keys) = (&*self.parts.store, std::slice::from_ref(key));
         let found = store_calls::read(store, keys, now.plus(FIRST_CALL)).await;

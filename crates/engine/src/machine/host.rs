@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::DivertReason,
-    record::{EntropyError, IdempotencyRecord, Owner},
+    record::{EntropyError, IdempotencyRecord, Owner, Provenance},
 };
 use lambda_idempotency_keys::Key;
 
@@ -17,6 +17,9 @@ pub trait Host {
     /// # Errors
     /// There is no randomness.
     fn owner(&mut self) -> Result<Owner, EntropyError>;
+
+    /// Where a claim of record `at` comes from, for people who look at the store.
+    fn provenance(&self, at: usize, now: Timestamp) -> Option<Provenance>;
 
     /// How long handlers of the operation take, as far as was learned.
     fn pace(&self) -> Duration;

@@ -182,6 +182,7 @@ impl Machine<'_> {
                 return Some(Err(error));
             }
         };
+        let provenance = present.host.provenance(at, present.now);
         let entry = self.records.at(at);
         let begins = if looks { Begins::Look } else { Begins::Write(entry.take_seen()) };
         let losses = if self.quarantine.has_turn(at) { entry.losses() } else { 0 };
@@ -191,7 +192,7 @@ impl Machine<'_> {
         Some(Ok(Wanted {
             at,
             key,
-            claim: self.claim_by(owner, at, present.now),
+            claim: self.claim_by(owner, at, present.now, provenance),
             begins,
             losses,
             until,

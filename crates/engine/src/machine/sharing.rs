@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
     admission::{Claim, admit},
     clock::Timestamp,
     outcome::Outcome,
-    record::{IdempotencyRecord, Owner},
+    record::{IdempotencyRecord, Owner, Provenance},
 };
 
 /// What this process says before a claim in the store.
@@ -112,14 +112,20 @@ impl Machine<'_> {
     /// have to be tried.
     fn judge(&self, at: usize, record: &IdempotencyRecord, now: Timestamp) -> Option<Claimed> {
         let nobody = Owner::from_bits(0);
-        match Claimed::of(admit(&self.claim_by(nobody, at, now), Some(record), now)) {
+        match Claimed::of(admit(&self.claim_by(nobody, at, now, None), Some(record), now)) {
             Ok(Claimed::Held(_)) | Err(_) => None,
             Ok(claimed) => Some(claimed),
         }
     }
 
     /// The claim that a record makes now.
-    pub(super) fn claim_by(&self, owner: Owner, at: usize, now: Timestamp) -> Claim {
+    pub(super) fn claim_by(
+        &self,
+        owner: Owner,
+        at: usize,
+        now: Timestamp,
+        provenance: Option<Provenance>,
+    ) -> Claim {
         let fingerprint = self.records.get(at).and_then(|entry| entry.ask().fingerprint.clone());
         Claim {
             owner,
@@ -128,6 +134,7 @@ impl Machine<'_> {
             clock_skew: self.setting.policy.clock_skew,
             fingerprint,
             application: self.setting.application.clone(),
+            provenance,
         }
     }
 }

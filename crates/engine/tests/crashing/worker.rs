@@ -80,6 +80,7 @@ impl Worker<'_> {
             deliveries,
             after_failure: self.after_failure,
             policy: self.policy,
+            request_id: None,
             invocation_deadline: Some(invocation_deadline),
             pace: &pace,
         });

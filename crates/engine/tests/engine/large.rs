@@ -83,6 +83,7 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
         deliveries,
         after_failure: AfterFailure::Group,
         policy: &policy,
+        request_id: None,
         invocation_deadline: None,
         pace: &pace,
     };

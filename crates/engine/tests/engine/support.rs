@@ -233,6 +233,7 @@ impl World {
                 deliveries,
                 after_failure,
                 policy,
+                request_id: None,
                 invocation_deadline,
                 pace: &self.pace,
             })

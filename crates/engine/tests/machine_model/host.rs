@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
     outcome::DivertReason,
-    record::{EntropyError, IdempotencyRecord, Owner, Status},
+    record::{EntropyError, IdempotencyRecord, Owner, Provenance, Status},
 };
 
 use crate::{
@@ -43,6 +43,11 @@ impl Surroundings<'_> {
 impl Host for Surroundings<'_> {
     fn owner(&mut self) -> Result<Owner, EntropyError> {
         Ok(self.own.token())
+    }
+
+    /// Nothing depends on it, so it is not part of the state.
+    fn provenance(&self, _: usize, _: Timestamp) -> Option<Provenance> {
+        None
     }
 
     fn pace(&self) -> Duration {

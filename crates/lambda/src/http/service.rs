@@ -88,7 +88,9 @@ impl Settings {
         S::Error: Into<Failure> + Send,
         S::Future: Send,
     {
-        let invocation_deadline = request.lambda_context_ref().and_then(invocation_deadline);
+        let context = request.lambda_context_ref();
+        let invocation_deadline = context.and_then(invocation_deadline);
+        let request_id = context.map(|context| context.request_id.clone());
         // The handler consumes the request, but `amend_problems` needs its headers afterwards.
         let headers = self.amends.is_some().then(|| request.headers().clone());
         let problem = |problem| self.problem(problem, headers.as_ref());
@@ -120,6 +122,7 @@ impl Settings {
             }],
             after_failure: AfterFailure::Group,
             policy: &policy,
+            request_id: request_id.as_deref(),
             invocation_deadline,
             pace: &self.operation.pace,
         };

@@ -8,7 +8,10 @@ use lambda_idempotency_core::{
 };
 
 use super::{
-    kit::{Slot, completed, fresh_key, in_progress, now, read_all, released, secs, token},
+    kit::{
+        Slot, completed, fresh_key, in_progress, now, read_all, released, secs, token,
+        whole_provenance,
+    },
     protocol::{attempt, claim, complete, hold, settle},
 };
 
@@ -86,6 +89,7 @@ pub async fn takeover_replaces_every_field(store: &dyn Store) {
     old.fingerprint = Some(Fingerprint::new("old-fingerprint"));
     old.result = Some("\"old\"".into());
     old.error_type = Some("OldError".into());
+    old.provenance = Some(whole_provenance());
     let slot = Slot::with(store, &old).await;
 
     let bare = IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600)));
@@ -104,6 +108,7 @@ pub async fn settling_replaces_every_field(store: &dyn Store) {
     mine.last_owner = Some(token());
     mine.fingerprint = Some(Fingerprint::new("f"));
     mine.error_type = Some("Declined".into());
+    mine.provenance = Some(whole_provenance());
     let slot = Slot::with(store, &mine).await;
     let bare = IdempotencyRecord::new(Status::Completed, now().plus(secs(3600)));
     let why = "a write under `OwnedBy` replaces the record: no field of the old one is left";

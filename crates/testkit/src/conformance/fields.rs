@@ -1,12 +1,14 @@
 //! A store returns a record as it was written, field by field.
 
+use std::sync::Arc;
+
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Fingerprint, IdempotencyRecord, Owner, Status},
+    record::{Fingerprint, IdempotencyRecord, Owner, Provenance, Status, Worker},
     store::{Guard, RecordVersion, Store},
 };
 
-use super::kit::{Slot, completed, in_progress, now, read_all, secs, token};
+use super::kit::{Slot, completed, in_progress, now, read_all, secs, token, whole_provenance};
 
 const STATUSES: [Status; 3] = [Status::InProgress, Status::Completed, Status::PermanentlyFailed];
 
@@ -41,7 +43,7 @@ pub async fn every_optional_field_absent(store: &dyn Store) {
 
 /// Records with only one optional field set, and with only one missing, for each field.
 pub async fn each_optional_field_by_itself(store: &dyn Store) {
-    let set: [fn(&mut IdempotencyRecord, &IdempotencyRecord); 7] = [
+    let set: [fn(&mut IdempotencyRecord, &IdempotencyRecord); 8] = [
         |to, from| to.owner = from.owner,
         |to, from| to.last_owner = from.last_owner,
         |to, from| to.lease_until = from.lease_until,
@@ -49,6 +51,7 @@ pub async fn each_optional_field_by_itself(store: &dyn Store) {
         |to, from| to.result.clone_from(&from.result),
         |to, from| to.error_type.clone_from(&from.error_type),
         |to, from| to.application.clone_from(&from.application),
+        |to, from| to.provenance.clone_from(&from.provenance),
     ];
     let (full, bare) =
         (filled(), IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600))));
@@ -72,7 +75,37 @@ fn filled() -> IdempotencyRecord {
     record.result = Some("{\"charged\":true}".into());
     record.error_type = Some("payments::Declined".into());
     record.application = Some("payments-prod".into());
+    record.provenance = Some(whole_provenance());
     record
+}
+
+/// Provenances of which each part is known, or unknown, by itself.
+pub async fn provenance_of_every_shape(store: &dyn Store) {
+    let set: [fn(&mut Provenance, &mut Worker, &Provenance); 6] = [
+        |_, worker, from| worker.request_id.clone_from(&from.worker.request_id),
+        |_, worker, from| worker.function.clone_from(&from.worker.function),
+        |_, worker, from| worker.version.clone_from(&from.worker.version),
+        |_, worker, from| worker.log_stream.clone_from(&from.worker.log_stream),
+        |to, _, from| to.source.clone_from(&from.source),
+        |to, _, from| to.record.clone_from(&from.record),
+    ];
+    let full = whole_provenance();
+    let bare = Provenance::new(full.claimed_at, Arc::default());
+    let mut shapes = vec![bare.clone()];
+    for set in set {
+        for (start, from) in [(&bare, &full), (&full, &bare)] {
+            let (mut to, mut worker) = (start.clone(), Worker::clone(&start.worker));
+            set(&mut to, &mut worker, from);
+            to.worker = Arc::new(worker);
+            shapes.push(to);
+        }
+    }
+    let records = shapes.into_iter().map(|provenance| {
+        let mut record = in_progress(token());
+        record.provenance = Some(provenance);
+        record
+    });
+    come_back(store, records, "each part of the provenance is kept").await;
 }
 
 /// The counters and the fence, each from zero to its maximum.

@@ -1,11 +1,11 @@
 //! Helpers of the scenarios.
 
-use std::{error::Error, fmt::Write as _, time::Duration};
+use std::{error::Error, fmt::Write as _, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
     key::Key,
-    record::{IdempotencyRecord, Owner, Status},
+    record::{IdempotencyRecord, Owner, Provenance, Status, Worker},
     store::{Guard, Store, StoreError, Verdict, Write},
 };
 
@@ -135,6 +135,16 @@ pub(super) fn released(owner: Owner) -> IdempotencyRecord {
     record
 }
 
+/// A provenance in which everything is known.
+pub(super) fn whole_provenance() -> Provenance {
+    let mut worker = Worker::default().with_request_id("8f5d9c3e-6c3a-4a52-b0ae-9d7f4a8c1b22");
+    worker.function = Some("payments".into());
+    worker.version = Some("$LATEST".into());
+    worker.log_stream = Some("2026/11/22/[$LATEST]0123456789abcdef0123456789abcdef".into());
+    Provenance::new(Timestamp::from_millis(1_700_000_000_001), Arc::new(worker))
+        .with_record("sqs", "2e1424d4-f796-459a-8184-9c92662be6da".into())
+}
+
 pub(super) async fn write_all(store: &dyn Store, writes: &[Write]) -> Vec<Verdict> {
     let verdicts = store.write(writes, now().plus(PATIENCE)).await;
     assert_eq!(
@@ -229,6 +239,7 @@ fn differing(actual: &IdempotencyRecord, expected: &IdempotencyRecord) -> String
     check("result", actual.result == expected.result);
     check("error_type", actual.error_type == expected.error_type);
     check("application", actual.application == expected.application);
+    check("provenance", actual.provenance == expected.provenance);
     out
 }
 

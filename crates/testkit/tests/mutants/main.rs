@@ -90,6 +90,9 @@ mutants! {
     ForgetsError: each_optional_field_by_itself unicode_text retried_permanent_failure_is_done;
     ForgetsApplication: each_optional_field_by_itself
         another_application_is_refused_and_changes_nothing;
+    ForgetsProvenance: each_optional_field_by_itself every_field_present provenance_of_every_shape;
+    KeepsOldProvenance: takeover_replaces_every_field settling_replaces_every_field;
+    ProvenanceInSeconds: provenance_of_every_shape;
     CountsInAByte: counters;
     LeaseInSeconds: instants_keep_their_precision reads_see_the_latest_write;
     ResultReformatted: results_byte_for_byte;

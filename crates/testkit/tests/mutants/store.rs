@@ -116,6 +116,7 @@ impl Mutant {
                 kept.result = kept.result.or_else(|| old.result.clone());
                 kept.error_type = kept.error_type.or_else(|| old.error_type.clone());
                 kept.application = kept.application.or_else(|| old.application.clone());
+                kept.provenance = kept.provenance.or_else(|| old.provenance.clone());
             }
             Bug::KeepsOldError if old.is_some_and(|old| old.error_type.is_some()) => {
                 kept.error_type = old.and_then(|old| old.error_type.clone());
@@ -143,6 +144,16 @@ impl Mutant {
             Bug::ForgetsResult => kept.result = None,
             Bug::ForgetsError => kept.error_type = None,
             Bug::ForgetsApplication => kept.application = None,
+            Bug::ForgetsProvenance => kept.provenance = None,
+            Bug::KeepsOldProvenance => {
+                kept.provenance =
+                    old.and_then(|old| old.provenance.clone()).or_else(|| kept.provenance.take());
+            }
+            Bug::ProvenanceInSeconds => {
+                if let Some(provenance) = &mut kept.provenance {
+                    provenance.claimed_at = Timestamp::from_secs(provenance.claimed_at.as_secs());
+                }
+            }
             Bug::CountsInAByte => kept.failed_attempts &= 0xff,
             Bug::LeaseInSeconds => {
                 kept.lease_until = kept.lease_until.map(|l| Timestamp::from_secs(l.as_secs()));

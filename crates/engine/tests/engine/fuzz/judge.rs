@@ -151,6 +151,7 @@ impl World {
                 AfterFailure::Group
             },
             policy: &self.scenario.policy,
+            request_id: None,
             invocation_deadline,
             pace: &self.pace,
         };
