@@ -158,9 +158,9 @@ fn the_size_is_never_less_than_dynamodb_counts() {
 
 #[test]
 fn a_provenance_that_is_damaged_leaves_the_record_readable() {
-    let map = |pairs| AttributeValue::M(item(pairs));
+    let map = |pairs: &[(&str, AttributeValue)]| AttributeValue::M(item(pairs));
     let mut found = item(&[("status", s("COMPLETED")), ("expiration", n("1"))]);
-    let mut read = |value| {
+    let mut read = |value: AttributeValue| {
         found.insert("provenance".to_owned(), value);
         decode(&names(), &found).unwrap().provenance
     };
@@ -176,20 +176,18 @@ fn a_provenance_that_is_damaged_leaves_the_record_readable() {
 
 #[test]
 fn a_fresh_record_is_billed_as_one_write_unit() {
-    let longest = "x".repeat(64); // the longest name of a function
+    let longest = "x".repeat(64); // of a function
     let mut record = full();
     record.status = Status::InProgress;
     record.result = None;
     record.fingerprint = Some(Fingerprint::new("f".repeat(64)));
     record.application = Some(longest.as_str().into());
-    let mut worker = Worker::clone(&provenance().worker);
+    let mut provenance = provenance();
+    let mut worker = Worker::clone(&provenance.worker);
     worker.function = Some(longest.as_str().into());
     let record_of_a_shard = format!("shardId-000000000006:{}", "4".repeat(56));
-    let claimed_at = provenance().claimed_at;
-    record.provenance = Some(
-        Provenance::new(claimed_at, Arc::new(worker))
-            .with_record("kinesis", record_of_a_shard.into()),
-    );
+    provenance.worker = Arc::new(worker);
+    record.provenance = Some(provenance.with_record("kinesis", record_of_a_shard.into()));
     let key = Key::from_text(format!("{}#{}", "o".repeat(64), "a".repeat(64)));
     let whole = size(&encode(&names(), &key, &record));
     record.provenance = None;

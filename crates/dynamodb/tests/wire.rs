@@ -122,7 +122,7 @@ async fn statements_quote_names_and_carry_no_values() {
          REMOVE \"in_progress_expiration\" SET \"data\" = ? REMOVE \"validation\" \
          SET \"owner\" = ? REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
          REMOVE \"consecutive_losses\" REMOVE \"fence\" REMOVE \"error\" REMOVE \"application\" \
-         WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
+         REMOVE \"provenance\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
     );
     assert_eq!(
         text(2),

@@ -33,6 +33,7 @@ mod panics;
 mod pipes;
 mod powertools;
 mod producers;
+mod provenance;
 mod run;
 mod run_results;
 mod s3;
