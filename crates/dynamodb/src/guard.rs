@@ -10,7 +10,8 @@ use lambda_idempotency_core::{record::Status, store::Guard};
 
 use crate::{
     attributes::Attributes,
-    item::{Item, millis, seconds, status, token},
+    item::Item,
+    scalar::{millis, seconds, status, token},
 };
 
 /// A condition on one attribute: equal to a value, or absent.

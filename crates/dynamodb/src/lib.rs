@@ -118,6 +118,7 @@ mod member;
 mod provenance;
 mod read;
 mod retry;
+mod scalar;
 mod single;
 mod store;
 mod write;

@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
     record::{Provenance, Worker},
 };
 
-use crate::item::{millis, scaled};
+use crate::scalar::{millis, scaled};
 
 const CLAIMED_AT: &str = "claimed_at";
 const REQUEST_ID: &str = "request_id";

@@ -5,7 +5,7 @@ use std::fs;
 use crate::root;
 
 /// The folder of the first part of a name.
-const PLACES: [(&str, &str); 10] = [
+const PLACES: [(&str, &str); 13] = [
     ("conformance", "crates/testkit/src/conformance"),
     ("engine", "crates/engine/tests/engine"),
     ("keys", "crates/keys/tests/keys"),
@@ -15,6 +15,9 @@ const PLACES: [(&str, &str); 10] = [
     ("behaviour", "crates/lambda/tests/behaviour"),
     ("http", "crates/lambda/tests/http"),
     ("dynamodb", "crates/dynamodb/tests"),
+    ("dynamodb_unit", "crates/dynamodb/src"),
+    ("admission", "crates/core/src/admission"),
+    ("cli", "crates/cli/tests"),
     ("e2e", "tests/tests/e2e"),
 ];
 /// Places that are one file: `hostile::a_test`.
