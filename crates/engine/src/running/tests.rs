@@ -6,6 +6,7 @@ use std::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    task::Wake,
 };
 
 use futures_util::task::noop_waker;
