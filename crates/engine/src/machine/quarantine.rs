@@ -34,13 +34,28 @@ impl Attempts {
         self.losses
     }
 
-    /// At how many of its receives before this one the record was not tried.
+    /// At how many of its receives before this one the record was not tried, as far as is known.
     fn passed_over(&self, receives: u32) -> u32 {
         if !keeps(Rule::SuspicionFalls) {
             return 0;
         }
-        let tried = self.lost.saturating_add(self.failed);
-        receives.saturating_sub(1).saturating_sub(tried)
+        match receives.saturating_sub(1).checked_sub(self.tried()) {
+            Some(passed_over) => passed_over,
+            // Redriven: of its attempts it is not known which came since, so one at every second receive
+            // is assumed.
+            None => receives / 2,
+        }
+    }
+
+    /// Whether the record goes before all others: it was passed over. One that was redriven does so at
+    /// every second receive, lest the others of a record that kills be received in vain each time.
+    fn goes_first(&self, receives: u32) -> bool {
+        let is_redriven = receives <= self.tried();
+        self.passed_over(receives) > 0 && (!is_redriven || receives.is_multiple_of(2))
+    }
+
+    const fn tried(&self) -> u32 {
+        self.lost.saturating_add(self.failed)
     }
 }
 
@@ -89,7 +104,8 @@ impl Quarantine {
     /// all other records, unless `too_late`: then they are under way.
     pub(super) fn add(&mut self, at: usize, attempts: Attempts, receives: u32, too_late: bool) {
         let passed_over = attempts.passed_over(receives);
-        let goes_last = passed_over == 0 || too_late || !keeps(Rule::PassedOverGoFirst);
+        let goes_first = attempts.goes_first(receives) && keeps(Rule::PassedOverGoFirst);
+        let goes_last = !goes_first || too_late;
         let suspicion = attempts.losses.saturating_sub(passed_over);
         let isolated = attempts.losses.saturating_sub(passed_over / 2) >= ISOLATED_FROM;
         let suspect = Suspect { at, rank: (goes_last, isolated, suspicion, Reverse(receives)) };
@@ -210,8 +226,20 @@ mod tests {
     #[test]
     fn what_was_not_tried_is_less_suspected() {
         let tried = Attempts { failed: 2, lost: 3, losses: 1 };
-        let passed_over = [0, 1, 6, 7, 9].map(|receives| tried.passed_over(receives));
-        assert_eq!(passed_over, [0, 0, 0, 1, 3]);
+        let passed_over = [0, 6, 7, 9].map(|receives| tried.passed_over(receives));
+        assert_eq!(passed_over, [0, 0, 1, 3]);
+    }
+
+    /// Received less often than tried: its source counts anew.
+    #[test]
+    fn a_redriven_record_goes_first_at_every_second_receive() {
+        let tried = lost(5);
+        let all = 1..=8;
+        let passed_over: Vec<u32> =
+            all.clone().map(|receives| tried.passed_over(receives)).collect();
+        assert_eq!(passed_over, [0, 1, 1, 2, 2, 0, 1, 2], "by its own count from 6 on");
+        let goes_first: Vec<u32> = all.filter(|receives| tried.goes_first(*receives)).collect();
+        assert_eq!(goes_first, [2, 4, 7, 8]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod handles;
 mod in_process;
 mod isolation;
 mod isolation_waits;
+mod killers;
 mod large;
 mod late;
 mod leases;

@@ -1,25 +1,17 @@
 //! Records that may have killed their process, and those that only look so.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
 
-use crate::support::{Rec, World, declining, failing, labels, ok, rec, slow};
+use crate::support::{Rec, World, declining, failing, ok, rec, slow};
 
-const SECOND: Duration = Duration::from_secs(1);
-const LABELS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+pub(crate) const LABELS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
 /// A worker that claims the keys of these records and is killed while their handlers run.
-async fn dies_with(world: &World, labels: &[&'static str]) {
+pub(crate) async fn dies_with(world: &World, labels: &[&'static str]) {
     let forever = |label: &&'static str| rec(label, |_, _| std::future::pending());
     let records = labels.iter().map(forever).collect();
     assert!(drop_after(1, world.invoke(records)).await.is_none());
@@ -186,6 +178,27 @@ async fn a_suspect_beside_the_fresh_records_of_a_busy_queue_runs() {
     }
 }
 
+/// A redrive keeps its lost attempts, and its source counts its receives from one again.
+#[tokio::test]
+async fn a_redriven_suspect_beside_the_fresh_records_of_a_busy_queue_runs() {
+    for (deaths, runs_at) in [(1, 3), (2, 2), (5, 2)] {
+        let mut world = World::new();
+        world.policy.concurrency = 4;
+        for _ in 0..deaths {
+            dies_with(&world, &["a"]).await;
+        }
+        for receives in 1..=runs_at {
+            let mut batch = vec![ok("a").receives(receives)];
+            let fresh = (0..4).map(|n| &*format!("fresh {receives} {n}").leak());
+            batch.extend(fresh.map(|label| slow(label, 16 * SECOND).receives(1)));
+            let outcomes = world.deliver(batch).await;
+            let outcome = if receives == runs_at { "executed" } else { "returned" };
+            assert_eq!(outcomes[0], outcome, "{deaths} deaths, receive {receives}");
+            assert_eq!(outcomes[1..], ["executed"; 4]);
+        }
+    }
+}
+
 #[tokio::test]
 async fn nothing_is_claimed_or_begun_before_a_suspect_that_was_passed_over() {
     let world = World::new();
@@ -215,79 +228,4 @@ async fn a_look_costs_one_read_and_saves_the_writes_that_would_fail() {
     let batch = vec![ok("new 1").receives(1), ok("new 2").receives(1)];
     assert_eq!(world.deliver(batch).await, ["executed"; 2]);
     assert_eq!((world.store.write_calls(), world.store.read_calls()), (writes + 4, reads + 1));
-}
-
-/// A record that kills its process, among others of one queue.
-struct Killing {
-    world: World,
-    /// How often each record was received, and how often its handler was begun.
-    counts: Arc<Mutex<BTreeMap<&'static str, (u32, u32)>>>,
-}
-
-impl Killing {
-    /// One invocation with what is not done yet. Says whether the process lived.
-    async fn receive(&self, killer: &'static str, takes: Duration) -> bool {
-        let dies = Arc::new(AtomicBool::new(false));
-        let mut batch = Vec::new();
-        for label in LABELS {
-            if self.world.ledger.executed(label) > 0 {
-                continue;
-            }
-            let receives = {
-                let mut counts = self.counts.lock().unwrap();
-                let count = counts.entry(label).or_default();
-                count.0 += 1;
-                count.0
-            };
-            let (counts, dies) = (Arc::clone(&self.counts), Arc::clone(&dies));
-            let record = rec(label, move |world: World, _| async move {
-                counts.lock().unwrap().get_mut(label).unwrap().1 += 1;
-                if label == killer {
-                    dies.store(true, Ordering::Relaxed);
-                    return std::future::pending().await;
-                }
-                world.clock.sleep(takes).await;
-                Ok(())
-            });
-            batch.push(record.receives(receives));
-        }
-        let clock = self.world.clock.clone();
-        let killed = async {
-            while !dies.load(Ordering::Relaxed) {
-                clock.sleep(Duration::from_millis(10)).await;
-            }
-        };
-        let ended = async {
-            let invocation = Box::pin(self.world.invoke(batch));
-            match select(invocation, Box::pin(killed)).await {
-                Either::Left((outcomes, _)) => !labels(&outcomes).contains(&"timed_out"),
-                Either::Right(_) => false,
-            }
-        };
-        let lived = self.world.clock.drive(ended).await;
-        self.world.clock.advance(40 * SECOND);
-        lived
-    }
-}
-
-/// Whichever it is: the others are done at their fourth receive at the latest, and were begun twice in
-/// vain at most.
-#[tokio::test]
-async fn a_record_that_kills_its_process_among_ten_does_not_keep_the_others() {
-    let (mut most_receives, mut most_begun) = (0, 0);
-    for killer in LABELS {
-        let killing = Killing { world: World::new(), counts: Arc::default() };
-        for _ in 0..8 {
-            killing.receive(killer, SECOND / 10).await;
-        }
-        killing.world.ledger.assert_never(killer);
-        for (label, (receives, begun)) in killing.counts.lock().unwrap().iter() {
-            if *label != killer {
-                killing.world.ledger.assert_once(label);
-                most_receives = most_receives.max(*receives);
-                most_begun = most_begun.max(*begun);
-            }
-        }
-    }
-    assert_eq!((most_receives, most_begun), (4, 3));
 }

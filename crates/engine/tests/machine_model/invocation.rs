@@ -214,7 +214,8 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
 }
 
 /// How much a record with this claim is suspected, if its last attempts were lost: by the losses in a
-/// row, less the receives at which it was not tried.
+/// row, less the receives at which it was not tried. One that was tried more often than it was received,
+/// because copies of it were, is assumed to have been tried at every second receive.
 pub(crate) fn suspected(
     world: &World,
     own: &Own,
@@ -223,7 +224,7 @@ pub(crate) fn suspected(
 ) -> Option<u32> {
     let receives = u32::from(world.source[own.records[at]].receives);
     let tried = claim.lost_attempts + claim.failed_attempts;
-    let passed_over = receives.saturating_sub(1).saturating_sub(tried);
+    let passed_over = receives.saturating_sub(1).checked_sub(tried).unwrap_or(receives / 2);
     let losses = claim.consecutive_losses;
     (losses > 0).then(|| losses.saturating_sub(passed_over))
 }

@@ -20,15 +20,22 @@ use lambda_idempotency_engine::batch::{AfterFailure, Batch, Engine};
 
 use super::{
     scenario::{Invocation, Kind, Plan},
-    world::{Flight, Reports, World, key},
+    world::{Flight, Reports, Suspicion, World, key},
 };
 
 /// An invocation that takes longer than this hangs.
 const HANGS: Duration = Duration::from_secs(40_000);
 
 impl World {
-    /// A handler begins. Returns how much its record is suspected.
-    pub(super) fn begins(&self, at: usize, plan: &Plan, all: &[Plan], flight: &Flight) -> u32 {
+    /// A handler begins, under the claim with this fence. Returns how much its record is suspected.
+    pub(super) fn begins(
+        &self,
+        at: usize,
+        fence: u64,
+        all: &[Plan],
+        flight: &Flight,
+    ) -> Option<Suspicion> {
+        let plan = &all[at];
         let say = |what: String| self.wrong.say(format!("record {at} {what}"));
         if std::mem::replace(&mut flight.began.lock().unwrap()[at], true) {
             say("begins twice".into());
@@ -53,8 +60,8 @@ impl World {
             say("begins before those before it are through".into());
         }
         drop(reported);
-        let suspicion = self.suspicion(at, plan, flight);
-        self.begins_beside(suspicion, flight, &say);
+        let suspicion = self.suspicion(at, plan, fence, flight);
+        self.begins_beside(suspicion, all.len(), flight, &say);
         if !matches!(plan.kind, Kind::Keyed) {
             return suspicion;
         }
@@ -78,36 +85,49 @@ impl World {
         suspicion
     }
 
-    /// How much record `at` is suspected, whose claim is stored.
-    fn suspicion(&self, at: usize, plan: &Plan, flight: &Flight) -> u32 {
-        let stored = self.stored(&key(plan.key)).filter(|_| matches!(plan.kind, Kind::Keyed));
-        stored.map_or(0, |record| {
-            let tried = record.lost_attempts + record.failed_attempts;
-            let passed_over = flight.receives[at].saturating_sub(1).saturating_sub(tried);
-            record.consecutive_losses.saturating_sub(passed_over)
+    /// How much record `at` is suspected, as its claim says. `None` if that is not known: it runs without
+    /// a claim, or a fault of the store has replaced its claim, which has another fence then.
+    fn suspicion(&self, at: usize, plan: &Plan, fence: u64, flight: &Flight) -> Option<Suspicion> {
+        if !matches!(plan.kind, Kind::Keyed) {
+            return Some(Suspicion::default());
+        }
+        let stored = self.stored(&key(plan.key)).filter(|record| record.fence == fence)?;
+        let (losses, receives) = (stored.consecutive_losses, flight.receives[at]);
+        let tried = stored.lost_attempts + stored.failed_attempts;
+        let passed_over = receives.saturating_sub(1).checked_sub(tried).unwrap_or(receives / 2);
+        Some(Suspicion {
+            is_quarantined: losses > 0,
+            is_isolated: losses.saturating_sub(passed_over / 2) >= 2,
+            suspicion: losses.saturating_sub(passed_over),
         })
     }
 
-    /// Suspects run beside suspects of the same suspicion only, and from 2 on beside nothing of another
-    /// invocation of the process.
-    fn begins_beside(&self, suspicion: u32, flight: &Flight, say: &impl Fn(String)) {
-        let blocked = self.blocked.lock().unwrap();
-        // What is stored says nothing if it is not what the engine claimed, or if it is late.
-        let is_known = self.strict && self.scenario.faults.is_empty() && blocked.is_zero();
+    /// Suspects run beside a few suspects of the same suspicion only, and isolated ones beside nothing of
+    /// another invocation of the process.
+    fn begins_beside(
+        &self,
+        mine: Option<Suspicion>,
+        records: usize,
+        flight: &Flight,
+        say: &impl Fn(String),
+    ) {
         let mut own = flight.suspicions.lock().unwrap();
-        if is_known && own.iter().any(|other| *other != suspicion) {
-            say(format!("of suspicion {suspicion} begins beside {own:?}"));
+        own.push(mine);
+        let Some(mine) = mine else { return };
+        let beside: Vec<Suspicion> = own.iter().flatten().copied().collect();
+        let parts = if mine.is_quarantined { 4_usize.saturating_pow(mine.suspicion) } else { 1 };
+        let is_full = mine.is_quarantined && beside.len() > records.div_ceil(parts);
+        if is_full || beside.iter().any(|other| *other != mine) {
+            say(format!("begins in {beside:?} of {records}"));
         }
-        own.push(suspicion);
-        drop(own);
         for other in self.flights.lock().unwrap().iter() {
             if other.process != flight.process || std::ptr::eq(&**other, flight) {
                 continue;
             }
             let others = other.suspicions.lock().unwrap();
-            let isolated = suspicion >= 2 || others.iter().any(|other| *other >= 2);
-            if is_known && isolated && !others.is_empty() {
-                say(format!("of suspicion {suspicion} begins beside {others:?} of its process"));
+            let isolated = mine.is_isolated || others.iter().flatten().any(|one| one.is_isolated);
+            if isolated && !others.is_empty() {
+                say(format!("as {mine:?} begins beside {others:?} of its process"));
             }
         }
     }
@@ -199,7 +219,7 @@ impl World {
         let mut received = self.received.lock().unwrap();
         let count = received.entry((plan.key, plan.payload)).or_default();
         *count += 1;
-        if self.scenario.counts { *count } else { plan.receives }
+        self.scenario.counts.map_or(plan.receives, |most| (*count - 1) % most + 1)
     }
 
     /// Whether each key stands once in a batch, in one invocation at a time, and nothing fails.

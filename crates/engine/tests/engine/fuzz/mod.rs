@@ -19,7 +19,7 @@ use futures_util::future::join_all;
 use lambda_idempotency_core::clock::Clock as _;
 use proptest::prelude::*;
 
-use scenario::{Invocation, Kind, Plan, Scenario, killing, scenario};
+use scenario::{Invocation, Kind, Plan, Scenario, killing, scenario, streaming};
 use world::World;
 
 /// Plays a scenario. Afterwards nothing goes wrong any more, and each record has to come through.
@@ -63,7 +63,7 @@ async fn play(world: &Arc<World>) {
     world.clock.advance(Duration::from_secs(2000));
     let records: Vec<Plan> =
         keys.iter().map(|(key, payload)| Plan::quick(*key, *payload)).collect();
-    if records.is_empty() || scenario.batch {
+    if records.is_empty() {
         return;
     }
     let last = Invocation { records, process: 0, dies_after: None, spurious: 0 };
@@ -101,6 +101,11 @@ proptest! {
 
     #[test]
     fn what_must_hold_holds_beside_records_that_kill_their_process(scenario in killing()) {
+        prop_assert_eq!(wrong(scenario), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_must_hold_holds_where_a_stream_delivers_the_same_records_again(scenario in streaming()) {
         prop_assert_eq!(wrong(scenario), Vec::<String>::new());
     }
 }

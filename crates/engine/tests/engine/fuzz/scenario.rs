@@ -87,8 +87,9 @@ pub(super) struct Scenario {
     pub(super) policy: Policy,
     /// Nothing behind a failure is started.
     pub(super) batch: bool,
-    /// The source counts receives; otherwise records say any number.
-    pub(super) counts: bool,
+    /// The source counts receives, and after so many from one again, as after a redrive; otherwise
+    /// records say any number.
+    pub(super) counts: Option<u32>,
     pub(super) timeout: Option<u64>,
     pub(super) fingerprints: bool,
     pub(super) cache: bool,
@@ -249,7 +250,7 @@ pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
     (
         policy(),
         prop::bool::weighted(0.2),
-        any::<bool>(),
+        counts(),
         timeout,
         any::<bool>(),
         any::<bool>(),
@@ -261,14 +262,19 @@ pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
         })
 }
 
+fn counts() -> impl Strategy<Value = Option<u32>> {
+    prop_oneof![3 => Just(None), 2 => Just(Some(u32::MAX)), 1 => (1u32..5).prop_map(Some)]
+}
+
 /// A queue delivers the same records again and again, to three invocations of one process. Some kill it.
 pub(super) fn killing() -> impl Strategy<Value = Scenario> {
     let record = (0usize..3, prop::bool::weighted(0.25), 0u64..2000);
     let round = (30_000u64..60_000, any::<bool>());
     let rounds = prop::collection::vec(round, 3..7);
     let concurrency = prop_oneof![Just(1usize), Just(2), Just(16)];
-    (prop::collection::vec(record, 2..9), rounds, concurrency, any::<bool>()).prop_map(
-        |(records, rounds, concurrency, counts)| {
+    let faults = prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(fault(), 1..4)];
+    (prop::collection::vec(record, 2..9), rounds, concurrency, counts(), faults).prop_map(
+        |(records, rounds, concurrency, counts, faults)| {
             let invocation = |number: usize| Invocation {
                 records: (0u8..)
                     .zip(&records)
@@ -298,8 +304,53 @@ pub(super) fn killing() -> impl Strategy<Value = Scenario> {
                 timeout: Some(20_000),
                 fingerprints: false,
                 cache: true,
-                faults: Vec::new(),
+                faults,
                 waves: rounds.into_iter().map(|(gap, shift)| (gap, wave(shift))).collect(),
+            }
+        },
+    )
+}
+
+/// What the handler of a record does at one of its deliveries.
+fn behaviour() -> impl Strategy<Value = (Step, End)> {
+    prop_oneof![
+        6 => (0u64..2000).prop_map(|ms| (Step::Sleep(ms), End::Ok)),
+        2 => Just((Step::Yield, End::Transient)),
+        1 => Just((Step::Yield, End::Permanent)),
+        1 => Just((Step::Yield, End::Declined)),
+        1 => Just((Step::Forever, End::Ok)),
+        2 => Just((Step::Kill, End::Ok)),
+    ]
+}
+
+/// A stream delivers the same records again and again, as whole batches or as one order group, and does not
+/// count its deliveries.
+pub(super) fn streaming() -> impl Strategy<Value = Scenario> {
+    let rounds = (1usize..7).prop_flat_map(|records| {
+        let round = (0u64..60_000, prop::collection::vec(behaviour(), records));
+        prop::collection::vec(round, 1..6)
+    });
+    let faults = prop_oneof![1 => Just(vec![]), 1 => prop::collection::vec(fault(), 1..4)];
+    (policy(), any::<bool>(), any::<bool>(), rounds, faults).prop_map(
+        |(policy, batch, sinks, rounds, faults)| {
+            let plan = |(key, (step, end)): (u8, (Step, End))| {
+                let sink = sinks.then(|| (vec![], true));
+                let group = (!batch).then_some(0);
+                Plan { steps: vec![step], end, group, sink, ..Plan::quick(key, 0) }
+            };
+            let wave = |behaviours: Vec<_>| {
+                let records = (0u8..).zip(behaviours).map(plan).collect();
+                vec![Invocation { records, process: 0, dies_after: None, spurious: 0 }]
+            };
+            Scenario {
+                policy,
+                batch,
+                counts: None,
+                timeout: Some(20_000),
+                fingerprints: false,
+                cache: true,
+                faults,
+                waves: rounds.into_iter().map(|(gap, round)| (gap, wave(round))).collect(),
             }
         },
     )

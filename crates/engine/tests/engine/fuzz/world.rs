@@ -104,7 +104,15 @@ pub(super) struct Flight {
     pub(super) process: usize,
     pub(super) receives: Vec<u32>,
     /// Of the handlers that run.
-    pub(super) suspicions: Mutex<Vec<u32>>,
+    pub(super) suspicions: Mutex<Vec<Option<Suspicion>>>,
+}
+
+/// How much a record is suspected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Suspicion {
+    pub(super) is_quarantined: bool,
+    pub(super) is_isolated: bool,
+    pub(super) suspicion: u32,
 }
 
 pub(super) struct Reports(pub(super) Arc<Flight>, pub(super) Wrong);
@@ -132,7 +140,7 @@ pub(super) struct Runs<'w> {
     world: &'w World,
     key: Option<u8>,
     flight: Arc<Flight>,
-    suspicion: u32,
+    suspicion: Option<Suspicion>,
 }
 
 impl Drop for Runs<'_> {
@@ -239,9 +247,9 @@ impl World {
         let plan = &all[at];
         let record = RecordId::new("test", at.to_string());
         let (world, of, process) = (self, Arc::clone(flight), flight.process);
-        let job: Job<'a> = Box::new(move |_| {
+        let job: Job<'a> = Box::new(move |call| {
             let keyed = matches!(plan.kind, Kind::Keyed);
-            let suspicion = world.begins(at, plan, all, &of);
+            let suspicion = world.begins(at, call.fence(), all, &of);
             let key = keyed.then_some(plan.key);
             let runs = Runs { world, key, flight: of, suspicion };
             Box::pin(async move {
