@@ -36,8 +36,8 @@ pub(super) fn write_parts(
     };
     match value {
         Value::Array(items) => {
-            write_list(items.iter().enumerate(), (b'[', b']'), out, |(place, item), out| {
-                write_part(item, optional.places.contains(&place), out)
+            write_list(items.iter().enumerate(), (b'[', b']'), out, |(position, item), out| {
+                write_part(item, optional.positions.contains(&position), out)
             })
         }
         Value::Object(members) => {

@@ -17,7 +17,7 @@ pub(super) struct FieldSets {
 
 /// Where a value comes from: a path in the document or, with the offset of the call, in nested
 /// JSON; `None` for a computed value.
-type Place<'a> = Option<(Option<usize>, Vec<&'a str>)>;
+type Location<'a> = Option<(Option<usize>, Vec<&'a str>)>;
 
 /// Collects the fields while it follows an expression.
 struct Walk {
@@ -34,16 +34,16 @@ impl FieldSets {
 }
 
 impl Walk {
-    /// Marks the value at the place as read as a whole.
-    fn mark(&mut self, place: Place<'_>) {
-        if let Some(node) = self.touch(place) {
+    /// Marks the value at the location as read as a whole.
+    fn mark(&mut self, location: Location<'_>) {
+        if let Some(node) = self.touch(location) {
             *node = Wanted::All;
         }
     }
 
-    /// Marks the place as read for whether it has a value.
-    fn touch(&mut self, place: Place<'_>) -> Option<&mut Wanted> {
-        let (text, path) = place?;
+    /// Marks the location as read for whether it has a value.
+    fn touch(&mut self, location: Location<'_>) -> Option<&mut Wanted> {
+        let (text, path) = location?;
         let mut node = match text {
             None => &mut self.document,
             Some(offset) => self.texts.get_mut(&offset)?,
@@ -55,8 +55,8 @@ impl Walk {
         Some(node)
     }
 
-    /// Follows an expression from a place to the place of its value, marking what it uses.
-    fn walk<'a>(&mut self, node: &'a Node, at: Place<'a>) -> Place<'a> {
+    /// Follows an expression from a location to the location of its value, marking what it uses.
+    fn walk<'a>(&mut self, node: &'a Node, at: Location<'a>) -> Location<'a> {
         match node {
             Node::Current => return at,
             Node::Field { name, .. } => {
@@ -105,9 +105,9 @@ impl Walk {
         None
     }
 
-    fn use_of<'a>(&mut self, node: &'a Node, at: Place<'a>) {
-        let place = self.walk(node, at);
-        self.mark(place);
+    fn use_of<'a>(&mut self, node: &'a Node, at: Location<'a>) {
+        let location = self.walk(node, at);
+        self.mark(location);
     }
 }
 

@@ -12,12 +12,12 @@ use super::{
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Optional {
     pub(super) names: BTreeSet<String>,
-    pub(super) places: BTreeSet<usize>,
+    pub(super) positions: BTreeSet<usize>,
 }
 
 impl Optional {
     pub(super) fn is_empty(&self) -> bool {
-        self.names.is_empty() && self.places.is_empty()
+        self.names.is_empty() && self.positions.is_empty()
     }
 
     /// Adds the part with this name. A part without a name is identified by its path.
@@ -34,13 +34,13 @@ impl Optional {
             }
             Some(Node::List(parts)) => {
                 let paths = parts.iter().map(path).collect::<Vec<_>>();
-                let mut places =
+                let mut positions =
                     (0..).zip(&paths).filter(|(_, path)| path.as_deref() == Some(name));
-                let Some((place, _)) = places.next() else {
+                let Some((position, _)) = positions.next() else {
                     return Err(paths.into_iter().flatten().collect());
                 };
-                self.places.insert(place);
-                self.places.extend(places.map(|(place, _)| place));
+                self.positions.insert(position);
+                self.positions.extend(positions.map(|(position, _)| position));
             }
             _ => return Err(vec![]),
         }
@@ -54,8 +54,9 @@ pub(super) fn names(node: &Node) -> Vec<String> {
     match list(node) {
         Some(Node::Hash(parts)) => parts.iter().map(|(name, _)| name.shown()).collect(),
         Some(Node::List(parts)) => {
-            let name =
-                |(place, part): (usize, &Node)| path(part).unwrap_or_else(|| place.to_string());
+            let name = |(position, part): (usize, &Node)| {
+                path(part).unwrap_or_else(|| position.to_string())
+            };
             (1..).zip(parts).map(name).collect()
         }
         _ => Vec::new(),
@@ -177,7 +178,7 @@ fn check_parts(node: &Node, value: &Value, optional: &Optional) -> Result<(), Ab
         (Node::List(parts), Value::Array(items)) => {
             parts.iter().zip(items.iter()).enumerate().try_for_each(|(at, (part, item))| {
                 let label = || (at + 1).to_string();
-                check_part(part, item, optional.places.contains(&at), label)
+                check_part(part, item, optional.positions.contains(&at), label)
             })
         }
         (Node::Hash(parts), Value::Object(members)) => {

@@ -36,13 +36,13 @@ pub enum SelectionError {
     /// One part of a list of parts is missing or `null`.
     #[error("part {part} of it selects nothing (or null)")]
     PartMissing {
-        /// Its place (from 1) or its name.
+        /// Its position (from 1) or its name.
         part: String,
     },
     /// One part of a list of parts is `""`, `[]` or `{}`.
     #[error("part {part} of it selects something empty")]
     PartEmpty {
-        /// Its place (from 1) or its name.
+        /// Its position (from 1) or its name.
         part: String,
     },
     /// All parts are optional, and all are missing or empty.

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     error::RunError,
     idempotency::Idempotency,
-    operation::{Operation, Place},
+    operation::{EntryPoint, Operation},
     run::{self, Run, RunContext, Task},
 };
 
@@ -82,8 +82,8 @@ impl Idempotency {
     {
         let context = context.into();
         let prepared = operation.prepared()?;
-        operation.fits(Place::Run)?;
-        self.allow(&prepared, Place::Run)?;
+        operation.fits(EntryPoint::Run)?;
+        self.allow(&prepared, EntryPoint::Run)?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let task = Task {
             record: RecordId::new("call", operation.name()),

@@ -20,7 +20,7 @@ use crate::{
     error::{InvocationError, RunError},
     function::invocation_deadline,
     handler::decode,
-    operation::{Operation, Place, Prepared},
+    operation::{EntryPoint, Operation, Prepared},
     run::{Keeps, Task, run},
 };
 
@@ -44,7 +44,7 @@ pub struct EventService<S, T> {
 impl<T> EventLayer<T> {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, crate::ConfigError> {
         let prepared = operation.prepared()?;
-        operation.fits(Place::Event)?;
+        operation.fits(EntryPoint::Event)?;
         Ok(Self { engine, operation: prepared, keeps: None, event: PhantomData })
     }
 

@@ -13,7 +13,7 @@ use crate::{
     function::{Function, Inner, Otherwise, Route},
     handler::{ErasedHandler, Handler, Typed},
     names::{HandlerType, Names},
-    operation::{Operation, Place},
+    operation::{EntryPoint, Operation},
     source::Source,
     sources::{Member, Sources},
 };
@@ -147,7 +147,7 @@ impl FunctionBuilder {
             } else {
                 handlers.push((Arc::clone(&prepared.name), handler_type));
             }
-            operation.fits(Place::Source(source.name()))?;
+            operation.fits(EntryPoint::Source(source.name()))?;
             operation.check_filters_of(source.name())?;
             operation.refuse_volatile(&*source)?;
             let mut policy = prepared.policy.clone();

@@ -15,7 +15,7 @@ use crate::{
     event::EventLayer,
     function_builder::FunctionBuilder,
     names::Names,
-    operation::{Operation, Place, Prepared},
+    operation::{EntryPoint, Operation, Prepared},
 };
 
 /// If set to `1` or `true`, the log shows the messages of handlers' errors.
@@ -107,10 +107,14 @@ impl Idempotency {
         self
     }
 
-    /// Checks that an operation may be used in this place.
-    pub(crate) fn allow(&self, operation: &Prepared, place: Place) -> Result<(), ConfigError> {
+    /// Checks that an operation may be used at this entry point.
+    pub(crate) fn allow(
+        &self,
+        operation: &Prepared,
+        entry_point: EntryPoint,
+    ) -> Result<(), ConfigError> {
         self.mistake.clone().map_or(Ok(()), Err)?;
-        self.names.take(&operation.name, place)
+        self.names.take(&operation.name, entry_point)
     }
 
     /// Reads time from another clock; for tests.
@@ -207,7 +211,7 @@ impl Idempotency {
     /// [`queue`](Operation::queue).
     pub fn event<T>(&self, operation: Operation) -> Result<EventLayer<T>, ConfigError> {
         let layer = EventLayer::new(self.engine.clone(), &operation)?;
-        self.allow(&*operation.prepared()?, Place::Event)?;
+        self.allow(&*operation.prepared()?, EntryPoint::Event)?;
         Ok(layer)
     }
 
@@ -221,7 +225,7 @@ impl Idempotency {
     #[cfg(feature = "http")]
     pub fn http(&self, operation: Operation) -> Result<crate::http::HttpLayer, ConfigError> {
         let layer = crate::http::HttpLayer::new(self.engine.clone(), &operation)?;
-        self.allow(&*operation.prepared()?, Place::Http)?;
+        self.allow(&*operation.prepared()?, EntryPoint::Http)?;
         Ok(layer)
     }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
-use crate::{error::ConfigError, operation::Place};
+use crate::{error::ConfigError, operation::EntryPoint};
 
 /// The names in use. Clones share them.
 ///
@@ -69,11 +69,11 @@ impl Names {
         self.add(&used)
     }
 
-    /// Takes a name for a place that is not a source.
-    pub(crate) fn take(&self, name: &Arc<str>, place: Place) -> Result<(), ConfigError> {
-        let used = match place {
-            Place::Run => Use::Run,
-            place => Use::Layer(place.name()),
+    /// Takes a name for an entry point that is not a source.
+    pub(crate) fn take(&self, name: &Arc<str>, entry_point: EntryPoint) -> Result<(), ConfigError> {
+        let used = match entry_point {
+            EntryPoint::Run => Use::Run,
+            layer => Use::Layer(layer.name()),
         };
         self.add(&[(name, used)])
     }
@@ -112,7 +112,7 @@ fn agree(name: &Arc<str>, before: Use, now: Use) -> Result<(), ConfigError> {
             Err(ConfigError::TwoLayers { name, layer: now })
         }
         (before, now) => {
-            Err(ConfigError::NameInUse { name, places: [before.describe(), now.describe()] })
+            Err(ConfigError::NameInUse { name, uses: [before.describe(), now.describe()] })
         }
     }
 }

@@ -17,17 +17,17 @@ use lambda_idempotency_keys::Key;
 
 thread_local! {
     /// The keys whose functions this thread is polling, the innermost last.
-    static WITHIN: RefCell<Vec<Place>> = const { RefCell::new(Vec::new()) };
+    static WITHIN: RefCell<Vec<OuterKey>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A key, and the engine that processes it.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct OuterKey {
     engine: usize,
     key: Key,
 }
 
-impl Place {
+impl OuterKey {
     pub(crate) fn new(engine: &Engine, key: &Key) -> Self {
         // Engines of two stores can have equal keys. Clones of one engine share a clock and
         // different engines do not, so the clock's address identifies the engine.
@@ -42,13 +42,13 @@ impl Place {
 
     /// Wraps the function so that the key is noted while the function is polled.
     pub(crate) fn around(self, job: Job<'_>) -> Job<'_> {
-        Box::new(move |call| Box::pin(Around { place: self, running: job(call) }))
+        Box::new(move |call| Box::pin(Around { key: self, running: job(call) }))
     }
 }
 
 /// A function that notes its key while it is polled.
 struct Around<'a> {
-    place: Place,
+    key: OuterKey,
     running: BoxFuture<'a, Result<Returned, Failure>>,
 }
 
@@ -56,7 +56,7 @@ impl Future for Around<'_> {
     type Output = Result<Returned, Failure>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let _entered = Entered::new(self.place.clone());
+        let _entered = Entered::new(self.key.clone());
         self.running.as_mut().poll(context)
     }
 }
@@ -65,9 +65,9 @@ impl Future for Around<'_> {
 struct Entered;
 
 impl Entered {
-    fn new(place: Place) -> Self {
+    fn new(key: OuterKey) -> Self {
         // Fails only while the thread is ending; then `drop` removes nothing either.
-        let _ = WITHIN.try_with(|within| within.borrow_mut().push(place));
+        let _ = WITHIN.try_with(|within| within.borrow_mut().push(key));
         Self
     }
 }

@@ -203,11 +203,11 @@ where
     }
     let work = match work {
         Work::Keyed { key, fingerprint, payload, job } => {
-            let place = nested::Place::new(engine, &key);
-            if place.is_entered() {
+            let outer = nested::OuterKey::new(engine, &key);
+            if outer.is_entered() {
                 return Err(RunError::Nested { operation: Arc::clone(&operation.name) });
             }
-            Work::Keyed { key, fingerprint, payload, job: place.around(job) }
+            Work::Keyed { key, fingerprint, payload, job: outer.around(job) }
         }
         other => other,
     };

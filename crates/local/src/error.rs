@@ -74,7 +74,7 @@ fn ended(result: &InvocationResult) -> String {
     }
 }
 
-/// An event that is not JSON, with the place of the mistake.
+/// An event that is not JSON, with the position of the mistake.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}:{line}:{column}: not valid JSON: {reason}")]
 pub struct InvalidEvent {

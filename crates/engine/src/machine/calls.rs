@@ -86,8 +86,8 @@ impl<M> Calls<M> {
     /// Takes the members of a call that was answered. `None` if it is not one of these calls, or
     /// was given up.
     pub(super) fn answered(&mut self, call: CallId, now: Timestamp) -> Option<Answered<M>> {
-        let place = self.sent.iter().position(|sent| sent.call == call)?;
-        let Sent { members, sent, deadline, .. } = self.sent.remove(place);
+        let index = self.sent.iter().position(|sent| sent.call == call)?;
+        let Sent { members, sent, deadline, .. } = self.sent.remove(index);
         let cut_short = now.since(sent) >= deadline.since(sent) / 2 && now > sent;
         Some(Answered { members, cut_short })
     }

@@ -56,7 +56,7 @@ impl Terms {
 /// One lease that is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Kept {
-    /// The record's place in the batch.
+    /// The record's position in the batch.
     pub(super) at: usize,
     /// When it is to be renewed; `None` if it reaches as far as it may.
     due: Option<Timestamp>,
@@ -135,8 +135,8 @@ impl Leases {
 
     /// The lease of record `at` is not needed any more.
     pub(super) fn forget(&mut self, at: usize) {
-        if let Some(place) = self.kept.iter().position(|kept| kept.at == at) {
-            self.kept.swap_remove(place);
+        if let Some(index) = self.kept.iter().position(|kept| kept.at == at) {
+            self.kept.swap_remove(index);
         }
     }
 

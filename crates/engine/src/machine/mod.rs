@@ -284,6 +284,6 @@ impl<'a> Machine<'a> {
 
     /// Why record `at` is not started any more, if that is so.
     fn closed(&self, at: usize) -> Option<NotStarted> {
-        self.starts.closed(self.records.place(at))
+        self.starts.closed(self.records.position(at))
     }
 }

@@ -4,8 +4,8 @@
 //! first in both. Every wait is for a record that came earlier in the batch, so nothing waits in a
 //! circle.
 //!
-//! Copies, the records of a key that ask for the very same, stand in a queue of their own as well: by it
-//! they are found when one of them has its outcome. Nobody waits in it.
+//! Copies, the records of a key with equal content, are in a third queue, in which none of them waits: it
+//! finds them when one of them has its outcome.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -15,15 +15,16 @@ use std::{
 
 use lambda_idempotency_keys::Key;
 
-/// The queues that the records of a batch stand in; records are numbered as in the batch.
+/// The queues that the records of a batch wait in. Records are numbered as in the batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Order {
     queues: Vec<VecDeque<usize>>,
-    places: Vec<Place>,
+    memberships: Vec<Membership>,
 }
 
+/// The queues that a record is in, by their numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Place {
+struct Membership {
     key: Option<usize>,
     group: Option<usize>,
     copies: Option<usize>,
@@ -36,14 +37,17 @@ impl Order {
     ) -> Self {
         let (count, _) = records.size_hint();
         let (mut keys, mut groups) = (HashMap::with_capacity(count), HashMap::new());
-        let mut order = Self { queues: Vec::new(), places: Vec::with_capacity(count) };
+        let mut order = Self { queues: Vec::new(), memberships: Vec::with_capacity(count) };
         for (at, (key, group)) in records.enumerate() {
-            order.places.push(Place::default());
+            order.memberships.push(Membership::default());
             if let Some(key) = key {
-                order.queue_up(at, *keys.entry(key).or_insert(at), |place| &mut place.key);
+                order
+                    .queue_up(at, *keys.entry(key).or_insert(at), |membership| &mut membership.key);
             }
             if let Some(group) = group {
-                order.queue_up(at, *groups.entry(group).or_insert(at), |place| &mut place.group);
+                order.queue_up(at, *groups.entry(group).or_insert(at), |membership| {
+                    &mut membership.group
+                });
             }
         }
         order
@@ -51,54 +55,59 @@ impl Order {
 
     /// Puts `at` behind `first`, the first record of its key or group. That one has no queue before it
     /// has company: mostly it stays alone, and an event can hold very many records.
-    fn queue_up(&mut self, at: usize, first: usize, part: fn(&mut Place) -> &mut Option<usize>) {
+    fn queue_up(
+        &mut self,
+        at: usize,
+        first: usize,
+        part: fn(&mut Membership) -> &mut Option<usize>,
+    ) {
         if at == first {
             return;
         }
-        let queue = *part(self.place_mut(first));
+        let queue = *part(self.membership_mut(first));
         let queue = queue.unwrap_or_else(|| {
             let queue = self.new_queue();
             self.queue_mut(queue).push_back(first);
-            *part(self.place_mut(first)) = Some(queue);
+            *part(self.membership_mut(first)) = Some(queue);
             queue
         });
         self.queue_mut(queue).push_back(at);
-        *part(self.place_mut(at)) = Some(queue);
+        *part(self.membership_mut(at)) = Some(queue);
     }
 
     /// Finds the copies, by what each record asks for.
     pub(super) fn find_copies<A: Eq + Hash>(&mut self, asks: impl Fn(usize) -> Option<A>) {
         let mut queues = HashMap::new();
-        for at in 0..self.places.len() {
-            let Some(key) = self.place(at).key else { continue };
+        for at in 0..self.memberships.len() {
+            let Some(key) = self.membership(at).key else { continue };
             let Some(asked) = asks(at) else { continue };
             let queue = *queues.entry((key, asked)).or_insert_with(|| self.new_queue());
             self.queue_mut(queue).push_back(at);
-            self.place_mut(at).copies = Some(queue);
+            self.membership_mut(at).copies = Some(queue);
         }
     }
 
     /// Whether nothing is left before `at`.
     pub(super) fn may_go(&self, at: usize) -> bool {
-        let place = self.place(at);
-        [place.key, place.group].into_iter().flatten().all(|queue| self.first(queue) == Some(at))
+        let queues = self.membership(at);
+        [queues.key, queues.group].into_iter().flatten().all(|queue| self.first(queue) == Some(at))
     }
 
     /// The copies of `at` behind it.
     pub(super) fn copies(&self, at: usize) -> Vec<usize> {
-        self.behind(self.place(at).copies, at)
+        self.behind(self.membership(at).copies, at)
     }
 
     /// The records behind `at` in its group.
     pub(super) fn same_group(&self, at: usize) -> Vec<usize> {
-        self.behind(self.place(at).group, at)
+        self.behind(self.membership(at).group, at)
     }
 
     /// Takes `at` out of its queues; returns the records that are now first in one of them.
     pub(super) fn leave(&mut self, at: usize) -> impl Iterator<Item = usize> + use<> {
-        let place = self.place(at);
+        let queues = self.membership(at);
         self.leave_copies(at);
-        let first = [place.key, place.group].map(|queue| {
+        let first = [queues.key, queues.group].map(|queue| {
             self.remove(queue?, at);
             self.first(queue?)
         });
@@ -108,22 +117,22 @@ impl Order {
     /// Takes `at` out of the queue of its key only: its outcome is known, its turn has not come.
     pub(super) fn leave_key(&mut self, at: usize) -> Option<usize> {
         self.leave_copies(at);
-        let queue = self.places.get_mut(at).and_then(|place| place.key.take())?;
+        let queue = self.memberships.get_mut(at).and_then(|membership| membership.key.take())?;
         self.remove(queue, at);
         self.first(queue)
     }
 
     fn leave_copies(&mut self, at: usize) {
-        if let Some(queue) = self.place(at).copies {
+        if let Some(queue) = self.membership(at).copies {
             self.remove(queue, at);
         }
     }
 
     fn remove(&mut self, queue: usize, at: usize) {
         let queue = self.queue_mut(queue);
-        // Records stand in a queue as in the batch; those that leave do so near its front.
-        if let Ok(place) = queue.binary_search(&at) {
-            queue.remove(place);
+        // A queue is in the order of the batch, and records mostly leave near its front.
+        if let Ok(index) = queue.binary_search(&at) {
+            queue.remove(index);
         }
     }
 
@@ -140,9 +149,9 @@ impl Order {
         &mut self.queues[queue]
     }
 
-    #[expect(clippy::indexing_slicing, reason = "records are numbered as `places` is")]
-    fn place_mut(&mut self, at: usize) -> &mut Place {
-        &mut self.places[at]
+    #[expect(clippy::indexing_slicing, reason = "records are numbered as `memberships` is")]
+    fn membership_mut(&mut self, at: usize) -> &mut Membership {
+        &mut self.memberships[at]
     }
 
     fn first(&self, queue: usize) -> Option<usize> {
@@ -155,8 +164,8 @@ impl Order {
         queue.range(before..).copied().collect()
     }
 
-    fn place(&self, at: usize) -> Place {
-        self.places.get(at).copied().unwrap_or_default()
+    fn membership(&self, at: usize) -> Membership {
+        self.memberships.get(at).copied().unwrap_or_default()
     }
 }
 

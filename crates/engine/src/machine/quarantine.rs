@@ -109,8 +109,8 @@ impl Quarantine {
         let suspicion = attempts.losses.saturating_sub(passed_over);
         let isolated = attempts.losses.saturating_sub(passed_over / 2) >= ISOLATED_FROM;
         let suspect = Suspect { at, rank: (goes_last, isolated, suspicion, Reverse(receives)) };
-        let place = self.waiting.partition_point(|other| other.rank <= suspect.rank);
-        self.waiting.insert(place, suspect);
+        let index = self.waiting.partition_point(|other| other.rank <= suspect.rank);
+        self.waiting.insert(index, suspect);
     }
 
     /// Whether a group has its turn.

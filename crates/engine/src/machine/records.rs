@@ -257,8 +257,8 @@ impl<'a> Records<'a> {
         &self.entries
     }
 
-    /// The place in the event of record `at`, or of the record that it puts aside.
-    pub(super) fn place(&self, at: usize) -> usize {
+    /// The position in the event of record `at`, or of the record that it puts aside.
+    pub(super) fn position(&self, at: usize) -> usize {
         self.get(at).and_then(Entry::stands_for).unwrap_or(at)
     }
 

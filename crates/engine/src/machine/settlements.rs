@@ -27,7 +27,7 @@ pub(super) const AGAIN: u32 = 3;
 /// One claim to be settled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Settling {
-    /// The record's place in the batch.
+    /// The record's position in the batch.
     pub(super) at: usize,
     pub(super) key: Key,
     pub(super) held: Arc<Held>,

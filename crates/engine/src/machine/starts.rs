@@ -64,9 +64,9 @@ impl Starts {
         &self.budget
     }
 
-    /// Why the record at this place of the event is not started any more, if that is so.
-    pub(super) fn closed(&self, place: usize) -> Option<NotStarted> {
-        let is_behind = self.failed.is_some_and(|failed| place > failed);
+    /// Why the record at this position of the event is not started any more, if that is so.
+    pub(super) fn closed(&self, position: usize) -> Option<NotStarted> {
+        let is_behind = self.failed.is_some_and(|failed| position > failed);
         self.closed.or(is_behind.then_some(NotStarted::Order))
     }
 
@@ -80,7 +80,7 @@ impl Starts {
     }
 
     /// Lets records be claimed and started that are not in quarantine. Those that had to be looked at
-    /// take their places again among those to be claimed, by how often they were received.
+    /// join the others to be claimed, ordered by how often they were received.
     pub(super) fn open(&mut self, receives: impl Fn(usize) -> u32) {
         self.is_open = true;
         let to_claim = self.to_claim.make_contiguous();
@@ -96,7 +96,7 @@ impl Starts {
         is_new
     }
 
-    /// Starts nothing any more behind this place of the event. Says whether that changes anything.
+    /// Starts nothing any more behind this position of the event. Says whether that changes anything.
     pub(super) fn close_behind(&mut self, failed: usize) -> bool {
         let is_new = self.closed.is_none() && self.failed.is_none_or(|before| failed < before);
         if is_new {
@@ -174,8 +174,8 @@ impl Starts {
         if self.running >= self.concurrency {
             return None;
         }
-        let place = self.ready.iter().position(|at| admits(*at))?;
-        self.ready.remove(place)
+        let index = self.ready.iter().position(|at| admits(*at))?;
+        self.ready.remove(index)
     }
 
     /// Whether a record may start now. The first one always may: otherwise one that is expected to

@@ -71,7 +71,7 @@ impl Machine<'_> {
     /// What comes before it in the event goes on: otherwise a bad record would keep the records before
     /// it from being tried at every delivery.
     pub(super) fn close_behind(&mut self, at: usize, present: &mut Present<'_>) {
-        let failed = self.records.place(at);
+        let failed = self.records.position(at);
         let is_whole = self.setting.after_failure == AfterFailure::Batch;
         if !is_whole || !self.starts.close_behind(failed) {
             return;
@@ -79,7 +79,7 @@ impl Machine<'_> {
         self.return_waiting(failed + 1, NotStarted::Order, present);
         // Handlers that were started may not have been called yet.
         for at in self.records.in_stage(Stage::Running) {
-            if self.records.place(at) > failed && self.withdraw(at, present) {
+            if self.records.position(at) > failed && self.withdraw(at, present) {
                 self.records.at(at).ended(None, present.now);
                 self.leases.forget(at);
                 self.starts.ended(false);
@@ -93,15 +93,15 @@ impl Machine<'_> {
         let is_start =
             |action: &Action| matches!(action, Action::Start { at: other, .. } if *other == at);
         match self.actions.iter().position(is_start) {
-            Some(place) => self.actions.remove(place).is_some(),
+            Some(index) => self.actions.remove(index).is_some(),
             None => present.host.withdraw(at),
         }
     }
 
-    /// Returns the records that wait, from this place of the event on.
+    /// Returns the records that wait, from this position of the event on.
     fn return_waiting(&mut self, from: usize, why: NotStarted, present: &mut Present<'_>) {
         let records = &self.records;
-        let which = |at| records.place(at) >= from;
+        let which = |at| records.position(at) >= from;
         let waiting = self.waiting.take(which);
         let (mut unclaimed, ready) = self.starts.take(which);
         unclaimed.extend(self.isolation.take_waiting(which));

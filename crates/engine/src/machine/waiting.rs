@@ -16,7 +16,7 @@ pub(super) fn pause(looks: u32) -> Duration {
 /// The waiting records. Each event of a batch asks who wakes next, however many there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Waiting {
-    /// By when they wake, and their place in the batch: until when the key is known to be busy.
+    /// By when they wake, and their position in the batch: until when the key is known to be busy.
     by_wake: BTreeMap<(Timestamp, usize), Timestamp>,
     wakes: BTreeMap<usize, Timestamp>,
 }
@@ -47,7 +47,7 @@ impl Waiting {
         self.pop().map(|(at, _)| at)
     }
 
-    /// Wakes those of these records that wait: their places in the batch, and until when each key is busy.
+    /// Wakes those of these records that wait: their positions in the batch, and until when each key is busy.
     pub(super) fn take(&mut self, which: impl Fn(usize) -> bool) -> Vec<(usize, Timestamp)> {
         let taken = self.by_wake.extract_if(.., |(_, at), _| which(*at));
         let taken: Vec<_> = taken.map(|((_, at), until)| (at, until)).collect();
@@ -55,7 +55,7 @@ impl Waiting {
         taken
     }
 
-    /// Wakes one: its place in the batch, and until when its key is busy.
+    /// Wakes one: its position in the batch, and until when its key is busy.
     fn pop(&mut self) -> Option<(usize, Timestamp)> {
         let ((_, at), until) = self.by_wake.pop_first()?;
         self.wakes.remove(&at);

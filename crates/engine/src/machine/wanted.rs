@@ -14,7 +14,7 @@ use lambda_idempotency_keys::Key;
 /// A key that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Wanted {
-    /// The record's place in the batch.
+    /// The record's position in the batch.
     pub(super) at: usize,
     pub(super) key: Key,
     pub(super) claim: Claim,
@@ -80,7 +80,7 @@ impl Claimed {
 
 /// The answer for one key.
 pub(super) struct Answer {
-    /// The record's place in the batch.
+    /// The record's position in the batch.
     pub(super) at: usize,
     pub(super) claimed: Claimed,
     /// The record that says so, if one was seen.

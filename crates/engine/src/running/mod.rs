@@ -2,8 +2,8 @@
 //!
 //! A completion must not wait for other handlers, so the driver looks after each poll of a handler
 //! whether something else comes first. A stream of futures polls all that were woken before it comes
-//! back. Here, each handler has a place with a waker of its own, and [`Running::poll_one`] polls the one
-//! that was woken first. Places and wakers are used again for later handlers.
+//! back. Here, each handler has a slot with a waker of its own, and [`Running::poll_one`] polls the one
+//! that was woken first. Slots and wakers are used again for later handlers.
 
 mod sync;
 mod waking;
@@ -22,17 +22,17 @@ use crate::{handler::Handler, machine::Ended};
 /// The handlers that were started and have not ended.
 #[derive(Default)]
 pub(crate) struct Running<'a> {
-    places: Vec<Place<'a>>,
+    slots: Vec<Slot<'a>>,
     free: Vec<usize>,
     woken: Arc<Woken>,
     /// Counts the polls of the batch.
     turn: u64,
-    /// Places that were woken after they had been polled in this turn. They wait for the next one, so
+    /// Slots that were woken after they had been polled in this turn. They wait for the next one, so
     /// that a handler which wakes itself keeps neither the others nor the runtime waiting.
     again: Vec<usize>,
 }
 
-struct Place<'a> {
+struct Slot<'a> {
     /// The record of the handler.
     at: usize,
     handler: Option<Handler<'a>>,
@@ -51,42 +51,42 @@ pub(crate) enum Polled {
 }
 
 impl<'a> Running<'a> {
-    /// Takes in the handler of record `at`; returns its place. It is polled as if it had been woken.
+    /// Takes in the handler of record `at`; returns its slot. It is polled as if it had been woken.
     pub(crate) fn start(&mut self, at: usize, handler: Handler<'a>) -> usize {
         let handler = Some(handler);
-        let number = self.free.pop().unwrap_or(self.places.len());
-        if let Some(place) = self.places.get_mut(number) {
-            (place.at, place.handler, place.polled) = (at, handler, None);
-            place.task.wake_by_ref();
+        let number = self.free.pop().unwrap_or(self.slots.len());
+        if let Some(slot) = self.slots.get_mut(number) {
+            (slot.at, slot.handler, slot.polled) = (at, handler, None);
+            slot.task.wake_by_ref();
         } else {
             let task = Arc::new(Task::new(number, Arc::clone(&self.woken)));
             task.wake_by_ref();
             let waker = Waker::from(Arc::clone(&task));
-            self.places.push(Place { at, handler, polled: None, task, waker });
+            self.slots.push(Slot { at, handler, polled: None, task, waker });
         }
         number
     }
 
-    /// Drops the handler in this place. Says since when it ran, if it was called.
+    /// Drops the handler in this slot. Says since when it ran, if it was called.
     pub(crate) fn stop(&mut self, number: usize) -> Option<Timestamp> {
-        let handler = self.places.get_mut(number)?.handler.take()?;
+        let handler = self.slots.get_mut(number)?.handler.take()?;
         self.free.push(number);
         handler.since()
     }
 
-    /// Drops the handler in this place if it was not called yet. Says whether that was so.
+    /// Drops the handler in this slot if it was not called yet. Says whether that was so.
     pub(crate) fn withdraw(&mut self, number: usize) -> bool {
-        let Some(place) = self.places.get_mut(number) else { return false };
-        let withdrawn = place.handler.take_if(|handler| handler.since().is_none()).is_some();
+        let Some(slot) = self.slots.get_mut(number) else { return false };
+        let withdrawn = slot.handler.take_if(|handler| handler.since().is_none()).is_some();
         if withdrawn {
             self.free.push(number);
         }
         withdrawn
     }
 
-    /// The lease of the handler in this place was renewed.
+    /// The lease of the handler in this slot was renewed.
     pub(crate) fn renewed(&mut self, number: usize, lease_until: Timestamp) {
-        if let Some(handler) = self.places.get_mut(number).and_then(|place| place.handler.as_mut())
+        if let Some(handler) = self.slots.get_mut(number).and_then(|slot| slot.handler.as_mut())
         {
             handler.renewed(lease_until);
         }
@@ -103,22 +103,22 @@ impl<'a> Running<'a> {
     pub(crate) fn poll_one(&mut self, context: &mut Context<'_>) -> Poll<Polled> {
         self.woken.wakes(context.waker());
         while let Some(number) = self.woken.next() {
-            let Some(place) = self.places.get_mut(number) else { continue };
-            if place.polled == Some(self.turn) {
+            let Some(slot) = self.slots.get_mut(number) else { continue };
+            if slot.polled == Some(self.turn) {
                 self.again.push(number);
                 continue;
             }
-            place.task.begin_poll();
-            let Some(handler) = &mut place.handler else { continue };
-            place.polled = Some(self.turn);
-            let polled = Pin::new(&mut *handler).poll(&mut Context::from_waker(&place.waker));
+            slot.task.begin_poll();
+            let Some(handler) = &mut slot.handler else { continue };
+            slot.polled = Some(self.turn);
+            let polled = Pin::new(&mut *handler).poll(&mut Context::from_waker(&slot.waker));
             return Poll::Ready(match polled {
                 Poll::Pending => Polled::Pending,
                 Poll::Ready(ended) => {
                     let since = handler.since();
-                    place.handler = None;
+                    slot.handler = None;
                     self.free.push(number);
-                    Polled::Ended(place.at, ended, since)
+                    Polled::Ended(slot.at, ended, since)
                 }
             });
         }

@@ -72,7 +72,7 @@ fn a_handler_that_wakes_itself_is_polled_once_in_a_turn() {
 }
 
 #[test]
-fn a_handler_that_is_stopped_is_dropped_at_once_and_its_place_used_again() {
+fn a_handler_that_is_stopped_is_dropped_at_once_and_its_slot_used_again() {
     struct Dropped(Arc<AtomicUsize>);
     impl Drop for Dropped {
         fn drop(&mut self) {
@@ -82,7 +82,7 @@ fn a_handler_that_is_stopped_is_dropped_at_once_and_its_place_used_again() {
     let drops = Arc::new(AtomicUsize::new(0));
     let dropped = Dropped(Arc::clone(&drops));
     let mut running = Running::default();
-    let place = running.start(
+    let slot = running.start(
         0,
         handler(|| {
             Box::pin(async move {
@@ -92,10 +92,10 @@ fn a_handler_that_is_stopped_is_dropped_at_once_and_its_place_used_again() {
         }),
     );
     assert_eq!(poll(&mut running), Some((None, false)));
-    assert!(running.stop(place).is_some(), "it was called");
-    assert_eq!((drops.load(Ordering::Relaxed), running.stop(place)), (1, None));
+    assert!(running.stop(slot).is_some(), "it was called");
+    assert_eq!((drops.load(Ordering::Relaxed), running.stop(slot)), (1, None));
     let next = running.start(1, handler(|| Box::pin(async { Ok(Returned::Nothing) })));
-    assert_eq!((next, poll(&mut running)), (place, Some((Some(1), true))));
+    assert_eq!((next, poll(&mut running)), (slot, Some((Some(1), true))));
 }
 
 #[test]

@@ -8,16 +8,16 @@ use std::{
 
 use super::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard, Ordering};
 
-/// The places of the handlers that were woken, in that order.
+/// The slots of the handlers that were woken, in that order.
 pub(super) struct Woken {
-    places: Mutex<VecDeque<usize>>,
+    slots: Mutex<VecDeque<usize>>,
     /// The task that polls the batch.
     batch: AtomicWaker,
 }
 
 impl Default for Woken {
     fn default() -> Self {
-        Self { places: Mutex::new(VecDeque::new()), batch: AtomicWaker::new() }
+        Self { slots: Mutex::new(VecDeque::new()), batch: AtomicWaker::new() }
     }
 }
 
@@ -27,33 +27,33 @@ impl Woken {
         self.batch.register(batch);
     }
 
-    /// Takes the place that was woken first.
+    /// Takes the slot that was woken first.
     pub(super) fn next(&self) -> Option<usize> {
         self.lock().pop_front()
     }
 
-    /// Puts these places back, after all others.
-    pub(super) fn put_back(&self, places: impl Iterator<Item = usize>) {
-        self.lock().extend(places);
+    /// Puts these slots back, after all others.
+    pub(super) fn put_back(&self, slots: impl Iterator<Item = usize>) {
+        self.lock().extend(slots);
     }
 
     // A panic cannot leave the queue half-changed, so a poisoned lock is still sound.
     fn lock(&self) -> MutexGuard<'_, VecDeque<usize>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Wakes the handler in a place.
+/// Wakes the handler in a slot.
 pub(super) struct Task {
-    place: usize,
-    /// Whether the place is among those that were woken.
+    slot: usize,
+    /// Whether the slot is among those that were woken.
     is_woken: AtomicBool,
     woken: Arc<Woken>,
 }
 
 impl Task {
-    pub(super) fn new(place: usize, woken: Arc<Woken>) -> Self {
-        Self { place, is_woken: AtomicBool::new(false), woken }
+    pub(super) fn new(slot: usize, woken: Arc<Woken>) -> Self {
+        Self { slot, is_woken: AtomicBool::new(false), woken }
     }
 
     /// The handler is about to be polled: from here on it can be woken again.
@@ -72,7 +72,7 @@ impl Wake for Task {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.is_woken.swap(true, Ordering::AcqRel) {
-            self.woken.lock().push_back(self.place);
+            self.woken.lock().push_back(self.slot);
             self.woken.batch.wake();
         }
     }

@@ -5,10 +5,10 @@ use super::value::Value;
 /// The item at an index; from the end, if that is negative.
 pub(super) fn at(value: &Value, index: i64) -> Value {
     let Value::Array(items) = value else { return Value::Null };
-    let place = usize::try_from(index.unsigned_abs()).ok();
-    let place =
-        if index < 0 { place.and_then(|back| items.len().checked_sub(back)) } else { place };
-    match place.and_then(|at| items.get(at)) {
+    let position = usize::try_from(index.unsigned_abs()).ok();
+    let position =
+        if index < 0 { position.and_then(|back| items.len().checked_sub(back)) } else { position };
+    match position.and_then(|at| items.get(at)) {
         Some(Value::Undefined) | None => Value::Null,
         Some(item) => item.clone(),
     }

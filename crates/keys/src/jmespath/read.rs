@@ -187,7 +187,7 @@ impl Reader<'_> {
         let members = Members::new(self.variant, members);
         if members.repeated && self.is_standard() {
             self.at -= 1;
-            let (line, column) = self.place();
+            let (line, column) = self.line_and_column();
             return Err(DocumentError::DuplicateMember { line, column });
         }
         Ok(Value::Object(Arc::new(members)))

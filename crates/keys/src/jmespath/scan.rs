@@ -20,14 +20,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Line and column, from 1.
-    pub(super) fn place(&self) -> (usize, usize) {
+    pub(super) fn line_and_column(&self) -> (usize, usize) {
         let before = self.json.get(..self.at).unwrap_or(self.json);
         let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count());
         (before.matches('\n').count() + 1, column + 1)
     }
 
     pub(super) fn error(&self, reason: &'static str) -> DocumentError {
-        let (line, column) = self.place();
+        let (line, column) = self.line_and_column();
         DocumentError::Syntax { reason, line, column }
     }
 

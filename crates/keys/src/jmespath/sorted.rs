@@ -1,4 +1,4 @@
-//! The lists that TypeScript sorts in place, so that every later use sees them sorted.
+//! The lists that TypeScript sorts in address, so that every later use sees them sorted.
 
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
@@ -10,7 +10,7 @@ pub(super) type List = Arc<[Value]>;
 #[derive(Default)]
 pub(crate) struct Sorted(RefCell<HashMap<usize, (List, List)>>);
 
-fn place(list: &List) -> usize {
+fn address(list: &List) -> usize {
     list.as_ptr().addr()
 }
 
@@ -24,11 +24,11 @@ impl Sorted {
         if self.is_empty() {
             return value;
         }
-        value.replacing(&|list| self.0.borrow().get(&place(list)).map(|(_, now)| Arc::clone(now)))
+        value.replacing(&|list| self.0.borrow().get(&address(list)).map(|(_, now)| Arc::clone(now)))
     }
 
     /// Keeps the old list alive, so that its address is not reused.
     pub(super) fn note(&self, old: &List, now: &List) {
-        self.0.borrow_mut().insert(place(old), (Arc::clone(old), Arc::clone(now)));
+        self.0.borrow_mut().insert(address(old), (Arc::clone(old), Arc::clone(now)));
     }
 }

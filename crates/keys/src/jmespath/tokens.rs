@@ -56,7 +56,7 @@ const QUOTE_IT: &str = "write a name that contains it in double quotes";
 
 pub(crate) const PROJECTION_STOP: u8 = 10;
 
-/// The tokens with their places; the last is [`Token::End`].
+/// The tokens with their offsets; the last is [`Token::End`].
 pub(crate) fn tokens(variant: Variant, text: &str) -> Result<Vec<(usize, Token)>, Mistake> {
     let mut lexer = Lexer { variant, text, at: 0 };
     let mut tokens = Vec::new();

@@ -251,17 +251,17 @@ impl Members {
             given.sort_by(|(one, _), (other, _)| one.cmp(other));
         }
         let mut entries: Vec<(Text, Value)> = Vec::with_capacity(count);
-        let mut places: HashMap<Text, usize> = HashMap::new();
+        let mut positions: HashMap<Text, usize> = HashMap::new();
         for (name, value) in given {
             let at = match entries.last() {
                 Some((last, _)) if sorted => (*last == name).then(|| entries.len() - 1),
-                _ => places.get(&name).copied(),
+                _ => positions.get(&name).copied(),
             };
             match at.and_then(|at| entries.get_mut(at)) {
                 Some(entry) => entry.1 = value,
                 None => {
                     if !sorted {
-                        places.insert(name.clone(), entries.len());
+                        positions.insert(name.clone(), entries.len());
                     }
                     entries.push((name, value));
                 }

@@ -7,6 +7,8 @@ use lambda_idempotency_keys::{
     producer::{ExpressionUse, KeySpecError},
 };
 
+use super::mistakes::{FilterMistake, HttpLayerMistake, SettingScope};
+
 /// A mistake in how a function is configured, found when it starts.
 ///
 /// Its `Debug` is its message, because a `main` that returns an error prints its `Debug`.
@@ -25,13 +27,13 @@ pub enum ConfigError {
     /// One name is used for two things in a process, so their keys would be the same.
     #[error(
         "operation `{name}` is used for {} and for {}, and their records would share keys; give \
-         one of them another name", .places[0], .places[1]
+         one of them another name", .uses[0], .uses[1]
     )]
     NameInUse {
         /// The name.
         name: Arc<str>,
         /// What it is used for.
-        places: [&'static str; 2],
+        uses: [&'static str; 2],
     },
     /// One name is used for two layers of one kind, which may be around different services.
     #[error(
@@ -132,7 +134,7 @@ pub enum ConfigError {
     /// a hook that is never called.
     #[error(
         "operation `{operation}` has `.{setting}(..)`, which has no effect for {source_name}: \
-         {places}; remove it, or set it only on a clone of the operation that is used there"
+         {scope}; remove it, or set it only on a clone of the operation that is used there"
     )]
     Misplaced {
         /// The operation.
@@ -142,7 +144,7 @@ pub enum ConfigError {
         /// The setting.
         setting: &'static str,
         /// Where the setting has an effect.
-        places: SettingPlaces,
+        scope: SettingScope,
     },
     /// A filter has a name that no record can match.
     #[error(
@@ -217,7 +219,9 @@ pub enum ConfigError {
         what: ExpressionUse,
     },
     /// A setting of the HTTP layer has no effect, or switches the layer off.
-    #[error("HTTP layer of operation `{operation}`: {mistake}")]
+    #[error(
+        "operation `{operation}` has an HTTP layer with a setting that cannot be used: {mistake}"
+    )]
     HttpLayer {
         /// The operation.
         operation: Arc<str>,
@@ -251,7 +255,7 @@ pub enum ConfigError {
         operation: Arc<str>,
         /// The variable.
         variable: String,
-        /// The mistake and its place.
+        /// The mistake and its position.
         source: ExpressionError,
     },
     /// A mistake in the operation's keys: an invalid name, a mistake in an expression, or settings
@@ -294,90 +298,4 @@ impl fmt::Debug for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
-}
-
-/// Why no record can match the name of a filter such as [`Operation::queue`].
-///
-/// [`Operation::queue`]: crate::Operation::queue
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FilterMistake {
-    /// The name is empty.
-    #[error("it is empty")]
-    Empty,
-    /// There is a space before or after the name.
-    #[error("it begins or ends with a space")]
-    Spaces,
-    /// The ARN is that of a resource of another service.
-    #[error("it is the ARN of another service")]
-    OtherService,
-    /// It begins like an ARN, but has no resource or has a wildcard.
-    #[error("it is not a whole ARN")]
-    PartOfArn,
-    /// Events identify resources by name or ARN, not by URL.
-    #[error("it is a URL")]
-    Url,
-    /// The service does not allow these characters in a name.
-    #[error("it has characters that such a name cannot have")]
-    Characters,
-    /// Kafka records contain the topic's name, not an ARN.
-    #[error("it is an ARN, but Kafka records contain the topic's name")]
-    KafkaArn,
-}
-
-/// Where a setting of an operation has an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SettingPlaces {
-    /// For these event sources.
-    Sources(&'static [&'static str]),
-    /// For all event sources.
-    AllSources,
-    /// Everywhere except `.http(..)`.
-    AllButHttp,
-}
-
-impl fmt::Display for SettingPlaces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sources(sources) => write!(f, "it has an effect for {}", sources.join(", ")),
-            Self::AllSources => {
-                f.write_str("it has an effect for event sources (`.sqs(..)`, `.kinesis(..)`, ...)")
-            }
-            Self::AllButHttp => {
-                f.write_str("it has an effect for event sources, `.event(..)` and `.run(..)`")
-            }
-        }
-    }
-}
-
-/// Why a setting of the HTTP layer is refused, and what to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum HttpLayerMistake {
-    /// A header is named, but keys are not read from headers.
-    #[error(
-        "`.header(..)` has no effect, because the operation takes its key from the body; remove it, \
-         or the operation's `.key(..)`"
-    )]
-    HeaderIsNotRead,
-    /// Each path is to have its own keys, but the keys are those of Powertools.
-    #[error(
-        "`.one_key_for_each_path(..)` has no effect, because Powertools keys cannot contain a path; \
-         remove it, or `.powertools(..)`"
-    )]
-    PathInPowertoolsKey,
-    /// Each path is to have its own keys, but clients choose the keys.
-    #[error(
-        "`.one_key_for_each_path(..)` has no effect, because clients choose the keys in the header, \
-         and choose another key for another path; remove it, or take the key from the body with the \
-         operation's `.key(..)`"
-    )]
-    PathWithHeader,
-    /// No method is named.
-    #[error(
-        "`.methods(..)` names no method, so no request would be deduplicated; name one, or leave \
-         the layer out"
-    )]
-    NoMethod,
 }

@@ -2,12 +2,14 @@
 
 mod config;
 mod invocation;
+mod mistakes;
 mod run;
 
 pub use lambda_idempotency_core::failure::BoxError;
 
-pub use config::{ConfigError, FilterMistake, HttpLayerMistake, SettingPlaces};
+pub use config::ConfigError;
 pub use invocation::{InvocationError, NotJson};
+pub use mistakes::{FilterMistake, HttpLayerMistake, SettingScope};
 pub use run::{ResultLost, RunError};
 
 #[doc(no_inline)]

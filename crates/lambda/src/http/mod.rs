@@ -68,7 +68,7 @@ use tower_layer::Layer;
 use self::{callers::Callers, settings::Settings};
 use crate::{
     error::{ConfigError, HttpLayerMistake},
-    operation::{Operation, Place},
+    operation::{EntryPoint, Operation},
 };
 
 /// A layer around an HTTP service; see [`Idempotency::http`](crate::Idempotency::http).
@@ -79,7 +79,7 @@ pub struct HttpLayer(Arc<Settings>);
 impl HttpLayer {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, ConfigError> {
         let prepared = operation.prepared()?;
-        operation.fits(Place::Http)?;
+        operation.fits(EntryPoint::Http)?;
         if let Some(what) = prepared.sees_record() {
             return Err(ConfigError::NoRecord { operation: Arc::clone(&prepared.name), what });
         }

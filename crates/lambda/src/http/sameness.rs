@@ -38,7 +38,7 @@ pub(super) fn target(request: &Request, format: &KeyFormat) -> String {
     target.part(request.method().as_str().as_bytes());
     // A function may serve several hosts, with different customers.
     target.part(uri.host().unwrap_or_default().to_ascii_lowercase().as_bytes());
-    target.part(place(request).as_bytes());
+    target.part(base_path(request).as_bytes());
     // The path of the event, because the URL that `lambda_http` makes from it may lose parts (after
     // a `#`, `..`, tabs) and begins with the stage.
     let path = Some(request.raw_http_path()).filter(|path| !path.is_empty());
@@ -49,8 +49,8 @@ pub(super) fn target(request: &Request, format: &KeyFormat) -> String {
 
 /// The path that the client sent, in which API Gateway keeps the stage or the base path of a custom
 /// domain. If the event does not contain it, the stage, which may have been removed from the other
-/// path. A custom domain that is switched to another stage stays the same place for the client.
-fn place(request: &Request) -> &str {
+/// path. A custom domain that is switched to another stage is the same service to the client.
+fn base_path(request: &Request) -> &str {
     let (path, stage) = sent(request);
     path.or(stage).unwrap_or_default()
 }

@@ -16,16 +16,16 @@ use crate::rejection::Rejection;
 #[derive(Debug)]
 pub(crate) struct CompiledPowertools {
     pub(super) powertools: Arc<dyn ExternalKeys>,
-    pub(super) key: Place,
-    pub(super) fingerprint: Option<Place>,
+    pub(super) key: PowertoolsPath,
+    pub(super) fingerprint: Option<PowertoolsPath>,
 }
 
 /// A compiled expression and what it is applied to.
-pub(super) type Place = CompiledPath<Box<dyn ExternalExpression>>;
+pub(super) type PowertoolsPath = CompiledPath<Box<dyn ExternalExpression>>;
 
 /// The text it is applied to: the payload, or the record around it.
-const fn seen<'t>(place: &Place, (payload, record): (&'t str, &'t str)) -> &'t str {
-    match place.view {
+const fn seen<'t>(path: &PowertoolsPath, (payload, record): (&'t str, &'t str)) -> &'t str {
+    match path.view {
         View::Payload => payload,
         View::Record => record,
     }
@@ -33,15 +33,15 @@ const fn seen<'t>(place: &Place, (payload, record): (&'t str, &'t str)) -> &'t s
 
 impl CompiledPowertools {
     /// The expressions of the key and the fingerprint, with what each is applied to.
-    pub(super) fn places(
+    pub(super) fn paths(
         &self,
     ) -> impl Iterator<Item = (ExpressionUse, View, &str, &dyn ExternalExpression)> {
-        let places = [
+        let paths = [
             (ExpressionUse::Key, Some(&self.key)),
             (ExpressionUse::Fingerprint, self.fingerprint.as_ref()),
         ];
-        places.into_iter().filter_map(|(what, place)| {
-            let CompiledPath { view, text, expression } = place?;
+        paths.into_iter().filter_map(|(what, path)| {
+            let CompiledPath { view, text, expression } = path?;
             Some((what, *view, &**text, &**expression))
         })
     }
@@ -65,7 +65,7 @@ impl CompiledPowertools {
     /// What the fingerprint's expression is applied to, if the operation has one.
     #[cfg(feature = "http")]
     pub(super) fn fingerprint_view(&self) -> Option<View> {
-        self.fingerprint.as_ref().map(|place| place.view)
+        self.fingerprint.as_ref().map(|path| path.view)
     }
 
     /// The key's expression.
@@ -78,13 +78,11 @@ impl CompiledPowertools {
         &self,
         texts: (&str, &str),
     ) -> Result<Option<Fingerprint>, Rejection> {
-        let Some(place) = &self.fingerprint else { return Ok(None) };
-        let made = place.expression.make_fingerprint(seen(place, texts));
+        let Some(path) = &self.fingerprint else { return Ok(None) };
+        let made = path.expression.make_fingerprint(seen(path, texts));
         match made.map_err(Rejection::Payload)? {
             Ok(hash) => Ok(Some(Fingerprint::new(hash))),
-            Err(error) => {
-                Err(Rejection::Fingerprint { expression: Arc::clone(&place.text), error })
-            }
+            Err(error) => Err(Rejection::Fingerprint { expression: Arc::clone(&path.text), error }),
         }
     }
 

@@ -1,5 +1,4 @@
-//! Where each setting has an effect. In other places it would be ignored silently, so it is
-//! refused.
+//! Where each setting has an effect. Elsewhere it would be ignored silently, so it is refused.
 
 use lambda_idempotency_core::policy::{OnPermanentFailure, Policy};
 use lambda_idempotency_engine::batch::AfterFailure;
@@ -7,13 +6,13 @@ use lambda_idempotency_engine::batch::AfterFailure;
 use super::Operation;
 use crate::{
     bad_record::OnBadRecord,
-    error::{ConfigError, SettingPlaces},
+    error::{ConfigError, SettingScope},
     on_missing_key::OnMissingKey,
 };
 
-/// What an operation is used for.
+/// How work reaches an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum EntryPoint {
     /// An event source, by its name.
     Source(&'static str),
     /// [`Idempotency::event`](crate::Idempotency::event).
@@ -25,72 +24,72 @@ pub(crate) enum Place {
     Run,
 }
 
-/// A setting that has no effect in some places.
+/// A setting that has no effect at some entry points.
 struct Row {
     setting: &'static str,
     is_set: fn(&Operation) -> bool,
-    places: SettingPlaces,
+    scope: SettingScope,
 }
 
-const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, places: SettingPlaces) -> Row {
-    Row { setting, is_set, places }
+const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, scope: SettingScope) -> Row {
+    Row { setting, is_set, scope }
 }
 
 /// Every setting that does not have an effect everywhere. A pipe delivers records of queues,
 /// streams and brokers. A setting for all event sources concerns several records, the record around
 /// a payload, or the response to the source; even a source with one record for each event can
-/// deliver several, in an envelope. `tests/behaviour/misplaced.rs` tries all settings in all places.
+/// deliver several, in an envelope. `tests/behaviour/misplaced.rs` tries all settings at all entry points.
 const ROWS: [Row; 20] = [
-    row("queue", |o| o.is_from("queue"), SettingPlaces::Sources(&["sqs", "pipe"])),
-    row("topic", |o| o.is_from("topic"), SettingPlaces::Sources(&["sns", "kafka"])),
-    row("stream", |o| o.is_from("stream"), SettingPlaces::Sources(&["kinesis", "pipe"])),
+    row("queue", |o| o.is_from("queue"), SettingScope::Sources(&["sqs", "pipe"])),
+    row("topic", |o| o.is_from("topic"), SettingScope::Sources(&["sns", "kafka"])),
+    row("stream", |o| o.is_from("stream"), SettingScope::Sources(&["kinesis", "pipe"])),
     row(
         "source_table",
         |o| o.is_from("source_table"),
-        SettingPlaces::Sources(&["dynamodb", "pipe"]),
+        SettingScope::Sources(&["dynamodb", "pipe"]),
     ),
-    row("bucket", |o| o.is_from("bucket"), SettingPlaces::Sources(&["s3"])),
+    row("bucket", |o| o.is_from("bucket"), SettingScope::Sources(&["s3"])),
     row(
         "broker",
         |o| o.is_from("broker"),
-        SettingPlaces::Sources(&["activemq", "rabbitmq", "kafka", "pipe"]),
+        SettingScope::Sources(&["activemq", "rabbitmq", "kafka", "pipe"]),
     ),
-    row("cluster", |o| o.is_from("cluster"), SettingPlaces::Sources(&["documentdb"])),
-    row("schedule", |o| o.is_from("schedule"), SettingPlaces::Sources(&["scheduler"])),
-    row("event_source", |o| o.is_from("event_source"), SettingPlaces::Sources(&["eventbridge"])),
-    row("detail_type", |o| o.is_from("detail_type"), SettingPlaces::Sources(&["eventbridge"])),
+    row("cluster", |o| o.is_from("cluster"), SettingScope::Sources(&["documentdb"])),
+    row("schedule", |o| o.is_from("schedule"), SettingScope::Sources(&["scheduler"])),
+    row("event_source", |o| o.is_from("event_source"), SettingScope::Sources(&["eventbridge"])),
+    row("detail_type", |o| o.is_from("detail_type"), SettingScope::Sources(&["eventbridge"])),
     row(
         "order",
         |o| o.order.is_some(),
-        SettingPlaces::Sources(&["kinesis", "dynamodb", "documentdb", "kafka", "pipe"]),
+        SettingScope::Sources(&["kinesis", "dynamodb", "documentdb", "kafka", "pipe"]),
     ),
-    row("after_failure", |o| o.after_failure != AfterFailure::default(), SettingPlaces::AllSources),
+    row("after_failure", |o| o.after_failure != AfterFailure::default(), SettingScope::AllSources),
     row(
         "concurrency",
         |o| o.policy.concurrency != Policy::default().concurrency,
-        SettingPlaces::AllSources,
+        SettingScope::AllSources,
     ),
-    row("envelope", |o| !o.envelopes.is_empty(), SettingPlaces::AllSources),
-    row("whole_record", |o| o.whole_record, SettingPlaces::AllSources),
+    row("envelope", |o| !o.envelopes.is_empty(), SettingScope::AllSources),
+    row("whole_record", |o| o.whole_record, SettingScope::AllSources),
     row(
         "on_bad_record",
         |o| matches!(o.bad_record, Some(OnBadRecord::Divert(_))),
-        SettingPlaces::AllSources,
+        SettingScope::AllSources,
     ),
     // A caller that waits for a result gets an error for a permanent failure or a mismatch.
-    row("divert", |o| o.sink.is_some(), SettingPlaces::AllSources),
-    row("on_busy", |o| o.on_busy.is_some(), SettingPlaces::AllSources),
+    row("divert", |o| o.sink.is_some(), SettingScope::AllSources),
+    row("on_busy", |o| o.on_busy.is_some(), SettingScope::AllSources),
     // A caller that waits for a result gets an error for a permanent failure in any case.
     row(
         "on_permanent_failure",
         |o| o.policy.on_permanent_failure != OnPermanentFailure::Return,
-        SettingPlaces::AllSources,
+        SettingScope::AllSources,
     ),
     // A client that sends no key must not get a success.
-    row("on_missing_key", Operation::skips_without_key, SettingPlaces::AllButHttp),
+    row("on_missing_key", Operation::skips_without_key, SettingScope::AllButHttp),
 ];
 
-impl Place {
+impl EntryPoint {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Source(name) => name,
@@ -102,30 +101,30 @@ impl Place {
     }
 }
 
-impl SettingPlaces {
-    fn has(&self, place: Place) -> bool {
-        match (self, place) {
-            (Self::Sources(sources), Place::Source(name)) => sources.contains(&name),
-            (Self::AllSources | Self::AllButHttp, Place::Source(_)) => true,
+impl SettingScope {
+    fn has(&self, entry_point: EntryPoint) -> bool {
+        match (self, entry_point) {
+            (Self::Sources(sources), EntryPoint::Source(name)) => sources.contains(&name),
+            (Self::AllSources | Self::AllButHttp, EntryPoint::Source(_)) => true,
             (Self::Sources(_) | Self::AllSources, _) => false,
             #[cfg(feature = "http")]
-            (Self::AllButHttp, Place::Http) => false,
+            (Self::AllButHttp, EntryPoint::Http) => false,
             (Self::AllButHttp, _) => true,
         }
     }
 }
 
 impl Operation {
-    /// Refuses a setting that has no effect in this place: a filter that never applies, an order
+    /// Refuses a setting that has no effect at this entry point: a filter that never applies, an order
     /// that the source does not keep, a hook that is never called.
-    pub(crate) fn fits(&self, place: Place) -> Result<(), ConfigError> {
-        let has_no_effect = |row: &&Row| (row.is_set)(self) && !row.places.has(place);
+    pub(crate) fn fits(&self, entry_point: EntryPoint) -> Result<(), ConfigError> {
+        let has_no_effect = |row: &&Row| (row.is_set)(self) && !row.scope.has(entry_point);
         let Some(row) = ROWS.iter().find(has_no_effect) else { return Ok(()) };
         Err(ConfigError::Misplaced {
             operation: self.shared_name(),
-            source_name: place.name(),
+            source_name: entry_point.name(),
             setting: row.setting,
-            places: row.places,
+            scope: row.scope,
         })
     }
 
@@ -137,13 +136,13 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::ROWS;
-    use crate::{error::SettingPlaces, source::ALL};
+    use crate::{error::SettingScope, source::ALL};
 
     #[test]
     fn every_source_name_in_the_table_exists() {
         let names: Vec<_> = ALL.iter().map(|source| source.name()).collect();
         for row in ROWS {
-            let SettingPlaces::Sources(sources) = row.places else { continue };
+            let SettingScope::Sources(sources) = row.scope else { continue };
             for source in sources {
                 assert!(names.contains(source), "{}: {source}", row.setting);
             }

@@ -33,7 +33,7 @@ use lambda_idempotency_keys::{KeyPath, producer::KeySpec};
 
 pub(crate) use compiled_powertools::CompiledPowertools;
 pub(crate) use filter::Kind;
-pub(crate) use misplaced::Place;
+pub(crate) use misplaced::EntryPoint;
 pub(crate) use prepared::{FieldSets, Path, Prepared};
 
 use filter::Filter;

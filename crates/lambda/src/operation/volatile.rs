@@ -30,7 +30,7 @@ impl Operation {
                 );
             }
         }
-        for (what, view, text, expression) in prepared.powertools.iter().flat_map(|s| s.places()) {
+        for (what, view, text, expression) in prepared.powertools.iter().flat_map(|s| s.paths()) {
             self.check_volatile(source, (what, text, view), |member| expression.selects(member))?;
         }
         Ok(())

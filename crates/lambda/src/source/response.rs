@@ -71,12 +71,12 @@ pub(super) fn all_or_error(
     let problem = |(at, (record, outcome)): (usize, (&Record<'_>, &Outcome))| {
         let problem = outcome.problem()?;
         // A record without an id is named by its position.
-        let place = if record.id.id.is_empty() {
+        let position = if record.id.id.is_empty() {
             format!("no. {} of the batch", at + 1)
         } else {
             String::new()
         };
-        Some(format!("{}{place}: {problem}", record.id))
+        Some(format!("{}{position}: {problem}", record.id))
     };
     let problems: Vec<_> = records.iter().zip(outcomes).enumerate().filter_map(problem).collect();
     if problems.is_empty() {

@@ -44,7 +44,7 @@ struct Response<'e> {
 }
 
 #[derive(Default, Deserialize)]
-struct Place<'e> {
+struct Entity<'e> {
     #[serde(borrow, default)]
     bucket: Member<'e>,
     #[serde(borrow, default)]
@@ -114,9 +114,9 @@ pub(super) fn in_envelope(raw: &RawValue) -> Option<Vec<Record<'_>>> {
 
 fn read(raw: &RawValue) -> Record<'_> {
     let notification: Notification<'_> = object(Some(raw));
-    let place: Place<'_> = object(notification.s3);
-    let found: Object<'_> = object(place.object);
-    let bucket = id(object::<Bucket<'_>>(place.bucket).arn);
+    let entity: Entity<'_> = object(notification.s3);
+    let found: Object<'_> = object(entity.object);
+    let bucket = id(object::<Bucket<'_>>(entity.bucket).arn);
     let [key, name] = [id(found.key), id(notification.name)];
     let payload = match (&bucket, &key) {
         (None, _) => Err(Rejection::NoMember("s3.bucket.arn")),

@@ -52,7 +52,7 @@ impl Event {
 /// ```
 ///
 /// # Errors
-/// It is not JSON; the error names the place.
+/// It is not JSON; the error names the position.
 pub fn parse_event(name: &str, text: &str) -> Result<Event, InvalidEvent> {
     let event: Value =
         serde_json::from_str(text).map_err(|error| InvalidEvent::new(name, &error))?;

@@ -199,7 +199,7 @@ impl<S: Store> Store for FaultyStore<S> {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
-            let (place, before) = {
+            let (index, before) = {
                 let mut state = self.lock();
                 state.history.push(Call::write(writes));
                 (state.history.len() - 1, state.before.clone())
@@ -226,7 +226,7 @@ impl<S: Store> Store for FaultyStore<S> {
             let verdicts = plan.verdicts(answered);
             let after = {
                 let mut state = self.lock();
-                if let Some(call) = state.history.get_mut(place) {
+                if let Some(call) = state.history.get_mut(index) {
                     call.answer(&verdicts);
                 }
                 state.after.clone()

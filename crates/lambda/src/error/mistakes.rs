@@ -1,0 +1,89 @@
+//! Details of configuration errors: what is wrong with a filter, a setting or an HTTP layer.
+
+use std::fmt;
+
+/// Why no record can match the name of a filter such as [`Operation::queue`].
+///
+/// [`Operation::queue`]: crate::Operation::queue
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilterMistake {
+    /// The name is empty.
+    #[error("it is empty")]
+    Empty,
+    /// There is a space before or after the name.
+    #[error("it begins or ends with a space")]
+    Spaces,
+    /// The ARN is that of a resource of another service.
+    #[error("it is the ARN of another service")]
+    OtherService,
+    /// It begins like an ARN, but has no resource or has a wildcard.
+    #[error("it is not a whole ARN")]
+    PartOfArn,
+    /// Events identify resources by name or ARN, not by URL.
+    #[error("it is a URL")]
+    Url,
+    /// The service does not allow these characters in a name.
+    #[error("it has characters that such a name cannot have")]
+    Characters,
+    /// Kafka records contain the topic's name, not an ARN.
+    #[error("it is an ARN, but Kafka records contain the topic's name")]
+    KafkaArn,
+}
+
+/// Where a setting of an operation has an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SettingScope {
+    /// For these event sources.
+    Sources(&'static [&'static str]),
+    /// For all event sources.
+    AllSources,
+    /// Everywhere except `.http(..)`.
+    AllButHttp,
+}
+
+impl fmt::Display for SettingScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sources(sources) => write!(f, "it has an effect for {}", sources.join(", ")),
+            Self::AllSources => {
+                f.write_str("it has an effect for event sources (`.sqs(..)`, `.kinesis(..)`, ...)")
+            }
+            Self::AllButHttp => {
+                f.write_str("it has an effect for event sources, `.event(..)` and `.run(..)`")
+            }
+        }
+    }
+}
+
+/// Why a setting of the HTTP layer is refused, and what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpLayerMistake {
+    /// A header is named, but keys are not read from headers.
+    #[error(
+        "`.header(..)` has no effect, because the operation takes its key from the body; remove it, \
+         or the operation's `.key(..)`"
+    )]
+    HeaderIsNotRead,
+    /// Each path is to have its own keys, but the keys are those of Powertools.
+    #[error(
+        "`.one_key_for_each_path(..)` has no effect, because Powertools keys cannot contain a path; \
+         remove it, or `.powertools(..)`"
+    )]
+    PathInPowertoolsKey,
+    /// Each path is to have its own keys, but clients choose the keys.
+    #[error(
+        "`.one_key_for_each_path(..)` has no effect, because clients choose the keys in the header, \
+         and choose another key for another path; remove it, or take the key from the body with the \
+         operation's `.key(..)`"
+    )]
+    PathWithHeader,
+    /// No method is named.
+    #[error(
+        "`.methods(..)` names no method, so no request would be deduplicated; name one, or leave \
+         the layer out"
+    )]
+    NoMethod,
+}
