@@ -186,28 +186,30 @@ impl Outcome {
     pub fn problem(&self) -> Option<String> {
         Some(match self {
             _ if self.is_acknowledged() => return None,
-            Self::Declined => "the handler turned it away; its key is free".to_owned(),
+            Self::Declined => {
+                "the handler declined the record, and its key is free again".to_owned()
+            }
             Self::Failed { failure, failed_attempts, permanent } => {
-                let permanently =
-                    if *permanent { ", permanently: it is not tried again" } else { "" };
+                let permanently = if *permanent { "; it is not tried again" } else { "" };
                 format!("{failure} (failure {failed_attempts} for this key{permanently})")
             }
             Self::PermanentlyFailed { error_type, .. } => {
-                let error = error_type.as_deref().unwrap_or("an error");
-                format!("it failed permanently before, with {error}")
+                let error = error_type.as_deref().unwrap_or("an error of unknown type");
+                format!("it failed permanently before, with {error}, and is not tried again")
             }
             Self::Busy { .. } => "another worker is processing the same key".to_owned(),
             Self::Mismatch => {
-                "its key was used before with another payload (fingerprint)".to_owned()
+                "its key was used before with another payload: the fingerprints differ".to_owned()
             }
             Self::TimedOut { permanent: false } => {
                 "the handler was stopped at the invocation's deadline".to_owned()
             }
             Self::TimedOut { permanent: true } => "the handler was stopped at the invocation's \
-                deadline, permanently: it is not tried again"
+                deadline, and the record is not tried again"
                 .to_owned(),
             Self::Fenced => {
-                "the lease was lost: to another worker, or for want of a renewal".to_owned()
+                "the lease was lost: another worker took it over, or it could not be renewed"
+                    .to_owned()
             }
             Self::Foreign(foreign) => foreign.to_string(),
             Self::Returned(why) => why.to_string(),

@@ -82,8 +82,9 @@ pub enum DivertReason {
     /// Its handler failed permanently: by its own declaration, by the number of failed attempts, or
     /// by a timeout with a policy that makes it permanent.
     #[error(
-        "its handler failed permanently, with {} (failures for this key: {failed_attempts})",
-        .error_type.as_deref().unwrap_or("an unknown error")
+        "its handler failed permanently, with {}, after {failed_attempts} failed attempt(s) for \
+         this key",
+        .error_type.as_deref().unwrap_or("an error of unknown type")
     )]
     PermanentFailure {
         /// The type of the error, or `a panic`, or `a timeout`.
@@ -92,7 +93,7 @@ pub enum DivertReason {
         failed_attempts: u32,
     },
     /// Its key was used before with another payload: the fingerprints differ.
-    #[error("its key was used before with another payload (fingerprint)")]
+    #[error("its key was used before with another payload: the fingerprints differ")]
     Mismatch,
 }
 

@@ -12,13 +12,13 @@ use crate::records::Envelope;
 #[non_exhaustive]
 pub enum NoDefaultKey {
     /// The default key would be the invocation's request id, but a retry has another one.
-    #[error("it gets a new request id each time it is delivered again")]
+    #[error("its request id changes each time it is delivered again")]
     NewRequestId,
     /// The default key would be the whole event, but the event changes when it is delivered again.
-    #[error("parts of it differ each time it is delivered again")]
+    #[error("parts of it change each time it is delivered again")]
     Differs,
     /// The default key would be the whole event, but events for different work can be equal.
-    #[error("it has neither an id nor a time, so another event can be the same JSON")]
+    #[error("it has neither an id nor a time, so events for different work can be equal")]
     Repeats,
 }
 
@@ -84,13 +84,16 @@ pub enum Rejection {
     )]
     NoHeader,
     /// The event's kind has no default key.
-    #[error("{event}: {reason}; {advice}, or choose a key with `.key(\"...\")`")]
+    #[error(
+        "the event is {event}, which has no default key because {reason}; {advice}, or choose a \
+         key with `.key(\"...\")`"
+    )]
     NoDefaultKey {
         /// Why it has none.
         reason: NoDefaultKey,
-        /// The kind of event, as a sentence.
+        /// The kind of event, with its article.
         event: &'static str,
-        /// What to do, as a sentence.
+        /// What to do, as a clause.
         advice: &'static str,
     },
     /// The event came in a list with others, and no operation of the function takes it.
@@ -196,7 +199,7 @@ impl From<PayloadError> for Rejection {
 
 #[cfg(test)]
 mod tests {
-    use super::{Envelope, Rejection};
+    use super::{Envelope, NoDefaultKey, Rejection};
 
     /// Whole sentences: what is wrong, and what to do.
     #[test]
@@ -258,6 +261,16 @@ mod tests {
                 "the request has no idempotency key in its header, so it cannot be told apart from \
                  other requests; send the header, or choose a key with `.key(\"...\")` on the \
                  operation",
+            ),
+            (
+                Rejection::NoDefaultKey {
+                    reason: NoDefaultKey::NewRequestId,
+                    event: "an SQS batch",
+                    advice: "give the operation to `.sqs(..)`",
+                },
+                "the event is an SQS batch, which has no default key because its request id changes \
+                 each time it is delivered again; give the operation to `.sqs(..)`, or choose a key \
+                 with `.key(\"...\")`",
             ),
         ] {
             assert_eq!(rejection.to_string(), text);

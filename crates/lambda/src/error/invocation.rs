@@ -22,13 +22,13 @@ use super::RunError;
 pub enum InvocationError {
     /// The event is not from a source that this function handles.
     #[error(
-        "the event is not from a source that this function handles ({expected}): {found}; add the \
-         source, or a handler for other events with `.otherwise(..)`"
+        "the event is not from a source that this function handles: {found}, and the function \
+         handles {expected}; add the source, or a handler for other events with `.otherwise(..)`"
     )]
     UnknownEvent {
         /// What the function handles.
         expected: String,
-        /// What the event looks like.
+        /// What the event is, as a clause.
         found: String,
     },
     /// An answer cannot be written as JSON, or an event cannot be read.

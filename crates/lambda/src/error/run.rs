@@ -42,7 +42,11 @@ pub enum RunError {
     #[error("{0}")]
     Failed(Failure),
     /// An earlier call failed permanently.
-    #[error("an earlier call with this key failed permanently, with {}", .error_type.as_deref().unwrap_or("an error"))]
+    #[error(
+        "an earlier call with this key failed permanently, with {}, and the function is not called \
+         again for this key; correct the cause, and use a new key or delete the idempotency record",
+        .error_type.as_deref().unwrap_or("an error of unknown type")
+    )]
     PermanentlyFailed {
         /// The type of the error.
         error_type: Option<Arc<str>>,

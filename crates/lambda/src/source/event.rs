@@ -169,14 +169,15 @@ impl<'e> Event<'e> {
         self.outside.window.and(self.outside.state)
     }
 
-    /// Describes the event in a few words, with no values except AWS's own.
+    /// Describes the event in a clause, with no values except AWS's own.
     pub(crate) fn describe(&self) -> String {
         if let Some(items) = self.items.as_deref().filter(|items| !items.is_empty()) {
             let first: Outside<'_> = object(items.first().copied());
             if let (Some(kind), Some(source)) = (text(first.detail_type), text(first.source)) {
                 let events = items.len();
                 return format!(
-                    "a list of {events}, the first an EventBridge event {kind:?} from {source:?}"
+                    "it is a list of {events} events, of which the first is an EventBridge event \
+                     {kind:?} from {source:?}"
                 );
             }
         }
@@ -185,24 +186,26 @@ impl<'e> Event<'e> {
         }
         if let Some(records) = &self.records {
             return match records.first().map(|first| Origin::of(first)) {
-                None => "an empty list of `Records`".to_owned(),
+                None => "its list of `Records` is empty".to_owned(),
                 Some(origin) => match (text(origin.source), origin.arn()) {
                     (Some(source), Some(arn)) => {
-                        format!("`Records` of event source {source:?} from {arn}")
+                        format!("it contains `Records` of event source {source:?} from {arn}")
                     }
-                    (Some(source), None) => format!("`Records` of event source {source:?}"),
-                    (None, _) => "`Records` without an event source".to_owned(),
+                    (Some(source), None) => {
+                        format!("it contains `Records` of event source {source:?}")
+                    }
+                    (None, _) => "it contains `Records` without an event source".to_owned(),
                 },
             };
         }
         let outside = &self.outside;
         if let Some(detail_type) = text(outside.detail_type) {
             let source = text(outside.source).unwrap_or_default();
-            return format!("an EventBridge event {detail_type:?} from {source:?}");
+            return format!("it is an EventBridge event {detail_type:?} from {source:?}");
         }
         match (text(outside.event_source), text(outside.arn)) {
-            (Some(source), Some(arn)) => format!("event source {source:?} from {arn}"),
-            (Some(source), None) => format!("event source {source:?}"),
+            (Some(source), Some(arn)) => format!("its event source is {source:?} from {arn}"),
+            (Some(source), None) => format!("its event source is {source:?}"),
             (None, _) => {
                 "it has neither `Records` nor a `detail-type` nor an `eventSource`".to_owned()
             }

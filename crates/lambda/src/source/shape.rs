@@ -16,10 +16,10 @@ use crate::rejection::{NoDefaultKey, Rejection};
 
 /// A kind of event, recognised by its members.
 pub(crate) struct Shape {
-    /// A sentence.
+    /// What the event is.
     event: &'static str,
     whole: Whole,
-    /// A sentence.
+    /// A clause.
     advice: &'static str,
 }
 
@@ -91,42 +91,30 @@ impl Shape {
             Some(Self { event, whole, advice })
         };
         match &*event.source_of_batch()? {
-            "aws:sqs" => shape(
-                "the event is a batch of SQS",
-                Whole::Differs,
-                "give the operation to `.sqs(..)`",
-            ),
-            "aws:kinesis" => shape(
-                "the event is a batch of Kinesis",
-                Whole::Key,
-                "give the operation to `.kinesis(..)`",
-            ),
+            "aws:sqs" => shape("an SQS batch", Whole::Differs, "give the operation to `.sqs(..)`"),
+            "aws:kinesis" => {
+                shape("a Kinesis batch", Whole::Key, "give the operation to `.kinesis(..)`")
+            }
             "aws:dynamodb" => shape(
-                "the event is a batch of a DynamoDB stream",
+                "a DynamoDB stream batch",
                 Whole::Key,
                 "give the operation to `.dynamodb_stream(..)`",
             ),
             "aws:docdb" => shape(
-                "the event is a batch of a DocumentDB change stream",
+                "a DocumentDB change stream batch",
                 Whole::Key,
                 "give the operation to `.document_db(..)`",
             ),
-            "aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka" => shape(
-                "the event is a batch of Kafka",
-                Whole::Key,
-                "give the operation to `.kafka(..)`",
-            ),
+            "aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka" => {
+                shape("a Kafka batch", Whole::Key, "give the operation to `.kafka(..)`")
+            }
             // The whole event differs: messages contain whether they were redelivered.
-            "aws:amq" | "aws:mq" => shape(
-                "the event is a batch of ActiveMQ",
-                Whole::Differs,
-                "give the operation to `.active_mq(..)`",
-            ),
-            "aws:rmq" => shape(
-                "the event is a batch of RabbitMQ",
-                Whole::Differs,
-                "give the operation to `.rabbit_mq(..)`",
-            ),
+            "aws:amq" | "aws:mq" => {
+                shape("an ActiveMQ batch", Whole::Differs, "give the operation to `.active_mq(..)`")
+            }
+            "aws:rmq" => {
+                shape("a RabbitMQ batch", Whole::Differs, "give the operation to `.rabbit_mq(..)`")
+            }
             _ => None,
         }
     }
@@ -138,42 +126,38 @@ impl Shape {
         let shape = |event, whole, advice| Some(Self { event, whole, advice });
         if request.function.is_none() && request.id.or(request.time).or(request.elb).is_some() {
             let advice = "use `Idempotency::http` (feature `http`)";
-            return shape("the event is an HTTP request", Whole::Differs, advice);
+            return shape("an HTTP request", Whole::Differs, advice);
         }
         if signs.invocation.is_some() && list(signs.records).is_some() {
             let advice = "process each record with `Idempotency::run` and `.key(\"recordId\")`: \
             the answer for the whole batch is often too large for the store (400 KB in DynamoDB), \
             so a retry would not get it";
-            return shape(
-                "the event is a transformation request of Firehose",
-                Whole::Differs,
-                advice,
-            );
+            return shape("a Firehose transformation request", Whole::Differs, advice);
         }
         if signs.invocation.is_some() && list(signs.tasks).is_some() {
             let advice = "S3 needs the answer: wrap the whole event with `.event(..)` and \
             `.key(\"[job.id, tasks[0].taskId]\")`, and do not keep a `TemporaryFailure` \
             (`.keep(..)`)";
-            return shape("the event is a task of S3 Batch Operations", Whole::Differs, advice);
+            return shape("an S3 Batch Operations task", Whole::Differs, advice);
         }
         if text(signs.trigger).is_some() && text(signs.pool).is_some() {
             let advice = "Cognito needs the answer: wrap the whole event with `.event(..)` and a \
             key for the work (for once per user `.key(\"[userPoolId, userName, \
             triggerSource]\")`); leave work for each sign-in unprotected, because nothing \
             distinguishes a retry from another sign-in";
-            return shape("the event is a trigger of a Cognito user pool", Whole::Repeats, advice);
+            return shape("a Cognito user pool trigger", Whole::Repeats, advice);
         }
         if signs.bot.is_some() && text(signs.dialog).is_some() {
             let advice = "Lex needs the answer: wrap the whole event with `.event(..)` and a key \
             for the work, such as the id of an order in its slots; no key distinguishes a retry \
             from another turn with the same words";
-            return shape("the event is a request of Lex", Whole::Repeats, advice);
+            return shape("a Lex request", Whole::Repeats, advice);
         }
         if text(signs.name).as_deref() == Some("ContactFlowEvent") && signs.details.is_some() {
             let advice = "Connect needs the answer: wrap the whole event with `.event(..)` and a \
             key for the work (for once per contact `.key(\"Details.ContactData.ContactId\")`); no \
             key distinguishes a retry from another call in the same contact";
-            return shape("the event is a request of Amazon Connect", Whole::Repeats, advice);
+            return shape("an Amazon Connect request", Whole::Repeats, advice);
         }
         None
     }

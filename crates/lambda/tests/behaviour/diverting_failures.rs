@@ -74,7 +74,7 @@ async fn does_not_block(function: impl FnOnce(&World, Operation) -> Function, ev
     );
     assert_eq!(
         reason.to_string(),
-        "its handler failed permanently, with a message (failures for this key: 2)"
+        "its handler failed permanently, with a message, after 2 failed attempt(s) for this key"
     );
 }
 

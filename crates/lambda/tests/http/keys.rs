@@ -129,7 +129,12 @@ async fn the_key_can_be_in_another_header() {
 fn settings_of_the_layer_that_have_no_effect_are_refused() {
     let world = World::new();
     let says = |error: ConfigError, text: &str| {
-        assert_eq!(error.to_string(), format!("HTTP layer of operation `charges`: {text}"));
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "operation `charges` has an HTTP layer with a setting that cannot be used: {text}"
+            )
+        );
     };
     let in_body = world.layer(&charges().key("payment.id"));
     says(

@@ -1,0 +1,176 @@
+//! What the machine's [`Host`](crate::machine::Host) answers from: the user's code for each record, and the engine that the
+//! invocations of this process share.
+
+mod host;
+mod work;
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+
+use lambda_idempotency_core::{
+    admission::Held,
+    clock::{BoxFuture, Timestamp},
+    contained::Contained,
+    outcome::{NotStarted, Outcome},
+    record::{IdempotencyRecord, Worker},
+};
+use lambda_idempotency_keys::Key;
+
+use crate::{
+    batch::{Delivery, Divert, Job, Pace},
+    call::{Call, History, RecordId, Subject},
+    delivered::Delivered,
+    handler::{Due, Handler, Latest},
+    machine::Ask,
+    parts::Parts,
+    process::{Leader, Place, is_nested},
+    running::{Polled, Running},
+};
+
+/// What is kept for a record beside what the machine knows of it.
+struct Slot<'a> {
+    record: RecordId,
+    delivered: Delivered,
+    key: Option<Key>,
+    /// What identifies a record that has no key.
+    identity: Option<Key>,
+    /// Until the handler starts. It holds the user's payload.
+    job: Contained<Job<'a>>,
+    /// How the record is put aside, until that begins.
+    divert: Option<Divert<'a>>,
+    /// The slot in which its handler runs.
+    handler: Option<usize>,
+    /// While this record leads the single flight of its key.
+    leader: Option<Leader>,
+    outcome: Option<Outcome>,
+}
+
+/// The outcome of a record without one, which cannot happen.
+const NEVER: Outcome = Outcome::Returned(NotStarted::Deadline);
+
+/// The record that followed, and what its leader knew of the key.
+pub(crate) type LeaderDone = (usize, Option<Arc<IdempotencyRecord>>);
+
+/// The surroundings of one batch.
+pub(crate) struct Surroundings<'a> {
+    parts: &'a Parts,
+    operation: &'a str,
+    /// The worker that claims in this invocation.
+    worker: Arc<Worker>,
+    pace: &'a Pace,
+    slots: Vec<Slot<'a>>,
+    running: Running<'a>,
+    /// This invocation's place in the process, taken or waited for.
+    place: Option<Place>,
+    /// Whether a handler of this engine makes the invocation: it then shares that handler's place.
+    is_nested: bool,
+    /// The leaders, in other invocations of this process, that records of this batch follow.
+    following: Option<FuturesUnordered<BoxFuture<'static, LeaderDone>>>,
+}
+
+impl<'a> Surroundings<'a> {
+    pub(crate) fn new(
+        parts: &'a Parts,
+        operation: &'a str,
+        request_id: Option<&str>,
+        pace: &'a Pace,
+        records: usize,
+    ) -> Self {
+        let worker = match request_id {
+            Some(id) => Arc::new(Worker::clone(&parts.worker).with_request_id(id)),
+            None => Arc::clone(&parts.worker),
+        };
+        let slots = Vec::with_capacity(records);
+        let is_nested = is_nested(&parts.isolation);
+        let running = Running::default();
+        let (place, following) = (None, None);
+        Self { parts, operation, worker, pace, slots, running, place, is_nested, following }
+    }
+
+    /// Keeps what the machine need not know of a delivery; returns the rest.
+    pub(crate) fn take_in(&mut self, delivery: Delivery<'a>) -> Ask<'a> {
+        let (ask, identity, job) = delivery.work.ask(delivery.group, delivery.receives);
+        self.slots.push(Slot {
+            record: delivery.record,
+            delivered: delivery.delivered,
+            key: ask.key.clone(),
+            identity,
+            job,
+            handler: None,
+            leader: None,
+            outcome: None,
+            divert: delivery.divert,
+        });
+        let can_be_put_aside = self.slots.last().is_some_and(|slot| slot.divert.is_some());
+        Ask { can_be_put_aside, ..ask }
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "records are numbered as `slots` is")]
+    fn slot(&mut self, at: usize) -> &mut Slot<'a> {
+        &mut self.slots[at]
+    }
+
+    /// Starts the handler of a record, unless that has been done.
+    pub(crate) fn start(&mut self, at: usize, held: Option<&Held>, stop: Option<Timestamp>) {
+        let (clock, operation) = (Arc::clone(&self.parts.clock), self.operation);
+        let slot = self.slot(at);
+        let Some(job) = slot.job.take() else { return };
+        let record = held.map(|held| &held.record);
+        let history = record.map_or_else(|| History::none(clock.now()), History::of);
+        let lease = record.and_then(|record| record.lease_until);
+        let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone() };
+        let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
+        let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered);
+        let due = Due { operation, job, call, latest: Latest { lease, stop }, clock };
+        let handler = self.running.start(at, Handler::new(due));
+        self.slot(at).handler = Some(handler);
+    }
+
+    /// Ends when a leader that a record of this batch follows has ended.
+    pub(crate) fn poll_leaders(&mut self, context: &mut Context<'_>) -> Poll<LeaderDone> {
+        match self.following.as_mut().map(|following| following.poll_next_unpin(context)) {
+            Some(Poll::Ready(Some(done))) => Poll::Ready(done),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Begins another poll of the batch.
+    pub(crate) fn begin_turn(&mut self) {
+        self.running.begin_turn();
+    }
+
+    /// Polls one handler.
+    pub(crate) fn poll_handler(&mut self, context: &mut Context<'_>) -> Poll<Polled> {
+        let polled = self.running.poll_one(context);
+        if let Poll::Ready(Polled::Ended(at, ..)) = &polled {
+            self.slot(*at).handler = None;
+        }
+        polled
+    }
+
+    /// Ends when the place that this invocation waits for may have become free.
+    pub(crate) fn poll_place(&self, context: &Context<'_>) -> Poll<()> {
+        self.place.as_ref().map_or(Poll::Pending, |place| place.poll_changed(context))
+    }
+
+    pub(crate) fn record(&self, at: usize) -> Option<(&RecordId, Option<&Key>)> {
+        self.slots.get(at).map(|slot| (&slot.record, slot.key.as_ref()))
+    }
+
+    /// Keeps the outcome of a record, and drops its payload if it was not processed.
+    pub(crate) fn set_outcome(&mut self, at: usize, outcome: Outcome) {
+        let slot = self.slot(at);
+        slot.job = Contained::none();
+        slot.outcome = Some(outcome);
+    }
+
+    /// The outcomes of the first `records`, in order.
+    pub(crate) fn take_outcomes(&mut self, records: usize) -> Vec<Outcome> {
+        let slots = self.slots.drain(..).take(records);
+        slots.map(|slot| slot.outcome.unwrap_or(NEVER)).collect()
+    }
+}
