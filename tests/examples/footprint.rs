@@ -4,7 +4,7 @@
 //! $ cargo run --release -p lambda-idempotency-tests --example footprint
 //! ```
 //!
-//! The function is built in release and runs as a process of its own, against the embedded DynamoDB on
+//! The function is built in release and runs as its own process, against the embedded DynamoDB on
 //! the same machine. The requests are the library's and, for each fresh order, the handler's one; the
 //! time is that of the whole invocation, as the Runtime API sees it, and depends on how fast this
 //! machine is at being DynamoDB. Memory is the process's own: its peak (`VmHWM`), as Linux counts it.

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Prints, for each number of writes in a call: requests, processor time of the calling thread, and
-//! time with a network of 4 ms (about what DynamoDB takes). The server is a thread of its own, so
+//! time with a network of 4 ms (about what DynamoDB takes). The server has its own thread, so
 //! its time is not counted. `BATCH_FROM` in `src/write.rs` is chosen by the result.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "an example")]
@@ -140,7 +140,7 @@ fn thread_time() -> Duration {
     Duration::from_nanos(stat.split(' ').next().unwrap().parse().unwrap())
 }
 
-/// Starts an embedded DynamoDB with a table, on a thread of its own.
+/// Starts an embedded DynamoDB with a table, on its own thread.
 fn serve() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();

@@ -73,7 +73,7 @@ pub(crate) fn condition(terms: Vec<Term<'_>>) -> Condition {
 
 /// The terms as the end of a `WHERE` clause, each beginning with `AND`; values join `parameters`.
 ///
-/// `IS MISSING` is how PartiQL says that an attribute is not there; `IS NULL` would mean one that
+/// `IS MISSING` is how PartiQL says that an attribute is missing; `IS NULL` would mean one that
 /// is there and null:
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-functions.missing.html>
 pub(crate) fn predicate(terms: Vec<Term<'_>>, parameters: &mut Vec<AttributeValue>) -> String {

@@ -116,7 +116,7 @@ pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<IdempotencyRecor
         "INPROGRESS" => Status::InProgress,
         "COMPLETED" => Status::Completed,
         "FAILED" => Status::PermanentlyFailed,
-        _ => return Err(corrupt(&names.status, "is none of INPROGRESS, COMPLETED, FAILED")),
+        _ => return Err(corrupt(&names.status, "is not INPROGRESS, COMPLETED or FAILED")),
     };
     let expires_at = read.number(&names.expiration, 3)?.ok_or_else(|| absent(&names.expiration))?;
     let mut record = IdempotencyRecord::new(status, Timestamp::EPOCH);
@@ -134,7 +134,7 @@ pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<IdempotencyRecor
     record.provenance = item.get(names.provenance.as_ref()).and_then(provenance::read);
     if let Some(value) = item.get(names.data.as_ref()) {
         let text = data::json_text(names.data_form, value);
-        let text = text.ok_or_else(|| corrupt(&names.data, "has no form in JSON"))?;
+        let text = text.ok_or_else(|| corrupt(&names.data, "cannot be converted to JSON"))?;
         record.result = Some(text.into());
     }
     Ok(record)
@@ -145,7 +145,7 @@ fn corrupt(attribute: &str, problem: &'static str) -> Corrupt {
 }
 
 fn absent(attribute: &str) -> Corrupt {
-    corrupt(attribute, "is not there")
+    corrupt(attribute, "is missing")
 }
 
 struct Reader<'i> {

@@ -60,7 +60,7 @@ impl<'w> Member<'w> {
         let outcome = write.record.as_ref().and_then(|record| record.result.as_deref());
         if !outcome.is_none_or(|json| data::fits(form, json)) {
             let context = format!(
-                "a result that DynamoDB table {} cannot keep as a value of its own (too deep, or \
+                "a result that DynamoDB table {} cannot keep as a separate value (too deep, or \
                  with numbers too large): return another, or keep results as JSON text",
                 config.table
             );

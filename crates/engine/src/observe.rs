@@ -10,8 +10,8 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-/// Is told of every record. Must return quickly. If it panics, that changes nothing about the record or
-/// the others.
+/// Gets a report of every record. It must return quickly. If it panics, neither the record nor the others
+/// are affected.
 pub trait Observer: Send + Sync + 'static {
     /// A delivery has its outcome.
     fn reported(&self, report: &Report<'_>);
@@ -27,7 +27,7 @@ pub struct Report<'a> {
     pub record: &'a RecordId,
     /// The key, if the record has one.
     pub key: Option<&'a Key>,
-    /// What became of it.
+    /// The outcome of the delivery.
     pub outcome: &'a Outcome,
     /// How long the handler ran, if it did.
     pub ran_for: Option<Duration>,
@@ -183,7 +183,7 @@ impl Observer for TracingObserver {
     }
 }
 
-/// Tells nobody.
+/// Logs nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

@@ -51,7 +51,7 @@ impl RecordId {
         self.shown_as(digest)
     }
 
-    /// Makes the hash of a [`hidden`](Self::hidden) id with a secret, so that nobody without it can
+    /// Makes the hash of a [`hidden`](Self::hidden) id with a secret, so that it takes the secret to
     /// find the id by trying. Changes nothing about an id that is shown.
     #[must_use]
     pub fn hashed_with(self, secret: &Secret) -> Self {

@@ -9,7 +9,7 @@ use sha2::Sha256;
 const LEAST: usize = 16;
 
 /// A secret for keys that are made of personal data. The store then holds an HMAC-SHA256 ([RFC
-/// 2104](https://www.rfc-editor.org/rfc/rfc2104)), so that nobody without the secret can find the
+/// 2104](https://www.rfc-editor.org/rfc/rfc2104)), so that it takes the secret to find the
 /// data by guessing.
 ///
 /// Keys made with a secret never equal keys made without one. Another secret makes other keys, so

@@ -145,7 +145,7 @@ impl Inner {
     }
 
     /// Records that no operation takes. Their ids are hashed in the log with the secret of another
-    /// operation of the same source, because they have no operation of their own.
+    /// operation of the same source, because they have no operation themselves.
     fn unclaimed<'e>(&self, records: Vec<Record<'e>>, source: &dyn Source) -> Vec<Record<'e>> {
         let mut of_source = self.routes.iter().filter(|route| route.source.name() == source.name());
         match of_source.find_map(|route| route.operation.secret()) {

@@ -52,7 +52,7 @@ enum Use {
 
 impl Names {
     /// Those of the process where Lambda runs it, because its operations share a table. Elsewhere
-    /// those of one `Idempotency`: the tests of a process have a store and handlers of their own
+    /// those of one `Idempotency`: the tests of a process have their own store and handlers
     /// under the same names.
     pub(crate) fn of_process() -> Self {
         static OF_FUNCTION: LazyLock<Names> = LazyLock::new(Names::default);

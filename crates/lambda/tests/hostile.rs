@@ -126,7 +126,7 @@ fn peak() -> usize {
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
 }
 
-/// The other test starts this one in a process of its own. It prints the size of the event, the growth
+/// The other test starts this one in its own process. It prints the size of the event, the growth
 /// of the peak memory, and the seconds.
 #[test]
 #[ignore = "the other test starts it"]

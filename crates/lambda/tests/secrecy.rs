@@ -57,7 +57,7 @@ impl Shown {
     fn assert_silent(&self, proof: &[&str]) {
         let text = self.0.lock().unwrap();
         for part in proof {
-            assert!(text.contains(part), "there is no text of {part}:\n{text}");
+            assert!(text.contains(part), "no text mentions {part}:\n{text}");
         }
         let leak = text.lines().find(|line| line.contains(SECRET));
         assert_eq!(leak, None);

@@ -7,7 +7,7 @@
 //! - `report`: it is reported in `batchItemFailures`, with an error that says `told to report` where the environment
 //!   asks for what errors say;
 //! - `fail`: the function returns an error;
-//! - `garble`: the function names a record that nobody sent;
+//! - `garble`: the function names a record that was not sent;
 //! - `sleep`: it sleeps for an hour;
 //! - `abort`: the process aborts;
 //! - `fail-once`, `abort-once`, `sleep-once`: the same, if the variable `MARK` names a file that does not exist yet.

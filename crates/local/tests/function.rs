@@ -23,7 +23,7 @@ async fn a_response_is_returned_with_the_logged_records() {
     local.shutdown().await;
 }
 
-/// The log comes through a pipe and the response through a socket, so the response may arrive first.
+/// The log is read from a pipe and the response from a socket, so the response may arrive first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_lines_of_an_invocation_are_read_before_its_response() {
     let local = local(scripted().await).await;

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Almost every type is `Send`, `Sync` and `Unpin`, which the compiler finds out by itself. Only a type that is
-/// not gets a line, so that losing one of them shows. Nobody relies on the other traits of this kind.
+/// not gets a line, so that losing one of them shows. Users do not rely on the other traits of this kind.
 fn says_something(item: &str) -> bool {
     const HAS: [&str; 3] =
         [" core::marker::Send ", " core::marker::Sync ", " core::marker::Unpin "];

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// The operation's name without `--operation`.
 pub(crate) const UNNAMED: &str = "operation";
 
-/// Stands for the sources that have no settings of their own.
+/// The sources without their own settings.
 const OTHERS: &str = "";
 
 /// The operations, by source.
@@ -120,7 +120,7 @@ impl<'a> Operations<'a> {
     }
 }
 
-/// The sources that have a setting of their own.
+/// The sources with their own settings.
 fn named(arguments: &Arguments) -> impl Iterator<Item = &'static str> {
     let Arguments { operation, key, key_from_env, fingerprint, optional, envelope, .. } = arguments;
     let texts = [operation, key, key_from_env, fingerprint, optional];

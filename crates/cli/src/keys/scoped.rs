@@ -4,7 +4,7 @@ use std::fmt;
 
 use lambda_idempotency::inspect;
 
-/// A value and its source; `None` means all sources without a value of their own.
+/// A value and its source; `None` means all sources without their own value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scoped<T> {
     pub(crate) source: Option<&'static str>,

@@ -54,7 +54,7 @@ pub enum Overtaken {
         /// The other application.
         application: Arc<str>,
     },
-    /// There is no record, and the settlement needs none.
+    /// The key has no record, and the settlement would have deleted it anyway.
     Gone,
 }
 

@@ -61,7 +61,7 @@ fn main() {
     }
 }
 
-/// A runtime on a thread of its own, which no handler keeps busy.
+/// A runtime on its own thread, which no handler keeps busy.
 fn server() -> Handle {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let handle = runtime.handle().clone();

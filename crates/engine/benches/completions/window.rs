@@ -23,7 +23,7 @@ use lambda_idempotency_engine::{
 };
 use lambda_idempotency_keys::Key;
 
-/// The records of a batch, each with a key of its own.
+/// The records of a batch, each with its own key.
 const RECORDS: usize = 100;
 /// How long a handler takes.
 const TAKES: Duration = Duration::from_millis(20);

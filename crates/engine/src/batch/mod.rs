@@ -23,7 +23,7 @@
 //! * A record that lost several processes in a row is *isolated*: it runs while no other invocation of the
 //!   process has claims or handlers.
 //! * A record that failed permanently, or whose key belongs to another payload, is put aside where the
-//!   user said, as work with a key of its own; what waits for the record waits for that.
+//!   user said, as work with its own key; what waits for the record waits for that.
 //! * A key that another invocation of this process works on is not asked for in the store; one that
 //!   this process saw completed a short while ago is answered from memory ([`process`](crate::process)).
 //!

@@ -228,7 +228,7 @@ impl Call {
     /// has one of that name itself.
     ///
     /// The value is its text: of a number its digits, of the bytes of an SQS or SNS attribute their
-    /// base64, of a Kafka header that is there several times the last. `None` if there is none of that
+    /// base64, of a Kafka header that is there several times the last. `None` if there is no header of that
     /// name, or if it holds no text; [`raw_record`](Self::raw_record) has all of it. It is looked up in
     /// the record's text each time.
     #[doc(alias = "header")]

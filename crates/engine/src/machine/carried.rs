@@ -6,7 +6,7 @@ use std::{
     ops::Deref,
 };
 
-/// An error or an outcome, which the machine only hands on. It has no equality of its own, since
+/// An error or an outcome, which the machine only hands on. It has no equality, since
 /// users' errors have none; two states of a machine count as equal if what they carry reads the same
 /// in `Debug`, which shows kinds, types and counts.
 #[derive(Clone)]

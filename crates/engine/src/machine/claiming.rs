@@ -46,7 +46,7 @@ impl Machine<'_> {
                 self.finish(at, Outcome::Returned(why), present);
             }
             Claimed::Free { seen } => {
-                // Others may have to go first: meanwhile it is in nobody's way.
+                // Others may have to go first: meanwhile it must not hold them up.
                 present.host.leave(at);
                 self.quarantine.leave(at);
                 self.records.at(at).found_free(seen);

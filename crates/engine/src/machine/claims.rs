@@ -5,7 +5,7 @@
 //! delay the others; the slow ones are asked again by themselves, under the same token, for as long as
 //! claiming is worth while.
 //! A claim that may have been applied and was never answered is undone before its record is
-//! returned, so that the next delivery need not wait for a lease that nobody uses.
+//! returned, so that the next delivery need not wait for the end of an unused lease.
 
 use std::{sync::Arc, time::Duration};
 

@@ -36,7 +36,7 @@ impl Terms {
         Self { end, fallback: policy.fallback_lease, length: policy.lease.renewed_length() }
     }
 
-    /// When the last lease of the invocation ends; `None` if each claim has an end of its own.
+    /// When the last lease of the invocation ends; `None` if each claim has its own end.
     pub(super) const fn end(&self) -> Option<Timestamp> {
         self.end
     }

@@ -78,7 +78,7 @@ pub enum Input {
     },
     /// Handlers kept the processor for more than 10 milliseconds, and none has ended.
     Blocked,
-    /// The invocation of this process that had a record's key is through.
+    /// The leader of a record's key, in another invocation of this process, has ended.
     LeaderDone {
         /// The record that followed.
         at: usize,
@@ -110,7 +110,7 @@ pub enum Action {
         /// When the answer must be there.
         deadline: Timestamp,
     },
-    /// Apply these writes, and say what became of them.
+    /// Apply these writes, and hand in the store's verdicts.
     Write {
         /// What the answer is known by.
         call: CallId,
@@ -150,7 +150,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// What became of the record.
+    /// The outcome of the record.
     pub const fn outcome(&self) -> &Outcome {
         &self.outcome.0
     }
@@ -165,7 +165,7 @@ impl Told {
         self.unrecorded.as_ref().map(|error| &error.0)
     }
 
-    /// What became of the record.
+    /// The outcome of the record.
     pub fn into_outcome(self) -> Outcome {
         self.outcome.0
     }

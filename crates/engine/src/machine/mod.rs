@@ -3,10 +3,10 @@
 //! A [`Machine`] has the records of one batch. It is told what happened and what time it is
 //! ([`Machine::handle`]), and says what is to be done ([`Machine::next`], [`Machine::rest`]) and by when
 //! it wants to be asked again ([`Machine::wake`]). It awaits nothing, reads no clock, and calls neither
-//! the store nor a handler; whoever drives it does, and decides nothing. What it asks of its
-//! surroundings and is answered at once (owner tokens, what other invocations of the process do, which
-//! user code puts a record aside) is the [`Host`]. The same inputs give the same outputs, and a machine
-//! can be cloned, compared and hashed, so that a model checker can drive this very code.
+//! the store nor a handler. Its driver does that, and decides nothing. Questions that its surroundings
+//! answer at once (owner tokens, what other invocations of the process do, which user code puts a record
+//! aside) go to the [`Host`]. The same inputs give the same outputs, and a machine can be cloned, compared
+//! and hashed, so that a model checker can drive this very code.
 //!
 //! # Which question, which file
 //!
@@ -14,13 +14,13 @@
 //! |---|---|
 //! | What is asked for with a record? Which records ask for the same? | `ask` |
 //! | Which stage is a record in? What is known of it? | `records` |
-//! | Whose turn is it in its key and its group? Which records are copies? | `order` |
+//! | Which record is next in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
 //! | What may be looked at, claimed and started now? Is the end of starts reached? | `starts` |
 //! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
 //! | Which place in its process does this invocation have, or wait for? | `isolation` |
-//! | Who waits for a busy key, and until when? | `waiting` |
-//! | What is wanted of a key, and what can come of it? | `wanted` |
+//! | Which records wait for a busy key, and until when? | `waiting` |
+//! | What does a record want of its key, and which answers are there? | `wanted` |
 //! | Which claims are on their way? When is one asked again or, in doubt, undone? | `claims`; one claim is a `pending_claim` |
 //! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `leases` |
@@ -29,15 +29,15 @@
 //! | How are errors, which have no equality, part of a state that is compared? | `carried` |
 //! | What does an outcome mean for copies, for sinks, for a lost lease? | `outcomes` |
 //! | *and what happens then:* | |
-//! | What is claimed, started and renewed next? Who is told what this process knows? | `launching`, `sharing` |
+//! | What is claimed, started and renewed next? What do the invocations of this process tell each other? | `launching`, `sharing` |
 //! | When is the place in the process taken, and when given up? | `entering` |
-//! | Whose answer is it that the store gave? | `store_answers` |
+//! | Which part gets an answer of the store? | `store_answers` |
 //! | What follows from the answer to a claim? | `claiming` |
 //! | What is written when a handler has ended, and what follows from the answer? | `settling` |
 //! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
-//! | Where does a group stop after a failure? Who is told an outcome? | `finishing` |
+//! | Where does a group stop after a failure? Which records get its outcome? | `finishing` |
 //! | How is a record put aside? | `diverting` |
-//! | Who ends starts and handlers? What is then undone, dropped and returned? | `stopping`; called from `mod`, `lost_leases` and `entering` |
+//! | When do starts and handlers end? What is then undone, dropped and returned? | `stopping`; called from `mod`, `lost_leases` and `entering` |
 //!
 //! The first group are parts: each owns its state and is asked through its methods. The second group are
 //! the rules of the machine, which move records from part to part.
@@ -199,7 +199,7 @@ impl<'a> Machine<'a> {
                 self.blocked = blocked > LONG_POLL;
                 self.ended(at, ended, since, present);
             }
-            // Once the response is due, the result of a write would reach nobody.
+            // Once the response is due, the machine would not see the answer to a write.
             Input::Blocked => self.blocked = !self.is_reply_due(now),
             Input::LeaderDone { at, record } => self.leader_done(at, record, present),
             // The place is asked for again before anything begins.

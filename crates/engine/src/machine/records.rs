@@ -54,7 +54,7 @@ pub(super) struct Entry<'a> {
     final_fence: Option<u64>,
     /// Why it is put aside, from when that begins.
     why: Option<Box<Carried<Why>>>,
-    /// The record that this one puts aside, if that has an entry of its own.
+    /// The record that this one puts aside, if that has its own entry.
     stands_for: Option<usize>,
     /// Why the store does not know that it was put aside.
     unrecorded: Option<Box<Carried<StoreError>>>,

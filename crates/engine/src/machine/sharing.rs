@@ -37,7 +37,8 @@ impl Machine<'_> {
         }
         let known = present.host.known(key, now);
         let known = known.and_then(|record| self.judge(at, &record, now));
-        // By this it would be acknowledged; whoever has deleted the record since wants it processed.
+        // A cached mismatch would put the record aside. If its idempotency record was deleted since,
+        // it is to be processed, so the store is asked.
         let can_be_put_aside =
             self.records.get(at).is_some_and(|entry| entry.ask().can_be_put_aside);
         let known = known
@@ -45,7 +46,7 @@ impl Machine<'_> {
         known.map_or(Shared::Leads, Shared::Knows)
     }
 
-    /// Waits until the leader is through, for as long as the policy allows.
+    /// Waits until the leader ends, for as long as the policy allows.
     fn follow(
         &mut self,
         at: usize,
@@ -77,7 +78,7 @@ impl Machine<'_> {
         Shared::Follows
     }
 
-    /// The leader is through: the record is answered by what that one knew, or tries for itself.
+    /// The leader has ended: the record is answered from what the leader knew, or is claimed.
     pub(super) fn leader_done(
         &mut self,
         at: usize,
@@ -111,8 +112,8 @@ impl Machine<'_> {
     /// What a claim would be answered by this record, as if it had just been read; `None` if it would
     /// have to be tried.
     fn judge(&self, at: usize, record: &IdempotencyRecord, now: Timestamp) -> Option<Claimed> {
-        let nobody = Owner::from_bits(0);
-        match Claimed::of(admit(&self.claim_by(nobody, at, now, None), Some(record), now)) {
+        let no_owner = Owner::from_bits(0);
+        match Claimed::of(admit(&self.claim_by(no_owner, at, now, None), Some(record), now)) {
             Ok(Claimed::Held(_)) | Err(_) => None,
             Ok(claimed) => Some(claimed),
         }

@@ -42,7 +42,7 @@ impl Machine<'_> {
     /// stands, and the record says that the process lived; or the key fails permanently.
     fn timed_out(&mut self, at: usize, present: &mut Present<'_>) {
         let entry = self.records.at(at);
-        // Putting a record aside is tried again, whatever becomes of its own work.
+        // A sink that times out is tried again: only a record's handler can fail permanently.
         let permanent = self.setting.policy.on_timeout.fails_permanently() && !entry.ask().is_aside;
         let Some(held) = entry.held().cloned() else {
             return self.finish(at, Outcome::TimedOut { permanent: false }, present);

@@ -1,4 +1,4 @@
-//! What is wanted of a key, and what came of it.
+//! What a record wants of its key, and the answer that it gets.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) enum Begins {
     Write(Option<Box<IdempotencyRecord>>),
 }
 
-/// What came of it.
+/// The answer for a key.
 pub(super) enum Claimed {
     /// The key is held.
     Held(Arc<Held>),
@@ -47,14 +47,15 @@ pub(super) enum Claimed {
     PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32, fence: u64 },
     /// The key was used with another payload.
     Mismatch { fence: u64 },
-    /// Someone else holds the key.
+    /// Another worker holds the key.
     Busy { until: Timestamp },
     /// The key belongs to another application.
     Foreign { application: Arc<str> },
     /// It can be claimed over what was seen, but not in quarantine. The answer to a look. Nothing was
     /// seen, either, if the look failed.
     Free { seen: Option<Box<IdempotencyRecord>> },
-    /// Its last attempts were lost. Not taken: it has to be claimed just before it runs, in quarantine.
+    /// Its last attempts were lost. The key is not claimed: that is done just before the record runs, in
+    /// quarantine.
     Suspect { attempts: Attempts, seen: Option<Box<IdempotencyRecord>> },
     /// The store did not say.
     Unavailable(StoreError),
@@ -88,7 +89,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// An answer for which no record stands.
+    /// An answer without a stored record.
     pub(super) const fn new(at: usize, claimed: Claimed) -> Self {
         Self { at, claimed, seen: None }
     }

@@ -18,7 +18,7 @@ use lambda_idempotency_keys::Key;
 ///
 /// A record is final once it is completed, so a copy of it is as good as the original until it
 /// expires. The copy is not used past `expires_at` as this process's clock shows it: the allowance
-/// for skew belongs to whoever can ask the store.
+/// for skew is left to callers that can ask the store.
 pub(crate) struct Completed {
     pub(super) bounds: Cache,
     kept: Mutex<Kept>,

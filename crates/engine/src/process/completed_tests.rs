@@ -86,7 +86,7 @@ fn bytes_are_bounded_and_counted_once() {
     assert_eq!(completed.extent().0, 10);
     let huge = record(Status::Completed, &"x".repeat(10 * (OVERHEAD + 100)));
     completed.keep(&key(99), &huge, NOW);
-    assert_eq!(completed.extent().0, 10, "what cannot fit drives nobody out");
+    assert_eq!(completed.extent().0, 10, "a record that cannot fit displaces no other");
 }
 
 #[test]

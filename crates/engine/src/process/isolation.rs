@@ -5,20 +5,20 @@
 //! *isolated* one for a record that has lost its process several times in a row. While one is
 //! isolated, the others have nothing that could be lost.
 //!
-//! # Who waits for whom
+//! # The order
 //!
-//! Whoever wants isolation waits for all that asked for a place before, and whoever asks after that waits
-//! for it in turn. So nobody is overtaken: new invocations do not keep one from isolation, and those
-//! that want isolation do not keep out the others.
+//! An invocation that asks for isolation waits for all that asked for a place before it, and all that ask
+//! later wait for it. Places are therefore taken in the order in which they were asked for: new
+//! invocations cannot keep one from isolation for ever, nor can isolated ones keep out the others.
 //!
-//! # Nobody is held up for ever
+//! # Every wait ends
 //!
 //! * A place is given up when it is dropped, and it is owned by the future of its invocation.
 //! * A place counts up to an instant: while it is waited for, until the invocation gives up waiting;
 //!   once it is taken, until the last lease of the invocation ends. On Managed Instances an invocation
-//!   that has timed out may run on; after that instant it holds nobody up any more. Whoever waits
-//!   looks again then, by a timer of its own.
-//! * An invocation has one place at most, so that none has one and waits for another.
+//!   that has timed out may run on; after that instant it does not hold up the others any more. The
+//!   waiting ones set a timer for it and look again then.
+//! * An invocation has one place at most, so it never has one while it waits for another.
 //!
 //! An invocation that need not wait takes its place in one step, without an allocation.
 
@@ -88,7 +88,7 @@ impl Places {
         blocked.map_or(Ok(()), Err)
     }
 
-    /// Gives a place up. Returns who is to look again.
+    /// Gives a place up. Returns the wakers of the invocations that wait for a place.
     pub(super) fn leave(&mut self, ticket: u64) -> Vec<Waker> {
         self.all.retain(|asked| asked.ticket != ticket);
         let waiting = self.all.iter_mut().filter(|asked| !asked.is_taken);

@@ -1,7 +1,7 @@
 //! Invocations that are made by the handler of another one.
 //!
 //! A handler may call the engine itself. Its invocation cannot end before that call does, so a call
-//! that waited for a place of its own in the process could wait for itself. It is part of the invocation whose
+//! that waited for a second place in the process could wait for itself. It is part of the invocation whose
 //! handler makes it, and asks for no place.
 
 use std::{cell::RefCell, sync::Arc};

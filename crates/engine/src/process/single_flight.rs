@@ -1,21 +1,21 @@
 //! Which keys are being worked on in this process, and by whom: one at a time.
 //!
-//! Before an invocation claims a key in the store it *joins* the single flight of the key. If nobody else of the process has
-//! the key, the invocation becomes its [`Leader`] and goes on; otherwise it is a [`Follower`], which ends
-//! when the leader is through, with the record that it left or found, if that is known. A follower
-//! that learns an answer is done without a request; any other joins again, and one of them leads
-//! next.
+//! Before an invocation claims a key in the store, it *joins* the single flight of the key. If no other
+//! invocation of the process has the key, it becomes the [`Leader`] and claims the key. Otherwise it
+//! becomes a [`Follower`], which waits for the leader to end and then gets the record that the leader wrote
+//! or found, if that is known. A follower that gets an answer needs no request. The other followers join
+//! again, and one of them becomes the next leader.
 //!
 //! # A follower is never stranded
 //!
 //! A lead ends when it is dropped, and it is owned by the entry of its record, hence by the future of
 //! its invocation: a delivery that is settled, a handler that panics, an invocation that is cancelled
-//! or times out all end it. The key is freed first and the followers are woken after, so that whoever
-//! wakes up finds it free. And a lead counts until the end of its claim's lease at most. On Managed
-//! Instances a timed-out invocation may run on; as in the store, who comes after that instant leads
-//! in its place, and the old lead's end changes nothing any more.
+//! or times out all end it. The key is freed before the followers are woken, so that a follower that
+//! wakes up finds it free. A lead also ends with the lease of its claim. On Managed Instances a timed-out
+//! invocation may run on; as in the store, an invocation that joins after that instant becomes the
+//! leader, and the end of the old lead changes nothing any more.
 //!
-//! # Nobody waits in a circle
+//! # Invocations never wait in a circle
 //!
 //! An invocation holds the lead of many keys at a time while records of it follow others. That is
 //! no deadlock, for these reasons:
@@ -73,11 +73,11 @@ pub(super) struct Flight {
     pub(super) finished: Option<Finished>,
 }
 
-/// What joining came to.
+/// The answer to joining.
 pub(crate) enum Joined {
     /// The key is ours, in this process.
     Leader(Leader),
-    /// Someone else of this process has it.
+    /// Another invocation of this process has it.
     Follower(Follower),
 }
 
@@ -188,7 +188,7 @@ impl Follower {
 
     /// Ends when the leader does, with what it knew of the key.
     pub(crate) async fn finished(mut self) -> Option<Arc<IdempotencyRecord>> {
-        // An error is a leader that left without a word.
+        // An error means that the leader ended without a record.
         self.finished.changed().await.ok()?;
         self.finished.borrow().clone()
     }

@@ -2,7 +2,7 @@
 //!
 //! A completion must not wait for other handlers, so the driver looks after each poll of a handler
 //! whether something else comes first. A stream of futures polls all that were woken before it comes
-//! back. Here, each handler has a slot with a waker of its own, and [`Running::poll_one`] polls the one
+//! back. Here, each handler has a slot with its own waker, and [`Running::poll_one`] polls the one
 //! that was woken first. Slots and wakers are used again for later handlers.
 
 mod sync;

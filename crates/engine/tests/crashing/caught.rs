@@ -64,7 +64,7 @@ async fn a_store_that_forgets_completions() {
         _ => Treatment::Apply(write),
     };
     let expected =
-        ["acknowledged and not done: lost", "not recorded, and nobody died", "left over"];
+        ["acknowledged and not done: lost", "not recorded, and no worker died", "left over"];
     caught(story(forgets), &expected).await;
 }
 

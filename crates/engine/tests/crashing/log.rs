@@ -48,7 +48,7 @@ struct State {
 /// The attempts of a key that were lost, one after the other.
 #[derive(Default)]
 struct Losses {
-    /// The fence of a claim that nobody has given up, and how many attempts of the key are over then.
+    /// The fence of a claim that was not given up, and how many attempts of the key are over then.
     claim: Option<(u64, u32)>,
     in_a_row: u32,
 }
@@ -314,7 +314,9 @@ impl Log {
             let recorded = (call.label, call.fence, Status::Completed);
             if !state.landed.contains(&recorded) {
                 let label = call.label;
-                wrong.push(format!("{label} had an effect that is not recorded, and nobody died"));
+                wrong.push(format!(
+                    "{label} had an effect that is not recorded, and no worker died"
+                ));
             }
         }
         state.violations.extend(wrong);

@@ -35,7 +35,7 @@ pub(crate) fn killer(label: &'static str, dies: &Arc<Notify>, after: Duration) -
     })
 }
 
-/// A process with these invocations, until it is through or dies.
+/// A process with these invocations, until it ends or dies.
 pub(crate) async fn process(
     world: &World,
     dies: &Notify,

@@ -112,13 +112,13 @@ fn join(tasks: impl IntoIterator<Item = JoinHandle<()>>) {
     tasks.into_iter().for_each(|task| block_on(task).unwrap());
 }
 
-/// All get their place, and nobody is beside an isolated one.
+/// All get their place, and an isolated one has no other beside it.
 pub(crate) fn everybody_enters<S: Steps>(shared: usize, isolated: usize) {
     let world = World::default();
     let sides = [vec![false; shared], vec![true; isolated]].concat();
     let all = sides.into_iter().map(|side| spawn(world.clone().invocation::<S>(side, NOW)));
     join(all.collect::<Vec<_>>());
-    assert_eq!(world.isolation.extent(), 0, "places that nobody has");
+    assert_eq!(world.isolation.extent(), 0, "places that were not given up");
 }
 
 /// While one waits for isolation, others do not enter before it.
@@ -167,7 +167,7 @@ pub(crate) fn a_dropped_one_holds_nobody_up<S: Steps>(polls: usize) {
     join([first, victim, last]);
 }
 
-/// One that has a place runs on after its end, and holds nobody up.
+/// One that has a place runs on after its end, and does not hold up the others.
 pub(crate) fn a_place_that_lapsed_holds_nobody_up<S: Steps>() {
     let world = World::default();
     let (zombie, asked) = S::ask(&world.isolation, true, NOW);
@@ -179,7 +179,7 @@ pub(crate) fn a_place_that_lapsed_holds_nobody_up<S: Steps>() {
     join([ends]);
 }
 
-/// One that waits for isolation for longer than it said holds nobody up either.
+/// One that waits for isolation for longer than it said does not hold up the others either.
 pub(crate) fn a_wait_that_is_over_holds_nobody_up<S: Steps>() {
     let world = World::default();
     let (_first, asked) = S::ask(&world.isolation, false, NOW);

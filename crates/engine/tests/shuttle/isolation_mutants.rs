@@ -12,7 +12,7 @@ use crate::{
     isolation::{Steps, until},
 };
 
-/// Gives its place up and wakes nobody.
+/// Gives its place up without waking the waiting ones.
 pub(crate) struct WakesNobody;
 
 impl Steps for WakesNobody {

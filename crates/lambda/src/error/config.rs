@@ -93,8 +93,8 @@ pub enum ConfigError {
     /// One source of an operation changes the operation's name.
     #[error(
         "operation `{operation}` is renamed to `{other}` for {source_name}; all sources of an \
-         operation share its name: remove the change, or register other work as an operation of \
-         its own"
+         operation share its name: remove the change, or register other work as a separate \
+         operation"
     )]
     SourceName {
         /// The operation.
@@ -164,7 +164,7 @@ pub enum ConfigError {
     /// No record can pass both of these filters.
     #[error(
         "operation `{operation}` has `.{before}(..)` and another `.{setting}(..)`, and no record \
-         can match both; keep one, and move the other to an operation of its own"
+         can match both; keep one, and move the other to a separate operation"
     )]
     Filters {
         /// The operation.

@@ -334,7 +334,7 @@ fn in_lambda_names_are_unique_in_the_process() {
     }
 }
 
-/// Each function has an `Idempotency` of its own.
+/// Each function has its own `Idempotency`.
 #[tokio::test]
 #[ignore = "run by `in_lambda_names_are_unique_in_the_process`"]
 async fn in_lambda() {

@@ -60,7 +60,7 @@ impl Plan {
         }
     }
 
-    /// Waits before the call reaches the store. A call that is not there by the deadline never
+    /// Waits before the call reaches the store. A call that has not arrived by the deadline never
     /// arrives.
     pub(super) async fn wait_before(&mut self, call_deadline: Timestamp) {
         self.late |= !wait(&self.before, call_deadline).await;

@@ -48,7 +48,7 @@ impl World {
         if let Some(group) = plan.group {
             for (before, other) in all.iter().enumerate().take(at) {
                 if other.group == Some(group) && reported[before] != Some(true) {
-                    say(format!("begins before {before} of its group is through"));
+                    say(format!("begins before {before} of its group has ended"));
                 }
             }
         }

@@ -54,7 +54,7 @@ async fn play(world: &Arc<World>) {
             }
         }
     }
-    // All is well from now on: each record comes through.
+    // No faults from now on: each record must be processed.
     world.store.heal();
     let keys: BTreeSet<(u8, u8)> = scenario
         .waves

@@ -122,7 +122,7 @@ impl Observer for Reports {
         let at: usize =
             report.record.label().rsplit('/').next().unwrap().parse().unwrap_or(usize::MAX);
         let Some(at) = self.0.labels.lock().unwrap().get(at).map(|_| at) else {
-            return self.1.say(format!("a report of nobody: {}", report.record.label()));
+            return self.1.say(format!("a report of an unknown record: {}", report.record.label()));
         };
         let before = self.0.labels.lock().unwrap()[at].replace(report.outcome.label());
         if before.is_some() {

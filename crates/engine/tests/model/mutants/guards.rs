@@ -38,7 +38,7 @@ impl Protocol for NamesNoLease {
     }
 }
 
-/// A settlement needs a record in progress, whoever owns it.
+/// A settlement needs a record in progress, of any owner.
 pub(crate) struct SettlesForAnyone;
 
 impl Protocol for SettlesForAnyone {
