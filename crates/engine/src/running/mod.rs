@@ -86,8 +86,7 @@ impl<'a> Running<'a> {
 
     /// The lease of the handler in this slot was renewed.
     pub(crate) fn renewed(&mut self, number: usize, lease_until: Timestamp) {
-        if let Some(handler) = self.slots.get_mut(number).and_then(|slot| slot.handler.as_mut())
-        {
+        if let Some(handler) = self.slots.get_mut(number).and_then(|slot| slot.handler.as_mut()) {
             handler.renewed(lease_until);
         }
     }
