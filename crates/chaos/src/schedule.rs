@@ -1,6 +1,6 @@
 //! The schedule of a run, which is decided before the run starts.
 //!
-//! A schedule follows from the settings alone: the orders, their copies and the places of these in the
+//! A schedule follows from the settings alone: the orders, their copies and the positions of these in the
 //! stream, what each order's handler does, when a process gets a signal, and when and how the store
 //! fails. The interleaving does *not* follow from them: which process gets which batch, and which fault
 //! a request meets.
