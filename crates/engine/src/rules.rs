@@ -45,6 +45,8 @@ pub(crate) enum Rule {
     StopsWithoutLease,
     /// Nothing of a group goes on after a record that is returned.
     StopsTheGroup,
+    /// Where a failure ends the batch, nothing behind the record that failed is started.
+    ClosesBehindAFailure,
     /// A copy has the fingerprint (or, without one, the payload) of the other record, not just its key.
     CopiesNeedEqualContent,
     /// A claim is undone when its record is not started.

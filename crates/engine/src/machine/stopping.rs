@@ -72,7 +72,8 @@ impl Machine<'_> {
     /// it from being tried at every delivery.
     pub(super) fn close_behind(&mut self, at: usize, present: &mut Present<'_>) {
         let failed = self.records.position(at);
-        let is_whole = self.setting.after_failure == AfterFailure::Batch;
+        let is_whole =
+            self.setting.after_failure == AfterFailure::Batch && keeps(Rule::ClosesBehindAFailure);
         if !is_whole || !self.starts.close_behind(failed) {
             return;
         }

@@ -108,7 +108,7 @@ impl Explorer {
         let is_final = |place| matches!(place, Place::Acknowledged | Place::Permanent);
         let open = world.source.iter().enumerate().filter(|(_, one)| !is_final(one.place));
         let visible = |place| matches!(place, Place::Source(visible) if visible <= world.now);
-        if self.setup.ordered {
+        if self.setup.ordered || self.setup.whole {
             let all: Vec<_> = open.collect();
             if all.iter().any(|(_, one)| !visible(one.place)) {
                 return Vec::new();
@@ -302,6 +302,7 @@ impl Model for Explorer {
                     world.effects[message.key].add(message.payload);
                     Ok(Returned::Nothing)
                 } else {
+                    own.failed = own.failed.into_iter().chain([handler.at]).min();
                     world.faults.errors -= 1;
                     world.fault();
                     Err(Failure::transient("a failure"))

@@ -31,7 +31,7 @@ pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: V
     let deadline = setup.timeout.map(|timeout| world.now.plus(timeout));
     for record in &records {
         let delivery = &mut world.source[*record];
-        delivery.receives += 1;
+        delivery.receives += u8::from(!setup.whole);
         delivery.since_fault += 1;
         delivery.place = Place::InFlight(world.now.plus(setup.visibility));
         setup.witness.received(delivery.since_fault);
@@ -43,7 +43,7 @@ pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: V
         operation: "op",
         application: None,
         policy: setup.policy,
-        after_failure: AfterFailure::Group,
+        after_failure: if setup.whole { AfterFailure::Batch } else { AfterFailure::Group },
         deadline,
     };
     let asks: Vec<_> = records.iter().map(|record| ask(setup, world, *record)).collect();
@@ -59,6 +59,7 @@ pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: V
         running: Vec::new(),
         lost_completion: false,
         was_failed: false,
+        failed: None,
     };
     let host = &mut Surroundings { setup, world, own: &mut own };
     let machine = Machine::new(setting, asks.into_iter(), now, host);
@@ -98,7 +99,7 @@ pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Opt
             world.flaws.add(Flaw::TooLate);
         }
         if machine.is_done() {
-            return end(world, &invocation.own);
+            return end(setup, world, &invocation.own);
         }
         if !machine.rest(now, &mut Surroundings { setup, world, own }) {
             break;
@@ -276,7 +277,8 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
     let in_order = earlier.into_iter().all(|(message, delivery)| {
         world.effects[message.key].contains(message.payload) || delivery.place == Place::Permanent
     });
-    if setup.ordered && !in_order {
+    let is_behind = setup.whole && own.failed.is_some_and(|failed| at > failed);
+    if (setup.ordered && !in_order) || is_behind {
         world.flaws.add(Flaw::OrderBroken);
     }
 }
@@ -335,10 +337,14 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
 }
 
 /// The invocation has returned its response: its messages are acknowledged, or received again.
-fn end(world: &mut World, own: &Own) {
+fn end(setup: &Setup, world: &mut World, own: &Own) {
+    let mut is_behind = false;
     for (record, fate) in own.records.iter().zip(&own.outcomes) {
         let delivery = &mut world.source[*record];
-        delivery.place = match (fate.expect("each record has an outcome"), delivery.place) {
+        let fate = fate.expect("each record has an outcome");
+        is_behind |= setup.whole && fate == Fate::Returned;
+        let fate = if is_behind { Fate::Returned } else { fate };
+        delivery.place = match (fate, delivery.place) {
             (Fate::Acknowledged, _) => Place::Acknowledged,
             (Fate::Permanent, _) => Place::Permanent,
             (Fate::Returned, Place::InFlight(visible)) => Place::Source(visible),

@@ -61,6 +61,11 @@ fn a_failure_stops_the_group() {
 }
 
 #[test]
+fn a_failure_ends_the_batch_behind_it() {
+    catch(Rule::ClosesBehindAFailure, IN_ORDER, worlds::whole_batch);
+}
+
+#[test]
 fn only_records_with_the_same_payload_are_copies() {
     catch(Rule::CopiesNeedEqualContent, OWN_ANSWER, worlds::payloads);
 }

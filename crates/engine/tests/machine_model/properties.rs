@@ -22,7 +22,8 @@ pub(crate) const ACKNOWLEDGED_LAST: &str = "I4 acknowledged after completion";
 pub(crate) const NOTHING_LOST: &str = "I4 nothing is lost";
 /// Completions, permanent failures and permanent timeouts are recorded, unless the store failed.
 pub(crate) const RECORDED: &str = "I4 ended attempts are recorded";
-/// No handler of an ordered group starts before those of all earlier records have succeeded.
+/// No handler of an ordered group starts before those of all earlier records have succeeded, and where a
+/// failure ends the batch, none behind a record that has failed.
 pub(crate) const IN_ORDER: &str = "I5 order is kept";
 /// A record that may have killed a process runs beside the others of its quarantine group only: they
 /// have one suspicion, and are the fewer the greater that is. Nothing else is claimed meanwhile.

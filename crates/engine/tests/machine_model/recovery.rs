@@ -51,6 +51,16 @@ fn slow_records_recover_within_two_receives_however_many_a_death_touched() {
     (1..=4).for_each(|records| hold(near_a_death(records)));
 }
 
+/// Receives are not counted, so each invocation completes one group.
+#[test]
+fn slow_records_of_a_stream_recover_at_the_rate_of_a_group_for_each_receive() {
+    let world = touched("a death among three slow records of a stream", 3, SLOW, 3);
+    hold(world.with(|world| {
+        world.whole = true;
+        world.expect = &["death", "quarantined handler", "replayed"];
+    }));
+}
+
 fn near_two_deaths(name: &'static str, records: usize, receives: u8) -> Setup {
     touched(name, records, SLOW, receives).with(|world| world.faults.deaths = 2)
 }

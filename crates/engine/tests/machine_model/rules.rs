@@ -24,6 +24,7 @@ pub(crate) enum Rule {
     UnprotectedIsNotShared,
     StopsWithoutLease,
     StopsTheGroup,
+    ClosesBehindAFailure,
     CopiesNeedEqualContent,
     UndoesUnstartedClaims,
     StoppedKeepsItsLease,

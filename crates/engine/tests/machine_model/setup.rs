@@ -37,6 +37,9 @@ pub(crate) struct Setup {
     pub(crate) keys: Vec<Key>,
     /// Whether the messages are one order group.
     pub(crate) ordered: bool,
+    /// Whether a failure ends the batch, as for a stream: what comes behind a record that is returned is
+    /// delivered with it again, and receives are not counted.
+    pub(crate) whole: bool,
     /// Whether claims carry a fingerprint of the payload.
     pub(crate) fingerprints: bool,
     /// Whether processes die only while the first key's handler runs.
@@ -110,6 +113,7 @@ impl Setup {
             messages: keys.iter().map(|key| Message { key: *key, payload: 0 }).collect(),
             keys: (0..distinct.len()).map(|key| Key::from_text(format!("k{key}"))).collect(),
             ordered: false,
+            whole: false,
             fingerprints: false,
             poison: false,
             timeout: Some(Duration::from_secs(6)),

@@ -162,6 +162,8 @@ pub(crate) struct Own {
     pub(crate) lost_completion: bool,
     /// Whether a call of the store failed.
     pub(crate) was_failed: bool,
+    /// The first of its records whose handler has failed.
+    pub(crate) failed: Option<usize>,
 }
 
 /// A call of the store without an answer so far.

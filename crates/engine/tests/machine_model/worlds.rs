@@ -100,6 +100,23 @@ fn a_fifo_group() {
     hold(group());
 }
 
+/// A stream, of which two handlers run at once: a failure ends the batch behind it, and a death leaves
+/// suspects whose receives are not counted.
+pub(crate) fn whole_batch() -> Setup {
+    Setup::new("a whole batch", &[0, 1, 2])
+        .with(|world| {
+            world.whole = true;
+            world.faults = Faults { deaths: 1, errors: 1, ..NONE };
+            world.expect = &["death", "failed", "returned", "replayed", "quarantined handler"];
+        })
+        .policy(|policy| policy.concurrency = 2)
+}
+
+#[test]
+fn a_whole_batch() {
+    hold(whole_batch());
+}
+
 /// Two payloads under one key.
 pub(crate) fn payloads() -> Setup {
     Setup::new("a fingerprint that differs", &[0, 0, 0]).with(|world| {
