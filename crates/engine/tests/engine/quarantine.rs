@@ -1,6 +1,9 @@
 //! Records that may have killed their process, and those that only look so.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
@@ -176,6 +179,27 @@ async fn a_suspect_beside_the_fresh_records_of_a_busy_queue_runs() {
         let outcomes = world.deliver(batch).await;
         assert_eq!(outcomes, [outcome, "executed", "executed", "executed", "executed"]);
     }
+}
+
+/// As in streams: new records in the order of the event, then suspects, the less suspected first.
+#[tokio::test]
+async fn where_receives_are_not_counted_suspects_go_after_others_by_their_losses() {
+    let world = World::new();
+    for label in ["b", "a", "d", "b"] {
+        dies_with(&world, &[label]).await;
+    }
+    let begun: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let noted = |label| {
+        let begun = Arc::clone(&begun);
+        rec(label, move |world: World, _| async move {
+            begun.lock().unwrap().push(label);
+            world.clock.sleep(SECOND).await;
+            Ok(())
+        })
+    };
+    let batch = ["a", "b", "c", "d", "e"].map(noted).into();
+    assert_eq!(world.deliver(batch).await, ["executed"; 5]);
+    assert_eq!(*begun.lock().unwrap(), ["c", "e", "a", "d", "b"]);
 }
 
 /// A redrive keeps its lost attempts, and its source counts its receives from one again.
