@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use lambda_idempotency_local::{Disposition, InvocationResult, Source};
+use lambda_idempotency_tests::function;
 
 use crate::support::{World, returned};
 
@@ -77,6 +78,24 @@ const SAMPLES: &[Sample] = &[
     Sample { file: "unknown.json", first: Fails, placed: &[], dead: 0 },
 ];
 
+/// A sample for another function than the orders function: its binary, and the orders that are placed.
+type Other = (&'static str, &'static str, &'static [&'static str]);
+
+const EVERY_SOURCE: &str = env!("CARGO_BIN_EXE_every_source");
+
+const OTHERS: &[Other] = &[
+    ("sqs-fifo.json", EVERY_SOURCE, &["o-4001", "o-4002"]),
+    ("scheduler.json", EVERY_SOURCE, &["o-4101"]),
+    ("dynamodb.json", EVERY_SOURCE, &["o-4201", "o-4202"]),
+    ("documentdb.json", EVERY_SOURCE, &["o-4301"]),
+    ("kafka.json", EVERY_SOURCE, &["o-4401", "o-4402"]),
+    ("s3.json", EVERY_SOURCE, &["o-4501"]),
+    ("activemq.json", EVERY_SOURCE, &["o-4601", "o-4602"]),
+    ("rabbitmq.json", EVERY_SOURCE, &["o-4701", "o-4702"]),
+    ("pipe.json", EVERY_SOURCE, &["o-4801", "o-4802"]),
+    ("http.json", env!("CARGO_BIN_EXE_http_orders"), &["o-4901"]),
+];
+
 fn events() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../events")
 }
@@ -117,9 +136,31 @@ async fn every_sample_event_has_the_outcome_in_its_readme() {
     }
 }
 
+/// The sources that the orders function does not have. A direct invocation is known by its request id, so the sample
+/// `direct.json` is new work each time.
+#[tokio::test]
+async fn every_other_source_has_a_sample_that_is_placed_once() {
+    for (file, binary, placed) in OTHERS {
+        let world = World::of(function(binary)).await;
+        for _ in 0..2 {
+            let report = world.deliver_file(events().join(file)).await.unwrap();
+            assert!(report.is_complete(), "{file}: {:?}", world.lines());
+            world.assert_placed_once(placed.iter().copied());
+        }
+    }
+    let world = World::of(function(EVERY_SOURCE)).await;
+    let report = world.deliver_file(events().join(DIRECT)).await.unwrap();
+    assert!(report.is_complete(), "{:?}", world.lines());
+    world.assert_placed_once(["o-5001"]);
+}
+
+const DIRECT: &str = "direct.json";
+
 #[test]
 fn every_sample_event_is_tested() {
-    let known: BTreeSet<_> = SAMPLES.iter().map(|sample| sample.file.to_owned()).collect();
+    let known = SAMPLES.iter().map(|sample| sample.file);
+    let known = known.chain(OTHERS.iter().map(|(file, ..)| *file)).chain([DIRECT]);
+    let known: BTreeSet<_> = known.map(str::to_owned).collect();
     let files = std::fs::read_dir(events()).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let present: BTreeSet<_> = names.filter(|name| name.ends_with(".json")).collect();
