@@ -5,14 +5,14 @@
 //! that its completion was lost. Of the executions of an order that had an effect, at most one may lack
 //! such a cause.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use lambda_idempotency_local::Outcome;
 use serde_json::Value;
 
 use crate::{
     findings::{Cause, Findings},
-    history::{Attempt, End, History, Offence, OrderHistory},
+    history::{Attempt, Effect, End, History, Offence, OrderHistory},
     schedule::{self, Schedule},
 };
 
@@ -43,22 +43,36 @@ fn effects(findings: &mut Findings, history: &History, number: usize, order: &Or
     let trace = || trace(history, order);
     let attempts = || order.attempts.iter().filter_map(|index| history.attempts.get(*index));
     let name = schedule::id(number);
-    let causes: Vec<Option<Cause>> = attempts()
-        .flat_map(|attempt| attempt.effects.iter().map(|_| cause(history, attempt)))
+    let effects: BTreeSet<&str> = attempts()
+        .flat_map(|attempt| &attempt.effects)
+        .map(|effect| effect.name.as_str())
         .collect();
-    let mut doubled = causes.len().saturating_sub(1);
-    for cause in causes.iter().flatten().take(doubled) {
-        *findings.doubled.entry(*cause).or_default() += 1;
-        doubled -= 1;
-    }
-    if doubled > 0 {
-        let what = format!("{name}: placed {} times, {doubled} without a cause", causes.len());
-        findings.violate_times(Offence::Doubled, doubled as u64, what, trace());
-    }
-    findings.stale += stale(attempts());
-    if let Some(attempt) = attempts().find(|attempt| attempt.effects.len() > 1) {
-        let what = format!("{name}: two effects of one execution in process {}", attempt.pid);
-        findings.violate(Offence::Ledger, what, trace());
+    for effect in effects {
+        let mut own = Vec::new();
+        for attempt in attempts() {
+            let times = attempt.effects.iter().filter(|happened| happened.name == effect).count();
+            own.extend(std::iter::repeat_n(attempt, times));
+            if times > 1 {
+                let what = format!(
+                    "{name}: two effects `{effect}` of one execution in process {}; give each a name of its own",
+                    attempt.pid
+                );
+                findings.violate(Offence::Ledger, what, trace());
+            }
+        }
+        let causes: Vec<Option<Cause>> =
+            own.iter().map(|attempt| cause(history, attempt)).collect();
+        let mut doubled = causes.len().saturating_sub(1);
+        for cause in causes.iter().flatten().take(doubled) {
+            *findings.doubled.entry(*cause).or_default() += 1;
+            doubled -= 1;
+        }
+        if doubled > 0 {
+            let what =
+                format!("{name}: {effect} {} times, {doubled} without a cause", causes.len());
+            findings.violate_times(Offence::Doubled, doubled as u64, what, trace());
+        }
+        findings.stale += stale(attempts(), effect);
     }
     // A process that was stopped between claim and start may start after a successor's completion; its claim,
     // and so its fence, is older than the completion's.
@@ -78,6 +92,8 @@ fn effects(findings: &mut Findings, history: &History, number: usize, order: &Or
     let mut fences: Vec<u64> = attempts()
         .filter(|attempt| !attempt.effects.is_empty())
         .map(|attempt| attempt.fence)
+        // A function that does not use the library has no fences.
+        .filter(|fence| *fence > 0)
         .collect();
     fences.sort_unstable();
     if fences.windows(2).any(|pair| pair.first() == pair.last()) {
@@ -86,8 +102,10 @@ fn effects(findings: &mut Findings, history: &History, number: usize, order: &Or
 }
 
 /// How many effects came after one with a higher fence: a system that compares fences refuses those.
-fn stale<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> u64 {
-    let effects = attempts.flat_map(|a| a.effects.iter().map(|at| (*at, a.fence)));
+fn stale<'a>(attempts: impl Iterator<Item = &'a Attempt>, name: &str) -> u64 {
+    let of = |effect: &&Effect| effect.name == name;
+    let effects =
+        attempts.flat_map(|a| a.effects.iter().filter(of).map(|effect| (effect.at, a.fence)));
     let in_time: BTreeMap<u64, u64> = effects.collect();
     let (mut highest, mut stale) = (0, 0);
     for fence in in_time.into_values() {
@@ -144,6 +162,10 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
             continue;
         };
         let trace = || trace(history, known);
+        // Without the library, or where its policy allows that, a function works without a key.
+        if schedule.is_of_a_users_function && known.hashes.is_empty() {
+            continue;
+        }
         let mut own = known.hashes.iter();
         let (Some(hash), None) = (own.next(), own.next()) else {
             let what = format!("{name}: has {} keys", known.hashes.len());
@@ -187,7 +209,8 @@ fn trace(history: &History, order: &OrderHistory) -> Vec<String> {
                 format!("{:?}{stopped}, logged {logged}", ended.end)
             },
         );
-        let Attempt { message, pid, fence, started, effects, .. } = attempt;
+        let Attempt { message, pid, fence, started, .. } = attempt;
+        let effects: Vec<u64> = attempt.effects.iter().map(|effect| effect.at).collect();
         format!(
             "{message} in process {pid}: fence {fence}, start {started}, effects {effects:?}, {end}"
         )

@@ -29,7 +29,8 @@ impl World {
 
     fn line(&mut self, step: Step, message: &str, pid: u32, fence: u64) {
         let (order, message) = ("o-0".to_owned(), message.to_owned());
-        self.history.line(&Line { step, order, message, pid, fence });
+        let name = "placed".to_owned();
+        self.history.line(&Line { step, order, message, pid, fence, name, time: None });
     }
 
     /// A handler starts and has its effect.
@@ -61,10 +62,12 @@ impl World {
         let invocation = Invocation {
             request_id: "r".to_owned(),
             pid,
+            began: std::time::Instant::now(),
             result: InvocationResult::Response(Value::Null),
             duration: Duration::ZERO,
             records,
             dynamodb: Usage::default(),
+            requests: Vec::new(),
         };
         self.history.ended(&invocation, end, stopped, overran);
         let doomed = self.schedule.orders[0].is_doomed();

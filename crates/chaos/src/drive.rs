@@ -7,19 +7,20 @@ use std::{
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use lambda_idempotency_local::{
-    Batch, FunctionConfig, Invocation, InvocationResult, Local, Poller as _, Queue, SqsConfig,
-    Table,
+    Batch, Disposition, EffectLine, FunctionConfig, Invocation, InvocationResult, Local,
+    Poller as _, Queue, SqsConfig, Table,
 };
 use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::{
-    Error, Report, Settings,
+    Error, FaultKind, Report, Settings, Story, ToldInvocation,
     audit::audit,
     history::{End, History, order_of},
     injector::Injector,
-    ledger::Ledger,
+    ledger::{Ledger, Line, Step},
     plan::{Plan, standstill},
-    schedule::{Message, Schedule},
+    schedule::{self, Message, Schedule},
 };
 
 const CLAIMS: &str = "idempotency";
@@ -48,10 +49,15 @@ pub struct Progress {
 /// The run could not be carried out. Mistakes of the function are in the report, not here.
 pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Report, Error> {
     let begun = Instant::now();
+    let scripted = settings.faults.iter().find(|kind| !FaultKind::FOR_ANY_FUNCTION.contains(kind));
+    if let (Some(_), Some(kind)) = (&settings.template, scripted) {
+        return Err(Error::ScriptedFault(*kind));
+    }
     let schedule = Schedule::new(settings);
     let ledger = Ledger::create()?;
-    let local = start(settings, &schedule, &ledger).await?;
-    let mut rig = Rig::new(settings, &schedule, &local, ledger);
+    let (tell, told) = unbounded_channel();
+    let local = start(settings, &schedule, &ledger, tell).await?;
+    let mut rig = Rig::new(settings, &schedule, &local, (ledger, told));
     rig.drain(&progress).await?;
     let probes = rig.probe()?;
     if probes > 0 {
@@ -59,18 +65,27 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     }
     let rows = local.dynamodb().items(CLAIMS)?;
     let left = rig.left();
+    if settings.template.is_some() && rig.history.attempts.is_empty() {
+        return Err(Error::NoEffects);
+    }
     let findings = audit(&schedule, &rig.history, &rows, left);
     let counts = rig.injector.counts(&local);
     let usage = local.dynamodb().usage();
     let report = Report::new(settings, &schedule, &rig.history, findings, counts)
         .with_cost(&usage, begun.elapsed())
-        .with_end(probes, left);
+        .with_end(probes, left)
+        .with_story(rig.story(begun));
     drop(rig);
     local.shutdown().await;
     Ok(report)
 }
 
-async fn start(settings: &Settings, schedule: &Schedule, ledger: &Ledger) -> Result<Local, Error> {
+async fn start(
+    settings: &Settings,
+    schedule: &Schedule,
+    ledger: &Ledger,
+    tell: UnboundedSender<Line>,
+) -> Result<Local, Error> {
     let mut function = FunctionConfig::new(&settings.binary)
         .name("orders")
         .timeout(settings.timeout)
@@ -79,6 +94,7 @@ async fn start(settings: &Settings, schedule: &Schedule, ledger: &Ledger) -> Res
         .outlives_timeout(true)
         .env("IDEMPOTENCY_TABLE", CLAIMS)
         .env("ORDERS_TABLE", "orders")
+        .env("IDEMPOTENCY_REPORT_EFFECTS", "1")
         .env("SCRIPTED_LEDGER", ledger.path().to_string_lossy())
         .env_each("SCRIPTED_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
     for (name, value) in &settings.env {
@@ -86,8 +102,24 @@ async fn start(settings: &Settings, schedule: &Schedule, ledger: &Ledger) -> Res
     }
     let local = Local::builder(function)
         .table(Table::new(CLAIMS, "id").ttl("expiration"))
-        .sandboxes(settings.processes);
+        .sandboxes(settings.processes)
+        .on_output(move |line| {
+            if let Some(effect) = EffectLine::parse(&line.text) {
+                // The rig reads until it ends.
+                let _ = tell.send(reported(effect, line.pid));
+            }
+        });
+    let local =
+        settings.tables.iter().cloned().fold(local, lambda_idempotency_local::LocalBuilder::table);
     Ok(local.start().await?)
+}
+
+/// The line of an effect that the function reported on its output.
+fn reported(effect: EffectLine, pid: u32) -> Line {
+    let order = order_of(&effect.record).map(schedule::id).unwrap_or_default();
+    let (message, name) = (effect.record, effect.name);
+    let (fence, time) = (effect.fence.unwrap_or_default(), Some(Instant::now()));
+    Line { step: Step::Effect, order, message, pid, fence, name, time }
 }
 
 struct Rig<'a> {
@@ -95,6 +127,7 @@ struct Rig<'a> {
     schedule: &'a Schedule,
     local: &'a Local,
     ledger: Ledger,
+    reported: UnboundedReceiver<Line>,
     history: History,
     injector: Injector,
     /// One for orders that can be placed, without a limit of receives, and one for those that cannot.
@@ -104,6 +137,8 @@ struct Rig<'a> {
     signalled: HashSet<usize>,
     /// When a message was last settled.
     moved: Instant,
+    invocations: u64,
+    told: Vec<ToldInvocation>,
 }
 
 impl<'a> Rig<'a> {
@@ -111,7 +146,7 @@ impl<'a> Rig<'a> {
         settings: &'a Settings,
         schedule: &'a Schedule,
         local: &'a Local,
-        ledger: Ledger,
+        (ledger, reported): (Ledger, UnboundedReceiver<Line>),
     ) -> Self {
         let queue = |max_receive_count| {
             let visibility = Some(settings.visibility);
@@ -123,6 +158,7 @@ impl<'a> Rig<'a> {
             schedule,
             local,
             ledger,
+            reported,
             history: History::default(),
             injector: Injector::default(),
             queues: [queue(u32::MAX), queue(DOOMED_RECEIVES)],
@@ -130,6 +166,8 @@ impl<'a> Rig<'a> {
             begun: 0,
             signalled: HashSet::new(),
             moved: Instant::now(),
+            invocations: 0,
+            told: Vec::new(),
         }
     }
 
@@ -144,8 +182,12 @@ impl<'a> Rig<'a> {
             while running.len() < self.settings.processes
                 && let Some((which, batch)) = self.receive(&mut turn)
             {
+                self.invocations += 1;
+                let request = request_id(self.invocations);
+                self.signal_soon(&batch);
                 running.push(async move {
-                    let invocation = local.invoke(batch.event()).await;
+                    let event = batch.event().to_string();
+                    let invocation = local.invoke_bytes(request, event).await;
                     (which, batch, invocation)
                 });
             }
@@ -161,6 +203,7 @@ impl<'a> Rig<'a> {
                         total: self.schedule.messages.len(),
                     });
                 }
+                Some(line) = self.reported.recv() => self.effect(&line),
                 () = tokio::time::sleep(TICK) => self.tick()?,
             }
         }
@@ -232,16 +275,50 @@ impl<'a> Rig<'a> {
     /// Reads the ledger, and sends the signals that the plan asks for.
     fn read(&mut self) -> Result<(), Error> {
         for line in self.ledger.read()? {
-            let Some((order, true)) = self.history.line(&line) else { continue };
-            let plan = self.schedule.orders.get(order).map(|order| &order.plan);
-            if let Some(Plan::Signalled { at, fault, .. }) = plan
-                && *at == line.step
-                && self.signalled.insert(order)
-            {
-                self.injector.signal(self.local, line.pid, *fault, standstill(self.settings));
-            }
+            let read = self.history.line(&line);
+            self.signal_at(&line, read);
+        }
+        while let Ok(line) = self.reported.try_recv() {
+            self.effect(&line);
         }
         Ok(())
+    }
+
+    /// Adds an effect that a function reported on its output.
+    fn effect(&mut self, line: &Line) {
+        let read = self.history.effect_alone(line);
+        self.signal_at(line, read);
+    }
+
+    /// Sends the signal that the plan asks for at the first line of this kind.
+    fn signal_at(&mut self, line: &Line, read: Option<(usize, bool)>) {
+        let Some((order, true)) = read else { return };
+        let plan = self.schedule.orders.get(order).map(|order| &order.plan);
+        if let Some(Plan::Signalled { at, fault, .. }) = plan
+            && *at == line.step
+            && self.signalled.insert(order)
+        {
+            self.injector.signal(self.local, line.pid, *fault, standstill(self.settings));
+        }
+    }
+
+    /// A user's function does not say when its handlers start, so a signal at the start comes some time after the
+    /// first delivery.
+    fn signal_soon(&mut self, batch: &Batch) {
+        if self.settings.template.is_none() {
+            return;
+        }
+        for (id, _) in batch.records() {
+            let Some(number) = id.and_then(order_of) else { continue };
+            let plan = self.schedule.orders.get(number).map(|order| &order.plan);
+            if let Some(Plan::Signalled { at: Step::Start, fault, .. }) = plan
+                && self.signalled.insert(number)
+            {
+                let delay = Duration::from_millis(number as u64 * 7 % 40);
+                let lasts = standstill(self.settings);
+                self.injector.signal_later(delay, request_id(self.invocations), *fault, lasts);
+            }
+        }
     }
 
     fn ended(&mut self, which: usize, batch: &Batch, invocation: &Invocation) -> Result<(), Error> {
@@ -263,6 +340,13 @@ impl<'a> Rig<'a> {
         let before = self.history.settled.len();
         if let Some(queue) = self.queues.get_mut(which) {
             let dispositions = queue.settle(batch, &invocation.result, Instant::now());
+            if self.settings.story {
+                let messages = batch.records().zip(&dispositions);
+                let messages: Vec<(String, Disposition)> = messages
+                    .map(|((id, _), disposition)| (id.unwrap_or_default().to_owned(), *disposition))
+                    .collect();
+                self.told.push(ToldInvocation { invocation: invocation.clone(), messages });
+            }
             for ((id, _), disposition) in batch.records().zip(dispositions) {
                 self.history.delivered(id.unwrap_or_default(), which == 1, disposition);
             }
@@ -278,6 +362,14 @@ impl<'a> Rig<'a> {
         let orders = batch.records().filter_map(|(id, _)| order_of(id?));
         let mut plans = orders.filter_map(|order| Some(&self.schedule.orders.get(order)?.plan));
         plans.any(|plan| matches!(plan, Plan::Overrun { left_running: true, .. }))
+    }
+
+    /// What happened, if the settings ask for it.
+    fn story(&mut self, began: Instant) -> Option<Story> {
+        let mut story = Story::new(began).with_effects(&self.history);
+        story.invocations = std::mem::take(&mut self.told);
+        story.faults = self.injector.take_signals();
+        self.settings.story.then_some(story)
     }
 
     /// Sends one more copy of each order whose key is still held, as it is after a lost completion.
@@ -303,6 +395,11 @@ impl<'a> Rig<'a> {
         }
         Ok(open.len())
     }
+}
+
+/// The request id of the nth invocation.
+fn request_id(nth: u64) -> String {
+    format!("chaos-{nth:08}")
 }
 
 fn epoch_ms() -> u64 {

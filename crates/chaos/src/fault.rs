@@ -17,6 +17,11 @@ macro_rules! faults {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
+            /// Those that need nothing of the function. For the others it has to follow a script.
+            pub const FOR_ANY_FUNCTION: &'static [Self] = &[
+                Self::Kill, Self::Stop, Self::Throttle, Self::Error, Self::Drop, Self::Slow, Self::Outage,
+            ];
+
             /// Its name.
             #[must_use]
             pub const fn as_str(self) -> &'static str {

@@ -1,6 +1,9 @@
 //! What happened in a run, from three sources: the ledger, the invocations and the queue.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::Instant,
+};
 
 use lambda_idempotency_local::{Disposition, Invocation, InvocationResult, Outcome};
 
@@ -38,8 +41,17 @@ pub(crate) struct Attempt {
     pub(crate) pid: u32,
     pub(crate) fence: u64,
     pub(crate) started: u64,
-    pub(crate) effects: Vec<u64>,
+    pub(crate) effects: Vec<Effect>,
     pub(crate) invocation: Option<usize>,
+}
+
+/// An effect of an execution.
+#[derive(Clone, Debug)]
+pub(crate) struct Effect {
+    /// Its place among everything that happened.
+    pub(crate) at: u64,
+    pub(crate) name: String,
+    pub(crate) time: Instant,
 }
 
 /// An invocation that is over.
@@ -123,6 +135,19 @@ impl History {
         }
     }
 
+    /// Adds an effect of a function that does not say when its handlers start: its first effect starts them.
+    pub(crate) fn effect_alone(&mut self, line: &Line) -> Option<(usize, bool)> {
+        let is_open = self.attempts.iter().rev().any(|attempt| {
+            let same = attempt.message == line.message && attempt.pid == line.pid;
+            same && attempt.fence == line.fence
+                && attempt.invocation == self.strays.get(&line.pid).copied()
+        });
+        if !is_open {
+            self.line(&Line { step: Step::Start, ..line.clone() })?;
+        }
+        self.line(line)
+    }
+
     fn start(&mut self, order: usize, line: &Line) -> bool {
         let invocation = self.strays.get(&line.pid).copied();
         self.attempts.push(Attempt {
@@ -142,6 +167,11 @@ impl History {
     }
 
     fn effect(&mut self, order: usize, line: &Line) -> Option<(usize, bool)> {
+        let effect = Effect {
+            at: self.now,
+            name: line.name.clone(),
+            time: line.time.unwrap_or_else(Instant::now),
+        };
         let mine = |attempt: &&mut Attempt| {
             attempt.order == order && attempt.message == line.message && attempt.pid == line.pid
         };
@@ -149,7 +179,7 @@ impl History {
             self.offend(Offence::Ledger, format!("an effect without a start: {line:?}"));
             return None;
         };
-        attempt.effects.push(self.now);
+        attempt.effects.push(effect);
         let history = self.orders.entry(order).or_default();
         history.effects += 1;
         Some((order, history.effects == 1))
@@ -208,6 +238,7 @@ impl History {
         let outcome = match (invocation.logged.get(message), &invocation.end) {
             (Some(outcome), _) => outcome.clone(),
             (None, End::TimedOut) => Outcome::TimedOut,
+            (None, End::Answered) if disposition == Disposition::Done => Outcome::Acknowledged,
             (None, End::Answered) => Outcome::Refused,
             (None, _) => Outcome::Crashed,
         };

@@ -7,7 +7,7 @@ use std::{
 
 use lambda_idempotency_local::{FaultId, Local, Signal};
 
-use crate::{FaultKind, plan::ProcessFault, store_faults::StoreFault};
+use crate::{FaultKind, ToldFault, plan::ProcessFault, store_faults::StoreFault};
 
 /// How long a process may run on after it was stopped, before it is killed: long enough to finish.
 const RUN_ON: Duration = Duration::from_secs(2);
@@ -23,11 +23,14 @@ pub(crate) struct Injector {
     killed: BTreeSet<u32>,
     store_faults: Vec<(FaultKind, FaultId)>,
     counts: BTreeMap<FaultKind, u64>,
+    /// The signals that were sent.
+    signals: Vec<ToldFault>,
 }
 
 /// A step to take later.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Due {
+    Signal { request: String, fault: ProcessFault, standstill: Duration },
     Continue(u32),
     Kill(u32),
     Remove(u32),
@@ -51,6 +54,7 @@ impl Injector {
             return; // its invocation has ended
         }
         self.count(kind);
+        self.signals.push(ToldFault { at: Instant::now(), pid, kind });
         match fault {
             ProcessFault::Kill => {
                 self.killed.insert(pid);
@@ -60,6 +64,22 @@ impl Injector {
                 self.later(standstill, Due::Continue(pid));
             }
         }
+    }
+
+    /// Sends the fault's signal after a delay to the process that has this invocation, if it still has it.
+    pub(crate) fn signal_later(
+        &mut self,
+        delay: Duration,
+        request: String,
+        fault: ProcessFault,
+        standstill: Duration,
+    ) {
+        self.later(delay, Due::Signal { request, fault, standstill });
+    }
+
+    /// The signals that were sent.
+    pub(crate) fn take_signals(&mut self) -> Vec<ToldFault> {
+        std::mem::take(&mut self.signals)
     }
 
     /// Activates a fault of the store.
@@ -105,6 +125,12 @@ impl Injector {
         let mut gone = Vec::new();
         for (_, due) in self.due.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
             match due {
+                Due::Signal { request, fault, standstill } => {
+                    let running = local.in_flight();
+                    if let Some(running) = running.iter().find(|one| one.request_id == request) {
+                        self.signal(local, running.pid, fault, standstill);
+                    }
+                }
                 Due::Continue(pid) => {
                     local.signal(pid, Signal::Continue);
                     if let Some(continued) = self.stopped.get_mut(&pid) {

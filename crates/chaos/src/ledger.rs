@@ -9,6 +9,7 @@ use std::{
     io::Read as _,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
+    time::Instant,
 };
 
 use crate::Error;
@@ -28,7 +29,14 @@ pub(crate) struct Line {
     pub(crate) message: String,
     pub(crate) pid: u32,
     pub(crate) fence: u64,
+    /// The name of the effect.
+    pub(crate) name: String,
+    /// When it was read, if that is known better than by the reader of the ledger.
+    pub(crate) time: Option<Instant>,
 }
+
+/// The name of the effect of the scripted function.
+const PLACED: &str = "placed";
 
 /// A ledger that is being written, read from its beginning. Deleted when it is dropped.
 #[derive(Debug)]
@@ -84,7 +92,8 @@ fn parse(line: &str) -> Option<Line> {
     };
     let (order, message) = (words.next()?.to_owned(), words.next()?.to_owned());
     let (pid, fence) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    words.next().is_none().then_some(Line { step, order, message, pid, fence })
+    let name = PLACED.to_owned();
+    words.next().is_none().then_some(Line { step, order, message, pid, fence, name, time: None })
 }
 
 #[cfg(test)]
@@ -104,6 +113,8 @@ mod tests {
             message: "m-1-0".to_owned(),
             pid: 42,
             fence: 7,
+            name: PLACED.to_owned(),
+            time: None,
         };
         assert_eq!(ledger.read().unwrap(), std::slice::from_ref(&line));
         assert_eq!(ledger.read().unwrap(), []);

@@ -26,6 +26,7 @@
 //! | `drive`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `history` | record what happened |
 //! | `audit`, `report` | compare that with what the documentation guarantees |
+//! | `template`, `story` | the messages of a user's function; what happened, for a page that shows it |
 //!
 //! The **schedule** is repeatable: the same settings give the same orders, copies, scripts,
 //! signals and faults of the store ([`Report::schedule`] is its digest). The **interleaving** is not,
@@ -47,6 +48,8 @@ mod report;
 mod schedule;
 mod settings;
 mod store_faults;
+mod story;
+mod template;
 
 pub use drive::{Progress, run};
 pub use fault::FaultKind;
@@ -54,6 +57,8 @@ pub use findings::{Cause, Violation};
 pub use history::Offence;
 pub use report::Report;
 pub use settings::Settings;
+pub use story::{Story, ToldEffect, ToldFault, ToldInvocation};
+pub use template::{Template, TemplateError};
 
 use std::{io, path::PathBuf};
 
@@ -75,4 +80,15 @@ pub enum Error {
     /// The ledger contains a line that the function does not write.
     #[error("cannot read a line of the ledger: `{0}`; is the binary the scripted orders function?")]
     LedgerLine(String),
+    /// The function never reported an effect, so there is nothing to audit.
+    #[error(
+        "the function reported no effect: call `lambda_idempotency::testing::effect(&call, \"name\")` in its handler, \
+         right after the effect"
+    )]
+    NoEffects,
+    /// A fault needs a function that follows scripts.
+    #[error(
+        "the fault `{0}` needs a function that follows scripts: leave it out for your own function"
+    )]
+    ScriptedFault(FaultKind),
 }

@@ -6,7 +6,7 @@ use lambda_idempotency_local::{Disposition, Outcome, Usage};
 use serde::Serialize;
 
 use crate::{
-    FaultKind, Offence, Settings,
+    FaultKind, Offence, Settings, Story,
     findings::{Cause, Findings, Violation},
     history::History,
     schedule::Schedule,
@@ -63,6 +63,9 @@ pub struct Report {
     pub write_units: f64,
     /// How long the run took, in seconds.
     pub seconds: f64,
+    /// What happened, if [`Settings::story`] asked for it. It is not in the JSON.
+    #[serde(skip)]
+    pub story: Option<Story>,
 }
 
 impl Report {
@@ -101,6 +104,7 @@ impl Report {
             requests: 0,
             write_units: 0.0,
             seconds: 0.0,
+            story: None,
         }
     }
 
@@ -108,6 +112,11 @@ impl Report {
         self.requests = usage.requests();
         self.write_units = usage.write_units;
         self.seconds = took.as_secs_f64();
+        self
+    }
+
+    pub(crate) fn with_story(mut self, story: Option<Story>) -> Self {
+        self.story = story;
         self
     }
 

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use serde_json::{Value, json};
 
-use crate::{FaultKind, Settings, plan::Plan, random::Random, store_faults::StoreFault};
+use crate::{FaultKind, Settings, Template, plan::Plan, random::Random, store_faults::StoreFault};
 
 /// By how much a process's clock may be off: two of them differ by less than the second that the
 /// engine allows for.
@@ -27,6 +27,9 @@ pub(crate) struct Schedule {
     pub(crate) store_faults: Vec<StoreFault>,
     /// By how much the clock of each process is off, in milliseconds.
     pub(crate) skews: Vec<i64>,
+    /// Whether the function follows no scripts.
+    pub(crate) is_of_a_users_function: bool,
+    template: Option<Template>,
 }
 
 /// An order: an idempotency key, and what happens to its first execution.
@@ -65,7 +68,10 @@ impl Schedule {
             for copy in 0..copies {
                 let distance = if copy == 0 { 0 } else { distance(&mut random) };
                 let note = if random.one_in(10) { copy } else { 0 };
-                let body = order.body(number, note);
+                let body = match &settings.template {
+                    Some(template) => template.body(number),
+                    None => order.body(number, note),
+                };
                 let message = Message { id: format!("m-{number}-{copy}"), order: number, body };
                 placed.push((base + distance, message));
             }
@@ -80,7 +86,9 @@ impl Schedule {
         };
         let messages = placed.into_iter().map(|(_, message)| message).collect();
         let store_faults = StoreFault::all(settings, &mut random);
-        Self { orders, messages, store_faults, skews }
+        let (is_of_a_users_function, template) =
+            (settings.template.is_some(), settings.template.clone());
+        Self { orders, messages, store_faults, skews, is_of_a_users_function, template }
     }
 
     /// Equal schedules have equal digests.
@@ -92,7 +100,10 @@ impl Schedule {
 
     /// A further copy of an order.
     pub(crate) fn probe(&self, order: usize) -> Option<Message> {
-        let body = self.orders.get(order)?.body(order, 0);
+        let body = match &self.template {
+            Some(template) => template.body(order),
+            None => self.orders.get(order)?.body(order, 0),
+        };
         Some(Message { id: format!("p-{order}"), order, body })
     }
 }

@@ -6,13 +6,15 @@ use std::{
     time::Duration,
 };
 
-use crate::FaultKind;
+use lambda_idempotency_local::Table;
+
+use crate::{FaultKind, Template};
 
 /// The settings of a run. Two runs with the same settings have the same schedule.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The function, built: `scripted_orders` of the tests package, or one that follows the same scripts
-    /// and writes the same ledger.
+    /// The function, built: `scripted_orders` of the tests package, or any function if there is a
+    /// [`template`](Self::template).
     pub binary: PathBuf,
     /// How many messages are sent. Each is delivered at least once.
     pub deliveries: usize,
@@ -31,6 +33,13 @@ pub struct Settings {
     pub patience: Duration,
     /// Further environment variables of the function.
     pub env: Vec<(String, String)>,
+    /// Further tables of the function.
+    pub tables: Vec<Table>,
+    /// The message of a function that follows no scripts. Such a function reports its effects with
+    /// `lambda_idempotency::testing::effect`, and gets only the faults of [`FaultKind::FOR_ANY_FUNCTION`].
+    pub template: Option<Template>,
+    /// Whether to keep what happened in [`Report::story`](crate::Report::story), for a page that shows it.
+    pub story: bool,
 }
 
 impl Settings {
@@ -47,6 +56,19 @@ impl Settings {
             visibility: Duration::from_millis(1500),
             patience: Duration::from_secs(120),
             env: Vec::new(),
+            tables: Vec::new(),
+            template: None,
+            story: false,
+        }
+    }
+
+    /// The same with a user's function, which gets messages of this template, and every fault that any function can get.
+    #[must_use]
+    pub fn for_any_function(binary: impl AsRef<Path>, template: Template) -> Self {
+        Self {
+            faults: FaultKind::FOR_ANY_FUNCTION.iter().copied().collect(),
+            template: Some(template),
+            ..Self::new(binary)
         }
     }
 

@@ -43,11 +43,14 @@ mod source;
 mod target;
 
 pub use cargo::Build;
-pub use dynamodb::{Apply, DynamoDb, Fault, FaultId, Faults, Gate, Proxy, Table, Usage};
+pub use dynamodb::{
+    Apply, DynamoDb, Fault, FaultId, Faults, Gate, ItemAnswer, ItemRequest, Proxy, StoreRequest,
+    Table, Usage, Verb,
+};
 pub use error::{Error, InvalidEvent};
 pub use function::{
-    AtOnce, FunctionConfig, InFlight, Invocation, InvocationResult, Outcome, OutputLine,
-    RecordLine, Signal, Stream,
+    AtOnce, EffectLine, FunctionConfig, InFlight, Invocation, InvocationResult, Outcome,
+    OutputLine, RecordLine, Signal, Stream,
 };
 pub use local::{Local, LocalBuilder};
 pub use source::{

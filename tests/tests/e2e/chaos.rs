@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use lambda_idempotency_chaos::{FaultKind, Offence, Report, Settings, run};
-use lambda_idempotency_local::Outcome;
+use lambda_idempotency_chaos::{Error, FaultKind, Offence, Report, Settings, Template, run};
+use lambda_idempotency_local::{Outcome, Table};
 
 fn settings(deliveries: usize, faults: &[FaultKind]) -> Settings {
     let mut settings = Settings::new(env!("CARGO_BIN_EXE_scripted_orders"));
@@ -59,4 +59,58 @@ async fn the_audit_finds_a_key_that_misses_duplicates() {
     let report = broken("ORDERS_SQS_KEY", "record:messageId").await;
     assert!(report.count(Offence::Doubled) > 0, "{report}");
     assert!(report.count(Offence::RanAgain) > 0, "{report}");
+}
+
+/// Settings for a function that follows no scripts, as `chaos --sqs-body` has them.
+fn own(binary: &str, deliveries: usize) -> Settings {
+    let template = Template::new(r#"{"paymentId":"p","amount":500}"#, "paymentId").unwrap();
+    Settings { deliveries, ..Settings::for_any_function(binary, template) }
+}
+
+#[tokio::test]
+async fn any_function_is_audited_by_the_effects_that_it_reports() {
+    let settings = Settings { story: true, ..own(env!("CARGO_BIN_EXE_charges"), 500) };
+    let report = run(&settings, |_| {}).await.unwrap();
+    assert!(report.violations.is_empty(), "{report}");
+    assert!(report.effects >= report.keys as u64, "{report}");
+    for kind in [FaultKind::Kill, FaultKind::Stop] {
+        assert!(report.injected.contains_key(&kind), "no {kind}: {report}");
+    }
+    let story = report.story.as_ref().unwrap();
+    assert_eq!(story.effects.len() as u64, report.effects);
+    assert_eq!(story.invocations.len(), report.invocations);
+    let requests = story.invocations.iter().flat_map(|told| &told.invocation.requests);
+    assert!(
+        requests
+            .flat_map(|request| &request.items)
+            .any(|item| item.status.as_deref() == Some("COMPLETED"))
+    );
+}
+
+#[tokio::test]
+async fn the_audit_finds_the_doubled_effects_of_any_function_without_protection() {
+    let settings =
+        Settings { faults: BTreeSet::new(), ..own(env!("CARGO_BIN_EXE_unprotected_charges"), 200) };
+    let report = run(&settings, |_| {}).await.unwrap();
+    let doubled = report.count(Offence::Doubled);
+    assert!(doubled > 0 && doubled == report.effects - report.keys as u64, "{report}");
+    assert_eq!(
+        report.violations.len() as u64,
+        report.violations.iter().filter(|v| v.offence == Offence::Doubled).count() as u64
+    );
+}
+
+#[tokio::test]
+async fn a_function_that_reports_no_effect_cannot_be_audited() {
+    let template =
+        Template::new(r#"{"orderId":"o","customer":"c","sku":"s","quantity":1}"#, "orderId")
+            .unwrap();
+    let mut settings =
+        Settings::for_any_function(env!("CARGO_BIN_EXE_orders-under-test"), template);
+    settings.deliveries = 20;
+    settings.faults = BTreeSet::new();
+    settings.tables = vec![Table::new("orders", "orderId")];
+    assert!(matches!(run(&settings, |_| {}).await, Err(Error::NoEffects)));
+    settings.faults = [FaultKind::Panic].into();
+    assert!(matches!(run(&settings, |_| {}).await, Err(Error::ScriptedFault(FaultKind::Panic))));
 }

@@ -11,6 +11,7 @@ mod fault;
 mod proxy;
 mod request;
 mod table;
+mod trace;
 mod usage;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 pub use fault::{Apply, Fault, FaultId, Faults, Gate};
 pub use proxy::Proxy;
 pub use table::Table;
+pub use trace::{ItemAnswer, ItemRequest, StoreRequest, Verb};
 pub use usage::Usage;
 
 use crate::Error;

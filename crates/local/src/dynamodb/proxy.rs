@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use super::fault::{Action, Apply, Faults};
 use super::request;
+use super::trace::{self, StoreRequest};
 use super::usage::{Ledger, Usage};
 use crate::Error;
 use crate::http::{HangUp, Reply, Server};
@@ -25,7 +26,11 @@ use crate::http::{HangUp, Reply, Server};
 pub struct Proxy {
     server: Server,
     own: Arc<Ledger>,
+    seen: Seen,
 }
+
+/// The requests since they were last taken.
+type Seen = Arc<Mutex<Vec<StoreRequest>>>;
 
 impl Proxy {
     pub(crate) async fn start(
@@ -35,7 +40,9 @@ impl Proxy {
         arrivals: Weak<Arrivals>,
     ) -> Result<Self, Error> {
         let own = Arc::new(Ledger::default());
-        let proxy = Arc::new(Forwarding { upstream, faults, ledgers: [Arc::clone(&own), total] });
+        let seen = Seen::default();
+        let ledgers = [Arc::clone(&own), total];
+        let proxy = Arc::new(Forwarding { upstream, faults, ledgers, seen: Arc::clone(&seen) });
         let server = Server::start(move |request| {
             let (proxy, arrivals) = (Arc::clone(&proxy), arrivals.upgrade());
             async move {
@@ -45,7 +52,12 @@ impl Proxy {
             }
         })
         .await?;
-        Ok(Self { server, own })
+        Ok(Self { server, own, seen })
+    }
+
+    /// Takes the requests that have ended since the last call.
+    pub(crate) fn take_requests(&self) -> Vec<StoreRequest> {
+        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The value of `AWS_ENDPOINT_URL_DYNAMODB`.
@@ -126,6 +138,7 @@ struct Forwarding {
     upstream: Upstream,
     faults: Faults,
     ledgers: [Arc<Ledger>; 2],
+    seen: Seen,
 }
 
 impl Forwarding {
@@ -151,18 +164,32 @@ impl Forwarding {
             faults: u64::from(action.is_some()),
             ..Usage::default()
         });
-        let call = Call { proxy: self, head, operation, json };
+        let (began, faulty) = (Instant::now(), action.is_some());
+        let mut items = trace::items(&operation, &json);
+        let call = Call { proxy: self, head, operation: operation.clone(), json };
+        let answer = Self::carry_out(call, action).await;
+        let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+        let told =
+            answer.as_ref().ok().and_then(|answer| serde_json::from_slice(answer.body()).ok());
+        trace::answered(&mut items, status, &told.unwrap_or_default());
+        let took = began.elapsed();
+        let request = StoreRequest { began, took, operation, faulty, items };
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        answer.map(whole)
+    }
+
+    async fn carry_out(call: Call<'_>, action: Option<Action>) -> Result<Response<Bytes>, HangUp> {
         match action {
-            None => call.apply().await.map(whole),
+            None => call.apply().await,
             Some(Action::Delay(delay)) => {
                 tokio::time::sleep(delay).await;
-                call.apply().await.map(whole)
+                call.apply().await
             }
             Some(Action::Error { apply, status, code }) => {
                 if apply == Apply::After {
                     call.apply().await?;
                 }
-                Ok(whole(error(status, &code)))
+                Ok(error(status, &code))
             }
             Some(Action::HangUp { apply }) => {
                 if apply == Apply::After {
@@ -172,15 +199,15 @@ impl Forwarding {
             }
             Some(Action::Hold { apply: Apply::Before, gate }) => {
                 gate.pass().await;
-                call.apply().await.map(whole)
+                call.apply().await
             }
             Some(Action::Hold { apply: Apply::After, gate }) => {
                 let answer = call.apply().await?;
                 gate.pass().await;
-                Ok(whole(answer))
+                Ok(answer)
             }
-            Some(Action::ThrottleMembers(members)) => call.throttle(&members).await.map(whole),
-            Some(Action::Unprocessed) => Ok(whole(call.unprocessed())),
+            Some(Action::ThrottleMembers(members)) => call.throttle(&members).await,
+            Some(Action::Unprocessed) => Ok(call.unprocessed()),
         }
     }
 

@@ -1,11 +1,11 @@
 //! The result of an invocation.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::RecordLine;
-use crate::Usage;
+use crate::{StoreRequest, Usage};
 
 /// One finished invocation.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub struct Invocation {
     pub request_id: String,
     /// The process that had it.
     pub pid: u32,
+    /// When the process was given the event.
+    pub began: Instant,
     /// How it ended.
     pub result: InvocationResult,
     /// From giving the event to the process to the end, without the start of the process.
@@ -22,6 +24,8 @@ pub struct Invocation {
     pub records: Vec<RecordLine>,
     /// The function's DynamoDB requests during the invocation.
     pub dynamodb: Usage,
+    /// The same requests one by one, in the order in which they ended.
+    pub requests: Vec<StoreRequest>,
 }
 
 impl Invocation {
@@ -37,7 +41,8 @@ impl Invocation {
 /// Invocations that one process had at the same time.
 #[derive(Clone, Debug)]
 pub struct AtOnce {
-    /// Each of them, in the order given. Their `dynamodb` is empty, because a request does not say to which it belongs.
+    /// Each of them, in the order given. Their `dynamodb` and `requests` are empty, because a request does not say to
+    /// which it belongs.
     pub invocations: Vec<Invocation>,
     /// The DynamoDB requests of all of them.
     pub dynamodb: Usage,

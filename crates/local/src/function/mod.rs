@@ -1,6 +1,7 @@
 //! The function: its configuration, its processes and the results of its invocations.
 
 mod config;
+mod effect_line;
 mod invocation;
 mod output;
 mod pool;
@@ -10,6 +11,7 @@ mod runtime_api;
 mod signal;
 
 pub use config::FunctionConfig;
+pub use effect_line::EffectLine;
 pub use invocation::{AtOnce, Invocation, InvocationResult};
 pub(crate) use output::OnOutput;
 pub use output::{OutputLine, Stream};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::sync::{Notify, Semaphore};
@@ -88,7 +88,7 @@ impl Pool {
             // A sandbox that cannot start is not used again.
             Err(result) => {
                 return process
-                    .conclude(&self.config, request_id.clone(), result, Duration::ZERO)
+                    .conclude(&self.config, request_id.clone(), result, Instant::now())
                     .await;
             }
         };
@@ -106,7 +106,7 @@ impl Pool {
             Ok(()) => lock(&self.idle).push(process),
             Err(result) => {
                 process
-                    .conclude(&self.config, String::new(), result.clone(), Duration::ZERO)
+                    .conclude(&self.config, String::new(), result.clone(), Instant::now())
                     .await?;
                 return Err(Error::NotReady { path: self.config.binary.clone(), result });
             }
@@ -134,7 +134,7 @@ impl Pool {
             for request_id in &ids {
                 let (request_id, result) = (request_id.clone(), result.clone());
                 invocations.push(
-                    process.conclude(&self.config, request_id, result, Duration::ZERO).await?,
+                    process.conclude(&self.config, request_id, result, Instant::now()).await?,
                 );
             }
             return Ok(AtOnce { invocations, dynamodb: Usage::default() });

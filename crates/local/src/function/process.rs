@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::output::{OnOutput, Reader, Stream, Told};
 use super::runtime_api::{RuntimeApi, Said, Work};
 use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
-use crate::{Error, Proxy, Usage};
+use crate::{Error, Proxy, StoreRequest, Usage};
 
 /// A process of the function, with its own Runtime API and DynamoDB proxy. Dropping it kills the process.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl Process {
         self.ready = false;
         self.hand_over(config, request_id.clone(), event);
         let result = self.answer(&request_id, begun + config.timeout + config.grace, kill).await?;
-        self.conclude(config, request_id, result, begun.elapsed()).await
+        self.conclude(config, request_id, result, begun.into_std()).await
     }
 
     /// Gives the process several events at once and waits for all results. `kill` kills the process meanwhile.
@@ -157,17 +157,19 @@ impl Process {
             })
             .collect();
         let timed_out = ended.iter().any(|(_, result, _)| *result == InvocationResult::TimedOut);
-        let (mut told, dynamodb) = self.gather(config, timed_out).await?;
+        let (mut told, dynamodb, _) = self.gather(config, timed_out).await?;
         let invocations = ended.into_iter().map(|(request_id, result, duration)| {
             let mine = |line: &mut RecordLine| line.request_id.as_ref() == Some(&request_id);
             let records = told.extract_if(.., mine).collect();
             Invocation {
                 request_id,
                 pid: self.pid,
+                began: begun.into_std(),
                 result,
                 duration,
                 records,
                 dynamodb: Usage::default(),
+                requests: Vec::new(),
             }
         });
         Ok(AtOnce { invocations: invocations.collect(), dynamodb })
@@ -191,11 +193,12 @@ impl Process {
         config: &FunctionConfig,
         request_id: String,
         result: InvocationResult,
-        duration: Duration,
+        began: std::time::Instant,
     ) -> Result<Invocation, Error> {
+        let (pid, duration) = (self.pid, began.elapsed());
         let timed_out = result == InvocationResult::TimedOut;
-        let (records, dynamodb) = self.gather(config, timed_out).await?;
-        Ok(Invocation { request_id, pid: self.pid, result, duration, records, dynamodb })
+        let (records, dynamodb, requests) = self.gather(config, timed_out).await?;
+        Ok(Invocation { request_id, pid, began, result, duration, records, dynamodb, requests })
     }
 
     /// The record lines and DynamoDB requests of the process since the last call.
@@ -203,7 +206,7 @@ impl Process {
         &mut self,
         config: &FunctionConfig,
         timed_out: bool,
-    ) -> Result<(Vec<RecordLine>, Usage), Error> {
+    ) -> Result<(Vec<RecordLine>, Usage, Vec<StoreRequest>), Error> {
         if timed_out && !config.outlives_timeout {
             self.child.kill().await.map_err(Error::Process)?;
         }
@@ -218,7 +221,7 @@ impl Process {
             std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
         let usage = self.proxy.usage();
         let dynamodb = usage.since(&std::mem::replace(&mut self.accounted, usage.clone()));
-        Ok((records, dynamodb))
+        Ok((records, dynamodb, self.proxy.take_requests()))
     }
 
     async fn answer(

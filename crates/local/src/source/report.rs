@@ -197,7 +197,16 @@ mod tests {
 
     fn invocation(result: InvocationResult, records: Vec<RecordLine>) -> Invocation {
         let (request_id, dynamodb) = ("r".to_owned(), Usage::default());
-        Invocation { request_id, pid: 1, result, duration: Duration::ZERO, records, dynamodb }
+        Invocation {
+            request_id,
+            pid: 1,
+            began: std::time::Instant::now(),
+            result,
+            duration: Duration::ZERO,
+            records,
+            dynamodb,
+            requests: Vec::new(),
+        }
     }
 
     fn outcomes(report: &InvocationReport) -> Vec<&str> {

@@ -25,6 +25,10 @@
 //! # }
 //! ```
 
+mod effect;
+
+pub use effect::effect;
+
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, value::to_raw_value};
 use tower_service::Service as _;
