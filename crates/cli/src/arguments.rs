@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use lambda_idempotency_local::Table;
+
 /// `2`, `0.5`, `1.5s`, `500ms`, `2m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
@@ -33,9 +35,30 @@ pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// `NAME:KEY` or `NAME:KEY:TTL`.
+pub(crate) fn table(text: &str) -> Result<Table, String> {
+    match text.split(':').collect::<Vec<_>>().as_slice() {
+        parts if parts.contains(&"") => Err("must be NAME:KEY or NAME:KEY:TTL".to_owned()),
+        [name, _] | [name, _, _] if name.len() < 3 => {
+            Err("DynamoDB requires at least three characters in a table name".to_owned())
+        }
+        [name, key] => Ok(Table::new(*name, *key)),
+        [name, key, ttl] => Ok(Table::new(*name, *key).ttl(*ttl)),
+        _ => Err("must be NAME:KEY or NAME:KEY:TTL".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_are_parsed() {
+        assert_eq!(table("claims:id:exp"), Ok(Table::new("claims", "id").ttl("exp")));
+        for text in ["claims", "claims:", ":id", "a:id", "claims:id:exp:more"] {
+            assert!(table(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_time_to_work_is_not_zero() {

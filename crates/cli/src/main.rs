@@ -13,6 +13,8 @@ mod failure;
 mod invoke;
 mod keys;
 #[cfg(feature = "local")]
+mod report;
+#[cfg(feature = "local")]
 mod runtime;
 
 use std::process::ExitCode;

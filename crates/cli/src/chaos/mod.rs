@@ -1,6 +1,7 @@
 //! `lambda-idempotency chaos`: runs a function under faults, and audits what it did.
 
 mod arguments;
+mod page;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -12,11 +13,12 @@ use lambda_idempotency_chaos::{Report, Settings};
 use lambda_idempotency_local::Build;
 
 use crate::failure::Failure;
+use crate::invoke::REMEDY;
 pub(crate) use arguments::Arguments;
 
 /// Runs the command: 0 if no run shows a violation, 1 if one does.
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let mut settings = arguments.settings(binary(&arguments).await?);
+    let mut settings = arguments.settings(binary(&arguments).await?)?;
     let until = Instant::now() + Duration::from_secs(arguments.minutes.saturating_mul(60));
     let mut violated = false;
     loop {
@@ -29,6 +31,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         };
         // An error is ignored, because the reader may have closed the pipe (`| head`).
         let _ = writeln!(std::io::stdout(), "{text}");
+        if let (Some(path), Some(story)) = (&arguments.report, &report.story) {
+            crate::report::write(&page::run(&report, story), path).await?;
+        }
         if Instant::now() >= until {
             return Ok(if violated { ExitCode::FAILURE } else { ExitCode::SUCCESS });
         }
@@ -55,19 +60,22 @@ async fn watch(settings: &Settings, hidden: bool) -> Result<Report, Failure> {
 const TESTS: &str = "lambda-idempotency-tests";
 const SCRIPTED: &str = "scripted_orders";
 
+/// What to do if the scripted orders function is not here.
+const CLONE: &str = "Run this in a clone of the repository, which has the scripted orders function, or run your own function with
+  `--sqs-body FILE --vary MEMBER`.";
+
 /// The path of the function's binary: the one given, or the package's or the scripted orders function after building it.
 async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     if let Some(binary) = &arguments.binary {
         return Ok(binary.clone());
     }
-    let build = match &arguments.package {
-        Some(package) => Build::package(package),
-        None => Build::binary(TESTS, SCRIPTED),
+    let is_named = arguments.package.is_some() || arguments.bin.is_some();
+    let remedy = if arguments.is_users_function() || is_named { REMEDY } else { CLONE };
+    let told = |error| Failure::from(error).remedy(remedy);
+    let build = if arguments.is_users_function() || is_named {
+        arguments.target().find(".").await.map_err(told)?
+    } else {
+        Build::binary(TESTS, SCRIPTED)
     };
-    build.release(!cfg!(debug_assertions)).quiet(false).run().await.map_err(|error| {
-        Failure::from(error).remedy(
-            "Run this in a clone of the repository, which has the scripted orders function,\n  \
-             or give a built binary with `--binary PATH`.",
-        )
-    })
+    build.release(!cfg!(debug_assertions)).quiet(false).run().await.map_err(told)
 }

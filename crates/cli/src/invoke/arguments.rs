@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use lambda_idempotency_local::{Table, Target};
 
-use crate::arguments::{duration, time_to_work, variable};
+use crate::arguments::{duration, table, time_to_work, variable};
 
 /// Deliver events to a real function on this machine: no AWS account, no Docker
 ///
@@ -86,6 +86,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME:KEY[:TTL]", value_parser = table)]
     table: Vec<Table>,
 
+    /// Also write a page for a browser to this file: a timeline for each key, the effects, and what became of records
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -104,8 +108,8 @@ Examples:
   Your own function, in the directory of its package: the body of a message is enough
     lambda-idempotency invoke --sqs-body order.json
 
-  Twice: the second delivery is answered without running anything
-    lambda-idempotency invoke --sqs-body order.json --repeat 2
+  Twice, and as a page for a browser: the second delivery is answered without running anything
+    lambda-idempotency invoke --sqs-body order.json --repeat 2 --report report.html
 
   In a workspace with several functions; its own table and settings
     lambda-idempotency invoke my-event.json --bin my-function \\
@@ -158,29 +162,4 @@ impl Arguments {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "must be a number from 1".to_owned())
-}
-
-fn table(text: &str) -> Result<Table, String> {
-    match text.split(':').collect::<Vec<_>>().as_slice() {
-        parts if parts.contains(&"") => Err("must be NAME:KEY or NAME:KEY:TTL".to_owned()),
-        [name, _] | [name, _, _] if name.len() < 3 => {
-            Err("DynamoDB requires at least three characters in a table name".to_owned())
-        }
-        [name, key] => Ok(Table::new(*name, *key)),
-        [name, key, ttl] => Ok(Table::new(*name, *key).ttl(*ttl)),
-        _ => Err("must be NAME:KEY or NAME:KEY:TTL".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_are_parsed() {
-        assert_eq!(table("claims:id:exp"), Ok(Table::new("claims", "id").ttl("exp")));
-        for text in ["claims", "claims:", ":id", "a:id", "claims:id:exp:more"] {
-            assert!(table(text).is_err(), "{text}");
-        }
-    }
 }

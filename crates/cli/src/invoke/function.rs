@@ -29,6 +29,9 @@ pub(crate) fn local(arguments: &Arguments, binary: &Path) -> LocalBuilder {
         .env("ORDERS_TABLE", "orders")
         // The user has the events on this machine, so error messages may show parts of them.
         .env("IDEMPOTENCY_LOG_ERROR_MESSAGES", "1");
+    if arguments.report.is_some() {
+        function = function.env("IDEMPOTENCY_REPORT_EFFECTS", "1");
+    }
     for (name, value) in &arguments.env {
         function = function.env(name, value);
     }

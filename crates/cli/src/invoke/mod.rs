@@ -5,6 +5,7 @@ mod events;
 mod function;
 mod json;
 mod output;
+mod page;
 mod problems;
 mod progress;
 mod seen;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 use lambda_idempotency_local::{DeliveryReport, Event, Local};
 
 pub(crate) use arguments::Arguments;
+pub(crate) use function::REMEDY;
+pub(crate) use page::end;
 
 use crate::failure::Failure;
 use crate::runtime::{INTERRUPTED, interrupted};
@@ -42,6 +45,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let report = report.unwrap_or_else(|| ready.seen.report());
     let tables = tables(&arguments, &ready.local)?;
     ready.local.shutdown().await;
+    if let Some(path) = &arguments.report {
+        let effects = ready.seen.effects();
+        crate::report::write(&page::run(&arguments, &report, effects, is_whole), path).await?;
+    }
 
     if arguments.json {
         print(&format!("{:#}", json::document(&report, &tables)));
@@ -75,9 +82,14 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
     let output = Arc::new(Output::new(arguments.verbose, Arc::clone(&progress)));
     let seen = Arc::new(Seen::default());
     let (lines, ends) = (Arc::clone(&output), Arc::clone(&output));
-    let (advancing, seeing) = (Arc::clone(&progress), Arc::clone(&seen));
+    let (advancing, seeing, hearing) =
+        (Arc::clone(&progress), Arc::clone(&seen), Arc::clone(&seen));
     let local = function::local(arguments, &binary)
-        .on_output(move |line| lines.take(line))
+        .on_output(move |line| {
+            if !hearing.effect(&line) {
+                lines.take(line);
+            }
+        })
         .on_invocation(move |invocation| {
             ends.ended(&invocation.invocation);
             advancing.advance(invocation);

@@ -1,0 +1,104 @@
+//! The page of a run under faults.
+
+use lambda_idempotency_chaos::{Report, Story, ToldEffect, ToldInvocation};
+
+use crate::invoke::end;
+use crate::report::{Effect, List, Run, Seen, Signal};
+
+/// Everything that the page shows.
+pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
+    let faults: Vec<_> = report.faults.iter().map(|kind| kind.as_str()).collect();
+    let doubled: u64 = report.doubled.values().sum();
+    let violations: u64 = report.violations.iter().map(|violation| violation.times).sum();
+    let verdict = match violations {
+        0 => "No message was lost or stuck, and every effect that happened again has a cause that was observed.".to_owned(),
+        count => format!("{count} violation(s) of what the library promises: see below."),
+    };
+    Run {
+        title: "Run under faults".to_owned(),
+        subtitle: format!(
+            "seed {}, schedule {}, {} processes, faults: {}",
+            report.seed,
+            report.schedule,
+            report.processes,
+            faults.join(", ")
+        ),
+        verdict: (violations == 0, verdict),
+        numbers: vec![
+            (report.messages.to_string(), "messages"),
+            (report.keys.to_string(), "pieces of work"),
+            (report.deliveries.to_string(), "deliveries"),
+            (report.injected.values().sum::<u64>().to_string(), "faults injected"),
+            (report.effects.to_string(), "effects"),
+            (doubled.to_string(), "effects again, with a cause"),
+            (violations.to_string(), "violations"),
+        ],
+        began: story.began,
+        invocations: story.invocations.iter().map(seen).collect(),
+        effects: story.effects.iter().map(effect).collect(),
+        signals: story
+            .faults
+            .iter()
+            .map(|fault| Signal { at: fault.at, pid: fault.pid, kind: fault.kind })
+            .collect(),
+        lists: vec![violated(report), injected(report), outcomes(report), causes(report)],
+        work_of: Story::work_of,
+    }
+}
+
+fn seen(told: &ToldInvocation) -> Seen<'_> {
+    let ends = told.messages.iter().map(|(id, disposition)| (id.clone(), end(*disposition)));
+    Seen { invocation: &told.invocation, ends: ends.collect() }
+}
+
+fn effect(told: &ToldEffect) -> Effect {
+    Effect {
+        at: told.at,
+        pid: told.pid,
+        record: told.message.clone(),
+        key_hash: None,
+        name: told.name.clone(),
+    }
+}
+
+fn violated(report: &Report) -> List {
+    let row = |violation: &lambda_idempotency_chaos::Violation| {
+        vec![
+            format!("{:?}", violation.offence),
+            violation.times.to_string(),
+            violation.what.clone(),
+            violation.trace.join("\n"),
+        ]
+    };
+    List {
+        title: "Violations",
+        header: &["kind", "times", "what", "executions"],
+        rows: report.violations.iter().map(row).collect(),
+    }
+}
+
+fn injected(report: &Report) -> List {
+    let rows =
+        report.injected.iter().map(|(kind, count)| vec![kind.to_string(), count.to_string()]);
+    List { title: "Faults injected", header: &["fault", "times"], rows: rows.collect() }
+}
+
+fn outcomes(report: &Report) -> List {
+    let rows =
+        report.outcomes.iter().map(|(outcome, count)| vec![outcome.clone(), count.to_string()]);
+    List {
+        title: "Deliveries by outcome",
+        header: &["outcome", "deliveries"],
+        rows: rows.collect(),
+    }
+}
+
+fn causes(report: &Report) -> List {
+    let rows =
+        report.doubled.iter().map(|(cause, count)| vec![cause.to_string(), count.to_string()]);
+    List {
+        title: "Effects that happened again",
+        header: &["observed cause", "times"],
+        rows: rows.collect(),
+    }
+}

@@ -1,0 +1,24 @@
+//! One page of HTML that shows what happened in a run: a timeline for each key, the ledger of effects, and tables.
+//!
+//! The page holds everything that it needs. It is readable without JavaScript, which only filters. Everything that
+//! comes from a function or an event is escaped, and the page's policy lets a browser run its own script and no other.
+
+mod html;
+mod moments;
+mod page;
+mod run;
+mod timeline;
+
+use std::path::Path;
+
+pub(crate) use run::{Effect, List, Run, Seen, Signal};
+
+use crate::failure::Failure;
+
+/// Writes the page of a run to a file.
+pub(crate) async fn write(run: &Run<'_>, path: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::from(format!("cannot write {}: {error}", path.display()));
+    tokio::fs::write(path, page::page(run)).await.map_err(failed)?;
+    eprintln!("The page is in {}.", path.display());
+    Ok(())
+}
