@@ -21,7 +21,8 @@ fn event(arguments: &[&str]) -> Value {
 
 fn sample(name: &str) -> Value {
     let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(&path).expect(&path)).unwrap()
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    serde_json::from_str(&text).unwrap()
 }
 
 /// The paths of all members of a document, without the positions in lists.
