@@ -72,7 +72,7 @@ fn parse(page: &str) -> Parsed {
             quoted ^= letter == '"';
             letter == '>' && !quoted
         });
-        let (tag, after) = tag.split_at(end.expect("a tag ends"));
+        let (tag, after) = tag.split_at(end.unwrap());
         rest = &after[1..];
         if let Some(name) = tag.strip_prefix('/') {
             assert_eq!(open.pop().as_deref(), Some(name), "near {tag}: {open:?}");
