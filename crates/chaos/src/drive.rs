@@ -7,11 +7,10 @@ use std::{
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use lambda_idempotency_local::{
-    Batch, Disposition, EffectLine, FunctionConfig, Invocation, InvocationResult, Local,
-    Poller as _, Queue, SqsConfig, Table,
+    Batch, Disposition, Invocation, InvocationResult, Local, Poller as _, Queue, SqsConfig,
 };
 use serde_json::Value;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::{
     Error, FaultKind, Report, Settings, Story, ToldInvocation,
@@ -20,16 +19,14 @@ use crate::{
     injector::Injector,
     ledger::{Ledger, Line, Step},
     plan::{Plan, standstill},
-    schedule::{self, Message, Schedule},
+    processes::{CLAIMS, start},
+    schedule::{Message, Schedule},
 };
 
-const CLAIMS: &str = "idempotency";
 /// How often the ledger is read.
 const TICK: Duration = Duration::from_millis(5);
 /// How many messages are in the queues at a time, visible or not.
 const WINDOW: usize = 2000;
-/// A process that was killed needs a new one; a machine may be slow to start it.
-const INIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often a message of an order that fails permanently is received.
 const DOOMED_RECEIVES: u32 = 3;
 
@@ -78,48 +75,6 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     drop(rig);
     local.shutdown().await;
     Ok(report)
-}
-
-async fn start(
-    settings: &Settings,
-    schedule: &Schedule,
-    ledger: &Ledger,
-    tell: UnboundedSender<Line>,
-) -> Result<Local, Error> {
-    let mut function = FunctionConfig::new(&settings.binary)
-        .name("orders")
-        .timeout(settings.timeout)
-        .init_timeout(INIT_TIMEOUT)
-        // A stopped process must be able to continue; the rig kills the other processes itself.
-        .outlives_timeout(true)
-        .env("IDEMPOTENCY_TABLE", CLAIMS)
-        .env("ORDERS_TABLE", "orders")
-        .env("IDEMPOTENCY_REPORT_EFFECTS", "1")
-        .env("SCRIPTED_LEDGER", ledger.path().to_string_lossy())
-        .env_each("SCRIPTED_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
-    for (name, value) in &settings.env {
-        function = function.env(name, value);
-    }
-    let local = Local::builder(function)
-        .table(Table::new(CLAIMS, "id").ttl("expiration"))
-        .sandboxes(settings.processes)
-        .on_output(move |line| {
-            if let Some(effect) = EffectLine::parse(&line.text) {
-                // The rig reads until it ends.
-                let _ = tell.send(reported(effect, line.pid));
-            }
-        });
-    let local =
-        settings.tables.iter().cloned().fold(local, lambda_idempotency_local::LocalBuilder::table);
-    Ok(local.start().await?)
-}
-
-/// The line of an effect that the function reported on its output.
-fn reported(effect: EffectLine, pid: u32) -> Line {
-    let order = order_of(&effect.record).map(schedule::id).unwrap_or_default();
-    let (message, name) = (effect.record, effect.name);
-    let (fence, time) = (effect.fence.unwrap_or_default(), Some(Instant::now()));
-    Line { step: Step::Effect, order, message, pid, fence, name, time }
 }
 
 struct Rig<'a> {

@@ -23,7 +23,7 @@
 //! |---|---|
 //! | `settings`, `fault` | the settings of a run |
 //! | `schedule`, `plan`, `store_faults` | the orders and faults of a run, which follow from the settings with the seed |
-//! | `drive`, `injector` | deliver the messages and inject the faults |
+//! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `history` | record what happened |
 //! | `audit`, `report` | compare that with what the documentation guarantees |
 //! | `template`, `story` | the messages of a user's function; what happened, for a page that shows it |
@@ -43,6 +43,7 @@ mod history;
 mod injector;
 mod ledger;
 mod plan;
+mod processes;
 mod random;
 mod report;
 mod schedule;

@@ -3,7 +3,7 @@
 use lambda_idempotency_chaos::{Report, Story, ToldEffect, ToldInvocation};
 
 use crate::invoke::end;
-use crate::report::{Effect, List, Run, Seen, Signal};
+use crate::report::{Effect, List, Run, Shown, Signal};
 
 /// Everything that the page shows.
 pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
@@ -46,9 +46,9 @@ pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
     }
 }
 
-fn seen(told: &ToldInvocation) -> Seen<'_> {
+fn seen(told: &ToldInvocation) -> Shown<'_> {
     let ends = told.messages.iter().map(|(id, disposition)| (id.clone(), end(*disposition)));
-    Seen { invocation: &told.invocation, ends: ends.collect() }
+    Shown { invocation: &told.invocation, ends: ends.collect() }
 }
 
 fn effect(told: &ToldEffect) -> Effect {

@@ -8,7 +8,7 @@ mod output;
 mod page;
 mod problems;
 mod progress;
-mod seen;
+mod so_far;
 mod table;
 mod totals;
 
@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::runtime::{INTERRUPTED, interrupted};
 use output::Output;
 use progress::Progress;
-use seen::Seen;
+use so_far::SoFar;
 use totals::Rows;
 
 /// Runs the command: 0 if every record was delivered in the end, 1 if not.
@@ -42,11 +42,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         () = interrupted() => None,
     };
     let is_whole = report.is_some();
-    let report = report.unwrap_or_else(|| ready.seen.report());
+    let report = report.unwrap_or_else(|| ready.so_far.report());
     let tables = tables(&arguments, &ready.local)?;
     ready.local.shutdown().await;
     if let Some(path) = &arguments.report {
-        let effects = ready.seen.effects();
+        let effects = ready.so_far.effects();
         crate::report::write(&page::run(&arguments, &report, effects, is_whole), path).await?;
     }
 
@@ -70,7 +70,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 struct Ready {
     events: Vec<Event>,
     progress: Arc<Progress>,
-    seen: Arc<Seen>,
+    so_far: Arc<SoFar>,
     local: Local,
 }
 
@@ -80,10 +80,10 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
     let total = events::records(&events) * u64::from(arguments.repeat);
     let progress = Arc::new(Progress::new(total));
     let output = Arc::new(Output::new(arguments.verbose, Arc::clone(&progress)));
-    let seen = Arc::new(Seen::default());
+    let so_far = Arc::new(SoFar::default());
     let (lines, ends) = (Arc::clone(&output), Arc::clone(&output));
     let (advancing, seeing, hearing) =
-        (Arc::clone(&progress), Arc::clone(&seen), Arc::clone(&seen));
+        (Arc::clone(&progress), Arc::clone(&so_far), Arc::clone(&so_far));
     let local = function::local(arguments, &binary)
         .on_output(move |line| {
             if !hearing.effect(&line) {
@@ -103,7 +103,7 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
             "The function's output is above. Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?",
         ));
     }
-    Ok(Ready { events, progress, seen, local })
+    Ok(Ready { events, progress, so_far, local })
 }
 
 async fn deliver(

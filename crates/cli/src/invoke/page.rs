@@ -6,7 +6,7 @@ use lambda_idempotency_local::{DeliveryReport, Disposition, InvocationReport};
 
 use super::Arguments;
 use super::totals::Totals;
-use crate::report::{Effect, List, Run, Seen};
+use crate::report::{Effect, List, Run, Shown};
 
 /// Everything that the page shows.
 pub(crate) fn run<'r>(
@@ -47,12 +47,12 @@ pub(crate) fn run<'r>(
     }
 }
 
-fn seen(report: &InvocationReport) -> Seen<'_> {
+fn seen(report: &InvocationReport) -> Shown<'_> {
     let ends = report
         .records
         .iter()
         .filter_map(|record| Some((record.record.clone()?, end(record.disposition))));
-    Seen { invocation: &report.invocation, ends: ends.collect() }
+    Shown { invocation: &report.invocation, ends: ends.collect() }
 }
 
 /// What the source does with a record, as the tables say it.

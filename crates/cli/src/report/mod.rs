@@ -11,7 +11,7 @@ mod timeline;
 
 use std::path::Path;
 
-pub(crate) use run::{Effect, List, Run, Seen, Signal};
+pub(crate) use run::{Effect, List, Run, Shown, Signal};
 
 use crate::failure::Failure;
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lambda_idempotency_local::{ItemAnswer, ItemRequest, Outcome, RecordLine, StoreRequest, Verb};
 
-use super::run::{Run, Seen};
+use super::run::{Run, Shown};
 
 /// What happened to a key.
 pub(crate) struct Key {
@@ -146,7 +146,7 @@ fn hash_of(key: &str) -> Option<&str> {
     key.rsplit_once('#').map(|(_, hash)| hash).filter(|hash| hash.len() >= 32)
 }
 
-fn of_invocation(run: &Run<'_>, known: &Known, seen: &Seen<'_>) -> BTreeMap<String, Vec<Moment>> {
+fn of_invocation(run: &Run<'_>, known: &Known, seen: &Shown<'_>) -> BTreeMap<String, Vec<Moment>> {
     let mut keys: BTreeMap<String, Vec<Moment>> = BTreeMap::new();
     let invocation = seen.invocation;
     let ended = ms(run, invocation.began + invocation.duration);
@@ -222,9 +222,9 @@ fn merged(moments: Vec<Moment>) -> Vec<Moment> {
 
 /// Whether something happened to a process while it had this invocation, or before it got the next one: lines are read
 /// a little later than they are written.
-fn is_in(run: &Run<'_>, seen: &Seen<'_>, pid: u32, at: Instant) -> bool {
+fn is_in(run: &Run<'_>, seen: &Shown<'_>, pid: u32, at: Instant) -> bool {
     let begins = seen.invocation.began;
-    let is_next = |other: &Seen<'_>| {
+    let is_next = |other: &Shown<'_>| {
         let other = other.invocation;
         other.pid == pid && other.began > begins && other.began <= at
     };
@@ -286,7 +286,7 @@ fn handler(line: &RecordLine, moments: &[Moment]) -> Option<Moment> {
 }
 
 /// What became of the record in the end of the invocation.
-fn end(line: &RecordLine, seen: &Seen<'_>, ended: f64) -> Moment {
+fn end(line: &RecordLine, seen: &Shown<'_>, ended: f64) -> Moment {
     let end = seen.ends.iter().find(|(record, _)| *record == line.record);
     let end = end.map_or("done", |(_, end)| end);
     let kind = if end == "done" { Kind::Answered } else { Kind::Returned };
@@ -297,7 +297,7 @@ fn end(line: &RecordLine, seen: &Seen<'_>, ended: f64) -> Moment {
 fn lane(
     run: &Run<'_>,
     (invocation, end): (usize, String),
-    seen: &Seen<'_>,
+    seen: &Shown<'_>,
     moments: Vec<Moment>,
 ) -> Lane {
     let began = ms(run, seen.invocation.began);
@@ -309,7 +309,7 @@ fn lane(
 }
 
 /// The outcomes of a key's records in an invocation, each once, and what cut the invocation off.
-fn in_words(run: &Run<'_>, known: &Known, seen: &Seen<'_>, name: &str) -> String {
+fn in_words(run: &Run<'_>, known: &Known, seen: &Shown<'_>, name: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let own = seen.invocation.records.iter().filter(|line| known.record(run, &line.record) == name);
     let outcomes = own.map(|line| line.outcome.to_string());

@@ -15,7 +15,7 @@ pub(crate) struct Run<'a> {
     /// Numbers with their meaning.
     pub(crate) numbers: Vec<(String, &'static str)>,
     pub(crate) began: Instant,
-    pub(crate) invocations: Vec<Seen<'a>>,
+    pub(crate) invocations: Vec<Shown<'a>>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) signals: Vec<Signal>,
     /// Further tables.
@@ -25,12 +25,12 @@ pub(crate) struct Run<'a> {
 }
 
 /// An invocation, and for each of its records what the source did with it.
-pub(crate) struct Seen<'a> {
+pub(crate) struct Shown<'a> {
     pub(crate) invocation: &'a Invocation,
     pub(crate) ends: Vec<(String, &'static str)>,
 }
 
-impl Seen<'_> {
+impl Shown<'_> {
     /// Whether its process died or missed its deadline.
     pub(crate) fn is_cut_off(&self) -> bool {
         matches!(

@@ -26,11 +26,11 @@ use crate::http::{HangUp, Reply, Server};
 pub struct Proxy {
     server: Server,
     own: Arc<Ledger>,
-    seen: Seen,
+    requests: Requests,
 }
 
 /// The requests since they were last taken.
-type Seen = Arc<Mutex<Vec<StoreRequest>>>;
+type Requests = Arc<Mutex<Vec<StoreRequest>>>;
 
 impl Proxy {
     pub(crate) async fn start(
@@ -40,9 +40,10 @@ impl Proxy {
         arrivals: Weak<Arrivals>,
     ) -> Result<Self, Error> {
         let own = Arc::new(Ledger::default());
-        let seen = Seen::default();
+        let requests = Requests::default();
         let ledgers = [Arc::clone(&own), total];
-        let proxy = Arc::new(Forwarding { upstream, faults, ledgers, seen: Arc::clone(&seen) });
+        let proxy =
+            Arc::new(Forwarding { upstream, faults, ledgers, requests: Arc::clone(&requests) });
         let server = Server::start(move |request| {
             let (proxy, arrivals) = (Arc::clone(&proxy), arrivals.upgrade());
             async move {
@@ -52,12 +53,12 @@ impl Proxy {
             }
         })
         .await?;
-        Ok(Self { server, own, seen })
+        Ok(Self { server, own, requests })
     }
 
     /// Takes the requests that have ended since the last call.
     pub(crate) fn take_requests(&self) -> Vec<StoreRequest> {
-        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The value of `AWS_ENDPOINT_URL_DYNAMODB`.
@@ -138,7 +139,7 @@ struct Forwarding {
     upstream: Upstream,
     faults: Faults,
     ledgers: [Arc<Ledger>; 2],
-    seen: Seen,
+    requests: Requests,
 }
 
 impl Forwarding {
@@ -174,7 +175,7 @@ impl Forwarding {
         trace::answered(&mut items, status, &told.unwrap_or_default());
         let took = began.elapsed();
         let request = StoreRequest { began, took, operation, faulty, items };
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         answer.map(whole)
     }
 

@@ -9,12 +9,12 @@ use crate::report::Effect;
 
 /// The invocations that have ended, and the effects that the function reported.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct SoFar {
     invocations: Mutex<Vec<InvocationReport>>,
     effects: Mutex<Vec<Effect>>,
 }
 
-impl Seen {
+impl SoFar {
     pub(crate) fn add(&self, invocation: &InvocationReport) {
         self.invocations.lock().unwrap_or_else(PoisonError::into_inner).push(invocation.clone());
     }

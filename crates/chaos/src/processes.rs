@@ -1,0 +1,60 @@
+//! Starts the function's processes, and reads what they report on their output.
+
+use std::time::{Duration, Instant};
+
+use lambda_idempotency_local::{EffectLine, FunctionConfig, Local, LocalBuilder, Table};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::{
+    Error, Settings,
+    history::order_of,
+    ledger::{Ledger, Line, Step},
+    schedule::{self, Schedule},
+};
+
+/// The table of idempotency records.
+pub(crate) const CLAIMS: &str = "idempotency";
+/// A process that was killed needs a new one; a machine may be slow to start it.
+const INIT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Starts the function of these settings. Its reported effects go to `tell`.
+pub(crate) async fn start(
+    settings: &Settings,
+    schedule: &Schedule,
+    ledger: &Ledger,
+    tell: UnboundedSender<Line>,
+) -> Result<Local, Error> {
+    let mut function = FunctionConfig::new(&settings.binary)
+        .name("orders")
+        .timeout(settings.timeout)
+        .init_timeout(INIT_TIMEOUT)
+        // A stopped process must be able to continue; the rig kills the other processes itself.
+        .outlives_timeout(true)
+        .env("IDEMPOTENCY_TABLE", CLAIMS)
+        .env("ORDERS_TABLE", "orders")
+        .env("IDEMPOTENCY_REPORT_EFFECTS", "1")
+        .env("SCRIPTED_LEDGER", ledger.path().to_string_lossy())
+        .env_each("SCRIPTED_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
+    for (name, value) in &settings.env {
+        function = function.env(name, value);
+    }
+    let local = Local::builder(function)
+        .table(Table::new(CLAIMS, "id").ttl("expiration"))
+        .sandboxes(settings.processes)
+        .on_output(move |line| {
+            if let Some(effect) = EffectLine::parse(&line.text) {
+                // The rig reads until it ends.
+                let _ = tell.send(reported(effect, line.pid));
+            }
+        });
+    let local = settings.tables.iter().cloned().fold(local, LocalBuilder::table);
+    Ok(local.start().await?)
+}
+
+/// The line of an effect that the function reported on its output.
+fn reported(effect: EffectLine, pid: u32) -> Line {
+    let order = order_of(&effect.record).map(schedule::id).unwrap_or_default();
+    let (message, name) = (effect.record, effect.name);
+    let (fence, time) = (effect.fence.unwrap_or_default(), Some(Instant::now()));
+    Line { step: Step::Effect, order, message, pid, fence, name, time }
+}
