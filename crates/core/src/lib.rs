@@ -7,6 +7,7 @@
 //! | [`admission`] | the protocol, as pure functions |
 //! | [`record`], [`store`] | what a store keeps for a key, and the contract of a store |
 //! | [`memory`] | a store in memory |
+//! | [`usage`] | what calls of a store consume |
 //! | [`policy`], [`failure`], [`outcome`] | what users configure, return and receive |
 //! | [`clock`] | time, as a parameter, so that tests control it |
 //! | [`key`] | `Key`, re-exported from the crate `lambda-idempotency-keys` |
@@ -24,6 +25,7 @@ mod provenance;
 mod reasons;
 pub mod record;
 pub mod store;
+pub mod usage;
 
 #[doc(no_inline)]
 pub use lambda_idempotency_keys as key;

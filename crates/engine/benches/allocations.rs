@@ -18,7 +18,6 @@ use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::RecordId,
     delivered::Delivered,
-    observe::Silent,
     process::Cache,
 };
 use lambda_idempotency_keys::Key;
@@ -42,7 +41,7 @@ fn main() {
     println!("{:<22}{:>15}{:>15}{:>15}{:>15}", "", 1, 10, 100, 1000);
     for (name, cache, times, key) in CASES {
         let counts = [1, 10, 100, 1000].map(|records| {
-            let engine = Engine::new(MemoryStore::new()).with_observer(Silent).with_cache(cache());
+            let engine = Engine::new(MemoryStore::new()).with_cache(cache());
             let mut last = String::new();
             for _ in 0..times {
                 last = count(&engine, records, key);

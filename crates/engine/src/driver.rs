@@ -4,7 +4,7 @@
 //! Nothing is spawned: the whole batch is one future, and ends with it.
 
 use std::{
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -14,14 +14,14 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
-    contained::caught,
     outcome::Outcome,
+    usage::{Usage, measured},
 };
 
 use crate::{
     batch::Batch,
     machine::{Action, Input, LONG_POLL, Machine, Setting, Told},
-    observe::Report,
+    observe::{BatchEnd, Report, StoreCall, StorePurpose, errors},
     parts::Parts,
     process::Polling,
     running::Polled,
@@ -33,15 +33,25 @@ use crate::{
 /// meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
+/// A call of the store that has ended.
+struct Called {
+    answer: Input,
+    purpose: StorePurpose,
+    members: usize,
+    since: Timestamp,
+    /// If an observer wants it.
+    usage: Option<Usage>,
+}
+
 /// One batch on its way.
 pub(crate) struct Driver<'a> {
     parts: &'a Parts,
-    operation: &'a str,
-    /// How many records the batch has.
-    records: usize,
+    /// What observers are told at the end.
+    end: BatchEnd<'a>,
+    begun: Timestamp,
     machine: Machine<'a>,
     surroundings: Surroundings<'a>,
-    calls: FuturesUnordered<BoxFuture<'static, Input>>,
+    calls: FuturesUnordered<BoxFuture<'static, Called>>,
     timer: Option<(Timestamp, BoxFuture<'static, ()>)>,
     gives_way: bool,
 }
@@ -56,6 +66,7 @@ impl<'a> Driver<'a> {
             deadline: batch.invocation_deadline,
         };
         let records = batch.deliveries.len();
+        let source = batch.deliveries.first().map_or("", |delivery| delivery.record.source);
         let (id, pace) = (batch.request_id, batch.pace);
         let mut surroundings = Surroundings::new(parts, batch.operation, id, pace, records);
         let asks: Vec<_> =
@@ -64,8 +75,8 @@ impl<'a> Driver<'a> {
         let machine = Machine::new(setting, asks.into_iter(), now, &mut surroundings);
         Self {
             parts,
-            operation: batch.operation,
-            records,
+            end: BatchEnd::new(batch.operation, source, records),
+            begun: now,
             machine,
             surroundings,
             calls: FuturesUnordered::new(),
@@ -84,17 +95,19 @@ impl<'a> Driver<'a> {
             match action {
                 Action::Read { call, keys, deadline } => {
                     let store = Arc::clone(&self.parts.store);
-                    self.calls.push(Box::pin(async move {
+                    let (purpose, members) = (StorePurpose::Look, keys.len());
+                    self.call(purpose, members, async move {
                         let found = store_calls::read(&*store, &keys, deadline).await;
                         Input::Read { call, found }
-                    }));
+                    });
                 }
                 Action::Write { call, writes, deadline } => {
                     let store = Arc::clone(&self.parts.store);
-                    self.calls.push(Box::pin(async move {
+                    let (purpose, members) = (StorePurpose::of(&writes), writes.len());
+                    self.call(purpose, members, async move {
                         let verdicts = store_calls::write(&*store, &writes, deadline).await;
                         Input::Written { call, writes, verdicts }
-                    }));
+                    });
                 }
                 Action::GiveWay => self.gives_way = true,
                 Action::Start { at, held, stop } => {
@@ -105,11 +118,59 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Tells the observer. If that panics, the record has its outcome all the same.
+    /// Makes a call of the store.
+    fn call(
+        &self,
+        purpose: StorePurpose,
+        members: usize,
+        call: impl Future<Output = Input> + Send + 'static,
+    ) {
+        let since = self.now();
+        let called = move |answer, usage| Called { answer, purpose, members, since, usage };
+        self.calls.push(if self.parts.observers.want_usage() {
+            Box::pin(async move {
+                let (answer, usage) = measured(pin!(call)).await;
+                called(answer, Some(usage))
+            })
+        } else {
+            Box::pin(async move { called(call.await, None) })
+        });
+    }
+
+    /// Tells the observers of a call of the store.
+    fn tell_of(&self, called: &Called) {
+        if !self.parts.observers.are_any() {
+            return;
+        }
+        let call = StoreCall {
+            operation: self.end.operation,
+            source: self.end.source,
+            purpose: called.purpose,
+            members: called.members,
+            took: self.now().since(called.since),
+            errors: &errors(&called.answer),
+            usage: called.usage,
+        };
+        self.parts.observers.tell(|observer| observer.store_called(&call));
+    }
+
+    /// Tells the observers that all records have their outcomes.
+    fn tell_end(&mut self) {
+        if self.end.records > 0 && self.parts.observers.are_any() {
+            self.end.took = self.now().since(self.begun);
+            self.end.cache_hits = self.surroundings.cache_hits();
+            self.parts.observers.tell(|observer| observer.batch_ended(&self.end));
+        }
+    }
+
+    /// Tells the observers. If one panics, the record has its outcome all the same.
     fn report(&mut self, told: Told) {
         if let Some((record, key)) = self.surroundings.record(told.at) {
-            let mut report = Report::new(self.operation, record, key, told.outcome());
+            let mut report = Report::new(self.end.operation, record, key, told.outcome());
+            let (started, returned) = self.surroundings.times(told.at);
+            report.waited = started.map(|started| started.since(self.begun));
             report.ran_for = told.ran_for;
+            report.settled_in = returned.map(|returned| self.now().since(returned));
             report.unrecorded = told.unrecorded();
             if let Some(why) = told.why() {
                 report.aside = Some(&why.reason);
@@ -119,7 +180,7 @@ impl<'a> Driver<'a> {
                 report.failed_attempts = held.failed_attempts();
                 report.lost_attempts = held.lost_attempts();
             }
-            caught(|| self.parts.observer.reported(&report));
+            self.parts.observers.report(&report);
         }
         self.surroundings.set_outcome(told.at, told.into_outcome());
     }
@@ -127,7 +188,10 @@ impl<'a> Driver<'a> {
     /// What has happened: answers of the store first, then leaders of this process, then handlers.
     fn poll_events(&mut self, context: &mut Context<'_>) -> Poll<Input> {
         match self.calls.poll_next_unpin(context) {
-            Poll::Ready(Some(answer)) => return Poll::Ready(answer),
+            Poll::Ready(Some(called)) => {
+                self.tell_of(&called);
+                return Poll::Ready(called.answer);
+            }
             // No call is left that others could help along.
             Poll::Ready(None) => self.gives_way = false,
             Poll::Pending => {}
@@ -144,9 +208,11 @@ impl<'a> Driver<'a> {
         let _polling = Polling::of(&self.parts.isolation);
         let begun = self.now();
         while let Poll::Ready(polled) = self.surroundings.poll_handler(context) {
-            let blocked = self.now().since(begun);
+            let now = self.now();
+            let blocked = now.since(begun);
             match polled {
                 Polled::Ended(at, ended, since) => {
+                    self.surroundings.returned(at, now);
                     return Poll::Ready(Input::Ended { at, ended, since, blocked });
                 }
                 Polled::Pending if blocked > LONG_POLL => return Poll::Ready(Input::Blocked),
@@ -183,7 +249,8 @@ impl Future for Driver<'_> {
         loop {
             this.act();
             if this.machine.is_done() {
-                return Poll::Ready(this.surroundings.take_outcomes(this.records));
+                this.tell_end();
+                return Poll::Ready(this.surroundings.take_outcomes(this.end.records));
             }
             if let Poll::Ready(input) = this.poll_events(context) {
                 let now = this.now();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lambda_idempotency_core::{clock::Clock, record::Worker, store::Store};
 
 use crate::{
-    observe::Observer,
+    observe::Observers,
     process::{Completed, Isolation, SingleFlight},
 };
 
@@ -14,7 +14,7 @@ use crate::{
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) observers: Observers,
     pub(crate) single_flight: Arc<SingleFlight>,
     pub(crate) completed: Arc<Completed>,
     pub(crate) isolation: Arc<Isolation>,

@@ -52,11 +52,11 @@ pub struct Idempotency {
 
 impl Idempotency {
     /// Keeps idempotency records in `store`, under the [application](Self::application) that the
-    /// environment names, and reports to the log (see [`with_observer`](Self::with_observer)).
+    /// environment names, and reports to the log (see [`with_log`](Self::with_log)).
     #[must_use]
     pub fn new(store: impl Store) -> Self {
         let engine =
-            Engine::new(store).with_observer(observer()).with_worker(Worker::from_environment());
+            Engine::new(store).with_log(Some(log())).with_worker(Worker::from_environment());
         let new = Self { engine, names: Names::of_process(), mistake: None };
         new.named(application::from_environment())
     }
@@ -123,12 +123,34 @@ impl Idempotency {
         Self { engine: self.engine.with_clock(clock), ..self }
     }
 
-    /// Reports to another observer. Default: a [`TracingObserver`], which logs only the type of a
-    /// handler's error.
+    /// Tells this observer of each outcome, each call of the store and the end of each invocation, beside the log and
+    /// the observers that were added before.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Idempotency, MemoryStore, Observer, Report};
+    ///
+    /// struct Alarm;
+    ///
+    /// impl Observer for Alarm {
+    ///     fn reported(&self, report: &Report<'_>) {
+    ///         if report.outcome.label() == "completion_lost" {
+    ///             // ring
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let idempotency = Idempotency::new(MemoryStore::new()).with_observer(Alarm);
+    /// ```
+    #[must_use]
+    pub fn with_observer(self, observer: impl Observer) -> Self {
+        Self { engine: self.engine.with_observer(observer), ..self }
+    }
+
+    /// Sets how the log line of each delivery is written. Default: with only the type of a handler's error.
     ///
     /// The messages of errors are logged as well if the environment variable
     /// `IDEMPOTENCY_LOG_ERROR_MESSAGES` is `1` or `true` when the `Idempotency` is made, or with
-    /// the observer below. `lambda-idempotency invoke` sets the variable for the function that it
+    /// the setting below. `lambda-idempotency invoke` sets the variable for the function that it
     /// runs. **Messages may quote payloads**: do not set it where people who may not see payloads
     /// can read the log.
     ///
@@ -136,11 +158,24 @@ impl Idempotency {
     /// use lambda_idempotency::{Idempotency, MemoryStore, TracingObserver};
     ///
     /// let idempotency = Idempotency::new(MemoryStore::new())
-    ///     .with_observer(TracingObserver::new().showing_error_messages());
+    ///     .with_log(TracingObserver::new().showing_error_messages());
     /// ```
     #[must_use]
-    pub fn with_observer(self, observer: impl Observer) -> Self {
-        Self { engine: self.engine.with_observer(observer), ..self }
+    pub fn with_log(self, log: TracingObserver) -> Self {
+        Self { engine: self.engine.with_log(Some(log)), ..self }
+    }
+
+    /// Writes no log line for deliveries. Then only an observer of yours learns of work that was
+    /// done and could not be recorded, and the alarms of `template.yaml` stay silent.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Idempotency, MemoryStore};
+    ///
+    /// let idempotency = Idempotency::new(MemoryStore::new()).without_log();
+    /// ```
+    #[must_use]
+    pub fn without_log(self) -> Self {
+        Self { engine: self.engine.with_log(None), ..self }
     }
 
     /// How many completed keys this process caches, to answer their duplicates without a request to
@@ -236,19 +271,19 @@ impl fmt::Debug for Idempotency {
     }
 }
 
-/// The default observer; it shows error messages if the environment variable is set.
-fn observer() -> TracingObserver {
-    let observer = TracingObserver::new();
+/// The default log; it shows error messages if the environment variable is set.
+fn log() -> TracingObserver {
+    let log = TracingObserver::new();
     let value = std::env::var(SHOW_ERROR_MESSAGES).unwrap_or_default();
     match value.to_ascii_lowercase().as_str() {
-        "1" | "true" => observer.showing_error_messages(),
-        "" | "0" | "false" => observer,
+        "1" | "true" => log.showing_error_messages(),
+        "" | "0" | "false" => log,
         _ => {
             tracing::warn!(
                 "the environment variable {SHOW_ERROR_MESSAGES} has no effect: set it to 1 or true \
                  to log the messages of errors, to 0 or false not to log them"
             );
-            observer
+            log
         }
     }
 }

@@ -58,7 +58,8 @@
 //! [`TracingObserver`] writes one line for each delivery, with the target
 //! `lambda_idempotency::record`: its outcome, and the problem if the record returns to its source.
 //! **It needs a `tracing` subscriber**; without one, a lost completion goes unnoticed.
-//! [`Idempotency::with_observer`] replaces the observer. The line contains no payload, raw key or
+//! [`Idempotency::without_log`] switches it off; [`Idempotency::with_observer`] adds an observer of
+//! your own, for example for metrics. The line contains no payload, raw key or
 //! result, and only the type of an error, because an error's message may quote the payload. To log
 //! messages, log them in the handler or use [`TracingObserver::showing_error_messages`]. Local runs
 //! (`lambda-idempotency invoke`) show them.
@@ -158,7 +159,7 @@ pub use lambda_idempotency_engine::{
     batch::AfterFailure,
     call::{Call, RecordId, TraceContext},
     delivered::RecordError,
-    observe::{Observer, Report, Silent, TracingObserver},
+    observe::{BatchEnd, Observer, Report, StoreCall, StorePurpose, TracingObserver},
     process::Cache,
 };
 pub use lambda_idempotency_keys::{Functions, KeyFormat, KeyPath, payload, producer, record};

@@ -19,7 +19,6 @@ use lambda_idempotency_engine::{
     batch::{self, AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned},
     call::RecordId,
     delivered::Delivered,
-    observe::Silent,
 };
 use lambda_idempotency_keys::Key;
 
@@ -110,7 +109,7 @@ pub(crate) fn measure<S: Store, P: Store>(
     let times: Arc<[Times]> = (0..RECORDS).map(|_| Times::default()).collect();
     let calls = Arc::default();
     let noting = Noting { store, times: Arc::clone(&times), calls: Arc::clone(&calls) };
-    let engine = Engine::new(place(noting)).with_observer(Silent);
+    let engine = Engine::new(place(noting));
     let mut policy = Policy::default();
     policy.concurrency = handlers.concurrency;
     let (pace, rounds) = (Pace::default(), rounds());

@@ -58,7 +58,7 @@ use lambda_idempotency_keys::Key;
 use crate::{
     driver::Driver,
     machine::FIRST_CALL,
-    observe::{Observer, TracingObserver},
+    observe::{Observer, Observers, TracingObserver},
     parts::Parts,
     process::{Cache, Completed},
     store_calls,
@@ -72,13 +72,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine over a store, with the system clock and `tracing`.
+    /// An engine over a store, with the system clock and without observers.
     #[must_use]
     pub fn new(store: impl Store) -> Self {
         let parts = Parts {
             store: Arc::new(store),
             clock: Arc::new(SystemClock),
-            observer: Arc::new(TracingObserver::new()),
+            observers: Observers::default(),
             single_flight: Arc::default(),
             completed: Arc::new(Completed::new(Cache::new())),
             isolation: Arc::default(),
@@ -95,10 +95,17 @@ impl Engine {
         self
     }
 
-    /// Tells another observer.
+    /// Tells this observer, too.
     #[must_use]
     pub fn with_observer(mut self, observer: impl Observer) -> Self {
-        self.parts.observer = Arc::new(observer);
+        self.parts.observers.add(Arc::new(observer));
+        self
+    }
+
+    /// Writes a log line for each record, or none. Default: none.
+    #[must_use]
+    pub const fn with_log(mut self, log: Option<TracingObserver>) -> Self {
+        self.parts.observers.set_log(log);
         self
     }
 

@@ -72,7 +72,9 @@ impl Host for Surroundings<'_> {
     }
 
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>> {
-        self.parts.completed.get(key, now)
+        let known = self.parts.completed.get(key, now);
+        self.cache_hits += usize::from(known.is_some());
+        known
     }
 
     fn enter(
@@ -130,6 +132,7 @@ impl Host for Surroundings<'_> {
             job: Contained::new(work.job),
             divert: None,
             handler: None,
+            times: (None, None),
             leader: None,
             outcome: None,
         });

@@ -44,6 +44,8 @@ struct Slot<'a> {
     divert: Option<Divert<'a>>,
     /// The slot in which its handler runs.
     handler: Option<usize>,
+    /// When its handler was started, and when it returned.
+    times: (Option<Timestamp>, Option<Timestamp>),
     /// While this record leads the single flight of its key.
     leader: Option<Leader>,
     outcome: Option<Outcome>,
@@ -68,6 +70,7 @@ pub(crate) struct Surroundings<'a> {
     place: Option<Place>,
     /// Whether a handler of this engine makes the invocation: it then shares that handler's place.
     is_nested: bool,
+    cache_hits: usize,
     /// The leaders, in other invocations of this process, that records of this batch follow.
     following: Option<FuturesUnordered<BoxFuture<'static, LeaderDone>>>,
 }
@@ -87,8 +90,18 @@ impl<'a> Surroundings<'a> {
         let slots = Vec::with_capacity(records);
         let is_nested = is_nested(&parts.isolation);
         let running = Running::default();
-        let (place, following) = (None, None);
-        Self { parts, operation, worker, pace, slots, running, place, is_nested, following }
+        Self {
+            parts,
+            operation,
+            worker,
+            pace,
+            slots,
+            running,
+            place: None,
+            is_nested,
+            cache_hits: 0,
+            following: None,
+        }
     }
 
     /// Keeps what the machine need not know of a delivery; returns the rest.
@@ -101,6 +114,7 @@ impl<'a> Surroundings<'a> {
             identity,
             job,
             handler: None,
+            times: (None, None),
             leader: None,
             outcome: None,
             divert: delivery.divert,
@@ -127,7 +141,25 @@ impl<'a> Surroundings<'a> {
         let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered);
         let due = Due { operation, job, call, latest: Latest { lease, stop }, clock };
         let handler = self.running.start(at, Handler::new(due));
-        self.slot(at).handler = Some(handler);
+        let now = self.parts.clock.now();
+        let slot = self.slot(at);
+        slot.handler = Some(handler);
+        slot.times.0 = Some(now);
+    }
+
+    /// The handler of a record has returned.
+    pub(crate) fn returned(&mut self, at: usize, now: Timestamp) {
+        self.slot(at).times.1 = Some(now);
+    }
+
+    /// When the handler of a record was started, and when it returned.
+    pub(crate) fn times(&self, at: usize) -> (Option<Timestamp>, Option<Timestamp>) {
+        self.slots.get(at).map_or((None, None), |slot| slot.times)
+    }
+
+    /// How often a key was found in the cache of this process.
+    pub(crate) const fn cache_hits(&self) -> usize {
+        self.cache_hits
     }
 
     /// Ends when a leader that a record of this batch follows has ended.

@@ -15,7 +15,6 @@ use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::RecordId,
     delivered::Delivered,
-    observe::Silent,
     process::Cache,
 };
 use lambda_idempotency_keys::Key;
@@ -72,7 +71,7 @@ async fn takes(shape: &Shape, records: usize) -> Duration {
         store.insert(key(n), record);
     }
     let clock = ManualClock::new(START);
-    let engine = Engine::new(store).with_observer(Silent).with_cache(Cache::off());
+    let engine = Engine::new(store).with_cache(Cache::off());
     let engine = engine.with_clock(clock.clone());
     let (mut policy, pace) = (Policy::default(), Pace::default());
     policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };

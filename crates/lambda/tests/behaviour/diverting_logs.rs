@@ -14,7 +14,7 @@ use crate::{
 async fn logged(world: &World, observer: TracingObserver, operation: Operation) -> String {
     let captured = Captured::default();
     let guard = captured.start();
-    let idempotency = world.idempotency().with_observer(observer);
+    let idempotency = world.idempotency().with_log(observer);
     let function = idempotency.sqs(operation, world.handler()).unwrap();
     world.returned(&function, &batch([order("m-1", "a", "give up")])).await;
     drop(guard);

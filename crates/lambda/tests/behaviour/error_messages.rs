@@ -23,7 +23,7 @@ async fn pay(order: Value, _: Call) -> Result<(), Failure> {
 async fn logged(observer: TracingObserver) -> String {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
-    let idempotency = world.idempotency().with_observer(observer);
+    let idempotency = world.idempotency().with_log(observer);
     let function = idempotency.sqs(Operation::new("pay").key("id"), pay).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "tea", "panic")]);
     assert_eq!(world.returned(&function, &event).await.len(), 2);

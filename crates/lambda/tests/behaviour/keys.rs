@@ -95,7 +95,7 @@ async fn readable_keys_are_not_logged() {
     let guard = captured.start();
     let world = World::new();
     let operation = Operation::new("place").key("id").key_format(KeyFormat::Readable);
-    let idempotency = world.idempotency().with_observer(lambda_idempotency::TracingObserver::new());
+    let idempotency = world.idempotency().with_log(lambda_idempotency::TracingObserver::new());
     let function = idempotency.sqs(operation, world.handler()).unwrap();
     for action in ["fail", "", ""] {
         let event =

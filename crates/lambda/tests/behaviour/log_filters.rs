@@ -91,7 +91,7 @@ fn patterns() -> [String; 2] {
 async fn the_log_filters_of_the_template_match_the_logged_lines() {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start_as_lambda_does();
-    let idempotency = world.idempotency().with_observer(TracingObserver::new());
+    let idempotency = world.idempotency().with_log(TracingObserver::new());
     let operation = Operation::new("place").key("id");
     let sqs = idempotency.sqs(operation, world.handler()).unwrap();
     let body = |id: &str, what: &str| with_body(id, &json!({ "id": id, "do": what }).to_string());

@@ -74,7 +74,7 @@ async fn an_error_that_panics_does_not_affect_other_records() {
                 }
             };
             let idempotency =
-                world.idempotency().with_observer(TracingObserver::new().showing_error_messages());
+                world.idempotency().with_log(TracingObserver::new().showing_error_messages());
             let function = idempotency.sqs(by_id(), handler).unwrap();
             let event = batch([order("m-1", "a", ""), order("m-2", "b", "fail")]);
             for _ in 0..2 {

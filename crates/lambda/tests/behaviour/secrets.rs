@@ -48,7 +48,7 @@ async fn handle(order: Order, _: Call) -> Result<String, Failure> {
 }
 
 fn logging(world: &World) -> Idempotency {
-    world.idempotency().with_observer(TracingObserver::new())
+    world.idempotency().with_log(TracingObserver::new())
 }
 
 fn body(action: &str) -> String {

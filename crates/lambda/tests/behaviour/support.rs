@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, Failure, Function, Idempotency, InvocationError, MemoryStore, Silent, Timestamp,
+    Call, Failure, Function, Idempotency, InvocationError, MemoryStore, Timestamp,
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
@@ -32,7 +32,7 @@ impl World {
     }
 
     pub(crate) fn idempotency(&self) -> Idempotency {
-        Idempotency::new(self.store.clone()).with_clock(self.clock.clone()).with_observer(Silent)
+        Idempotency::new(self.store.clone()).with_clock(self.clock.clone()).without_log()
     }
 
     /// A handler that does what the payload's `do` says, and notes the `id` if it succeeds.

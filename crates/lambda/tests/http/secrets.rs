@@ -17,7 +17,7 @@ async fn logs_of_requests_in_every_state_have_no_secrets() {
     let guard = captured.start();
     let bodies = ["", "422 ", "500 ", "burn ", "huge ", "sleep "];
     for operation in [charges(), charges().fingerprint("body")] {
-        let idempotency = world.idempotency().with_observer(TracingObserver::new());
+        let idempotency = world.idempotency().with_log(TracingObserver::new());
         let layer = idempotency.http(operation).unwrap();
         let send = async |request| {
             if let Err(error) = world.send(&layer, request).await {

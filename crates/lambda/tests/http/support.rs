@@ -14,7 +14,7 @@ use lambda_http::{
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
 use lambda_idempotency::{
-    Call, Idempotency, InvocationError, MemoryStore, Operation, Silent, Timestamp,
+    Call, Idempotency, InvocationError, MemoryStore, Operation, Timestamp,
     http::{HttpLayer, WholeBody},
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
@@ -45,7 +45,7 @@ impl World {
     }
 
     pub(crate) fn idempotency(&self) -> Idempotency {
-        Idempotency::new(self.store.clone()).with_clock(self.clock.clone()).with_observer(Silent)
+        Idempotency::new(self.store.clone()).with_clock(self.clock.clone()).without_log()
     }
 
     pub(crate) fn layer(&self, operation: &Operation) -> HttpLayer {

@@ -1,79 +1,9 @@
-//! The log line of each record, and the trait that replaces it.
+//! The log line of each record.
 
-use std::time::Duration;
-
-use crate::call::RecordId;
-use lambda_idempotency_core::{
-    failure::Failure,
-    outcome::{DivertReason, Outcome},
-    store::StoreError,
-};
+use lambda_idempotency_core::{failure::Failure, outcome::Outcome};
 use lambda_idempotency_keys::Key;
 
-/// Gets a report of every record. It must return quickly. If it panics, neither the record nor the others
-/// are affected.
-pub trait Observer: Send + Sync + 'static {
-    /// A delivery has its outcome.
-    fn reported(&self, report: &Report<'_>);
-}
-
-/// One delivery and its outcome.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Report<'a> {
-    /// The operation.
-    pub operation: &'a str,
-    /// The record.
-    pub record: &'a RecordId,
-    /// The key, if the record has one.
-    pub key: Option<&'a Key>,
-    /// The outcome of the delivery.
-    pub outcome: &'a Outcome,
-    /// How long the handler ran, if it did.
-    pub ran_for: Option<Duration>,
-    /// Why the record was to be put aside, if it was; `outcome` says whether that has been done.
-    pub aside: Option<&'a DivertReason>,
-    /// What the handler said in this invocation, if that is why the record was to be put aside.
-    pub failure: Option<&'a Failure>,
-    /// Why the store does not know that the record was put aside: a duplicate would be put aside again.
-    pub unrecorded: Option<&'a StoreError>,
-    /// How many attempts for the key failed before this one, if that is known.
-    pub failed_attempts: u32,
-    /// How many attempts for the key were lost before this one, if that is known.
-    pub lost_attempts: u32,
-}
-
-impl<'a> Report<'a> {
-    pub(crate) const fn new(
-        operation: &'a str,
-        record: &'a RecordId,
-        key: Option<&'a Key>,
-        outcome: &'a Outcome,
-    ) -> Self {
-        Self {
-            operation,
-            record,
-            key,
-            outcome,
-            ran_for: None,
-            aside: None,
-            failure: None,
-            unrecorded: None,
-            failed_attempts: 0,
-            lost_attempts: 0,
-        }
-    }
-
-    /// What is wrong, in words that hold no payload: why the delivery is returned, and why it was to be
-    /// put aside if that could not be done.
-    fn problem(&self) -> Option<String> {
-        let problem = self.outcome.problem()?;
-        Some(match self.aside {
-            Some(reason) => format!("{problem}; it was to be put aside: {reason}"),
-            None => problem,
-        })
-    }
-}
+use super::{Observer, Report};
 
 /// Writes one `tracing` event a record, under the target `lambda_idempotency::record`.
 ///
@@ -181,12 +111,4 @@ impl Observer for TracingObserver {
             (_, None) => event!(INFO, "record settled"),
         }
     }
-}
-
-/// Logs nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
-
-impl Observer for Silent {
-    fn reported(&self, _report: &Report<'_>) {}
 }

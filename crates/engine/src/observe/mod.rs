@@ -1,0 +1,138 @@
+//! Who is told of records, calls of the store and invocations: the log, and observers of the user.
+
+mod log;
+mod observers;
+mod store_call;
+
+pub use log::TracingObserver;
+pub(crate) use observers::Observers;
+pub(crate) use store_call::errors;
+pub use store_call::{StoreCall, StorePurpose};
+
+use std::time::Duration;
+
+use crate::call::RecordId;
+use lambda_idempotency_core::{
+    failure::Failure,
+    outcome::{DivertReason, Outcome},
+    store::StoreError,
+};
+use lambda_idempotency_keys::Key;
+
+/// Is told what happens. Must return quickly. If it panics, that changes nothing about the record or
+/// the others, and other observers are told all the same.
+pub trait Observer: Send + Sync + 'static {
+    /// A delivery has its outcome.
+    fn reported(&self, report: &Report<'_>);
+
+    /// A call of the store has ended. Calls that an invocation no longer waits for are not told.
+    ///
+    /// Default: does nothing.
+    fn store_called(&self, call: &StoreCall<'_>) {
+        let _ = call;
+    }
+
+    /// All records of an operation in one invocation have their outcomes. An invocation that Lambda ends, or whose
+    /// future is dropped, does not come to this.
+    ///
+    /// Default: does nothing.
+    fn batch_ended(&self, end: &BatchEnd<'_>) {
+        let _ = end;
+    }
+
+    /// Whether [`StoreCall::usage`] is wanted. The DynamoDB store then asks for the consumed capacity with each
+    /// request.
+    ///
+    /// Default: `false`.
+    fn wants_usage(&self) -> bool {
+        false
+    }
+}
+
+/// The end of an operation's records in one invocation.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct BatchEnd<'a> {
+    /// The operation.
+    pub operation: &'a str,
+    /// The source of the records.
+    pub source: &'static str,
+    /// How many records there were.
+    pub records: usize,
+    /// How often a key was found completed in the cache of this process.
+    pub cache_hits: usize,
+    /// How long it took, from the records to the last outcome.
+    pub took: Duration,
+}
+
+impl<'a> BatchEnd<'a> {
+    pub(crate) const fn new(operation: &'a str, source: &'static str, records: usize) -> Self {
+        Self { operation, source, records, cache_hits: 0, took: Duration::ZERO }
+    }
+}
+
+/// One delivery and its outcome.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Report<'a> {
+    /// The operation.
+    pub operation: &'a str,
+    /// The record.
+    pub record: &'a RecordId,
+    /// The key, if the record has one.
+    pub key: Option<&'a Key>,
+    /// What became of it.
+    pub outcome: &'a Outcome,
+    /// How long the record waited from the beginning of the invocation until its handler was started, if that came to
+    /// be: for its claim, for a busy key, for records before it.
+    pub waited: Option<Duration>,
+    /// How long the handler ran, if it did.
+    pub ran_for: Option<Duration>,
+    /// How long it took from the handler's return until the outcome was known, which includes the completion. `None` if
+    /// the handler did not return.
+    pub settled_in: Option<Duration>,
+    /// Why the record was to be put aside, if it was; `outcome` says whether that has been done.
+    pub aside: Option<&'a DivertReason>,
+    /// What the handler said in this invocation, if that is why the record was to be put aside.
+    pub failure: Option<&'a Failure>,
+    /// Why the store does not know that the record was put aside: a duplicate would be put aside again.
+    pub unrecorded: Option<&'a StoreError>,
+    /// How many attempts for the key failed before this one, if that is known.
+    pub failed_attempts: u32,
+    /// How many attempts for the key were lost before this one, if that is known.
+    pub lost_attempts: u32,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) const fn new(
+        operation: &'a str,
+        record: &'a RecordId,
+        key: Option<&'a Key>,
+        outcome: &'a Outcome,
+    ) -> Self {
+        Self {
+            operation,
+            record,
+            key,
+            outcome,
+            waited: None,
+            ran_for: None,
+            settled_in: None,
+            aside: None,
+            failure: None,
+            unrecorded: None,
+            failed_attempts: 0,
+            lost_attempts: 0,
+        }
+    }
+
+    /// What is wrong, in words that hold no payload: why the delivery is returned, and why it was to be
+    /// put aside if that could not be done.
+    fn problem(&self) -> Option<String> {
+        let problem = self.outcome.problem()?;
+        Some(match self.aside {
+            Some(reason) => format!("{problem}; it was to be put aside: {reason}"),
+            None => problem,
+        })
+    }
+}
