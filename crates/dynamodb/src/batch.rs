@@ -14,6 +14,7 @@ use lambda_idempotency_core::store::{Guard, StoreErrorKind};
 
 use crate::{
     attributes::Attributes,
+    capacity,
     config::Config,
     error::{Doing, Failure, sdk_failure, service_failure},
     guard::{predicate, terms},
@@ -47,7 +48,11 @@ impl DynamoDbStore {
         }
         let permission = all_permissions(members);
         let doing = Doing { config: &self.config, operation: OPERATION, permission: &permission };
-        let request = self.client.batch_execute_statement().set_statements(Some(statements));
+        let request = self
+            .client
+            .batch_execute_statement()
+            .set_statements(Some(statements))
+            .set_return_consumed_capacity(capacity::wanted());
         match budget.attempt(request.send()).await {
             Err(late) => same(members, Answer::Failed(Failure::timed_out(doing, late))),
             Ok(Err(error)) => {
@@ -58,6 +63,7 @@ impl DynamoDbStore {
                 same(members, if alone { Answer::Alone } else { Answer::Failed(failure) })
             }
             Ok(Ok(output)) => {
+                capacity::consumed(output.consumed_capacity());
                 let responses = output.responses.unwrap_or_default().into_iter().map(Some);
                 let responses = responses.chain(std::iter::repeat_with(|| None));
                 let answers = members.iter().zip(responses);

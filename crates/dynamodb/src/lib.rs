@@ -104,6 +104,7 @@
 mod attributes;
 mod batch;
 mod builder;
+mod capacity;
 mod config;
 mod config_error;
 mod credentials;

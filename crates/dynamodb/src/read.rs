@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::KeysAndAttributes;
 use lambda_idempotency_core::{clock::BoxFuture, key::Key, record::IdempotencyRecord};
 
 use crate::{
+    capacity,
     error::{Doing, Failure, sdk_failure},
     item::{Item, decode, key_text, primary_key},
     limits::fit_key,
@@ -115,11 +116,15 @@ impl DynamoDbStore {
             .get_item()
             .table_name(&self.config.table)
             .set_key(Some(primary_key(&self.config.attributes, key)))
-            .consistent_read(true);
+            .consistent_read(true)
+            .set_return_consumed_capacity(capacity::wanted());
         match budget.attempt(request.send()).await {
             Err(late) => Err(Failure::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
-            Ok(Ok(output)) => Ok(Page { items: output.item.into_iter().collect(), left: vec![] }),
+            Ok(Ok(output)) => {
+                capacity::consumed(&output.consumed_capacity);
+                Ok(Page { items: output.item.into_iter().collect(), left: vec![] })
+            }
         }
     }
 
@@ -134,11 +139,16 @@ impl DynamoDbStore {
         let asked = keys.iter().map(|key| primary_key(names, key)).collect();
         let asked = KeysAndAttributes::builder().set_keys(Some(asked)).consistent_read(true);
         let asked = asked.build().map_err(|_| Failure::unprocessed(&self.config))?;
-        let request = self.client.batch_get_item().request_items(&self.config.table, asked);
+        let request = self
+            .client
+            .batch_get_item()
+            .request_items(&self.config.table, asked)
+            .set_return_consumed_capacity(capacity::wanted());
         match budget.attempt(request.send()).await {
             Err(late) => Err(Failure::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
             Ok(Ok(output)) => {
+                capacity::consumed(output.consumed_capacity());
                 // The request named one table, by name or ARN, so all items are from it.
                 let items = output.responses.unwrap_or_default().into_values().flatten().collect();
                 let left = output.unprocessed_keys.unwrap_or_default();

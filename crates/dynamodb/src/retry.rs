@@ -14,7 +14,10 @@ use futures_util::{
     future::{Either, select},
     stream::{self, StreamExt},
 };
-use lambda_idempotency_core::clock::{BoxFuture, Clock, Timestamp};
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, Timestamp},
+    usage::{self, Usage},
+};
 use tracing::{Dispatch, dispatcher::get_default, instrument::WithSubscriber};
 
 use crate::config::Config;
@@ -59,6 +62,7 @@ impl<'a> Budget<'a> {
     pub(crate) async fn attempt<F: Future>(&self, request: F) -> Result<F::Output, TimedOut> {
         let patience = self.patience.load(Ordering::Relaxed);
         let limit = Duration::from_millis(patience).min(self.left());
+        usage::add(Usage { requests: 1, capacity_units: 0.0 });
         let log = if self.sdk_logs { get_default(Clone::clone) } else { Dispatch::none() };
         match select(pin!(request.with_subscriber(log)), self.clock.sleep(limit)).await {
             Either::Left((answer, _)) => Ok(answer),

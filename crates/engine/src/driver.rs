@@ -157,7 +157,8 @@ impl<'a> Driver<'a> {
     /// Tells the observers that all records have their outcomes.
     fn tell_end(&mut self) {
         if self.end.records > 0 && self.parts.observers.are_any() {
-            self.end.took = self.now().since(self.begun);
+            self.end.at = self.now();
+            self.end.took = self.end.at.since(self.begun);
             self.end.cache_hits = self.surroundings.cache_hits();
             self.parts.observers.tell(|observer| observer.batch_ended(&self.end));
         }

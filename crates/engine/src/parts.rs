@@ -18,6 +18,8 @@ pub(crate) struct Parts {
     pub(crate) single_flight: Arc<SingleFlight>,
     pub(crate) completed: Arc<Completed>,
     pub(crate) isolation: Arc<Isolation>,
+    /// Whether nothing is claimed: each record runs.
+    pub(crate) is_unprotected: bool,
     pub(crate) application: Option<Arc<str>>,
     /// The function, for the provenance of claims.
     pub(crate) worker: Arc<Worker>,

@@ -93,6 +93,7 @@ impl Idempotency {
             invocation_deadline: context.invocation_deadline(),
             invoked: context.invoked(),
             keeps: None,
+            on_replay: None,
         };
         run::run(&self.engine, &prepared, task, function).await
     }
@@ -121,7 +122,7 @@ impl Idempotency {
         R: DeserializeOwned,
         P: Serialize + ?Sized,
     {
-        self.mistake.clone().map_or(Ok(()), Err)?;
+        self.mistake().map_or(Ok(()), Err)?;
         let producer = operation.producer()?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let key = producer.key(&payload).map_err(|error| match error {

@@ -21,7 +21,7 @@ use crate::{
     function::invocation_deadline,
     handler::decode,
     operation::{EntryPoint, Operation, Prepared},
-    run::{Keeps, Task, run},
+    run::{Keeps, OnReplay, Task, run},
 };
 
 /// Wraps a whole event; see [`Idempotency::event`](crate::Idempotency::event).
@@ -29,6 +29,7 @@ pub struct EventLayer<T> {
     engine: Engine,
     operation: Arc<Prepared>,
     keeps: Option<Arc<Keeps>>,
+    on_replay: Option<Arc<OnReplay>>,
     event: PhantomData<fn() -> T>,
 }
 
@@ -38,6 +39,7 @@ pub struct EventService<S, T> {
     engine: Engine,
     operation: Arc<Prepared>,
     keeps: Option<Arc<Keeps>>,
+    on_replay: Option<Arc<OnReplay>>,
     event: PhantomData<fn() -> T>,
 }
 
@@ -45,7 +47,7 @@ impl<T> EventLayer<T> {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, crate::ConfigError> {
         let prepared = operation.prepared()?;
         operation.fits(EntryPoint::Event)?;
-        Ok(Self { engine, operation: prepared, keeps: None, event: PhantomData })
+        Ok(Self { engine, operation: prepared, keeps: None, on_replay: None, event: PhantomData })
     }
 
     /// Selects the answers that are kept and given to later events of the key. An answer that is
@@ -74,20 +76,45 @@ impl<T> EventLayer<T> {
     pub fn keep(self, keeps: impl Fn(&Value) -> bool + Send + Sync + 'static) -> Self {
         Self { keeps: Some(Arc::new(keeps)), ..self }
     }
+
+    /// Changes the answers that later events of the key get, as JSON: for example, marks them as
+    /// replays. It is not called for the first answer, and what it changes is not stored. Default: later events get the
+    /// first answer unchanged.
+    ///
+    /// ```
+    /// # use lambda_idempotency::{ConfigError, EventLayer, Idempotency, MemoryStore, Operation};
+    /// # use serde_json::Value;
+    /// # fn main() -> Result<(), ConfigError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// let layer: EventLayer<Value> = idempotency
+    ///     .event(Operation::new("charge").key("paymentId"))?
+    ///     .on_replay(|answer| answer["replayed"] = true.into());
+    /// # let _ = layer;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// If `hook` panics, the event gets the first answer unchanged. Numbers that are neither integers of 64 bits nor exact as
+    /// `f64` lose digits.
+    #[must_use]
+    pub fn on_replay(self, hook: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
+        Self { on_replay: Some(Arc::new(hook)), ..self }
+    }
 }
 
 impl<T> Clone for EventLayer<T> {
     fn clone(&self) -> Self {
         let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        Self { engine, operation, keeps: self.keeps.clone(), event: PhantomData }
+        let (keeps, on_replay) = (self.keeps.clone(), self.on_replay.clone());
+        Self { engine, operation, keeps, on_replay, event: PhantomData }
     }
 }
 
 impl<S: Clone, T> Clone for EventService<S, T> {
     fn clone(&self) -> Self {
         let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        let (inner, keeps) = (self.inner.clone(), self.keeps.clone());
-        Self { inner, engine, operation, keeps, event: PhantomData }
+        let (keeps, on_replay) = (self.keeps.clone(), self.on_replay.clone());
+        Self { inner: self.inner.clone(), engine, operation, keeps, on_replay, event: PhantomData }
     }
 }
 
@@ -111,7 +138,8 @@ impl<S, T> Layer<S> for EventLayer<T> {
 
     fn layer(&self, inner: S) -> EventService<S, T> {
         let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        EventService { inner, engine, operation, keeps: self.keeps.clone(), event: PhantomData }
+        let (keeps, on_replay) = (self.keeps.clone(), self.on_replay.clone());
+        EventService { inner, engine, operation, keeps, on_replay, event: PhantomData }
     }
 }
 
@@ -138,7 +166,7 @@ where
         let ready = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, ready);
         let (engine, operation) = (self.engine.clone(), Arc::clone(&self.operation));
-        let keeps = self.keeps.clone();
+        let (keeps, on_replay) = (self.keeps.clone(), self.on_replay.clone());
         Box::pin(async move {
             let LambdaEvent { payload, context } = event;
             let typed: T = decode(payload.get()).map_err(RunError::Rejected)?;
@@ -151,6 +179,7 @@ where
                 // For the span only: the service has the event itself, and no `Call`.
                 invoked: Some(Invoked::without_event(context.clone())),
                 keeps,
+                on_replay,
             };
             let call_context = context.clone();
             let function = |_| inner.call(LambdaEvent::new(typed, call_context));

@@ -10,7 +10,7 @@ use lambda_idempotency_engine::{
 };
 
 use crate::{
-    application,
+    application, disabled,
     error::ConfigError,
     event::EventLayer,
     function_builder::FunctionBuilder,
@@ -47,7 +47,9 @@ pub struct Idempotency {
     pub(crate) engine: Engine,
     names: Names,
     /// A mistake in the application's name.
-    pub(crate) mistake: Option<ConfigError>,
+    mistake: Option<ConfigError>,
+    /// A mistake in the environment.
+    refused: Option<ConfigError>,
 }
 
 impl Idempotency {
@@ -57,8 +59,9 @@ impl Idempotency {
     pub fn new(store: impl Store) -> Self {
         let engine =
             Engine::new(store).with_log(Some(log())).with_worker(Worker::from_environment());
-        let new = Self { engine, names: Names::of_process(), mistake: None };
+        let new = Self { engine, names: Names::of_process(), mistake: None, refused: None };
         new.named(application::from_environment())
+            .without_protection_if(disabled::from_environment())
     }
 
     /// Names the application: 1 to 128 visible ASCII characters; any other name is refused when a
@@ -107,13 +110,33 @@ impl Idempotency {
         self
     }
 
+    fn without_protection_if(mut self, disabled: Result<bool, ConfigError>) -> Self {
+        match disabled {
+            Ok(false) => {}
+            Ok(true) => {
+                tracing::warn!(
+                    "IDEMPOTENCY_DISABLED is set: nothing protects against duplicates, and each delivery is \
+                     processed; remove the variable before this function does real work"
+                );
+                self.engine = self.engine.without_protection();
+            }
+            Err(mistake) => self.refused = Some(mistake),
+        }
+        self
+    }
+
+    /// A mistake that was found before any operation was used.
+    pub(crate) fn mistake(&self) -> Option<ConfigError> {
+        self.refused.clone().or_else(|| self.mistake.clone())
+    }
+
     /// Checks that an operation may be used at this entry point.
     pub(crate) fn allow(
         &self,
         operation: &Prepared,
         entry_point: EntryPoint,
     ) -> Result<(), ConfigError> {
-        self.mistake.clone().map_or(Ok(()), Err)?;
+        self.mistake().map_or(Ok(()), Err)?;
         self.names.take(&operation.name, entry_point)
     }
 
@@ -213,7 +236,7 @@ impl Idempotency {
     /// # }
     /// ```
     pub fn function(&self) -> FunctionBuilder {
-        FunctionBuilder::new(self.engine.clone(), self.names.clone(), self.mistake.clone())
+        FunctionBuilder::new(self.engine.clone(), self.names.clone(), self.mistake())
     }
 
     /// A layer around a service of whole events, which returns the first result to later events of
@@ -285,5 +308,50 @@ fn log() -> TracingObserver {
             );
             log
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lambda_idempotency_core::memory::MemoryStore;
+
+    use super::*;
+    use crate::{Call, testing};
+
+    fn function(idempotency: &Idempotency) -> Result<crate::Function, ConfigError> {
+        let place = |_: serde_json::Value, _: Call| async { Ok::<_, std::io::Error>(()) };
+        idempotency.sqs(Operation::new("place").key("id"), place)
+    }
+
+    #[test]
+    fn a_mistake_in_the_environment_is_found_whatever_else_is_set() {
+        let mistake = ConfigError::Disabled { value: "1".into(), function: Some("orders".into()) };
+        let refused = Idempotency::new(MemoryStore::new())
+            .without_protection_if(Err(mistake.clone()))
+            .application("shop");
+        assert_eq!(function(&refused).unwrap_err(), mistake);
+    }
+
+    #[tokio::test]
+    async fn without_protection_each_delivery_is_processed_and_nothing_is_stored() {
+        let store = MemoryStore::new();
+        let disabled = Idempotency::new(store.clone()).without_protection_if(Ok(true));
+        let operation = Operation::new("count").key("id");
+        let payload = serde_json::json!({ "id": "a" });
+        for number in 1..=2 {
+            let context = crate::RunContext::without_deadline();
+            let count = |_| async move { Ok::<_, std::io::Error>(number) };
+            let run = disabled.run(&operation, &payload, context, count).await.unwrap();
+            assert_eq!((run.result, run.replayed, run.recorded), (number, false, false));
+        }
+        let message = serde_json::json!({
+            "messageId": "m-1", "eventSource": "aws:sqs", "body": r#"{"id":"a"}"#,
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders",
+        });
+        let event = serde_json::json!({ "Records": [message] });
+        let answer = testing::invoke(&function(&disabled).unwrap(), &event).await.unwrap();
+        assert_eq!(answer, serde_json::json!({ "batchItemFailures": [] }));
+        let protected = Idempotency::new(store);
+        assert_eq!(protected.kept_result::<u32, _>(&operation, &payload).await.unwrap(), None);
     }
 }

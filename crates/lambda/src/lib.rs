@@ -76,6 +76,8 @@
 //!
 //! * `dynamodb` (default): [`DynamoDbStore`], with `from_env()` and the SDK's HTTPS client.
 //! * `http`: `Idempotency::http`, a layer around a service of HTTP requests, with `lambda_http`.
+//! * `metrics`: `CloudWatchMetrics`, an observer that writes metrics in CloudWatch's embedded metric
+//!   format; see [the guide](guide::metrics).
 //! * `powertools`: `PowertoolsKeys`, which makes the keys of Powertools for AWS Lambda, for a table
 //!   shared with it.
 //! * `panic-abort`: allows builds with `panic = "abort"`. A panic then ends the process and every
@@ -99,6 +101,7 @@ mod bad_record;
 mod busy;
 mod call;
 pub mod clock;
+mod disabled;
 mod divert;
 pub mod error;
 mod event;
@@ -111,6 +114,8 @@ mod handler;
 pub mod http;
 mod idempotency;
 pub mod inspect;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod names;
 mod nested;
 mod on_missing_key;
@@ -127,6 +132,8 @@ pub mod testing;
 mod unwinding;
 pub mod wrappers;
 
+#[cfg(feature = "metrics")]
+pub use crate::metrics::CloudWatchMetrics;
 pub use crate::{
     bad_record::{BadRecord, OnBadRecord},
     busy::BusyRecord,

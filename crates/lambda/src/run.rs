@@ -143,10 +143,26 @@ pub(crate) struct Task<'a> {
     pub(crate) invoked: Option<Arc<Invoked>>,
     /// Selects the results that answer later calls; `None` if all do.
     pub(crate) keeps: Option<Arc<Keeps>>,
+    /// Changes the results that answer later calls.
+    pub(crate) on_replay: Option<Arc<OnReplay>>,
 }
 
 /// Whether a result, as JSON, answers later calls.
 pub(crate) type Keeps = dyn Fn(&Value) -> bool + Send + Sync;
+
+/// Changes a result, as JSON, that answers a later call.
+pub(crate) type OnReplay = dyn Fn(&mut Value) + Send + Sync;
+
+/// The result as the hook has changed it; unchanged if it panics.
+fn replayed(result: Json, hook: Option<&OnReplay>) -> Json {
+    let Some(hook) = hook else { return result };
+    let changed = catch_unwind(AssertUnwindSafe(|| {
+        let mut value = serde_json::from_str(&result).ok()?;
+        hook(&mut value);
+        Some(Json::from(value.to_string()))
+    }));
+    changed.ok().flatten().unwrap_or(result)
+}
 
 /// Whether a result is kept. If `keeps` cannot decide, the result is kept, because the work is
 /// done.
@@ -229,7 +245,7 @@ where
     };
     let outcome = engine.run(batch).await.pop();
     let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-    answer(outcome, value)
+    answer(outcome, value, task.on_replay.as_deref())
 }
 
 /// Why the whole payload cannot be a key: it is an event that differs on each delivery, or that
@@ -242,6 +258,7 @@ fn not_a_key(payload: &str) -> Option<Rejection> {
 fn answer<R: DeserializeOwned>(
     outcome: Option<Outcome>,
     value: Option<R>,
+    on_replay: Option<&OnReplay>,
 ) -> Result<Run<R>, RunError> {
     let Some(outcome) = outcome else { return Err(RunError::OutOfTime) };
     let recorded = matches!(outcome, Outcome::Executed { .. });
@@ -258,7 +275,10 @@ fn answer<R: DeserializeOwned>(
             | Outcome::Superseded { result }
             | Outcome::Coalesced { result },
             _,
-        ) => Ok(Run { result: decoded(result)?, replayed: true, recorded: true }),
+        ) => {
+            let result = decoded(result.map(|result| replayed(result, on_replay)))?;
+            Ok(Run { result, replayed: true, recorded: true })
+        }
         (Outcome::Failed { failure, .. }, _) => Err(RunError::Failed(failure)),
         (Outcome::PermanentlyFailed { error_type, .. }, _) => {
             Err(RunError::PermanentlyFailed { error_type })

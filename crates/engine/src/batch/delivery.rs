@@ -55,6 +55,19 @@ pub struct Delivery<'a> {
     pub divert: Option<Divert<'a>>,
 }
 
+impl Delivery<'_> {
+    /// The same delivery without a claim.
+    pub(super) fn without_protection(mut self) -> Self {
+        self.work = match self.work {
+            Work::Keyed { key, job, .. } | Work::Divert { aside: Aside { key, job }, .. } => {
+                Work::Unprotected { identity: key, job }
+            }
+            work => work,
+        };
+        self
+    }
+}
+
 /// Makes the work of putting a record aside, once it is known why.
 ///
 /// The number is the fence of the final record of its idempotency key: of its permanent failure, or of

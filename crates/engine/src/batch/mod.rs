@@ -82,6 +82,7 @@ impl Engine {
             single_flight: Arc::default(),
             completed: Arc::new(Completed::new(Cache::new())),
             isolation: Arc::default(),
+            is_unprotected: false,
             application: None,
             worker: Arc::default(),
         };
@@ -99,6 +100,13 @@ impl Engine {
     #[must_use]
     pub fn with_observer(mut self, observer: impl Observer) -> Self {
         self.parts.observers.add(Arc::new(observer));
+        self
+    }
+
+    /// Runs each record without a claim, and says so in the log for each batch: for development.
+    #[must_use]
+    pub const fn without_protection(mut self) -> Self {
+        self.parts.is_unprotected = true;
         self
     }
 
@@ -175,7 +183,16 @@ impl Engine {
     ///
     /// If the returned future is dropped, running handlers are dropped with it and their leases
     /// stand until they lapse.
-    pub async fn run<'a>(&'a self, batch: Batch<'a>) -> Vec<Outcome> {
+    pub async fn run<'a>(&'a self, mut batch: Batch<'a>) -> Vec<Outcome> {
+        if self.parts.is_unprotected {
+            tracing::warn!(
+                operation = batch.operation,
+                records = batch.deliveries.len(),
+                "idempotency is disabled: these records are processed without protection"
+            );
+            let deliveries = batch.deliveries.into_iter();
+            batch.deliveries = deliveries.map(Delivery::without_protection).collect();
+        }
         Driver::new(&self.parts, batch).await
     }
 }

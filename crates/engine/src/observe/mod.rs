@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::call::RecordId;
 use lambda_idempotency_core::{
+    clock::Timestamp,
     failure::Failure,
     outcome::{DivertReason, Outcome},
     store::StoreError,
@@ -63,11 +64,14 @@ pub struct BatchEnd<'a> {
     pub cache_hits: usize,
     /// How long it took, from the records to the last outcome.
     pub took: Duration,
+    /// When it was.
+    pub at: Timestamp,
 }
 
 impl<'a> BatchEnd<'a> {
     pub(crate) const fn new(operation: &'a str, source: &'static str, records: usize) -> Self {
-        Self { operation, source, records, cache_hits: 0, took: Duration::ZERO }
+        let (took, at) = (Duration::ZERO, Timestamp::EPOCH);
+        Self { operation, source, records, cache_hits: 0, took, at }
     }
 }
 

@@ -82,6 +82,14 @@ pub enum ConfigError {
         /// Where it was set.
         from: &'static str,
     },
+    /// `IDEMPOTENCY_DISABLED` has a value that does not turn the protection off here.
+    #[error("{}", disabled(value, function.as_deref()))]
+    Disabled {
+        /// The value.
+        value: Arc<str>,
+        /// The name of the function, on Lambda.
+        function: Option<Arc<str>>,
+    },
     /// An operation for several sources names none.
     #[error(
         "operation `{operation}` has no source; name some with `Sources::new().sqs(..).sns(..)`"
@@ -297,5 +305,19 @@ pub enum ConfigError {
 impl fmt::Debug for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+fn disabled(value: &str, function: Option<&str>) -> String {
+    match function {
+        Some(function) => format!(
+            "IDEMPOTENCY_DISABLED is set to {value:?}, which does not turn off the protection of a deployed \
+             function; remove the variable or, for a function in development whose duplicates may be \
+             processed twice, set it to the name of the function, `{function}`"
+        ),
+        None => format!(
+            "IDEMPOTENCY_DISABLED is set to {value:?}, which has no meaning; set it to `1` to process each \
+             delivery without protection against duplicates, or remove it"
+        ),
     }
 }

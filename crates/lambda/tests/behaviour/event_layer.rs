@@ -65,6 +65,43 @@ async fn the_first_event_is_processed_and_the_later_ones_get_its_answer() {
 }
 
 #[tokio::test]
+async fn a_replay_can_be_told_from_the_first_answer() {
+    let world = World::new();
+    let ledger = world.ledger.clone();
+    let charge = move |event: LambdaEvent<Payment>| {
+        ledger.record(event.payload.id, "");
+        async { Ok::<_, io::Error>(serde_json::json!({ "charged": true })) }
+    };
+    let hook = |answer: &mut serde_json::Value| {
+        assert!(answer.get("replayed").is_none(), "each replay is made of the first answer");
+        answer["replayed"] = true.into();
+    };
+    let layer = world.idempotency().event(by_id()).unwrap().on_replay(hook);
+    let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
+    let answers = [r#"{"charged":true}"#, r#"{"charged":true,"replayed":true}"#];
+    for answer in [answers[0], answers[1], answers[1]] {
+        let found = serve(service.clone(), r#"{"id":"a"}"#, world.context()).await.unwrap();
+        assert_eq!(found.to_string(), answer);
+    }
+    world.ledger.assert_once("a");
+}
+
+#[tokio::test]
+async fn a_hook_for_replays_that_panics_changes_nothing() {
+    let world = World::new();
+    let charge = |_: LambdaEvent<Payment>| async { Ok::<_, io::Error>(7) };
+    let layer = world.idempotency().event(by_id()).unwrap().on_replay(|answer| {
+        *answer = 8.into();
+        panic!("deliberate");
+    });
+    let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
+    for _ in 0..2 {
+        let answer = serve(service.clone(), r#"{"id":"a"}"#, world.context()).await;
+        assert_eq!(answer.unwrap(), 7);
+    }
+}
+
+#[tokio::test]
 async fn without_an_expression_the_whole_event_is_the_key() {
     let world = World::new();
     let service = service!(world, Operation::new("charge"));

@@ -1,0 +1,279 @@
+//! The metrics that are written for CloudWatch, each line checked against the specification of its format.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use lambda_idempotency::{
+    Call, CloudWatchMetrics, Failure, Idempotency, MemoryStore, Operation, RunContext, Store,
+    StoreError, Timestamp,
+    store::{BoxFuture, StoreErrorKind},
+};
+use lambda_idempotency_core::{
+    clock::Clock as _,
+    key::Key,
+    record::IdempotencyRecord,
+    store::{Verdict, Write},
+    usage::{Usage, add, is_measured},
+};
+use lambda_idempotency_testkit::faults::{Fault, GuardKind};
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, notification, order};
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Lines {
+    fn metrics(&self) -> CloudWatchMetrics {
+        let lines = Arc::clone(&self.0);
+        CloudWatchMetrics::new("Shop")
+            .with_output(move |line| lines.lock().unwrap().push(line.to_owned()))
+    }
+
+    /// The documents that were written, each of which keeps the format.
+    fn take(&self) -> Vec<Value> {
+        let lines = std::mem::take(&mut *self.0.lock().unwrap());
+        lines.iter().map(|line| checked(line)).collect()
+    }
+}
+
+/// Checks a line against the specification:
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
+fn checked(line: &str) -> Value {
+    assert!(!line.contains('\n') && line.len() <= 256 * 1024, "{line}");
+    let document: Value = serde_json::from_str(line).unwrap();
+    let only = |object: &Value, names: &[&str]| {
+        let found: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(found, names, "{line}");
+    };
+    let is_text = |value: &Value, longest| {
+        let text = value.as_str().unwrap();
+        (1..=longest).contains(&text.len()) && text.is_ascii()
+    };
+    let about = &document["_aws"];
+    only(about, &["CloudWatchMetrics", "Timestamp"]);
+    assert!(about["Timestamp"].is_u64(), "{line}");
+    for directive in about["CloudWatchMetrics"].as_array().unwrap() {
+        only(directive, &["Dimensions", "Metrics", "Namespace"]);
+        assert!(is_text(&directive["Namespace"], 1024), "{line}");
+        let dimensions = directive["Dimensions"].as_array().unwrap();
+        assert!(!dimensions.is_empty(), "{line}");
+        for set in dimensions {
+            let set = set.as_array().unwrap();
+            assert!(set.len() <= 30, "{line}");
+            for name in set {
+                assert!(is_text(name, 250), "{line}");
+                let target = &document[name.as_str().unwrap()];
+                assert!(is_text(target, 1024), "{line}");
+            }
+        }
+        let metrics = directive["Metrics"].as_array().unwrap();
+        assert!((1..=100).contains(&metrics.len()), "{line}");
+        let mut names = BTreeSet::new();
+        for metric in metrics {
+            only(metric, &["Name", "Unit"]);
+            assert!(is_text(&metric["Name"], 1024), "{line}");
+            assert!(["Count", "Milliseconds", "None"].contains(&metric["Unit"].as_str().unwrap()));
+            let name = metric["Name"].as_str().unwrap();
+            assert!(names.insert(name), "{name} is there twice");
+            match &document[name] {
+                Value::Number(_) => {}
+                Value::Array(values) => {
+                    assert!(
+                        (1..=100).contains(&values.len()) && values.iter().all(Value::is_number)
+                    );
+                }
+                other => panic!("{name} is {other}"),
+            }
+        }
+        let targets = document.as_object().unwrap().len();
+        assert_eq!(targets, 1 + names.len() + 2, "members that are not announced: {line}");
+    }
+    document
+}
+
+/// The members of a document that are not times, without what each has.
+fn counts(document: &Value) -> Value {
+    let mut document = document.as_object().unwrap().clone();
+    document.retain(|name, value| name != "_aws" && !value.is_array());
+    document.into()
+}
+
+#[tokio::test]
+async fn each_invocation_has_a_line_for_each_operation_and_source() {
+    let (world, lines) = (World::new(), Lines::default());
+    let idempotency = world.idempotency().with_observer(lines.metrics());
+    let function = idempotency
+        .function()
+        .sqs(Operation::new("place").key("id"), world.handler())
+        .sns(Operation::new("ship").key("id"), world.handler())
+        .build()
+        .unwrap();
+    let orders =
+        batch([order("m-1", "a", ""), order("m-2", "a", ""), order("m-3", "c", "give up")]);
+    for _ in 0..2 {
+        world.invoke(&function, &orders).await.unwrap();
+    }
+    world.invoke(&function, &notification("n-1", r#"{"id":"a"}"#)).await.unwrap();
+    let documents = lines.take();
+    let found: Vec<Value> = documents.iter().map(counts).collect();
+    assert_eq!(
+        found,
+        [
+            json!({
+                "operation": "place", "source": "sqs", "records": 3.0, "executed": 1.0,
+                "coalesced": 1.0, "failed": 1.0, "permanent_failures": 1.0, "store_calls": 3.0,
+            }),
+            json!({
+                "operation": "place", "source": "sqs", "records": 3.0, "replayed": 2.0,
+                "permanently_failed": 1.0, "cache_hits": 3.0,
+            }),
+            json!({
+                "operation": "ship", "source": "sns", "records": 1.0, "executed": 1.0,
+                "store_calls": 2.0,
+            }),
+        ]
+    );
+    let first = &documents[0];
+    assert_eq!(first["_aws"]["Timestamp"], world.clock.now().as_millis());
+    assert_eq!(first["_aws"]["CloudWatchMetrics"][0]["Namespace"], "Shop");
+    for (time, values) in
+        [("handler_time", 2), ("wait_time", 2), ("claim_call_time", 1), ("batch_time", 1)]
+    {
+        assert_eq!(first[time].as_array().unwrap().len(), values, "{time}");
+    }
+}
+
+#[tokio::test]
+async fn work_that_is_not_recorded_lost_attempts_and_throttles_are_counted() {
+    let (world, lines) = (World::new(), Lines::default());
+    let idempotency = world.idempotency().with_observer(lines.metrics());
+    let function = idempotency.sqs(Operation::new("place").key("id"), world.handler()).unwrap();
+    let refuse = Fault::refuse(StoreErrorKind::Throttled).guarded_by(GuardKind::OwnedBy).always();
+    world.store.inject(refuse);
+    let orders = batch([order("m-1", "a", "")]);
+    world.invoke(&function, &orders).await.unwrap();
+    let document = &lines.take()[0];
+    assert_eq!(document["completion_lost"], 1.0);
+    assert!(document["store_errors"].as_f64() > Some(0.0), "{document}");
+    assert_eq!(document["store_errors"], document["store_throttled"]);
+    world.store.heal();
+    world.clock.advance(Duration::from_secs(60));
+    world.invoke(&function, &orders).await.unwrap();
+    let document = &lines.take()[0];
+    assert_eq!((&document["executed"], &document["lost_attempts"]), (&json!(1.0), &json!(1.0)));
+}
+
+#[tokio::test]
+async fn more_than_100_values_are_in_several_documents() {
+    let (world, lines) = (World::new(), Lines::default());
+    let idempotency = world.idempotency().with_observer(lines.metrics());
+    let function = idempotency.sqs(Operation::new("place").key("id"), world.handler()).unwrap();
+    let orders = (0..250).map(|n| order(&format!("m-{n}"), &format!("o-{n}"), ""));
+    world.invoke(&function, &batch(orders)).await.unwrap();
+    let documents = lines.take();
+    let values: Vec<usize> = documents
+        .iter()
+        .map(|document| document["handler_time"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(values, [100, 100, 50]);
+    let counted: Vec<&Value> =
+        documents.iter().filter_map(|document| document.get("executed")).collect();
+    assert_eq!(counted, [&json!(250.0)], "counts are in one of them");
+}
+
+#[tokio::test]
+async fn names_of_operations_that_are_made_from_data_do_not_multiply_the_metrics() {
+    let (world, lines) = (World::new(), Lines::default());
+    let idempotency = world.idempotency().with_observer(lines.metrics());
+    for n in 0..103 {
+        let operation = Operation::new(&format!("operation-{n}")).key("id");
+        let run = idempotency.run(
+            &operation,
+            &json!({ "id": "a" }),
+            RunContext::without_deadline(),
+            |_| async { Ok::<_, Failure>(1) },
+        );
+        world.clock.drive(run).await.unwrap();
+    }
+    let documents = lines.take();
+    let names: BTreeSet<&str> =
+        documents.iter().map(|document| document["operation"].as_str().unwrap()).collect();
+    assert_eq!((documents.len(), names.len()), (103, 101));
+    assert!(names.contains("others") && !names.contains("operation-100"));
+    assert_eq!(documents[0]["source"], "call");
+}
+
+/// A store that says what its calls consume.
+struct Metered(MemoryStore);
+
+impl Store for Metered {
+    fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            add(Usage { requests: 2, capacity_units: 1.5 });
+            assert!(is_measured(), "an observer wants it");
+            self.0.write(writes, until).await
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        until: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.0.read(keys, until)
+    }
+}
+
+#[tokio::test]
+async fn requests_and_capacity_are_counted_on_request() {
+    let lines = Lines::default();
+    let handler = |_: Value, _: Call| async { Ok::<_, Failure>(()) };
+    let orders = batch([order("m-1", "a", "")]);
+    let metered = Idempotency::new(Metered(MemoryStore::new()))
+        .with_observer(lines.metrics().with_capacity())
+        .sqs(Operation::new("place").key("id"), handler)
+        .unwrap();
+    lambda_idempotency::testing::invoke(&metered, &orders).await.unwrap();
+    let document = &lines.take()[0];
+    assert_eq!(
+        (&document["store_requests"], &document["capacity_units"]),
+        (&json!(4.0), &json!(3.0))
+    );
+    let unmetered = Idempotency::new(MemoryStore::new())
+        .with_observer(lines.metrics())
+        .sqs(Operation::new("place").key("id"), handler)
+        .unwrap();
+    lambda_idempotency::testing::invoke(&unmetered, &orders).await.unwrap();
+    let document = &lines.take()[0];
+    assert_eq!((document.get("store_requests"), document.get("capacity_units")), (None, None));
+}
+
+#[test]
+fn a_namespace_that_cloudwatch_refuses_is_replaced() {
+    for (name, shown) in [
+        ("Shop/Prod", "Shop/Prod"),
+        ("", "LambdaIdempotency"),
+        ("AWS/SQS", "LambdaIdempotency"),
+        ("a b", "LambdaIdempotency"),
+    ] {
+        let metrics = format!("{:?}", CloudWatchMetrics::new(name));
+        assert!(metrics.contains(&format!("{shown:?}")), "{metrics}");
+    }
+}
+
+/// The guide lists the metrics; those that a line can have are in it.
+#[test]
+fn the_guide_lists_every_metric() {
+    let page = include_str!("../../src/guide/metrics.md");
+    let sources = include_str!("../../src/metrics/sums.rs");
+    let quoted = sources.split('"').skip(1).step_by(2);
+    let names: Vec<&str> = quoted.filter(|name| name.contains('_') || *name == "records").collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("| `{name}` |")), "the guide lacks {name}");
+    }
+}

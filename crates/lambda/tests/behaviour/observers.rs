@@ -1,0 +1,161 @@
+//! Observers are told of records, calls of the store and the ends of invocations, beside the log.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use lambda_idempotency::{
+    BatchEnd, Failure, Observer, Operation, Report, StoreCall, StorePurpose, TracingObserver,
+    store::StoreErrorKind,
+};
+use lambda_idempotency_core::clock::Clock as _;
+use lambda_idempotency_testkit::faults::Fault;
+use serde_json::Value;
+
+use crate::{
+    secrets_capture::Captured,
+    support::{World, batch, order},
+};
+
+#[derive(Clone, Default)]
+struct Noted(Arc<Mutex<Vec<String>>>);
+
+impl Noted {
+    fn note(&self, text: String) {
+        self.0.lock().unwrap().push(text);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Observer for Noted {
+    fn reported(&self, report: &Report<'_>) {
+        let millis = |time: Option<Duration>| time.map(|time| time.as_millis());
+        let times = [report.waited, report.ran_for, report.settled_in].map(millis);
+        self.note(format!("{} {times:?}", report.outcome.label()));
+    }
+
+    fn store_called(&self, call: &StoreCall<'_>) {
+        let StoreCall { operation, source, members, errors, .. } = call;
+        let purpose = call.purpose.label();
+        self.note(format!("{purpose} {members} for {operation} of {source}: {errors:?}"));
+    }
+
+    fn batch_ended(&self, end: &BatchEnd<'_>) {
+        self.note(format!("end of {} with {} cache hits", end.records, end.cache_hits));
+    }
+}
+
+#[derive(Clone)]
+struct Panicking;
+
+impl Observer for Panicking {
+    fn reported(&self, _: &Report<'_>) {
+        panic!("deliberate");
+    }
+
+    fn store_called(&self, _: &StoreCall<'_>) {
+        panic!("deliberate");
+    }
+
+    fn batch_ended(&self, _: &BatchEnd<'_>) {
+        panic!("deliberate");
+    }
+
+    fn wants_usage(&self) -> bool {
+        panic!("deliberate");
+    }
+}
+
+#[tokio::test]
+async fn observers_add_to_each_other_and_to_the_log_and_one_that_panics_harms_nobody() {
+    let (world, captured) = (World::new(), Captured::default());
+    let (first, last) = (Noted::default(), Noted::default());
+    let idempotency = world
+        .idempotency()
+        .with_log(TracingObserver::new())
+        .with_observer(first.clone())
+        .with_observer(Panicking)
+        .with_observer(last.clone());
+    let function = idempotency.sqs(Operation::new("a").key("id"), world.handler()).unwrap();
+    let guard = captured.start_as_lambda_does();
+    assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
+    drop(guard);
+    let noted = first.take();
+    let wanted = [
+        "claim 1 for a of sqs: []",
+        "settle 1 for a of sqs: []",
+        "executed [Some(0), Some(0), Some(0)]",
+        "end of 1 with 0 cache hits",
+    ];
+    assert_eq!(noted, wanted);
+    assert_eq!(noted, last.take());
+    assert!(captured.text().contains("\"executed\""), "{}", captured.text());
+}
+
+#[tokio::test]
+async fn without_the_log_other_observers_are_told() {
+    let (world, captured, noted) = (World::new(), Captured::default(), Noted::default());
+    let idempotency = world
+        .idempotency()
+        .with_observer(noted.clone())
+        .with_log(TracingObserver::new())
+        .without_log();
+    let function = idempotency.sqs(Operation::new("a").key("id"), world.handler()).unwrap();
+    let guard = captured.start_as_lambda_does();
+    world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
+    drop(guard);
+    assert_eq!(captured.text(), "");
+    assert_eq!(noted.take().len(), 4);
+}
+
+#[tokio::test]
+async fn an_observer_learns_how_long_a_record_waited_ran_and_was_settled() {
+    let (world, noted) = (World::new(), Noted::default());
+    let clock = world.clock.clone();
+    let handler = move |_: Value, _| {
+        let clock = clock.clone();
+        async move {
+            clock.sleep(Duration::from_secs(2)).await;
+            Ok::<_, Failure>(())
+        }
+    };
+    // One after the other: the second waits for the first.
+    let operation = Operation::new("a").key("id").concurrency(1);
+    let function =
+        world.idempotency().with_observer(noted.clone()).sqs(operation, handler).unwrap();
+    world.invoke(&function, &batch([order("m-1", "a", ""), order("m-2", "b", "")])).await.unwrap();
+    let reports: Vec<String> =
+        noted.take().into_iter().filter(|noted| noted.starts_with("executed")).collect();
+    let wanted =
+        ["executed [Some(0), Some(2000), Some(0)]", "executed [Some(2000), Some(2000), Some(0)]"];
+    assert_eq!(reports, wanted);
+}
+
+#[tokio::test]
+async fn an_observer_learns_of_errors_looks_and_hits_of_the_cache() {
+    let (world, noted) = (World::new(), Noted::default());
+    let idempotency = world.idempotency().with_observer(noted.clone());
+    let function = idempotency.sqs(Operation::new("a").key("id"), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "")]);
+    world.store.inject(Fault::refuse(StoreErrorKind::Corrupt).once());
+    world.invoke(&function, &event).await.unwrap_err();
+    let wanted = [
+        "claim 1 for a of sqs: [Corrupt]",
+        "unavailable [None, None, None]",
+        "end of 1 with 0 cache hits",
+    ];
+    assert_eq!(noted.take(), wanted);
+    for _ in 0..2 {
+        world.invoke(&function, &event).await.unwrap();
+    }
+    let noted = noted.take();
+    assert_eq!(
+        noted[noted.len() - 2..],
+        ["replayed [None, None, None]", "end of 1 with 1 cache hits"]
+    );
+    assert_eq!(StorePurpose::Renew.label(), "renew");
+}
