@@ -20,8 +20,8 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-/// Is told what happens. Must return quickly. If it panics, that changes nothing about the record or
-/// the others, and other observers are told all the same.
+/// Gets reports of what happens. It must return quickly. If it panics, neither records nor other observers are
+/// affected.
 pub trait Observer: Send + Sync + 'static {
     /// A delivery has its outcome.
     fn reported(&self, report: &Report<'_>);
@@ -85,7 +85,7 @@ pub struct Report<'a> {
     pub record: &'a RecordId,
     /// The key, if the record has one.
     pub key: Option<&'a Key>,
-    /// What became of it.
+    /// The outcome of the delivery.
     pub outcome: &'a Outcome,
     /// How long the record waited from the beginning of the invocation until its handler was started, if that came to
     /// be: for its claim, for a busy key, for records before it.

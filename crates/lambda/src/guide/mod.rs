@@ -10,6 +10,7 @@
 //! | [Failure modes](failure_modes) | what happens when something goes wrong; putting records aside; every outcome |
 //! | [Testing](testing) | a handler, a function, a key, the real binary, faults |
 //! | [Logs and traces](logs_and_traces) | the line of each delivery, the span of each handler, the producer's trace |
+//! | [Metrics](metrics) | what is counted and measured, and how CloudWatch gets it |
 //! | [Cost](cost) | requests, and dollars per million records |
 //! | [Where it runs](where_it_runs) | Managed Instances, VPC, tenants, global tables |
 //! | [Security](security) | logs, the table, permissions, tenants, hostile payloads |
@@ -95,6 +96,9 @@ pub mod testing {
 }
 pub mod logs_and_traces {
     #![doc = include_str!("logs_and_traces.md")]
+}
+pub mod metrics {
+    #![doc = include_str!("metrics.md")]
 }
 pub mod cost {
     #![doc = include_str!("cost.md")]
