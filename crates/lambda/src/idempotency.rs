@@ -334,8 +334,8 @@ mod tests {
 
     #[tokio::test]
     async fn without_protection_each_delivery_is_processed_and_nothing_is_stored() {
-        let store = MemoryStore::new();
-        let disabled = Idempotency::new(store.clone()).without_protection_if(Ok(true));
+        let store = Arc::new(MemoryStore::new());
+        let disabled = Idempotency::new(Arc::clone(&store)).without_protection_if(Ok(true));
         let operation = Operation::new("count").key("id");
         let payload = serde_json::json!({ "id": "a" });
         for number in 1..=2 {

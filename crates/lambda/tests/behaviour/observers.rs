@@ -141,7 +141,7 @@ async fn an_observer_learns_of_errors_looks_and_hits_of_the_cache() {
     let idempotency = world.idempotency().with_observer(noted.clone());
     let function = idempotency.sqs(Operation::new("a").key("id"), world.handler()).unwrap();
     let event = batch([order("m-1", "a", "")]);
-    world.store.inject(Fault::refuse(StoreErrorKind::Corrupt).once());
+    world.store.inject(Fault::refuse(StoreErrorKind::Corrupt));
     world.invoke(&function, &event).await.unwrap_err();
     let wanted = [
         "claim 1 for a of sqs: [Corrupt]",
