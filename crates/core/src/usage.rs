@@ -96,6 +96,11 @@ impl Drop for Scope {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        panic::{AssertUnwindSafe, catch_unwind},
+        task::Waker,
+    };
+
     use super::*;
     use crate::clock::BoxFuture;
 
@@ -125,8 +130,10 @@ mod tests {
     async fn nothing_is_measured_outside_of_a_call_that_panicked() {
         assert!(!is_measured());
         let call: BoxFuture<'static, ()> = Box::pin(async { panic!("{}", is_measured()) });
-        let caught = tokio::spawn(measured(call)).await.unwrap_err().into_panic();
-        assert_eq!(*caught.downcast::<String>().unwrap(), "true");
+        let mut call = measured(call);
+        let mut context = Context::from_waker(Waker::noop());
+        let caught = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut call).poll(&mut context)));
+        assert_eq!(*caught.unwrap_err().downcast::<String>().unwrap(), "true");
         assert!(!is_measured());
         add(ONE);
         assert_eq!(measured(Box::pin(async {})).await, ((), Usage::default()));
