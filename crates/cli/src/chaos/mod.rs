@@ -67,7 +67,8 @@ const CLONE: &str = "Run this in a clone of the repository, which has the script
 /// The path of the function's binary: the one given, or the package's or the scripted orders function after building it.
 async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     if let Some(binary) = &arguments.binary {
-        return Ok(binary.clone());
+        // A name alone would be looked for in PATH, and not in this directory.
+        return Ok(std::path::absolute(binary)?);
     }
     let is_named = arguments.package.is_some() || arguments.bin.is_some();
     let remedy = if arguments.is_users_function() || is_named { REMEDY } else { CLONE };

@@ -10,7 +10,8 @@ use crate::failure::Failure;
 /// The path of the function's binary: the one given, or the package's after building it.
 pub(crate) async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     if let Some(binary) = &arguments.binary {
-        return Ok(binary.clone());
+        // A name alone would be looked for in PATH, and not in this directory.
+        return Ok(std::path::absolute(binary)?);
     }
     let told = |error| Failure::from(error).remedy(REMEDY);
     let build = arguments.target().find(".").await.map_err(told)?;

@@ -13,8 +13,11 @@ const TOP: f64 = 24.0;
 /// The least distance between two times, and how much wider a tenfold gap is.
 const STEP: f64 = 15.0;
 const TENFOLD: f64 = 20.0;
+/// The width from which on places are closer to each other, and how close they get.
+const WIDE: f64 = 780.0;
+const CLOSEST: f64 = 0.6;
 /// Space for the words after the last place.
-const WORDS: f64 = 240.0;
+const WORDS: f64 = 190.0;
 /// Gaps from here on have a label, in milliseconds.
 const LONG: f64 = 40.0;
 /// Times that are closer than this are one place on the axis.
@@ -41,6 +44,12 @@ impl Axis {
                 Some((before, x)) => x + STEP + TENFOLD * (1.0 + (time - before)).log10(),
             };
             places.push((time, x));
+        }
+        // A timeline that is a little too wide is drawn more closely, so that nobody has to scroll.
+        let width = places.last().map_or(0.0, |(_, x)| x - LEFT - 8.0);
+        let factor = (WIDE / width).clamp(CLOSEST, 1.0);
+        for (_, x) in &mut places {
+            *x = LEFT + 8.0 + (*x - LEFT - 8.0) * factor;
         }
         Self(places)
     }
@@ -188,6 +197,13 @@ mod tests {
         assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= STEP), "{places:?}");
         assert!(axis.end() < 600.0, "a long wait does not make a wide page: {}", axis.end());
         assert!((axis.x(1.0) - axis.x(1.01)).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_timeline_that_is_a_little_too_wide_is_drawn_more_closely() {
+        let times: Vec<f64> = (0..30).map(|number| f64::from(number) * 10.0).collect();
+        let end = Axis::of(&key(&times)).end();
+        assert!(end <= LEFT + 8.0 + WIDE + WORDS, "{end}");
     }
 
     #[test]
