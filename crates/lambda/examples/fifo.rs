@@ -9,7 +9,7 @@
 //! and deletes failed messages. The messages behind a failure are received each time, too: if a
 //! booking always fails, those behind it can reach the dead-letter queue without an attempt. Set a
 //! high `maxReceiveCount`, or put such a booking aside (`Operation::divert`; `docs/examples/divert`
-//! sends it to a queue).
+//! sends it to a queue). `docs/templates/sns-fifo-to-sqs-fifo.yaml` deploys it behind an SNS FIFO topic.
 //!
 //! **Here**: three bookings of one account, the first of which was sent twice, and one booking of
 //! another account.
@@ -18,6 +18,8 @@
 //! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/fifo.json \
 //!     --package lambda-idempotency --example fifo
 //! ```
+
+use std::time::Duration;
 
 use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation};
 use lambda_runtime::{Error, tracing};
@@ -32,8 +34,9 @@ struct Booking {
 async fn main() -> Result<(), Error> {
     tracing::init_default_subscriber();
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
-    // The queue recognises a copy for five minutes, the key for its retention: 24 hours.
-    let book = Operation::new("book").key("bookingId");
+    // The queue recognises a copy for five minutes, the key for its retention: 4 days in the queue, 14 in the
+    // dead-letter queue, and 4 again if the message is moved back.
+    let book = Operation::new("book").key("bookingId").retention(Duration::from_hours(24 * 22));
     lambda_runtime::run(idempotency.sqs(book, book_it)?).await
 }
 

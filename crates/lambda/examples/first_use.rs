@@ -2,8 +2,8 @@
 //!
 //! **In AWS**: set `ReportBatchItemFailures` on the event source, or failed messages are deleted;
 //! create a DynamoDB table with the partition key `id` (a string) and TTL on `expiration`; set its
-//! name in `IDEMPOTENCY_TABLE`; give the function access to it. `template.yaml` at the root of the
-//! repository does all of this.
+//! name in `IDEMPOTENCY_TABLE`; give the function access to it. `docs/templates/minimal.yaml` does all
+//! of this.
 //!
 //! **Here**, with six messages that contain four orders:
 //!
@@ -11,6 +11,8 @@
 //! $ cargo run -p lambda-idempotency-cli -- invoke events/sqs-duplicates.json \
 //!     --package lambda-idempotency --example first_use
 //! ```
+
+use std::time::Duration;
 
 use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation};
 use lambda_runtime::{Error, tracing};
@@ -25,7 +27,9 @@ struct Order {
 async fn main() -> Result<(), Error> {
     tracing::init_default_subscriber(); // the library writes a line for each record
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
-    let place = Operation::new("place-order").key("orderId"); // JMESPath on the message's body
+    let place = Operation::new("place-order")
+        .key("orderId") // JMESPath on the message's body
+        .retention(Duration::from_hours(24 * 18)); // as long as the queues can keep a message
     lambda_runtime::run(idempotency.sqs(place, place_order)?).await
 }
 

@@ -1,4 +1,5 @@
-//! Orders from a Kinesis stream: those of one partition key in order, different keys concurrently.
+//! Orders from a Kinesis stream, and changes of a table from its DynamoDB stream: those of one
+//! partition key or item in order, the others concurrently.
 //!
 //! The response names the failed records. Lambda delivers again from the first of these, and
 //! records behind it that were completed are answered from the store.
@@ -6,7 +7,7 @@
 //! **In AWS**: set `ReportBatchItemFailures`, or one failure repeats the whole batch;
 //! `BisectBatchOnFunctionError`, `MaximumRetryAttempts` and an on-failure destination, or a record
 //! that always fails blocks its shard until it expires; `MaximumRecordAgeInSeconds` below the
-//! retention, or an old record is processed again.
+//! retention, or an old record is processed again. `docs/templates/stream.yaml` does this.
 //!
 //! **Here**, with four records that contain three orders:
 //!
@@ -26,8 +27,7 @@ struct Order {
     sku: String,
 }
 
-/// Why an order is not indexed. Logs show the type, `IndexError`, and not the message, which could
-/// quote the order.
+/// Why an order is not indexed. Logs show this type, and not its message, which could quote the order.
 #[derive(Debug, thiserror::Error)]
 enum IndexError {
     #[error("an order names no article")]
@@ -42,7 +42,12 @@ async fn main() -> Result<(), Error> {
         .key("orderId") // without it, each record of the stream would be separate work
         .retention(Duration::from_hours(48)) // Kinesis keeps records for 24 hours by default
         .max_failed_attempts(3); // the third failure is permanent: the handler is not called again
-    lambda_runtime::run(idempotency.kinesis(index, index_order)?).await
+    let announce = Operation::new("announce"); // without a key, each change is work of its own
+    let function = idempotency
+        .function()
+        .kinesis(index, index_order)
+        .dynamodb_stream(announce, announce_change);
+    lambda_runtime::run(function.build()?).await
 }
 
 async fn index_order(order: Order, call: Call) -> Result<(), IndexError> {
@@ -50,5 +55,16 @@ async fn index_order(order: Order, call: Call) -> Result<(), IndexError> {
         return Err(IndexError::NoArticle); // returned to the stream, for three attempts in total
     }
     tracing::info!(key = call.key_hash(), attempt = call.failed_attempts() + 1, "indexed");
+    Ok(())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Change {
+    event_name: String, // INSERT, MODIFY, REMOVE; the items are in `newImage` and `oldImage`
+}
+
+async fn announce_change(change: Change, call: Call) -> Result<(), IndexError> {
+    tracing::info!(key = call.key_hash(), kind = change.event_name, "announced");
     Ok(())
 }

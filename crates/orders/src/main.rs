@@ -4,6 +4,8 @@
 //! Placing an order adds one to the attribute `placed` of the order's item in a second table, so an
 //! order that was placed twice is visible there.
 
+use std::time::Duration;
+
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
 use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, Sources};
@@ -19,7 +21,9 @@ async fn main() -> Result<(), Error> {
 
     // One operation for all sources: an order that is queued and also published is placed once.
     // Each source has a variable for the expression of the order id; the default is `orderId`.
-    let operation = Operation::new("place-order").key("orderId");
+    // A message can be delivered for as long: 4 days in the queue and, if it is moved back, 14 in its dead-letter queue.
+    let retention = Duration::from_hours(24 * 18);
+    let operation = Operation::new("place-order").key("orderId").retention(retention);
     let sources = Sources::new()
         .sqs(|place| place.key_from_env("ORDERS_SQS_KEY"))
         .sns(|place| place.key_from_env("ORDERS_SNS_KEY"))

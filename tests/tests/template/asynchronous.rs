@@ -36,14 +36,14 @@ pub(crate) fn events(template: &Value) -> Problems {
     ]
     .concat();
 
-    // Together they must end before a completed record expires, 24 hours after it was written.
+    // A failed event is in its queue, and causes an alarm, within a day. `retention` compares the same ages with the
+    // function's idempotency records.
     let age = |pointer: String| at(template, &pointer).as_u64().unwrap_or(u64::MAX / 2);
     let longest = age(format!("{placed}/RetryPolicy/MaximumEventAgeInSeconds"))
         + age(format!("{asynchronous}/MaximumEventAgeInSeconds"));
     if longest > 24 * 3600 {
         problems.push(format!(
-            "RetryPolicy and EventInvokeConfig retry for {longest} s, longer than a completed \
-             record is kept"
+            "RetryPolicy and EventInvokeConfig retry for {longest} s, longer than a day"
         ));
     }
 
@@ -71,9 +71,4 @@ pub(crate) fn events(template: &Value) -> Problems {
         }
     }
     problems
-}
-
-/// The topic is encrypted.
-pub(crate) fn topic(template: &Value) -> Problems {
-    expect(template, "/Resources/OrdersTopic/Properties/KmsMasterKeyId", json!("alias/aws/sns"))
 }

@@ -2,11 +2,14 @@
 
 use serde_json::Value;
 
-use crate::{alarms, asynchronous, document::at, function, queue, role, stream, tables};
+use crate::{
+    alarms, asynchronous, document::at, encryption, function, queue, retention, role, stream,
+    tables,
+};
 
 pub(crate) type Problems = Vec<String>;
 
-const CHECKS: [fn(&Value) -> Problems; 16] = [
+const CHECKS: [fn(&Value) -> Problems; 18] = [
     function::settings,
     function::environment,
     queue::events,
@@ -14,7 +17,9 @@ const CHECKS: [fn(&Value) -> Problems; 16] = [
     queue::dead_letters,
     queue::in_transit,
     asynchronous::events,
-    asynchronous::topic,
+    encryption::at_rest,
+    encryption::permissions,
+    retention::problems,
     tables::tables,
     role::permissions,
     alarms::alarms,

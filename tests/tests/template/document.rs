@@ -68,3 +68,23 @@ pub(crate) fn entries(value: &Value) -> Vec<(&String, &Value)> {
 pub(crate) fn keys(value: &Value) -> Vec<&str> {
     entries(value).into_iter().map(|(key, _)| key.as_str()).collect()
 }
+
+/// The resources of this type, by name.
+pub(crate) fn of_type<'t>(template: &'t Value, wanted: &str) -> Vec<(&'t str, &'t Value)> {
+    let resources = entries(at(template, "/Resources")).into_iter();
+    resources
+        .filter(|(_, resource)| resource["Type"] == wanted)
+        .map(|(name, resource)| (name.as_str(), resource))
+        .collect()
+}
+
+/// The resource that a `Ref` or a `GetAtt` names.
+pub(crate) fn target(value: &Value) -> &str {
+    let reference = value["Ref"].as_str().or_else(|| value["Fn::GetAtt"].as_str());
+    reference.unwrap_or_default().split('.').next().unwrap_or_default()
+}
+
+/// The properties of the resource that a `Ref` or a `GetAtt` names.
+pub(crate) fn referred<'t>(template: &'t Value, value: &Value) -> &'t Value {
+    at(template, &format!("/Resources/{}/Properties", target(value)))
+}

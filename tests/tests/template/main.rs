@@ -1,4 +1,4 @@
-//! Checks of `template.yaml` that the linters do not make.
+//! Checks of `template.yaml`, and of the templates in `docs/templates`, that the linters do not make.
 //!
 //! `sam validate --lint` and `cfn-lint` accept a misspelt `ReportBatchItemFailures`, a visibility
 //! timeout shorter than the function's, or a TTL on an attribute that is never written. A template with such a
@@ -10,7 +10,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `checks` | the list of all checks |
-//! | `function`, `role`, `queue`, `asynchronous`, `stream`, `tables`, `alarms` | the checks of these parts |
+//! | `function`, `role`, `queue`, `asynchronous`, `stream`, `tables`, `encryption`, `alarms` | the checks of these parts |
+//! | `retention` | how late a duplicate can come, and how long the function recognises it |
+//! | `others` | the tests of the templates in `docs/templates` |
+//! | `every`, `grants`, `http`, `chain` | their checks, which go by the types of resources and not by their names |
 //! | `document` | the template as JSON |
 
 // A test may panic, but Clippy only allows it in functions marked `#[test]`. Indexing is safe here, because the
@@ -19,10 +22,17 @@
 
 mod alarms;
 mod asynchronous;
+mod chain;
 mod checks;
 mod document;
+mod encryption;
+mod every;
 mod function;
+mod grants;
+mod http;
+mod others;
 mod queue;
+mod retention;
 mod role;
 mod stream;
 mod tables;
@@ -203,7 +213,7 @@ fn every_check_reports_its_problem() {
         (format!("{mapping}/MaximumRetryAttempts"), Some(json!(-1)), "MaximumRetryAttempts"),
         (
             format!("{mapping}/MaximumRecordAgeInSeconds"),
-            Some(json!(86_400)),
+            Some(json!(86_400 * 18)),
             "MaximumRecordAgeInSeconds",
         ),
         (format!("{mapping}/DestinationConfig"), None, "OnFailure"),
@@ -217,6 +227,17 @@ fn every_check_reports_its_problem() {
             "/Resources/Surplus".into(),
             Some(json!({"Type": "AWS::IAM::Policy"})),
             "grants rights that no check knows",
+        ),
+        // Retention.
+        (
+            format!("{QUEUE}/MessageRetentionPeriod"),
+            Some(json!(1_000_000)),
+            "Orders: a delivery can come",
+        ),
+        (
+            format!("{asynchronous}/MaximumEventAgeInSeconds"),
+            Some(json!(2_000_000)),
+            "OrderPlaced: a delivery can come",
         ),
         // The tables.
         (
@@ -288,6 +309,24 @@ fn every_check_reports_its_problem() {
         // Encryption.
         ("/Resources/OrdersTopic/Properties/KmsMasterKeyId".into(), None, "KmsMasterKeyId"),
         (
+            "/Resources/FailedEventsQueue/Properties/KmsMasterKeyId".into(),
+            None,
+            "FailedEventsQueue/Properties/KmsMasterKeyId",
+        ),
+        (format!("{table}/SSESpecification/KMSMasterKeyId"), None, "SSESpecification"),
+        ("/Resources/OrdersLogs/Properties/KmsKeyId".into(), None, "KmsKeyId"),
+        ("/Resources/KeyPolicy".into(), None, "KeyPolicy"),
+        (
+            "/Resources/KeyPolicy/Properties/PolicyDocument/Statement/0/Resource".into(),
+            Some(json!("*")),
+            "KeyPolicy",
+        ),
+        (
+            "/Resources/KeyPolicy/Properties/PolicyDocument/Statement/0/Condition".into(),
+            None,
+            "KeyPolicy",
+        ),
+        (
             "/Resources/QueuesPolicy/Properties/Queues/0".into(),
             None,
             "OrdersQueue accepts requests without TLS",
@@ -312,6 +351,7 @@ fn every_check_reports_its_problem() {
     }
 }
 
+/// The repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
 }

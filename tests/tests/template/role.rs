@@ -12,18 +12,7 @@ use crate::{
 /// The role allows exactly the function's actions, each on one resource.
 pub(crate) fn permissions(template: &Value) -> Problems {
     let expected: [(&str, &[&str]); 5] = [
-        (
-            "IdempotencyTable.Arn",
-            &[
-                "dynamodb:GetItem",
-                "dynamodb:BatchGetItem",
-                "dynamodb:PutItem",
-                "dynamodb:DeleteItem",
-                "dynamodb:PartiQLInsert",
-                "dynamodb:PartiQLUpdate",
-                "dynamodb:PartiQLDelete",
-            ],
-        ),
+        ("IdempotencyTable.Arn", &crate::grants::IDEMPOTENCY),
         ("OrdersTable.Arn", &["dynamodb:UpdateItem"]),
         ("OrdersQueue.Arn", &["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]),
         ("FailedEventsQueue.Arn", &["sqs:SendMessage"]),

@@ -26,13 +26,8 @@ pub(crate) fn mapping(template: &Value) -> Problems {
     .concat();
     let bounds = [
         ("MaximumRetryAttempts", 3, 100, "unlimited by default"),
-        // A completed record answers its duplicates for 24 hours.
-        (
-            "MaximumRecordAgeInSeconds",
-            60,
-            24 * 3600 - 1,
-            "until the stream deletes them by default",
-        ),
+        // A completed record answers its duplicates for 18 days: `retention` checks that.
+        ("MaximumRecordAgeInSeconds", 60, 24 * 3600, "until the stream deletes them by default"),
     ];
     for (property, least, most, default) in bounds {
         let found = at(template, &format!("{properties}/{property}"));
@@ -47,13 +42,7 @@ pub(crate) fn mapping(template: &Value) -> Problems {
 
 /// The function may read only that stream.
 pub(crate) fn permissions(template: &Value) -> Problems {
-    let actions = [
-        "kinesis:DescribeStream",
-        "kinesis:DescribeStreamSummary",
-        "kinesis:GetRecords",
-        "kinesis:GetShardIterator",
-        "kinesis:ListShards",
-    ];
+    let actions = crate::grants::KINESIS;
     let properties = format!("{POLICY}/Properties");
     let statement = json!({
         "Sid": "Stream", "Effect": "Allow", "Action": actions, "Resource": {"Ref": "OrderStreamArn"},
@@ -64,11 +53,12 @@ pub(crate) fn permissions(template: &Value) -> Problems {
         expect(template, &format!("{properties}/PolicyDocument/Statement"), json!([statement])),
     ]
     .concat();
-    // No other resource grants the role permissions: all others are in its own policies.
+    // No other resource grants the role permissions, but the key's (`encryption`): all others are in its own policies.
     for name in keys(at(template, "/Resources")) {
         let kind = at(template, &format!("/Resources/{name}/Type"));
         let grants = ["AWS::IAM::RolePolicy", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"];
-        if name != "OrderStreamPolicy" && grants.iter().any(|grant| kind == grant) {
+        let known = ["KeyPolicy", "OrderStreamPolicy"].contains(&name);
+        if !known && grants.iter().any(|grant| kind == grant) {
             problems.push(format!("{name}: grants rights that no check knows"));
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::checks::{Problems, expect};
 
-/// Key, TTL, billing, encryption, and what happens to the data when a table is deleted or replaced.
+/// Key, TTL, billing, and what happens to the data when a table is deleted or replaced.
 pub(crate) fn tables(template: &Value) -> Problems {
     let mut problems = Problems::new();
     for (table, key, deletion) in
@@ -21,7 +21,6 @@ pub(crate) fn tables(template: &Value) -> Problems {
                 "Properties/AttributeDefinitions",
                 json!([{"AttributeName": key, "AttributeType": "S"}]),
             ),
-            ("Properties/SSESpecification", json!({"SSEEnabled": true})),
         ] {
             problems.extend(expect(template, &format!("{resource}/{property}"), expected));
         }

@@ -12,6 +12,7 @@
 //! | [Logs and traces](logs_and_traces) | the line of each delivery, the span of each handler, the producer's trace |
 //! | [Metrics](metrics) | what is counted and measured, and how CloudWatch gets it |
 //! | [Cost](cost) | requests, and dollars per million records |
+//! | [Topologies](topologies) | templates; what SNS FIFO, SQS FIFO and this library deduplicate, each |
 //! | [Where it runs](where_it_runs) | Managed Instances, VPC, tenants, global tables |
 //! | [Security](security) | logs, the table, permissions, tenants, hostile payloads |
 //! | [Moving work](migrations) | between sources and functions, without doing it twice |
@@ -102,6 +103,9 @@ pub mod metrics {
 }
 pub mod cost {
     #![doc = include_str!("cost.md")]
+}
+pub mod topologies {
+    #![doc = include_str!("topologies.md")]
 }
 pub mod where_it_runs {
     #![doc = include_str!("where_it_runs.md")]

@@ -51,6 +51,7 @@ mod streams;
 mod subkeys;
 mod support;
 mod support_streams;
+mod typed_events;
 mod unknown_events;
 mod views;
 mod volatile;

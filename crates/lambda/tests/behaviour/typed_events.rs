@@ -1,0 +1,210 @@
+//! Handlers can take the types of `aws_lambda_events`: they get what the crate itself reads from the event, and the
+//! function answers as it does with a handler of raw JSON.
+
+use std::{
+    fmt::Debug,
+    future::{Ready, ready},
+    sync::{Arc, Mutex},
+};
+
+use aws_lambda_events::{
+    activemq::{ActiveMqEvent, ActiveMqMessage},
+    documentdb::{DocumentDbEvent, DocumentDbInnerEvent},
+    dynamodb,
+    eventbridge::EventBridgeEvent,
+    kafka::{KafkaEvent, KafkaRecord},
+    kinesis::{KinesisEvent, KinesisEventRecord},
+    rabbitmq::{RabbitMqEvent, RabbitMqMessage},
+    s3::{S3Event, S3EventRecord},
+    sns::{SnsEvent, SnsRecord},
+    sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage},
+    streams::{DynamoDbEventResponse, KinesisEventResponse},
+};
+use lambda_idempotency::{Call, Failure, Operation};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::{
+    support::{World, batch, order, sample},
+    support_streams::put,
+};
+
+/// What handlers were called with.
+struct Taken<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T: Debug + Send + 'static> Taken<T> {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Vec::new())))
+    }
+
+    fn handler(
+        &self,
+    ) -> impl Fn(T, Call) -> Ready<Result<(), Failure>> + Clone + Send + Sync + 'static {
+        let taken = self.0.clone();
+        move |record, _| {
+            taken.lock().unwrap().push(record);
+            ready(Ok(()))
+        }
+    }
+
+    /// Sorted, because records are processed concurrently.
+    fn all(&self) -> Vec<T> {
+        let mut all = std::mem::take(&mut *self.0.lock().unwrap());
+        all.sort_by_key(|record| format!("{record:?}"));
+        all
+    }
+}
+
+/// What the crate reads from the event, in the same order.
+fn read<E: DeserializeOwned, T: Debug>(event: &str, records: impl Fn(E) -> Vec<T>) -> Vec<T> {
+    let mut records = records(serde_json::from_str(event).unwrap());
+    assert!(!records.is_empty());
+    records.sort_by_key(|record| format!("{record:?}"));
+    records
+}
+
+/// Delivers each sample twice, to a function whose handler takes this type, and to one whose handler takes raw JSON.
+macro_rules! takes_the_type {
+    ($source:ident, $record:ty, $event:ty, $records:expr, $operation:expr, $samples:expr) => {
+        for name in $samples {
+            let event = sample(&format!("aws_lambda_events/{name}"));
+            let (typed, raw) = (World::new(), World::new());
+            let (taken, taken_raw) = (Taken::<$record>::new(), Taken::<Value>::new());
+            let function = typed.idempotency().$source($operation, taken.handler()).unwrap();
+            let raw_function = raw.idempotency().$source($operation, taken_raw.handler()).unwrap();
+            for _ in 0..2 {
+                let answer = typed.invoke_raw(&function, &event).await.unwrap();
+                assert_eq!(answer, raw.invoke_raw(&raw_function, &event).await.unwrap(), "{name}");
+            }
+            let taken = taken.all();
+            assert_eq!(taken, read::<$event, $record>(&event, $records), "{name}");
+            assert_eq!(taken.len(), taken_raw.all().len(), "{name}");
+        }
+    };
+}
+
+fn whole() -> Operation {
+    Operation::new("a").whole_record()
+}
+
+#[tokio::test]
+async fn handlers_take_the_records_of_each_source() {
+    takes_the_type!(sqs, SqsMessage, SqsEvent, |e| e.records, whole(), ["example-sqs-event"]);
+    takes_the_type!(
+        sns,
+        SnsRecord,
+        SnsEvent,
+        |e| e.records,
+        whole(),
+        ["example-sns-event", "example-sns-event-pascal-case"]
+    );
+    takes_the_type!(
+        event_bridge,
+        EventBridgeEvent,
+        EventBridgeEvent,
+        |e| vec![e],
+        whole(),
+        ["example-eventbridge-event-obj", "example-eventbridge-schedule"]
+    );
+    takes_the_type!(
+        kinesis,
+        KinesisEventRecord,
+        KinesisEvent,
+        |e| e.records,
+        whole(),
+        ["example-kinesis-event", "example-kinesis-event-encrypted"]
+    );
+    takes_the_type!(
+        dynamodb_stream,
+        dynamodb::EventRecord,
+        dynamodb::Event,
+        |e| e.records,
+        whole(),
+        ["example-dynamodb-event", "example-dynamodb-event-null-items"]
+    );
+    takes_the_type!(s3, S3EventRecord, S3Event, |e| e.records, whole(), ["example-s3-event"]);
+    takes_the_type!(
+        document_db,
+        DocumentDbInnerEvent,
+        DocumentDbEvent,
+        |e| e.events,
+        whole(),
+        ["example-documentdb-insert-event", "example-documentdb-delete-event"]
+    );
+    takes_the_type!(
+        active_mq,
+        ActiveMqMessage,
+        ActiveMqEvent,
+        |e| e.messages,
+        whole(),
+        ["example-activemq-event"]
+    );
+    takes_the_type!(
+        rabbit_mq,
+        RabbitMqMessage,
+        RabbitMqEvent,
+        |e| e.messages_by_queue.into_values().flatten().collect(),
+        whole().key("data"), // the sample has no message id
+        ["example-rabbitmq-event"]
+    );
+}
+
+/// The detail can have a type of its own.
+#[tokio::test]
+async fn the_detail_of_an_event_has_a_type() {
+    #[derive(Clone, Debug, PartialEq, serde::Deserialize, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    struct Changed {
+        instance_id: String,
+        state: String,
+    }
+    takes_the_type!(
+        event_bridge,
+        EventBridgeEvent<Changed>,
+        EventBridgeEvent<Changed>,
+        |e| vec![e],
+        whole().key("detail.\"instance-id\""),
+        ["example-eventbridge-event-obj"]
+    );
+}
+
+/// `whole_record` decodes the key, the value and the headers of Kafka's records, which that type keeps as base64 and
+/// bytes. So it reads the raw record.
+#[tokio::test]
+async fn records_of_kafka_are_read_from_the_call() {
+    let event = sample("aws_lambda_events/example-kafka-event");
+    let (world, taken) = (World::new(), Taken::<KafkaRecord>::new());
+    let note = taken.handler();
+    let handler = move |_: Value, call: Call| note(call.record_as().unwrap(), call);
+    let function = world.idempotency().kafka(Operation::new("a"), handler).unwrap();
+    world.invoke_raw(&function, &event).await.unwrap();
+    let records = |event: KafkaEvent| event.records.into_values().flatten().collect();
+    assert_eq!(taken.all(), read::<KafkaEvent, KafkaRecord>(&event, records));
+}
+
+/// The answer, read as this type and written again.
+fn again<T: DeserializeOwned + Serialize>(answer: &Value) -> T {
+    let response: T = serde_json::from_value(answer.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&response).unwrap(), *answer);
+    response
+}
+
+#[tokio::test]
+async fn answers_have_the_types_of_responses() {
+    let fail = |message: &str| order(message, message, "fail");
+    let world = World::new();
+    let sqs = world.idempotency().sqs(Operation::new("a"), world.handler()).unwrap();
+    let event = batch([fail("m-1"), order("m-2", "b", "")]);
+    let response: SqsBatchResponse = again(&world.invoke(&sqs, &event).await.unwrap());
+    let mut failed = BatchItemFailure::default();
+    failed.item_identifier = "m-1".to_owned();
+    assert_eq!(response.batch_item_failures, [failed]);
+
+    let kinesis = world.idempotency().kinesis(Operation::new("b"), world.handler()).unwrap();
+    let event = batch([put(1, "k", "a", ""), put(2, "k", "b", "fail")]);
+    let answer = world.invoke(&kinesis, &event).await.unwrap();
+    let response: KinesisEventResponse = again(&answer);
+    assert_eq!(response.batch_item_failures.len(), 1);
+    let changes: DynamoDbEventResponse = again(&answer);
+    assert_eq!(json!(changes), json!(response));
+}
