@@ -15,7 +15,8 @@ fn pages() -> Vec<PathBuf> {
         pages.extend(file.is_file().then_some(file));
     }
     while let Some(folder) = folders.pop() {
-        for file in files(&folder).filter(|file| !file.ends_with("target")) {
+        let made = |file: &PathBuf| file.ends_with("target") || file.ends_with("node_modules");
+        for file in files(&folder).filter(|file| !made(file)) {
             if file.is_dir() { folders.push(file) } else { pages.push(file) }
         }
     }

@@ -14,6 +14,7 @@
 //! | `retention` | how late a duplicate can come, and how long the function recognises it |
 //! | `others` | the tests of the templates in `docs/templates` |
 //! | `every`, `grants`, `http`, `chain` | their checks, which go by the types of resources and not by their names |
+//! | `infrastructure` | the examples for the CDK and for Terraform |
 //! | `document` | the template as JSON |
 
 // A test may panic, but Clippy only allows it in functions marked `#[test]`. Indexing is safe here, because the
@@ -30,6 +31,7 @@ mod every;
 mod function;
 mod grants;
 mod http;
+mod infrastructure;
 mod others;
 mod queue;
 mod retention;
