@@ -39,6 +39,9 @@ fn is(word: &str, banned: &str) -> bool {
 fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
+        if path.ends_with("node_modules") {
+            continue;
+        }
         if path.is_dir() {
             files(&path, endings, found);
         } else if path.extension().is_some_and(|e| endings.iter().any(|ending| e == *ending)) {
