@@ -21,6 +21,7 @@ pub struct Build {
     package: String,
     /// Cargo's arguments that select a binary or example.
     target: Vec<String>,
+    workspace: bool,
     release: bool,
     quiet: bool,
     directory: Option<PathBuf>,
@@ -32,6 +33,7 @@ impl Build {
         Self {
             package: package.into(),
             target: vec!["--bins".to_owned()],
+            workspace: false,
             release: false,
             quiet: true,
             directory: None,
@@ -50,6 +52,17 @@ impl Build {
 
     fn target(self, kind: &str, name: impl Into<String>) -> Self {
         Self { target: vec![kind.to_owned(), name.into()], ..self }
+    }
+
+    /// Whether dependencies get the features that the whole workspace needs, as with `cargo build --bin NAME` at its
+    /// root, or those that this package needs. Default: those of the package.
+    ///
+    /// With the same choice for all builds, none compiles a dependency again. It has an effect for a
+    /// [`binary`](Self::binary) and for an [`example`](Self::example), whose name is then unique in the workspace.
+    #[must_use]
+    pub fn workspace_features(mut self, workspace: bool) -> Self {
+        self.workspace = workspace;
+        self
     }
 
     /// Whether to build with `--release`.
@@ -81,13 +94,8 @@ impl Build {
     pub async fn run(&self) -> Result<PathBuf, Error> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args([
-            "build",
-            "--message-format=json-render-diagnostics",
-            "--package",
-            &self.package,
-        ]);
-        command.args(&self.target);
+        command.args(["build", "--message-format=json-render-diagnostics"]);
+        command.args(self.selection());
         if self.release {
             command.arg("--release");
         }
@@ -118,6 +126,16 @@ impl Build {
         }
     }
 
+    /// Cargo's arguments that select the package, or all of them, and the binary.
+    fn selection(&self) -> Vec<&str> {
+        let is_named = self.target.len() == 2;
+        let package = match self.workspace && is_named {
+            true => vec!["--workspace"],
+            false => vec!["--package", &self.package],
+        };
+        package.into_iter().chain(self.target.iter().map(String::as_str)).collect()
+    }
+
     fn failed(&self, why: &str) -> Error {
         Error::Build { what: format!("the package {} {why}", self.package), source: None }
     }
@@ -135,6 +153,17 @@ fn executables(messages: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_workspace_can_choose_the_features() {
+        let named = Build::binary("orders", "place");
+        assert_eq!(named.selection(), ["--package", "orders", "--bin", "place"]);
+        let named = named.workspace_features(true);
+        assert_eq!(named.selection(), ["--workspace", "--bin", "place"]);
+        // Without a name this would build all binaries of the workspace.
+        let only = Build::package("orders").workspace_features(true);
+        assert_eq!(only.selection(), ["--package", "orders", "--bins"]);
+    }
 
     #[test]
     fn executables_are_parsed_from_cargos_messages() {

@@ -45,7 +45,10 @@ impl Target {
             Some(_) => Build::example(&chosen.package, &chosen.name),
             None => Build::binary(&chosen.package, &chosen.name),
         };
-        Ok(build.directory(directory))
+        // As cargo does at the root of a workspace: the dependencies have the same features for every binary, so that
+        // none is compiled twice.
+        let at_root = self.package.is_none() && current(&metadata, &here).is_none();
+        Ok(build.workspace_features(at_root).directory(directory))
     }
 
     fn choose(&self, metadata: &Value, here: &Path) -> Result<Binary, String> {
