@@ -1,5 +1,5 @@
-//! Orders from a Kinesis stream, and changes of a table from its DynamoDB stream: those of one
-//! partition key or item in order, the others concurrently.
+//! Orders from a Kinesis stream, and changes from a DynamoDB stream: those of one partition key or
+//! item in order, the others concurrently.
 //!
 //! The response names the failed records. Lambda delivers again from the first of these, and
 //! records behind it that were completed are answered from the store.
@@ -43,11 +43,9 @@ async fn main() -> Result<(), Error> {
         .retention(Duration::from_hours(48)) // Kinesis keeps records for 24 hours by default
         .max_failed_attempts(3); // the third failure is permanent: the handler is not called again
     let announce = Operation::new("announce"); // without a key, each change is work of its own
-    let function = idempotency
-        .function()
-        .kinesis(index, index_order)
-        .dynamodb_stream(announce, announce_change);
-    lambda_runtime::run(function.build()?).await
+    let orders = idempotency.function().kinesis(index, index_order);
+    let both = orders.dynamodb_stream(announce, announce_change);
+    lambda_runtime::run(both.build()?).await
 }
 
 async fn index_order(order: Order, call: Call) -> Result<(), IndexError> {
