@@ -112,9 +112,10 @@ impl Build {
         let output = output.wait_with_output().await.map_err(Error::Process)?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let selection = self.selection().join(" ");
             let what = match said.is_empty() {
-                true => format!("`cargo build -p {}` failed: see its messages above", self.package),
-                false => format!("`cargo build -p {}` failed:\n{said}", self.package),
+                true => format!("`cargo build {selection}` failed: see its messages above"),
+                false => format!("`cargo build {selection}` failed:\n{said}"),
             };
             return Err(Error::Build { what, source: None });
         }
