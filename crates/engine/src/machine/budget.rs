@@ -134,6 +134,13 @@ mod tests {
     }
 
     #[test]
+    fn a_handler_starts_while_the_learned_time_is_left() {
+        let budget = Budget::new(at(0), Some(at(60_000)));
+        let allows = |ms| budget.allows(at(ms), Duration::from_secs(1));
+        assert_eq!([allows(58_249), allows(58_250)], [true, false]);
+    }
+
+    #[test]
     fn after_a_wait_the_learned_time_has_to_be_left_and_a_tenth_in_any_case() {
         let budget = Budget::new(at(0), Some(at(10_000)));
         for (pace, last) in [(0, 8_249), (100, 8_249), (2_000, 7_249)] {

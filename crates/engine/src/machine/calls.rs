@@ -110,3 +110,7 @@ impl<M> Calls<M> {
         std::mem::take(&mut self.sent).into_iter().flat_map(|sent| sent.members)
     }
 }
+
+#[cfg(test)]
+#[path = "calls_tests.rs"]
+mod tests;

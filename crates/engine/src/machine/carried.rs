@@ -39,3 +39,7 @@ impl<T: fmt::Debug> Hash for Carried<T> {
         format!("{self:?}").hash(state);
     }
 }
+
+#[cfg(test)]
+#[path = "carried_tests.rs"]
+mod tests;

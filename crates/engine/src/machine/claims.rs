@@ -266,3 +266,7 @@ impl Claims {
         all.map(|pending| pending.wanted.at).collect()
     }
 }
+
+#[cfg(test)]
+#[path = "claims_tests.rs"]
+mod tests;

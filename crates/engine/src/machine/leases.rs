@@ -235,3 +235,7 @@ impl Leases {
         self.kept.iter().chain(self.calls.members())
     }
 }
+
+#[cfg(test)]
+#[path = "leases_tests.rs"]
+mod tests;

@@ -68,6 +68,8 @@ mod sharing;
 mod starts;
 mod stopping;
 mod store_answers;
+#[cfg(test)]
+mod testing;
 mod waiting;
 mod wanted;
 

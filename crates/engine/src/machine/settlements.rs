@@ -129,3 +129,7 @@ impl Settlements {
         self.calls.abandon().chain(std::mem::take(&mut self.waiting)).collect()
     }
 }
+
+#[cfg(test)]
+#[path = "settlements_tests.rs"]
+mod tests;

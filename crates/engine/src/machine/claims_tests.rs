@@ -1,0 +1,158 @@
+use super::super::{
+    calls::CallIds,
+    testing::{START, after, claim},
+    wanted::Begins,
+};
+use super::*;
+use lambda_idempotency_core::store::Guard;
+
+fn wanted(at: usize, begins: Begins) -> Wanted {
+    Wanted {
+        at,
+        key: Key::from_text(format!("op#{at}")),
+        claim: claim(at, 60_000),
+        begins,
+        losses: 0,
+        until: after(5_000),
+    }
+}
+
+fn claims(begins: impl IntoIterator<Item = Begins>) -> Claims {
+    let mut claims = Claims::default();
+    for (at, begins) in begins.into_iter().enumerate() {
+        claims.add(wanted(at, begins));
+    }
+    claims
+}
+
+/// What is sent next.
+fn send(claims: &mut Claims, number: &mut CallIds, now: Timestamp) -> (CallId, Request, Timestamp) {
+    let (call, mut answers) = (number.next(), Vec::new());
+    let (request, deadline) =
+        claims.send(call, now, after(60_000), after(10_000), &mut answers).unwrap();
+    assert!(answers.is_empty());
+    number.sent();
+    (call, request, deadline)
+}
+
+fn keys(request: Request) -> (&'static str, Vec<String>) {
+    let text = |key: Key| key.as_str().to_owned();
+    match request {
+        Request::Read(keys) => ("read", keys.into_iter().map(text).collect()),
+        Request::Write(writes) => ("write", writes.into_iter().map(|w| text(w.key)).collect()),
+    }
+}
+
+/// The error of the only answer.
+fn error(answers: Option<Vec<Answer>>) -> StoreError {
+    let mut answers = answers.unwrap();
+    match answers.pop().map(|answer| answer.claimed) {
+        Some(Claimed::Unavailable(error)) if answers.is_empty() => error,
+        _ => panic!("there is one answer, which is an error"),
+    }
+}
+
+fn lost_answer() -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable, "the answer was lost").with_doubt(true)
+}
+
+fn throttled() -> StoreError {
+    StoreError::new(StoreErrorKind::Throttled, "throttled")
+}
+
+/// A claim that is in doubt since its answer was lost at once.
+fn in_doubt(number: &mut CallIds) -> Claims {
+    let mut claims = claims([Begins::Write(None)]);
+    let (call, ..) = send(&mut claims, number, START);
+    let answers = claims.written(call, [Verdict::Unknown(lost_answer())].into_iter(), START);
+    assert!(answers.unwrap().is_empty(), "it is undone before the record is told");
+    claims
+}
+
+#[test]
+fn looks_and_writes_share_a_call_with_their_like() {
+    let begins = [Begins::Write(None), Begins::Look, Begins::Write(None), Begins::Look];
+    let (mut claims, mut number) = (claims(begins), CallIds::default());
+    let (_, writes, _) = send(&mut claims, &mut number, START);
+    assert_eq!(keys(writes), ("write", vec!["op#0".to_owned(), "op#2".to_owned()]));
+    let (_, reads, _) = send(&mut claims, &mut number, START);
+    assert_eq!(keys(reads), ("read", vec!["op#1".to_owned(), "op#3".to_owned()]));
+    assert_eq!(claims.open(), 4);
+}
+
+#[test]
+fn a_record_that_changes_under_three_writes_of_a_claim_is_contended() {
+    let (mut claims, mut number) = (claims([Begins::Write(None)]), CallIds::default());
+    for _ in 0..ROUNDS {
+        let (call, ..) = send(&mut claims, &mut number, START);
+        let answers = claims.written(call, [Verdict::Found(None)].into_iter(), START);
+        assert!(answers.unwrap().is_empty());
+    }
+    let mut answers = Vec::new();
+    assert!(
+        claims.send(number.next(), START, after(60_000), after(10_000), &mut answers).is_none()
+    );
+    assert_eq!(error(Some(answers)).kind(), StoreErrorKind::Contended);
+    assert_eq!(claims.open(), 0);
+}
+
+#[test]
+fn a_claim_whose_call_was_cut_short_is_asked_again_while_there_is_time() {
+    let mut number = CallIds::default();
+    for (now, is_asked_again) in [(4_999, true), (5_000, false)] {
+        let mut claims = claims([Begins::Write(None)]);
+        let (call, _, deadline) = send(&mut claims, &mut number, START);
+        assert_eq!(deadline, after(1_000));
+        let verdicts = [Verdict::Unknown(throttled())].into_iter();
+        let answers = claims.written(call, verdicts, after(now));
+        if is_asked_again {
+            assert!(answers.unwrap().is_empty());
+            let (_, _, deadline) = send(&mut claims, &mut number, after(now));
+            assert_eq!(deadline, after(5_000), "all the time that is left");
+        } else {
+            assert_eq!(error(answers).kind(), StoreErrorKind::Throttled);
+        }
+    }
+}
+
+#[test]
+fn claims_that_were_not_sent_end_with_the_time_for_handlers() {
+    let mut claims = claims([Begins::Write(None)]);
+    let error = error(Some(claims.stop()));
+    assert!(error.to_string().contains("before the time for handlers was over"), "{error}");
+    assert_eq!(claims.open(), 0);
+}
+
+#[test]
+fn a_claim_in_doubt_that_waits_for_its_next_try_is_undone_at_the_end() {
+    let (mut claims, mut number) = (claims([Begins::Write(None)]), CallIds::default());
+    let (call, ..) = send(&mut claims, &mut number, START);
+    let verdicts = [Verdict::Unknown(lost_answer())].into_iter();
+    assert!(claims.written(call, verdicts, after(1_000)).unwrap().is_empty(), "asked again");
+    assert!(claims.stop().is_empty(), "its record is told once it is undone");
+    let (call, undo, deadline) = send(&mut claims, &mut number, after(1_000));
+    let Request::Write(writes) = undo else { panic!("a write") };
+    assert!(matches!(&*writes, [Write { guard: Guard::OwnedBy(_), record: None, .. }]));
+    assert_eq!(deadline, after(10_000));
+    let error = error(claims.written(call, [Verdict::Written].into_iter(), after(1_100)));
+    assert!(error.to_string().contains("before the time for handlers was over"), "{error}");
+}
+
+#[test]
+fn undoing_that_has_begun_keeps_its_error_at_the_end() {
+    let mut number = CallIds::default();
+    let mut claims = in_doubt(&mut number);
+    assert!(claims.stop().is_empty());
+    let (call, ..) = send(&mut claims, &mut number, START);
+    let error = error(claims.written(call, [Verdict::Written].into_iter(), START));
+    assert_eq!(error.to_string(), lost_answer().to_string());
+}
+
+#[test]
+fn all_claims_are_given_up_sent_or_not() {
+    let (mut claims, mut number) =
+        (claims([Begins::Write(None), Begins::Look]), CallIds::default());
+    send(&mut claims, &mut number, START);
+    assert_eq!(claims.abandon(), [0, 1]);
+    assert_eq!((claims.open(), claims.abandon()), (0, vec![]));
+}
