@@ -271,11 +271,10 @@ impl<'a> Records<'a> {
         &mut self.entries[at]
     }
 
-    /// Adds the work of putting record `of` aside; returns its number.
-    pub(super) fn add_aside(&mut self, of: usize, key: Key) -> usize {
+    /// Adds the work of putting record `of` aside, as the [`next`](Self::next) record.
+    pub(super) fn add_aside(&mut self, of: usize, key: Key) {
         self.entries.push(Entry::aside(of, key));
         self.open += 1;
-        self.entries.len() - 1
     }
 
     /// The number that the next one will have that is added.
@@ -297,5 +296,39 @@ impl<'a> Records<'a> {
     pub(super) fn in_stage(&self, stage: Stage) -> Vec<usize> {
         let entries = self.entries.iter().enumerate();
         entries.filter(|(_, entry)| entry.stage == stage).map(|(at, _)| at).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::testing::{START, after},
+        *,
+    };
+
+    #[test]
+    fn a_record_that_met_a_busy_key_has_waited_since_the_first_time() {
+        let mut entry = Entry::new(Ask::aside(Key::from_text("op#a")));
+        assert!(!entry.has_waited());
+        assert_eq!([entry.met_busy(START), entry.met_busy(after(100))], [START, START]);
+        assert!(entry.has_waited());
+    }
+
+    #[test]
+    fn looks_at_a_busy_key_are_counted() {
+        let mut entry = Entry::new(Ask::aside(Key::from_text("op#a")));
+        assert_eq!(entry.looks(), 0);
+        entry.looked();
+        entry.looked();
+        assert_eq!(entry.looks(), 2);
+    }
+
+    #[test]
+    fn a_record_is_done_when_it_has_its_outcome() {
+        let mut records = Records::new([Ask::aside(Key::from_text("op#a"))].into_iter());
+        records.add_aside(0, Key::from_text("op#b"));
+        assert!(records.open() == 2 && !records.at(1).is_done());
+        records.done(1);
+        assert!(records.open() == 1 && records.at(1).is_done() && !records.at(0).is_done());
     }
 }

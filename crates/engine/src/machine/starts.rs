@@ -246,3 +246,7 @@ impl Starts {
         !self.to_look.is_empty()
     }
 }
+
+#[cfg(test)]
+#[path = "starts_tests.rs"]
+mod tests;

@@ -1,0 +1,127 @@
+use std::time::Duration;
+
+use super::super::testing::{START, after};
+use super::*;
+
+/// Admission to an invocation of 30 s, for two handlers at once.
+fn starts() -> Starts {
+    Starts::new(Budget::new(START, Some(after(30_000))), 2)
+}
+
+const PACE: Duration = Duration::from_secs(1);
+
+/// An instant at which a handler that takes a second would not end in time.
+fn late() -> Timestamp {
+    after(29_000)
+}
+
+#[test]
+fn nothing_behind_the_first_failure_starts() {
+    let mut starts = starts();
+    assert!(starts.close_behind(5));
+    assert!(!starts.close_behind(5) && !starts.close_behind(6), "it is known");
+    assert_eq!([starts.closed(5), starts.closed(6)], [None, Some(NotStarted::Order)]);
+    assert!(starts.close_behind(3), "an earlier one");
+    assert_eq!([starts.closed(3), starts.closed(4)], [None, Some(NotStarted::Order)]);
+}
+
+#[test]
+fn the_first_reason_to_start_nothing_counts() {
+    let mut starts = starts();
+    assert!(starts.close(NotStarted::Deadline));
+    assert!(!starts.close(NotStarted::Order) && !starts.close_behind(0));
+    assert_eq!(starts.closed(0), Some(NotStarted::Deadline));
+}
+
+#[test]
+fn an_invocation_is_empty_when_nothing_runs_or_is_about_to() {
+    let queued: [fn(&mut Starts); 3] =
+        [|starts| starts.add_look(0), |starts| starts.add_claim(0), |starts| starts.add_ready(0)];
+    for queue in queued {
+        let mut starts = starts();
+        assert!(starts.is_empty() && !starts.has_any());
+        queue(&mut starts);
+        assert!(!starts.is_empty() && starts.has_any());
+        starts.take(|_| true);
+        starts.started();
+        assert!(!starts.is_empty() && !starts.has_any());
+        starts.ended(true);
+        assert!(starts.is_empty());
+    }
+}
+
+#[test]
+fn what_is_held_back_until_the_opening_counts_as_idle() {
+    let queued: [fn(&mut Starts); 2] = [|starts| starts.add_claim(0), |starts| starts.add_ready(0)];
+    for queue in queued {
+        let mut starts = starts();
+        queue(&mut starts);
+        assert!(starts.is_idle());
+        starts.open(|_| 0);
+        assert!(!starts.is_idle());
+    }
+    let mut starts = starts();
+    starts.add_look(0);
+    assert!(!starts.is_idle() && starts.has_looks(), "a look is not held back");
+    assert_eq!(starts.take_looks(0), [0]);
+    assert!(starts.is_idle() && !starts.has_looks());
+    starts.started();
+    assert!(!starts.is_idle());
+}
+
+#[test]
+fn a_hundred_records_may_wait_for_a_look() {
+    let mut starts = starts();
+    (0..CLAIM_AHEAD - 1).for_each(|at| starts.add_look(at));
+    assert!(starts.has_room_for_looks());
+    starts.add_look(CLAIM_AHEAD - 1);
+    assert!(!starts.has_room_for_looks());
+    assert_eq!(starts.take_looks(CLAIM_AHEAD - 3), [0, 1, 2], "as many as there is room for");
+}
+
+#[test]
+fn records_that_cannot_end_in_time_are_taken_unless_they_have_waited() {
+    let mut starts = starts();
+    (0..3).for_each(|at| starts.add_claim(at));
+    let waited = |at| at == 1;
+    assert!(starts.take_late(waited, late(), PACE).is_empty(), "the first one always starts");
+    starts.started();
+    assert!(starts.take_late(waited, START, PACE).is_empty(), "there is time");
+    assert_eq!(starts.take_late(waited, late(), PACE), [0, 2]);
+    assert_eq!(starts.take_claims(0), Some(vec![1]));
+}
+
+#[test]
+fn the_first_record_starts_late_unless_it_has_waited() {
+    let mut starts = starts();
+    let returned = Turn::Return(NotStarted::Deadline);
+    assert_eq!(starts.turn(false, late(), PACE), Turn::Start);
+    assert_eq!(starts.turn(true, late(), PACE), returned);
+    starts.started();
+    assert_eq!(starts.turn(false, late(), PACE), returned);
+    assert_eq!(starts.turn(false, START, PACE), Turn::Start);
+    starts.ended(false);
+    assert_eq!(starts.turn(false, late(), PACE), Turn::Start, "the handler was not called");
+}
+
+#[test]
+fn claims_are_sent_many_together_as_room_comes_free() {
+    let mut starts = starts();
+    assert_eq!(starts.take_claims(0), None);
+    (0..3 * CLAIM_AHEAD).for_each(|at| starts.add_claim(at));
+    assert_eq!(starts.take_claims(0).map(|taken| taken.len()), Some(CLAIM_AHEAD));
+    let half = CLAIM_AHEAD / 2;
+    assert_eq!(starts.take_claims(half + 1), None, "room for less than half");
+    assert_eq!(starts.take_claims(half).map(|taken| taken.len()), Some(half));
+    (0..half - 10).for_each(|at| starts.add_ready(at));
+    assert_eq!(starts.take_claims(11), None, "those that wait for their handler count as well");
+    assert_eq!(starts.take_claims(10).map(|taken| taken.len()), Some(half));
+}
+
+#[test]
+fn a_few_records_are_claimed_if_there_is_room_for_all_of_them() {
+    let mut starts = starts();
+    (0..3).for_each(|at| starts.add_claim(at));
+    assert_eq!(starts.take_claims(CLAIM_AHEAD - 2), None);
+    assert_eq!(starts.take_claims(CLAIM_AHEAD - 3), Some(vec![0, 1, 2]));
+}
