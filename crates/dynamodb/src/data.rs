@@ -226,4 +226,28 @@ mod tests {
             assert!(fits(DataForm::Native, json), "{json}");
         }
     }
+
+    #[test]
+    fn both_truth_values_are_native() {
+        for (json, value) in [("true", true), ("false", false)] {
+            assert_eq!(attribute(DataForm::Native, json), AttributeValue::Bool(value));
+        }
+    }
+
+    #[test]
+    fn lists_and_maps_nest_as_deep_as_dynamodb_allows() {
+        for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
+            let nested = |levels| format!("{}1{}", open.repeat(levels), close.repeat(levels));
+            assert!(fits(DataForm::Native, &nested(DEEPEST)), "{open}");
+            assert!(!fits(DataForm::Native, &nested(DEEPEST + 1)), "{open}");
+        }
+    }
+
+    #[test]
+    fn sets_are_lists() {
+        let texts = AttributeValue::Ss(vec!["a".into(), "\"".into()]);
+        assert_eq!(json_text(DataForm::Json, &texts).as_deref(), Some(r#"["a","\""]"#));
+        let bytes = AttributeValue::Bs(vec![Blob::new(*b"\x01\x02\x03"), Blob::new(*b"")]);
+        assert_eq!(json_text(DataForm::Json, &bytes).as_deref(), Some(r#"["AQID",""]"#));
+    }
 }

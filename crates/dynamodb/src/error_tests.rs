@@ -3,6 +3,13 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Region},
 };
 
+use aws_sdk_dynamodb::{error::ErrorMetadata, operation::put_item::PutItemError};
+use aws_smithy_runtime_api::{
+    client::result::ConnectorError,
+    http::{Response as HttpResponse, StatusCode},
+};
+use aws_smithy_types::body::SdkBody;
+
 use super::*;
 use crate::store::DynamoDbStore;
 
@@ -140,4 +147,61 @@ fn after_an_attempt_in_doubt_the_error_says_that_it_may_have_applied() {
     assert!(error.may_have_applied());
     assert!(error.to_string().contains("the role needs dynamodb:PutItem"), "{error}");
     assert!(!failure("AccessDenied", "").report(false).may_have_applied());
+}
+
+#[test]
+fn an_error_in_doubt_does_not_say_it_twice() {
+    let of_an_attempt_before = "an attempt had no answer and may have been applied";
+    let texts = [("AccessDenied", true), ("AccessDenied", false), ("RequestTimeout", true)]
+        .map(|(code, in_doubt)| failure(code, "").report(in_doubt).to_string());
+    assert_eq!(texts.map(|text| text.contains(of_an_attempt_before)), [true, false, false]);
+}
+
+#[test]
+fn only_a_size_that_is_exceeded_is_too_large() {
+    for message in ["The size is not a number", "A limit was exceeded"] {
+        assert_eq!(failure("ValidationException", message).kind, StoreErrorKind::Refused);
+    }
+}
+
+fn failure_of(error: &SdkError<PutItemError>) -> Failure {
+    let config = config();
+    sdk_failure(Doing { config: &config, operation: "PutItem", permission: "PutItem" }, error)
+}
+
+#[test]
+fn a_request_without_a_readable_answer_is_in_doubt() {
+    let response = || HttpResponse::new(StatusCode::try_from(200).unwrap(), SdkBody::empty());
+    for (error, says) in [
+        (SdkError::timeout_error("too late"), "had no answer within the client's time limit"),
+        (
+            SdkError::response_error("not JSON", response()),
+            "was answered with something unreadable",
+        ),
+    ] {
+        let failure = failure_of(&error);
+        assert!(failure.retry && failure.in_doubt);
+        let text = failure.report(false).to_string();
+        assert!(text.ends_with(says), "{text}");
+    }
+}
+
+#[test]
+fn an_error_of_the_server_keeps_what_the_server_said() {
+    let said = ErrorMetadata::builder().code("Whatever").message("as it says").build();
+    let response = HttpResponse::new(StatusCode::try_from(500).unwrap(), SdkBody::empty());
+    let error = SdkError::service_error(PutItemError::generic(said), response);
+    let failure = failure_of(&error);
+    assert!(failure.retry && failure.in_doubt);
+    let error = failure.report(false);
+    assert!(error.to_string().ends_with("ended with HTTP status 500"), "{error}");
+    assert_eq!(error.source().unwrap().to_string(), "Whatever: as it says");
+}
+
+#[test]
+fn the_causes_of_an_error_of_the_connection_are_named_in_turn() {
+    let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+    let error = ConnectorError::io(refused.into());
+    let text = chain(Some(&error));
+    assert_eq!(text, format!("{error}: connection refused"));
 }

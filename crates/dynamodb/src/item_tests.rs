@@ -195,3 +195,11 @@ fn a_fresh_record_is_billed_as_one_write_unit() {
     println!("{whole} bytes, {without} without provenance");
     assert!(whole <= 1024, "{whole} bytes, of which {} are provenance", whole - without);
 }
+
+#[test]
+fn lists_and_maps_are_larger_than_what_is_in_them() {
+    let list = AttributeValue::L(vec![s("ab"), n("123")]);
+    assert_eq!(size(&item(&[("data", list)])), 4 + 3 + (1 + 2) + (1 + 3));
+    let map = AttributeValue::M(item(&[("a", s("bc")), ("d", n("1"))]));
+    assert_eq!(size(&item(&[("data", map)])), 4 + 3 + (1 + 1 + 2) + (1 + 1 + 2));
+}

@@ -150,6 +150,13 @@ mod tests {
         assert_eq!(budget.attempt(std::future::ready(1)).await, Ok(1), "an answer counts");
     }
 
+    #[test]
+    fn the_random_share_of_a_pause_is_between_none_and_all() {
+        let shares: Vec<f64> = (0..32).map(|_| random_share()).collect();
+        assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
+        assert!(shares.windows(2).any(|two| two[0] != two[1]), "{shares:?}");
+    }
+
     #[tokio::test]
     async fn pauses_double_and_end_before_the_deadline() {
         let clock = Stepped::default();

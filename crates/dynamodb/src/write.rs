@@ -210,3 +210,53 @@ fn parcels(members: Vec<Member<'_>>, statements: bool) -> Vec<Vec<Member<'_>>> {
     parcels.retain(|parcel| !parcel.is_empty());
     parcels
 }
+
+#[cfg(test)]
+mod tests {
+    use lambda_idempotency_core::key::Key;
+
+    use super::*;
+
+    /// How many of the members that have these sizes, 0 for one that is sent by itself, share each
+    /// request.
+    fn requests(sizes: &[usize], statements: bool) -> Vec<usize> {
+        let write = Write { key: Key::from_text("op#a"), guard: Guard::Absent, record: None };
+        let member = |(index, size): (usize, &usize)| Member {
+            index,
+            write: &write,
+            item: None,
+            size: *size,
+            in_doubt: false,
+            alone: *size == 0,
+            lost_attempts: 0,
+        };
+        let parcels = parcels(sizes.iter().enumerate().map(member).collect(), statements);
+        parcels.iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn writes_share_a_request_from_two_on() {
+        assert_eq!(requests(&[1], true), [1]);
+        assert_eq!(requests(&[1; 2], true), [2]);
+        assert_eq!(requests(&[1; 26], true), [25, 1]);
+        assert_eq!(requests(&[], true), [0; 0]);
+    }
+
+    #[test]
+    fn without_statements_each_write_is_a_request() {
+        assert_eq!(requests(&[1; 3], false), [1; 3]);
+    }
+
+    #[test]
+    fn a_write_that_was_refused_in_a_batch_goes_by_itself() {
+        assert_eq!(requests(&[1, 0, 1], true), [1, 2]);
+        assert_eq!(requests(&[1, 0], true), [1; 2], "and so does the only other one");
+    }
+
+    #[test]
+    fn a_request_holds_four_megabytes() {
+        let half = 2 * 1024 * 1024;
+        assert_eq!(requests(&[half, half, 1], true), [2, 1]);
+        assert_eq!(requests(&[half, half + 1], true), [1, 1]);
+    }
+}

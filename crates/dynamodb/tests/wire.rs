@@ -4,13 +4,15 @@
 
 mod support;
 
+use std::time::Duration;
+
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use futures_util::future::join_all;
 use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
     record::{Fingerprint, IdempotencyRecord, Status},
-    store::{Guard, RecordVersion, Store, Verdict},
+    store::{Guard, RecordVersion, Store, StoreErrorKind, Verdict},
     usage::measured,
 };
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore};
@@ -226,6 +228,30 @@ async fn unprocessed_keys_are_read_again() {
     // The answer above has no items for the other two keys.
     assert!(matches!(&read[..], [Ok(None), Ok(Some(_)), Ok(None)]), "{read:?}");
     assert_eq!(fixture.wire.operations(), ["BatchGetItem", "GetItem"]);
+}
+
+#[tokio::test]
+async fn the_next_page_is_read_at_once_after_progress_and_with_a_pause_without() {
+    let fixture = Fixture::start().await;
+    // A pause would last beyond the call's deadline, so that the call would end instead.
+    let hour = Duration::from_secs(3600);
+    let store = fixture.builder().backoff(hour, hour).build().unwrap();
+    let left = |keys: &[&str]| {
+        let keys: Vec<_> = keys.iter().map(|key| json!({"id": {"S": key}})).collect();
+        let left = json!({"ConsistentRead": true, "Keys": keys});
+        Fault::Instead(200, json!({"Responses": {}, "UnprocessedKeys": {TABLE: left}}))
+    };
+    let keys: Vec<Key> = (0..2).map(key).collect();
+    fixture.wire.fault([left(&["op#1"])]);
+    let read = store.read(&keys, soon()).await;
+    assert!(matches!(&read[..], [Ok(None), Ok(None)]), "{read:?}");
+    assert_eq!(fixture.wire.operations(), ["BatchGetItem", "GetItem"]);
+    fixture.wire.fault([left(&["op#0", "op#1"])]);
+    let read = store.read(&keys, soon()).await;
+    for answer in read {
+        assert_eq!(answer.unwrap_err().kind(), StoreErrorKind::Throttled);
+    }
+    assert_eq!(fixture.wire.operations(), ["BatchGetItem"]);
 }
 
 #[tokio::test]

@@ -178,3 +178,13 @@ async fn a_worker_whose_clock_is_ahead_within_the_skew_does_not_take_over() {
     returning.policy.on_conflict = OnConflict::Wait { up_to: Duration::ZERO };
     assert_eq!(returning.deliver(vec![ok("a")]).await, ["busy"]);
 }
+
+#[tokio::test]
+async fn a_busy_key_is_looked_at_ever_more_rarely() {
+    let mut world = World::new();
+    dies_with(&world, "a").await;
+    world.policy.on_conflict = OnConflict::Wait { up_to: 5 * SECOND };
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["busy"]);
+    // After 0.1, 0.3, 0.7, 1.5, 2.5, 3.5, 4.5 and 5 s.
+    assert_eq!(world.store.read_calls(), 8);
+}

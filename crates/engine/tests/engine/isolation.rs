@@ -242,3 +242,20 @@ async fn a_record_that_kills_takes_those_of_other_invocations_with_it_twice_at_m
     }
     world.ledger.assert_each_once(innocent);
 }
+
+#[tokio::test]
+async fn an_invocation_that_only_waits_for_a_busy_key_does_not_hold_up_isolation() {
+    let mut world = lost(2, &["x"]).await;
+    // A worker of another process holds `a` for 20 s.
+    let dies = Arc::new(Notify::new());
+    world.timeout = Some(20 * SECOND);
+    process(&world, &dies, vec![vec![killer("a", &dies, Duration::ZERO)]]).await;
+    world.timeout = Some(60 * SECOND);
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+    let engine = world.engine();
+    let first = later(&world, &engine, Duration::ZERO, vec![ok("a"), slow("b", SECOND)]);
+    let second = later(&world, &engine, SECOND / 2, vec![ok("x")]);
+    let ((first, _), (second, took)) = world.clock.drive(join(first, second)).await;
+    assert_eq!((first, second), (vec!["executed"; 2], vec!["executed"]));
+    assert_eq!(took, SECOND, "as soon as `b` is through");
+}

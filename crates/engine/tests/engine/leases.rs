@@ -203,3 +203,18 @@ async fn throttled_renewals_do_not_delay_other_renewals() {
     assert_eq!(labels(&outcomes), ["fenced", "executed", "fenced", "executed", "executed"]);
     world.ledger.assert_once("b");
 }
+
+#[tokio::test]
+async fn a_claim_that_was_taken_over_before_its_handler_started_is_answered_by_the_other_worker() {
+    for (status, outcome) in [(Status::Completed, "replayed"), (Status::InProgress, "busy")] {
+        let mut world = world();
+        world.policy.concurrency = 1;
+        let first = rec("a", move |world: World, _| async move {
+            world.store.inner().insert(key("b"), taken_over(status));
+            world.clock.sleep(15 * SECOND).await;
+            Ok(())
+        });
+        assert_eq!(world.deliver(vec![first, ok("b")]).await, ["executed", outcome]);
+        world.ledger.assert_never("b");
+    }
+}

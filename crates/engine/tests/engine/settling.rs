@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    clock::{Clock, Timestamp},
+    clock::{BoxFuture, Clock, Timestamp},
     outcome::{Outcome, ResultKept},
     record::{IdempotencyRecord, Status},
-    store::{StoreErrorKind, Write},
+    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
 };
+use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
 use crate::{
@@ -158,4 +159,57 @@ async fn a_completion_whose_record_was_deleted_is_written_anew_after_an_outage()
         Ok(())
     });
     assert_eq!(world.deliver(vec![swept]).await, ["executed"]);
+}
+
+#[tokio::test]
+async fn a_settlement_is_tried_again_on_time_while_another_handler_runs() {
+    let world = World::new();
+    let refuse = Fault::refuse(StoreErrorKind::Throttled).that_writes(Status::Completed);
+    world.store.inject(refuse);
+    let other = rec("a", |world: World, _| async move {
+        world.clock.sleep(Duration::from_millis(700)).await;
+        let completed = world.stored("b").await.unwrap().status == Status::Completed;
+        assert!(completed, "tried at 0.5 s and at 0.6 s");
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![other, slow("b", SECOND / 2)]).await, ["executed"; 2]);
+}
+
+/// A store in which a record is gone whenever it is to be settled.
+struct Forgetful(World);
+
+impl Store for Forgetful {
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        let completes = |write: &Write| {
+            write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
+        };
+        Box::pin(async move {
+            let verdicts = self.0.store.write(writes, call_deadline).await;
+            let gone = |(write, verdict)| match completes(write) {
+                true => Verdict::Found(None),
+                false => verdict,
+            };
+            writes.iter().zip(verdicts).map(gone).collect()
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.0.store.read(keys, call_deadline)
+    }
+}
+
+#[tokio::test]
+async fn a_completion_whose_record_is_gone_each_time_is_given_up_after_three_more() {
+    let world = World::new();
+    let invocation = world.invoke_on(Forgetful(world.clone()), vec![ok("a")]);
+    assert_eq!(labels(&world.clock.drive(invocation).await), ["completion_lost"]);
+    assert_eq!(world.store.write_calls(), 1 + 1 + 3, "a claim, a completion and three more");
 }
