@@ -204,6 +204,12 @@ mod tests {
     }
 
     #[test]
+    fn a_name_may_have_255_bytes() {
+        let names = Attributes { data: "x".repeat(255).into(), ..Attributes::default() };
+        assert_eq!(names.check(), Ok(()));
+    }
+
+    #[test]
     fn a_name_that_could_end_its_quotes_is_refused() {
         for name in ["", "a\"b", "a'b", "a\\", "a\n", &"x".repeat(256)] {
             let names = Attributes { data: name.to_owned().into(), ..Attributes::default() };

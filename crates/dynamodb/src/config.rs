@@ -38,3 +38,29 @@ impl fmt::Debug for Config {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::{
+        Client,
+        config::{BehaviorVersion, Region},
+    };
+
+    use crate::store::DynamoDbStore;
+
+    #[test]
+    fn statements_are_used_where_they_are_wanted_and_can_name_the_table() {
+        let arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders";
+        for (table, partiql, statements) in
+            [("Orders_1-a.b", true, true), ("orders", false, false), (arn, true, false)]
+        {
+            let config = aws_sdk_dynamodb::Config::builder()
+                .behavior_version(BehaviorVersion::v2026_01_12())
+                .region(Region::new("eu-west-1"))
+                .build();
+            let builder = DynamoDbStore::builder(Client::from_conf(config), table);
+            let builder = if partiql { builder } else { builder.without_partiql() };
+            assert_eq!(builder.build().unwrap().config.statements(), statements, "{table}");
+        }
+    }
+}
