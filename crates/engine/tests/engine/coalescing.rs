@@ -1,6 +1,6 @@
 //! Several records of one key in one batch.
 
-use lambda_idempotency_core::failure::Failure;
+use lambda_idempotency_core::{failure::Failure, policy::OnOutage};
 
 use crate::support::{World, failing, ok, rec};
 
@@ -73,4 +73,13 @@ async fn a_permanent_failure_is_shared() {
     let permanent = || rec("a", |_, _| async { Err(Failure::permanent("never")) });
     let outcomes = world.deliver(vec![permanent(), ok("a"), ok("a").payload("other")]).await;
     assert_eq!(outcomes, ["failed", "failed", "permanently_failed"]);
+}
+
+#[tokio::test]
+async fn copies_of_a_record_that_ran_unprotected_run_as_well() {
+    let mut world = World::new();
+    world.policy.on_outage = OnOutage::RunUnprotected;
+    world.store.outage();
+    assert_eq!(world.deliver(vec![ok("a"), ok("a")]).await, ["unprotected"; 2]);
+    assert_eq!(world.ledger.executed("a"), 2);
 }

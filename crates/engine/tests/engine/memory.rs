@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
+use futures_util::future::join;
 use lambda_idempotency_core::{
     clock::Clock,
     failure::Failure,
     policy::OnPermanentFailure,
     record::Status,
-    store::{Guard, RecordVersion, Store as _, Write},
+    store::{Guard, RecordVersion, Store as _, StoreErrorKind, Write},
 };
 use lambda_idempotency_engine::process::Cache;
 use lambda_idempotency_keys::Key;
+use lambda_idempotency_testkit::faults::Fault;
 
-use crate::support::{START, World, failing, key, labels, ok, rec};
+use crate::support::{START, World, failing, key, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -176,4 +178,21 @@ async fn remove(world: &World, label: &str) {
     let write = Write { key, guard: Guard::Unchanged(RecordVersion::of(&record)), record: None };
     world.store.inner().write(&[write], START).await;
     assert!(world.stored(label).await.is_none());
+}
+
+#[tokio::test]
+async fn a_completion_without_an_answer_is_neither_cached_nor_told_to_followers() {
+    let world = World::yielding();
+    let unknown = Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::Completed);
+    world.store.inject(unknown.always());
+    let engine = world.engine();
+    let follower = async {
+        world.clock.sleep(SECOND / 2).await;
+        world.invoke_by(&engine, vec![ok("a")]).await
+    };
+    let leader = world.invoke_by(&engine, vec![slow("a", SECOND)]);
+    let (leader, follower) = world.clock.drive(join(leader, follower)).await;
+    assert_eq!((labels(&leader), labels(&follower)), (vec!["completion_lost"], vec!["busy"]));
+    let again = world.clock.drive(world.invoke_by(&engine, vec![ok("a")])).await;
+    assert_eq!(labels(&again), ["busy"]);
 }
