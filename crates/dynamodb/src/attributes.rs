@@ -204,6 +204,19 @@ mod tests {
     }
 
     #[test]
+    fn a_partition_of_a_table_with_a_sort_key_has_a_length_that_fits_a_key() {
+        for (length, fits) in
+            [(0, false), (1, true), (LONGEST_PARTITION, true), (LONGEST_PARTITION + 1, false)]
+        {
+            let partition = "p".repeat(length).into();
+            let sort_key = Some(SortKey { name: "sk".into(), partition });
+            let names = Attributes { sort_key, ..Attributes::default() };
+            let expected = if fits { Ok(()) } else { Err(DynamoDbConfigError::UnfitPartition) };
+            assert_eq!(names.check(), expected, "{length}");
+        }
+    }
+
+    #[test]
     fn a_name_may_have_255_bytes() {
         let names = Attributes { data: "x".repeat(255).into(), ..Attributes::default() };
         assert_eq!(names.check(), Ok(()));
