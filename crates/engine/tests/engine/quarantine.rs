@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency_core::clock::Clock as _;
+use lambda_idempotency_core::{clock::Clock as _, policy::OnConflict};
 use lambda_idempotency_testkit::crashing::drop_after;
 
 use crate::support::{Rec, World, declining, failing, ok, rec, slow};
@@ -252,4 +252,22 @@ async fn a_look_costs_one_read_and_saves_the_writes_that_would_fail() {
     let batch = vec![ok("new 1").receives(1), ok("new 2").receives(1)];
     assert_eq!(world.deliver(batch).await, ["executed"; 2]);
     assert_eq!((world.store.write_calls(), world.store.read_calls()), (writes + 4, reads + 1));
+}
+
+#[tokio::test]
+async fn no_key_is_looked_at_while_a_suspect_runs() {
+    let mut world = World { timeout: Some(20 * SECOND), ..World::new() };
+    dies_with(&world, &["x"]).await;
+    // A worker of another process holds `a` meanwhile.
+    let forever = rec("a", |_, _| std::future::pending());
+    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.timeout = Some(60 * SECOND);
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+    let suspect = rec("x", |world: World, _| async move {
+        let looks = world.store.read_calls();
+        world.clock.sleep(5 * SECOND).await;
+        assert_eq!(world.store.read_calls(), looks);
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![suspect, ok("a")]).await, ["executed"; 2]);
 }
