@@ -1,13 +1,10 @@
 use super::super::{
     calls::CallIds,
-    testing::{START, after, claim},
+    testing::{START, after, claim, held},
     wanted::Begins,
 };
 use super::*;
-use lambda_idempotency_core::{
-    record::{Owner, Status},
-    store::Guard,
-};
+use lambda_idempotency_core::{admission::Settlement, store::Guard};
 
 fn wanted(at: usize, begins: Begins) -> Wanted {
     Wanted {
@@ -162,15 +159,15 @@ fn all_claims_are_given_up_sent_or_not() {
 
 #[test]
 fn undoing_a_takeover_keeps_the_counts_of_earlier_attempts() {
-    let mut released = IdempotencyRecord::new(Status::InProgress, after(3_600_000));
-    (released.failed_attempts, released.last_owner) = (2, Some(Owner::from_bits(7)));
+    let release = Settlement::Release { error_type: "Timeout".into() };
+    let (_, released) = held(60_000).write(&release, START);
     let (mut claims, mut number) =
-        (claims([Begins::Write(Some(Box::new(released)))]), CallIds::default());
+        (claims([Begins::Write(released.map(Box::new))]), CallIds::default());
     let (call, ..) = send(&mut claims, &mut number, START);
     claims.written(call, [Verdict::Unknown(lost_answer())].into_iter(), START);
     let (_, Request::Write(writes), _) = send(&mut claims, &mut number, START) else {
         panic!("a write")
     };
     let left = writes.into_iter().next().and_then(|write| write.record);
-    assert_eq!(left.map(|record| record.failed_attempts), Some(2));
+    assert_eq!(left.map(|record| record.failed_attempts), Some(1));
 }
