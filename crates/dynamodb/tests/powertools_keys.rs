@@ -3,102 +3,24 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+#[path = "powertools_keys/late.rs"]
+mod late;
+#[path = "powertools_keys/recorded.rs"]
+mod recorded;
 mod support;
 
-use dynoxide::Database;
 use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
-    record::{Fingerprint, IdempotencyRecord, Status},
-    store::{Guard, RecordVersion, Store, Verdict, Write},
+    record::{Fingerprint, Status},
+    store::{Guard, RecordVersion, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::{
     Attributes, DataForm, DynamoDbConfigError, DynamoDbStore, SortKey,
 };
+use recorded::{Recorded, TABLE, read, send, store};
 use serde_json::{Value, json};
-use support::{Fault, Fixture, Told, claimed, claims, completed, owner, soon, told};
-
-/// The table in the recorded requests.
-const TABLE: &str = "idem";
-
-/// The requests with which Powertools claims and completes a key.
-struct Recorded {
-    name: String,
-    key: Key,
-    result: String,
-    put: Value,
-    update: Value,
-}
-
-impl Recorded {
-    fn all(language: &str) -> Vec<Self> {
-        let text = match language {
-            "python" => {
-                include_str!("../../powertools/tests/powertools/vectors/requests-python.json")
-            }
-            _ => include_str!("../../powertools/tests/powertools/vectors/requests-typescript.json"),
-        };
-        let vectors: Value = serde_json::from_str(text).unwrap();
-        let vectors = vectors["vectors"].as_array().unwrap().iter();
-        let recorded = vectors.filter(|vector| vector["calls"][1].is_object()).map(|vector| Self {
-            name: format!("{language} {}", vector["name"].as_str().unwrap()),
-            key: Key::from_text(vector["idempotency_key"].as_str().unwrap()),
-            result: vector["result_json"].as_str().unwrap().to_owned(),
-            put: vector["calls"][0]["request"].clone(),
-            update: vector["calls"][1]["request"].clone(),
-        });
-        recorded.collect()
-    }
-
-    fn both() -> Vec<Self> {
-        Self::all("python").into_iter().chain(Self::all("typescript")).collect()
-    }
-
-    fn named(name: &str) -> Vec<Self> {
-        let found: Vec<_> = Self::both().into_iter().filter(|t| t.name.ends_with(name)).collect();
-        assert_eq!(found.len(), 2, "one of each language: {name}");
-        found
-    }
-
-    /// Powertools tries to claim the key; returns whether it did.
-    fn claims(&self, db: &Database) -> bool {
-        db.put_item(serde_json::from_value(self.put.clone()).unwrap()).is_ok()
-    }
-
-    fn completes(&self, db: &Database) {
-        db.update_item(serde_json::from_value(self.update.clone()).unwrap()).unwrap();
-    }
-}
-
-/// A store on a table with these names, which is another table than the fixture's.
-fn store(fixture: &Fixture, names: Attributes) -> DynamoDbStore {
-    let sort = names.sort_key.as_ref().map(|sort_key| sort_key.name.to_string());
-    let mut schema = vec![json!({"AttributeName": names.id, "KeyType": "HASH"})];
-    let mut types = vec![json!({"AttributeName": names.id, "AttributeType": "S"})];
-    if let Some(sort) = sort {
-        schema.push(json!({"AttributeName": sort, "KeyType": "RANGE"}));
-        types.push(json!({"AttributeName": sort, "AttributeType": "S"}));
-    }
-    let table = json!({
-        "TableName": TABLE, "KeySchema": schema, "AttributeDefinitions": types,
-        "BillingMode": "PAY_PER_REQUEST",
-    });
-    fixture.db.create_table(serde_json::from_value(table).unwrap()).unwrap();
-    DynamoDbStore::builder(fixture.client.clone(), TABLE).attributes(names).build().unwrap()
-}
-
-/// Writes alone or in a batch; returns the first verdict.
-async fn send(store: &DynamoDbStore, write: Write, in_batch: bool) -> Verdict {
-    let mut writes = vec![write];
-    if in_batch {
-        writes.extend(claims(2));
-    }
-    store.write(&writes, soon()).await.remove(0)
-}
-
-async fn read(store: &DynamoDbStore, key: &Key) -> Option<IdempotencyRecord> {
-    store.read(std::slice::from_ref(key), soon()).await.remove(0).unwrap()
-}
+use support::{Fault, Fixture, Told, claimed, completed, owner, told};
 
 /// Both sides claim, complete and read the records of the other.
 async fn shares(recorded: &Recorded, names: &Attributes) {
@@ -310,70 +232,6 @@ async fn a_sort_key_needs_a_different_name_and_a_partition() {
     assert_eq!(build("sk", "p"), None);
     assert_eq!(build("sk", ""), Some(DynamoDbConfigError::UnfitPartition));
     assert_eq!(build("id", "p"), Some(DynamoDbConfigError::NameUsedTwice("id".into())));
-}
-
-/// The risk of Powertools and this library on one table: completions of Powertools have no condition.
-#[tokio::test]
-async fn a_late_completion_of_powertools_overwrites_ours() {
-    for recorded in Recorded::named("string_ascii") {
-        let fixture = Fixture::start().await;
-        let store = store(&fixture, Attributes::default());
-        let key = recorded.key.clone();
-        let write = |guard, record| Write { key: key.clone(), guard, record: Some(record) };
-        // Powertools claimed, its lease expired, and we took over and completed.
-        assert!(recorded.claims(&fixture.db));
-        let stale = read(&store, &key).await.unwrap();
-        let takeover = write(Guard::Unchanged(RecordVersion::of(&stale)), claimed(1));
-        assert_eq!(told(&send(&store, takeover, false).await), Told::Written);
-        let complete = write(Guard::OwnedBy(owner(1)), completed(1, "\"ours\""));
-        assert_eq!(told(&send(&store, complete, false).await), Told::Written);
-
-        recorded.completes(&fixture.db);
-        let found = read(&store, &key).await.unwrap();
-        assert_ne!(found.result.as_deref(), Some("\"ours\""), "{}", recorded.name);
-        assert_eq!(found.owner, completed(1, "1").owner, "only our token is left");
-    }
-}
-
-/// The deletion of Powertools after a failure has no condition either, so the next delivery does the work
-/// again.
-#[tokio::test]
-async fn a_late_failure_of_powertools_deletes_our_record() {
-    for recorded in Recorded::named("string_ascii") {
-        let fixture = Fixture::start().await;
-        let store = store(&fixture, Attributes::default());
-        let key = recorded.key.clone();
-        let done =
-            Write { key: key.clone(), guard: Guard::Absent, record: Some(completed(1, "1")) };
-        assert_eq!(told(&send(&store, done, false).await), Told::Written);
-        // Both languages send only the key.
-        let delete = json!({ "TableName": TABLE, "Key": recorded.update["Key"] });
-        fixture.db.delete_item(serde_json::from_value(delete).unwrap()).unwrap();
-        assert_eq!(read(&store, &key).await, None);
-    }
-}
-
-/// Our own late completion fails its guard.
-#[tokio::test]
-async fn our_late_completion_does_not_change_records_of_powertools() {
-    for recorded in Recorded::named("string_ascii") {
-        for in_batch in [false, true] {
-            let fixture = Fixture::start().await;
-            let store = store(&fixture, Attributes::default());
-            let mut lapsed = claimed(1);
-            lapsed.lease_until = Some(Timestamp::from_millis(1_600_000_000_000));
-            let key = recorded.key.clone();
-            let write = |guard, record| Write { key: key.clone(), guard, record: Some(record) };
-            let claim = send(&store, write(Guard::Absent, lapsed), false).await;
-            assert_eq!(told(&claim), Told::Written);
-            assert!(recorded.claims(&fixture.db), "our lease has expired");
-            recorded.completes(&fixture.db);
-            let done = read(&store, &key).await;
-            let late = write(Guard::OwnedBy(owner(1)), completed(1, "\"late\""));
-            assert!(matches!(send(&store, late, in_batch).await, Verdict::Found(Some(_))));
-            assert_eq!(read(&store, &key).await, done);
-        }
-    }
 }
 
 #[tokio::test]

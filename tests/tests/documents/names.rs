@@ -1,4 +1,5 @@
-//! Names of tests in documents: `engine::order::a_test` is a function in `crates/engine/tests/engine/order.rs`.
+//! Names of tests in documents: `engine::order::a_test` is a function in `crates/engine/tests/engine/order.rs`, or
+//! in a file of the folder `crates/engine/tests/engine/order`, if `order.rs` exports it from there.
 
 use std::fs;
 
@@ -62,9 +63,17 @@ pub(crate) fn wrong(name: &str) -> Option<String> {
     let Some((file, function)) = resolve(name) else {
         return Some(format!("{name}: no such place"));
     };
-    let source = fs::read_to_string(root().join(&file)).unwrap_or_default();
-    let there = has(&source, function, name.starts_with("conformance::"));
+    let is_scenario = name.starts_with("conformance::");
+    let there = sources(&file).iter().any(|source| has(source, function, is_scenario));
     (!there).then(|| format!("{name}: no such test in {file}"))
+}
+
+/// The text of a file, and of the files in the folder of its submodules.
+fn sources(file: &str) -> Vec<String> {
+    let path = root().join(file);
+    let submodules = fs::read_dir(path.with_extension("")).into_iter().flatten().flatten();
+    let files = std::iter::once(path).chain(submodules.map(|entry| entry.path()));
+    files.filter_map(|file| fs::read_to_string(file).ok()).collect()
 }
 
 #[test]

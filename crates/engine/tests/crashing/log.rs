@@ -1,17 +1,24 @@
 //! What happened, and what must not: everything that is checked while a story goes on.
 
+mod calls;
+mod losses;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard},
 };
 
 use lambda_idempotency_core::{
-    clock::Timestamp, outcome::Outcome, record::IdempotencyRecord, record::Status,
+    clock::Timestamp,
+    outcome::Outcome,
+    record::{IdempotencyRecord, Status},
 };
-use lambda_idempotency_engine::{batch::AfterFailure, call::Call};
+use lambda_idempotency_engine::batch::AfterFailure;
 use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::ledger::Ledger;
 
+pub(crate) use self::calls::Running;
+use self::{calls::Started, losses::Losses};
 use crate::{
     message::{Message, key},
     source::Gone,
@@ -45,57 +52,6 @@ struct State {
     notes: Option<Vec<String>>,
 }
 
-/// The attempts of a key that were lost, one after the other.
-#[derive(Default)]
-struct Losses {
-    /// The fence of a claim that was not given up, and how many attempts of the key are over then.
-    claim: Option<(u64, u32)>,
-    in_a_row: u32,
-}
-
-impl Losses {
-    /// Of what is known under this fence.
-    fn of(&self, fence: u64) -> u32 {
-        self.claim.filter(|(claim, _)| *claim == fence).map_or(0, |_| self.in_a_row)
-    }
-
-    /// Counts a write. Says whether the record has the same number.
-    fn landed(&mut self, record: Option<&IdempotencyRecord>) -> bool {
-        let Some(record) = record.filter(|record| record.status == Status::InProgress) else {
-            *self = Self::default();
-            return true;
-        };
-        let over = record.failed_attempts + record.lost_attempts;
-        match self.claim {
-            _ if record.owner.is_none() => {
-                let tried = self.claim.is_some_and(|(_, before)| over > before);
-                *self = Self { claim: None, in_a_row: if tried { 0 } else { self.in_a_row } };
-            }
-            Some((fence, _)) if fence == record.fence => {}
-            lost => {
-                self.in_a_row += u32::from(lost.is_some());
-                self.claim = Some((record.fence, over));
-            }
-        }
-        record.consecutive_losses == self.in_a_row
-    }
-}
-
-/// A call of a handler.
-struct Started {
-    invocation: usize,
-    label: &'static str,
-    fence: u64,
-    lost_attempts: u32,
-    /// If its last attempts were lost: how much it is suspected.
-    suspicion: Option<u32>,
-    had_effect: bool,
-    runs: bool,
-    /// Its worker or itself was stopped, so that it may be undone or unrecorded.
-    stopped: bool,
-    timed_out: bool,
-}
-
 impl Log {
     pub(crate) fn new(
         messages: Vec<Message>,
@@ -119,83 +75,6 @@ impl Log {
             notes: noted.then(Vec::new),
         };
         Self { ledger: Ledger::new(), state: Arc::new(Mutex::new(state)) }
-    }
-
-    /// A handler was called.
-    pub(crate) fn started(
-        &self,
-        invocation: usize,
-        message: &Message,
-        call: &Call,
-        now: Timestamp,
-    ) -> Running {
-        let mut state = self.lock();
-        let Message { label, group, id, .. } = *message;
-        let (fence, lost_attempts) = (call.fence(), call.lost_attempts());
-        state.note(|| format!("  {label} is called: {call:?}"));
-        let mut wrong = Vec::new();
-        if state.is_final(label) {
-            wrong.push("is called although it is done");
-        }
-        let before: Vec<&Started> = state.calls.iter().filter(|c| c.label == label).collect();
-        if before.iter().any(|earlier| earlier.runs) {
-            wrong.push("runs twice at the same time");
-        }
-        if before.iter().any(|earlier| earlier.fence >= fence) {
-            wrong.push("has a fence that does not rise");
-        }
-        if (call.failed_attempts() + lost_attempts) < u32::try_from(before.len()).unwrap() {
-            wrong.push("is not told of an earlier call");
-        }
-        if state.leases.get(&(label, fence)).is_some_and(|lease| now > *lease) {
-            wrong.push("begins after its lease");
-        }
-        if call.handler_deadline().is_some_and(|deadline| now >= deadline) {
-            wrong.push("begins when its time is over");
-        }
-        if lost_attempts > state.stops {
-            wrong.push("is told of more lost attempts than were stopped");
-        }
-        let losses = state.losses.get(label).map_or(0, |losses| losses.of(fence));
-        let suspicion = (losses > 0).then(|| {
-            let tried = call.failed_attempts() + lost_attempts;
-            losses.saturating_sub(message.receives.saturating_sub(1).saturating_sub(tried))
-        });
-        let beside = state.calls.iter().filter(|c| c.runs && c.invocation == invocation);
-        let (mut alike, mut others) = (1, 0);
-        beside.for_each(|other| match other.suspicion == suspicion {
-            true => alike += 1,
-            false => others += 1,
-        });
-        let most = suspicion.map_or(usize::MAX, |suspicion| state.group(suspicion));
-        if others > 0 || alike > most {
-            wrong.push("runs beside another, although one of them may be what kills workers");
-        }
-        if group.is_some() && !state.is_next(group, id, label) {
-            wrong.push("starts before what is before it in its group is done");
-        }
-        let whole = state.after_failure == AfterFailure::Batch;
-        // What comes before it in the event goes on. Messages are numbered in the order of the queue.
-        let closed = |(at, of, failed): &(usize, Option<&str>, usize)| {
-            *at == invocation && ((whole && id > *failed) || (of.is_some() && *of == group))
-        };
-        if state.closed.iter().any(closed) {
-            wrong.push("starts behind one that went back");
-        }
-        state.violations.extend(wrong.into_iter().map(|what| format!("{label} {what}")));
-        let started = Started {
-            invocation,
-            label,
-            fence,
-            lost_attempts,
-            suspicion,
-            had_effect: false,
-            runs: true,
-            stopped: false,
-            timed_out: false,
-        };
-        state.calls.push(started);
-        Running { log: self.clone(), at: state.calls.len() - 1 }
     }
 
     /// The engine has decided about a delivery.
@@ -437,43 +316,6 @@ impl State {
         before
             .filter(|other| other.group == group && other.label != label)
             .all(|other| self.is_done(other) || self.gone.iter().any(|(gone, _)| *gone == other.id))
-    }
-}
-
-/// A handler that runs, until this is dropped.
-pub(crate) struct Running {
-    log: Log,
-    at: usize,
-}
-
-impl Running {
-    /// The effect happens.
-    pub(crate) fn effect(&self) {
-        let mut state = self.log.lock();
-        let call = &mut state.calls[self.at];
-        call.had_effect = true;
-        self.log.ledger.record(call.label, format!("fence {}", call.fence));
-        let label = call.label;
-        if state.calls.iter().skip(self.at + 1).any(|later| later.label == label) {
-            state.violations.insert(format!("{label} has its effect after another took over"));
-        }
-        state.note(|| format!("  {label} has its effect"));
-    }
-
-    /// The handler stops here and now, for ever or by a panic.
-    pub(crate) fn stops(&self, for_ever: bool) {
-        let mut state = self.log.lock();
-        state.stops += 1;
-        let call = &mut state.calls[self.at];
-        (call.stopped, call.timed_out) = (true, for_ever);
-        let label = call.label;
-        state.note(|| format!("  {label} stops"));
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.log.lock().calls[self.at].runs = false;
     }
 }
 

@@ -19,7 +19,7 @@
 //! | `message`, `source` | the messages, and how their sources redeliver them |
 //! | `stop` | where and how a worker stops |
 //! | `worker`, `store` | one invocation, and its store |
-//! | `log` | the checks |
+//! | `log` | the checks; in `log/calls` those of calls of handlers |
 //! | `story`, `sweep` | a story from the first delivery to the last; stories with every stop, every pair of stops, and samples |
 //! | `queues`, `streams`, `wholes`, `choices`, `diverting` | the stories |
 //! | `caught` | that the checks find mistakes |

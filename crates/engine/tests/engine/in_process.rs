@@ -5,14 +5,14 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use lambda_idempotency_core::{clock::Clock, policy::OnConflict};
 use lambda_idempotency_engine::process::Cache;
-use lambda_idempotency_testkit::crashing::{crash_points, drop_after};
+use lambda_idempotency_testkit::crashing::drop_after;
 
-use crate::support::{Rec, START, World, declining, failing, labels, ok, rec, slow};
+use crate::support::{Rec, START, World, labels, ok, rec, slow};
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs invocations of one process concurrently, and returns the labels of their outcomes.
-async fn at_once(
+pub(crate) async fn at_once(
     world: &World,
     invocations: impl IntoIterator<Item = Vec<Rec>>,
 ) -> Vec<Vec<&'static str>> {
@@ -54,31 +54,6 @@ async fn a_follower_with_another_payload_is_a_mismatch() {
     let outcomes = at_once(&world, invocations).await;
     assert_eq!(outcomes, [["executed"], ["mismatch"], ["replayed"]]);
     assert_eq!(world.requests(), 2);
-}
-
-#[tokio::test]
-async fn if_the_leader_fails_the_next_one_tries() {
-    let world = World::yielding();
-    let invocations = [vec![failing("a")], vec![failing("a")], vec![ok("a")], vec![ok("a")]];
-    let mut outcomes = at_once(&world, invocations).await.concat();
-    outcomes.sort_unstable();
-    assert!(outcomes.starts_with(&["executed"]), "{outcomes:?}");
-    assert!(outcomes[1..].iter().all(|outcome| ["failed", "replayed"].contains(outcome)));
-    world.ledger.assert_once("a");
-    let failed = outcomes.iter().filter(|outcome| **outcome == "failed").count();
-    // A first claim and a release; then for each failure a refused claim, a takeover and a release.
-    assert_eq!(world.requests(), 2 + 3 * failed);
-}
-
-#[tokio::test]
-async fn if_the_leader_declines_the_next_one_tries() {
-    let mut world = World::yielding();
-    world.policy.max_failed_attempts = Some(1);
-    let invocations = [vec![declining("a")], vec![ok("a")], vec![ok("a")]];
-    let mut outcomes = at_once(&world, invocations).await.concat();
-    outcomes.sort_unstable();
-    assert_eq!(outcomes, ["declined", "executed", "replayed"]);
-    world.ledger.assert_once("a");
 }
 
 #[tokio::test]
@@ -145,67 +120,6 @@ async fn each_invocation_has_its_own_deadline() {
 }
 
 #[tokio::test]
-async fn a_cancelled_leader_keeps_its_lease_and_its_followers_claim_later() {
-    let mut world = World::yielding();
-    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
-    world.timeout = Some(100 * SECOND);
-    let engine = world.engine();
-    let leader = async {
-        let short = World { timeout: Some(10 * SECOND), ..world.clone() };
-        let forever = rec("a", |_, _| std::future::pending());
-        drop_after(3, short.invoke_by(&engine, vec![forever])).await
-    };
-    let again = || {
-        rec("a", |_, call| async move {
-            assert_eq!(call.lost_attempts(), 1);
-            Ok(())
-        })
-    };
-    let followers = [again(), again()].map(|record| world.invoke_by(&engine, vec![record]));
-    let (died, outcomes) = world.clock.drive(join(leader, join_all(followers))).await;
-    assert!(died.is_none());
-    let mut outcomes: Vec<_> = outcomes.iter().flat_map(|outcomes| labels(outcomes)).collect();
-    outcomes.sort_unstable();
-    assert_eq!(outcomes, ["executed", "replayed"]);
-    // 10 s of timeout, 1 s of lease grace, 1 s of clock skew, and the pause between two claims.
-    let waited = world.clock.now().since(START);
-    assert!(12 * SECOND < waited && waited <= 13 * SECOND, "{waited:?}");
-    world.ledger.assert_once("a");
-}
-
-#[tokio::test]
-async fn wherever_a_leader_is_dropped_its_followers_finish() {
-    let points = crash_points(async |polls| {
-        let mut world = World::yielding();
-        world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
-        let engine = world.engine();
-        let batch = || {
-            let waits = rec("b", |_, _| async {
-                tokio::task::yield_now().await;
-                Ok(())
-            });
-            vec![ok("a"), waits, ok("c")]
-        };
-        let victim = async {
-            let short = World { timeout: Some(5 * SECOND), ..world.clone() };
-            drop_after(polls, short.invoke_by(&engine, batch())).await.is_some()
-        };
-        let others = join_all((0..3).map(|_| world.invoke_by(&engine, batch())));
-        let (lived, outcomes) = world.clock.drive(join(victim, others)).await;
-        for outcome in outcomes.iter().flat_map(|outcomes| labels(outcomes)) {
-            assert!(["executed", "replayed"].contains(&outcome), "{outcome}, after {polls} polls");
-        }
-        for label in ["a", "b", "c"] {
-            let done = world.ledger.executed(label);
-            assert!((1..=2).contains(&done), "{label} ran {done} times, after {polls} polls");
-        }
-        lived
-    })
-    .await;
-    assert!(points >= 4, "{points} points");
-}
-
-#[tokio::test]
 async fn invocations_do_not_wait_for_each_other_in_a_circle() {
     for seed in 0..200_u64 {
         let mut world = World::yielding();
@@ -256,22 +170,6 @@ async fn a_handler_that_claims_its_own_key_finds_it_busy() {
         world.clock.drive(world.invoke_by(&engine, vec![calls_itself(engine.clone())])).await;
     assert_eq!(labels(&outcomes), ["executed"]);
     assert_eq!(world.clock.now(), START.plus(2 * SECOND));
-}
-
-#[tokio::test]
-async fn a_wait_without_a_deadline_ends_with_the_leaders_lease() {
-    let mut world = World::yielding();
-    world.timeout = None;
-    world.policy.fallback_lease = 10 * SECOND;
-    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
-    let engine = world.engine();
-    let forever = world.invoke_by(&engine, vec![rec("a", |_, _| std::future::pending())]);
-    let follower = world.invoke_by(&engine, vec![ok("a")]);
-    let (first, outcomes) = world.clock.drive(join(forever, follower)).await;
-    assert_eq!(labels(&first), ["timed_out"], "a handler does not run without a lease");
-    assert_eq!(labels(&outcomes), ["executed"], "the follower takes the key over");
-    // 10 s of lease and 1 s of clock skew.
-    assert_eq!(world.clock.now(), START.plus(Duration::from_millis(11_001)));
 }
 
 #[tokio::test]

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod caller_requests;
 mod callers;
+mod callers_by_iam;
 mod calls;
 mod events;
 mod inspection;

@@ -1,0 +1,79 @@
+//! Runs the command, and makes events for it.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::{Value, json};
+
+/// The output and the exit code of the command.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}{}", self.out, self.err))
+    }
+}
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(
+    arguments: impl IntoIterator<Item = S>,
+) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    command.arg("keys").args(arguments).current_dir(root());
+    command
+}
+
+pub(crate) fn run(mut command: Command) -> Ran {
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+/// Runs the command in the workspace.
+pub(crate) fn keys<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ran {
+    run(command(arguments))
+}
+
+/// Runs the command with these events in files; `{0}` and `{1}` in the arguments are their paths.
+pub(crate) fn keys_of(name: &str, events: &[Value], arguments: &[&str]) -> Ran {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let path = |at: usize| folder.join(format!("keys-{name}-{at}.json")).display().to_string();
+    for (at, event) in events.iter().enumerate() {
+        std::fs::write(path(at), event.to_string()).unwrap();
+    }
+    keys(arguments.iter().map(|argument| match *argument {
+        "{0}" => path(0),
+        "{1}" => path(1),
+        other => other.to_owned(),
+    }))
+}
+
+pub(crate) fn messages(bodies: &[Value]) -> Value {
+    let record = |(at, body): (usize, &Value)| {
+        json!({
+            "messageId": format!("m-{at}"), "eventSource": "aws:sqs", "body": body.to_string(),
+            "receiptHandle": "r", "attributes": { "ApproximateReceiveCount": "1" },
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders",
+        })
+    };
+    json!({ "Records": bodies.iter().enumerate().map(record).collect::<Vec<_>>() })
+}
+
+/// A request to a load balancer.
+pub(crate) fn request(key: &str, body: &str) -> Value {
+    json!({
+        "requestContext": { "elb": { "targetGroupArn": "arn:aws:elasticloadbalancing:eu-west-1:1:a" } },
+        "httpMethod": "POST", "path": "/charges", "queryStringParameters": {},
+        "headers": { "host": "lb.example.com", "idempotency-key": key, "authorization": "s3cr3t" },
+        "body": body, "isBase64Encoded": false,
+    })
+}

@@ -1,0 +1,75 @@
+//! Late writes of one side, after the other side took the key over.
+
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    store::{Guard, RecordVersion, Verdict, Write},
+};
+use lambda_idempotency_dynamodb::Attributes;
+use serde_json::json;
+
+use crate::recorded::{Recorded, TABLE, read, send, store};
+use crate::support::{Fixture, Told, claimed, completed, owner, told};
+
+/// The risk of Powertools and this library on one table: completions of Powertools have no condition.
+#[tokio::test]
+async fn a_late_completion_of_powertools_overwrites_ours() {
+    for recorded in Recorded::named("string_ascii") {
+        let fixture = Fixture::start().await;
+        let store = store(&fixture, Attributes::default());
+        let key = recorded.key.clone();
+        let write = |guard, record| Write { key: key.clone(), guard, record: Some(record) };
+        // Powertools claimed, its lease expired, and we took over and completed.
+        assert!(recorded.claims(&fixture.db));
+        let stale = read(&store, &key).await.unwrap();
+        let takeover = write(Guard::Unchanged(RecordVersion::of(&stale)), claimed(1));
+        assert_eq!(told(&send(&store, takeover, false).await), Told::Written);
+        let complete = write(Guard::OwnedBy(owner(1)), completed(1, "\"ours\""));
+        assert_eq!(told(&send(&store, complete, false).await), Told::Written);
+
+        recorded.completes(&fixture.db);
+        let found = read(&store, &key).await.unwrap();
+        assert_ne!(found.result.as_deref(), Some("\"ours\""), "{}", recorded.name);
+        assert_eq!(found.owner, completed(1, "1").owner, "only our token is left");
+    }
+}
+
+/// The deletion of Powertools after a failure has no condition either, so the next delivery does the work
+/// again.
+#[tokio::test]
+async fn a_late_failure_of_powertools_deletes_our_record() {
+    for recorded in Recorded::named("string_ascii") {
+        let fixture = Fixture::start().await;
+        let store = store(&fixture, Attributes::default());
+        let key = recorded.key.clone();
+        let done =
+            Write { key: key.clone(), guard: Guard::Absent, record: Some(completed(1, "1")) };
+        assert_eq!(told(&send(&store, done, false).await), Told::Written);
+        // Both languages send only the key.
+        let delete = json!({ "TableName": TABLE, "Key": recorded.update["Key"] });
+        fixture.db.delete_item(serde_json::from_value(delete).unwrap()).unwrap();
+        assert_eq!(read(&store, &key).await, None);
+    }
+}
+
+/// Our own late completion fails its guard.
+#[tokio::test]
+async fn our_late_completion_does_not_change_records_of_powertools() {
+    for recorded in Recorded::named("string_ascii") {
+        for in_batch in [false, true] {
+            let fixture = Fixture::start().await;
+            let store = store(&fixture, Attributes::default());
+            let mut lapsed = claimed(1);
+            lapsed.lease_until = Some(Timestamp::from_millis(1_600_000_000_000));
+            let key = recorded.key.clone();
+            let write = |guard, record| Write { key: key.clone(), guard, record: Some(record) };
+            let claim = send(&store, write(Guard::Absent, lapsed), false).await;
+            assert_eq!(told(&claim), Told::Written);
+            assert!(recorded.claims(&fixture.db), "our lease has expired");
+            recorded.completes(&fixture.db);
+            let done = read(&store, &key).await;
+            let late = write(Guard::OwnedBy(owner(1)), completed(1, "\"late\""));
+            assert!(matches!(send(&store, late, in_batch).await, Verdict::Found(Some(_))));
+            assert_eq!(read(&store, &key).await, done);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Calls of handlers: what is checked when one starts, and when it has its effect.
+
+use lambda_idempotency_core::clock::Timestamp;
+use lambda_idempotency_engine::{batch::AfterFailure, call::Call};
+
+use super::Log;
+use crate::message::Message;
+
+/// A call of a handler.
+pub(super) struct Started {
+    pub(super) invocation: usize,
+    pub(super) label: &'static str,
+    pub(super) fence: u64,
+    pub(super) lost_attempts: u32,
+    /// If its last attempts were lost: how much it is suspected.
+    pub(super) suspicion: Option<u32>,
+    pub(super) had_effect: bool,
+    pub(super) runs: bool,
+    /// Its worker or itself was stopped, so that it may be undone or unrecorded.
+    pub(super) stopped: bool,
+    pub(super) timed_out: bool,
+}
+
+/// A handler that runs, until this is dropped.
+pub(crate) struct Running {
+    log: Log,
+    at: usize,
+}
+
+impl Running {
+    /// The effect happens.
+    pub(crate) fn effect(&self) {
+        let mut state = self.log.lock();
+        let call = &mut state.calls[self.at];
+        call.had_effect = true;
+        self.log.ledger.record(call.label, format!("fence {}", call.fence));
+        let label = call.label;
+        if state.calls.iter().skip(self.at + 1).any(|later| later.label == label) {
+            state.violations.insert(format!("{label} has its effect after another took over"));
+        }
+        state.note(|| format!("  {label} has its effect"));
+    }
+
+    /// The handler stops here and now, for ever or by a panic.
+    pub(crate) fn stops(&self, for_ever: bool) {
+        let mut state = self.log.lock();
+        state.stops += 1;
+        let call = &mut state.calls[self.at];
+        (call.stopped, call.timed_out) = (true, for_ever);
+        let label = call.label;
+        state.note(|| format!("  {label} stops"));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.log.lock().calls[self.at].runs = false;
+    }
+}
+
+impl Log {
+    /// A handler was called.
+    pub(crate) fn started(
+        &self,
+        invocation: usize,
+        message: &Message,
+        call: &Call,
+        now: Timestamp,
+    ) -> Running {
+        let mut state = self.lock();
+        let Message { label, group, id, .. } = *message;
+        let (fence, lost_attempts) = (call.fence(), call.lost_attempts());
+        state.note(|| format!("  {label} is called: {call:?}"));
+        let mut wrong = Vec::new();
+        if state.is_final(label) {
+            wrong.push("is called although it is done");
+        }
+        let before: Vec<&Started> = state.calls.iter().filter(|c| c.label == label).collect();
+        if before.iter().any(|earlier| earlier.runs) {
+            wrong.push("runs twice at the same time");
+        }
+        if before.iter().any(|earlier| earlier.fence >= fence) {
+            wrong.push("has a fence that does not rise");
+        }
+        if (call.failed_attempts() + lost_attempts) < u32::try_from(before.len()).unwrap() {
+            wrong.push("is not told of an earlier call");
+        }
+        if state.leases.get(&(label, fence)).is_some_and(|lease| now > *lease) {
+            wrong.push("begins after its lease");
+        }
+        if call.handler_deadline().is_some_and(|deadline| now >= deadline) {
+            wrong.push("begins when its time is over");
+        }
+        if lost_attempts > state.stops {
+            wrong.push("is told of more lost attempts than were stopped");
+        }
+        let losses = state.losses.get(label).map_or(0, |losses| losses.of(fence));
+        let suspicion = (losses > 0).then(|| {
+            let tried = call.failed_attempts() + lost_attempts;
+            losses.saturating_sub(message.receives.saturating_sub(1).saturating_sub(tried))
+        });
+        let beside = state.calls.iter().filter(|c| c.runs && c.invocation == invocation);
+        let (mut alike, mut others) = (1, 0);
+        beside.for_each(|other| match other.suspicion == suspicion {
+            true => alike += 1,
+            false => others += 1,
+        });
+        let most = suspicion.map_or(usize::MAX, |suspicion| state.group(suspicion));
+        if others > 0 || alike > most {
+            wrong.push("runs beside another, although one of them may be what kills workers");
+        }
+        if group.is_some() && !state.is_next(group, id, label) {
+            wrong.push("starts before what is before it in its group is done");
+        }
+        let whole = state.after_failure == AfterFailure::Batch;
+        // What comes before it in the event goes on. Messages are numbered in the order of the queue.
+        let closed = |(at, of, failed): &(usize, Option<&str>, usize)| {
+            *at == invocation && ((whole && id > *failed) || (of.is_some() && *of == group))
+        };
+        if state.closed.iter().any(closed) {
+            wrong.push("starts behind one that went back");
+        }
+        state.violations.extend(wrong.into_iter().map(|what| format!("{label} {what}")));
+        let started = Started {
+            invocation,
+            label,
+            fence,
+            lost_attempts,
+            suspicion,
+            had_effect: false,
+            runs: true,
+            stopped: false,
+            timed_out: false,
+        };
+        state.calls.push(started);
+        Running { log: self.clone(), at: state.calls.len() - 1 }
+    }
+}

@@ -1,0 +1,137 @@
+//! Distinct records with one id, which their producer chose, or with one key: each is put aside.
+
+use lambda_idempotency::Operation;
+use serde_json::{Value, json};
+
+use super::diverting_failures::{Aside, index, is_empty};
+use crate::{
+    support::{World, batch, with_body},
+    support_streams::base64,
+};
+
+/// Messages whose producer chose the id, the same for all. `do` is in the record, too, for handlers of whole
+/// records.
+fn from_rabbit(data: &[u8]) -> Value {
+    let message = json!({
+        "basicProperties": { "messageId": "order-1" }, "data": base64(data), "orderId": "a",
+        "do": "give up",
+    });
+    json!({
+        "eventSource": "aws:rmq",
+        "eventSourceArn": "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1",
+        "rmqMessagesByQueue": { "orders::/": [message] },
+    })
+}
+
+fn from_active(data: &[u8]) -> Value {
+    let message = json!({
+        "messageID": "order-1", "data": base64(data), "orderId": "a",
+        "do": "give up",
+        "destination": { "physicalName": "orders" },
+    });
+    json!({
+        "eventSource": "aws:mq",
+        "eventSourceArn": "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1",
+        "messages": [message],
+    })
+}
+
+/// All these messages are acknowledged, so each has to be put aside, once.
+async fn all_are_put_aside(operation: fn(&Aside) -> Operation, payloads: [Vec<u8>; 2]) {
+    let kinds: [fn(&[u8]) -> Value; 2] = [from_rabbit, from_active];
+    for event in kinds {
+        let (world, aside) = (World::new(), Aside::default());
+        let (idempotency, operation) = (world.idempotency(), operation(&aside));
+        let function = match event(&[])["eventSource"].as_str() {
+            Some("aws:rmq") => idempotency.rabbit_mq(operation, world.handler()),
+            _ => idempotency.active_mq(operation, world.handler()),
+        };
+        let function = function.unwrap();
+        for payload in payloads.iter().chain(&payloads) {
+            assert!(is_empty(world.invoke(&function, &event(payload)).await));
+        }
+        assert_eq!(aside.records().len(), 2, "{:?}", aside.records());
+    }
+}
+
+fn as_bytes(payloads: [Value; 2]) -> [Vec<u8>; 2] {
+    payloads.map(|payload| payload.to_string().into_bytes())
+}
+
+#[tokio::test]
+async fn permanent_failures_with_the_same_producer_id_are_all_put_aside() {
+    let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
+    all_are_put_aside(index, as_bytes([order(1), order(2)])).await;
+}
+
+#[tokio::test]
+async fn whole_records_with_the_same_producer_id_are_all_put_aside() {
+    let whole = |aside: &Aside| {
+        Operation::new("index")
+            .key(lambda_idempotency::record("orderId"))
+            .whole_record()
+            .divert(aside.sink())
+    };
+    let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
+    all_are_put_aside(whole, as_bytes([order(1), order(2)])).await;
+}
+
+#[tokio::test]
+async fn mismatches_with_the_same_producer_id_are_all_put_aside() {
+    let (world, aside) = (World::new(), Aside::default());
+    let operation = index(&aside).fingerprint("amount");
+    let function = world.idempotency().rabbit_mq(operation, world.handler()).unwrap();
+    for amount in [1, 2, 3, 2, 3] {
+        let order = json!({ "id": "a", "do": "", "amount": amount });
+        assert!(is_empty(
+            world.invoke(&function, &from_rabbit(order.to_string().as_bytes())).await
+        ));
+    }
+    world.ledger.assert_each_once(["a"]);
+    assert_eq!(aside.records().len(), 2);
+}
+
+#[tokio::test]
+async fn bad_records_with_the_same_producer_id_are_all_put_aside() {
+    let order = |amount: u32| json!({ "no id": "a", "amount": amount });
+    all_are_put_aside(index, as_bytes([order(1), order(2)])).await;
+    all_are_put_aside(index, [vec![0xff], vec![0xfe]]).await;
+}
+
+#[tokio::test]
+async fn bad_envelopes_with_the_same_producer_id_are_all_put_aside() {
+    let enveloped = |aside: &Aside| index(aside).envelope(lambda_idempotency::Envelope::Sns);
+    let order = |amount: u32| json!({ "id": "a", "amount": amount });
+    all_are_put_aside(enveloped, as_bytes([order(1), order(2)])).await;
+}
+
+/// A service that forwards notifications may use one id twice, and send a message that is not a string.
+#[tokio::test]
+async fn bad_notifications_with_the_same_id_are_all_put_aside() {
+    let (world, aside) = (World::new(), Aside::default());
+    let operation = index(&aside).envelope(lambda_idempotency::Envelope::Sns);
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let forwarded = |amount: u32| {
+        let message = json!({ "id": "a", "amount": amount });
+        json!({ "TopicArn": "t", "MessageId": "n-1", "Message": message }).to_string()
+    };
+    for (message, amount) in [("m-1", 1), ("m-2", 2), ("m-1", 1)] {
+        let event = batch([with_body(message, &forwarded(amount))]);
+        assert!(world.returned(&function, &event).await.is_empty());
+    }
+    assert_eq!(aside.records().len(), 2, "{:?}", aside.records());
+}
+
+#[tokio::test]
+async fn different_orders_with_the_same_fingerprint_in_one_batch_are_all_put_aside() {
+    let (world, aside) = (World::new(), Aside::default());
+    let operation = index(&aside).fingerprint("amount");
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let order = |message, item| {
+        let order = json!({ "id": "a", "amount": 1, "do": "give up", "item": item });
+        with_body(message, &order.to_string())
+    };
+    let event = batch([order("m-1", "book"), order("m-2", "pen"), order("m-3", "book")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    assert_eq!(aside.records().len(), 2, "the third is a copy of the first");
+}

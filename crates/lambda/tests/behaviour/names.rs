@@ -1,0 +1,167 @@
+//! Which work may share the name of an operation in one process.
+
+use lambda_idempotency::{
+    Call, ConfigError, Failure, Idempotency, Operation, RunContext, RunError,
+};
+use serde_json::{Value, json};
+
+use super::applications::process;
+use crate::support::World;
+
+/// A name is for records, for whole events, or for calls; it can be used again for the same kind only.
+#[tokio::test]
+async fn a_name_is_used_for_one_kind_of_work_in_a_process() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let run = |idempotency: Idempotency, id: u32| async move {
+        let payload = json!({ "id": id });
+        idempotency
+            .run(&process(), &payload, RunContext::without_deadline(), async |_| {
+                Ok::<_, Failure>(1)
+            })
+            .await
+    };
+    let used = |error: &ConfigError| matches!(error, ConfigError::NameInUse { .. });
+
+    for _ in 0..2 {
+        idempotency.sqs(process(), world.handler()).unwrap();
+    }
+    idempotency.sns(process(), world.handler()).unwrap();
+    let error = idempotency.event::<Value>(process()).err().unwrap();
+    assert!(used(&error), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("records") && text.contains("`.event(..)`"), "{text}");
+    let error = run(idempotency.clone(), 1).await.unwrap_err();
+    assert!(matches!(&error, RunError::Config(error) if used(error)), "{error}");
+    assert_eq!(world.store.write_calls(), 0, "refused before a key is claimed");
+
+    let idempotency = world.idempotency();
+    run(idempotency.clone(), 1).await.unwrap();
+    run(idempotency.clone(), 2).await.unwrap();
+    assert!(used(&idempotency.sqs(process(), world.handler()).err().unwrap()));
+    idempotency.event::<Value>(Operation::new("another").key("id")).unwrap();
+}
+
+/// With two handlers, one would be answered from the other's work and never be called.
+#[tokio::test]
+async fn a_name_has_one_handler_in_a_process() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let handler = async |_: Value, _: Call| Ok::<_, Failure>(());
+    let another = async |_: Value, _: Call| Ok::<_, Failure>(());
+    for _ in 0..2 {
+        idempotency.sqs(process(), handler).unwrap();
+    }
+    for refused in [idempotency.sns(process(), another), idempotency.sqs(process(), another)] {
+        let error = refused.err().unwrap();
+        assert!(matches!(error, ConfigError::TwoHandlers { .. }), "{error}");
+        assert!(error.to_string().contains("`process`"), "{error}");
+    }
+    idempotency.sqs(Operation::new("another").key("id"), another).unwrap();
+}
+
+/// Two functions can have the same type of function pointer, so a pointer does not identify its handler.
+#[tokio::test]
+async fn a_handler_behind_a_function_pointer_is_refused_for_a_second_source() {
+    type Pointer = fn(Value, Call) -> std::future::Ready<Result<(), Failure>>;
+    let idempotency = World::new().idempotency();
+    let handler: Pointer = |_, _| std::future::ready(Ok(()));
+    let another: Pointer = |_, _| std::future::ready(Err("not mine".into()));
+    idempotency.sqs(process(), handler).unwrap();
+    let error = idempotency.sns(process(), another).err().unwrap();
+    assert!(matches!(error, ConfigError::UnknownHandler { .. }), "{error}");
+}
+
+/// The type arguments of a generic function do not make it another handler.
+#[tokio::test]
+async fn a_generic_function_is_one_handler() {
+    trait Shop: Send + Sync {}
+    async fn place<S: Shop + ?Sized>(_: Value, _: Call) -> Result<(), Failure> {
+        Ok(())
+    }
+    let idempotency = World::new().idempotency();
+    for _ in 0..2 {
+        idempotency.sqs(process(), place::<dyn Shop>).unwrap();
+    }
+}
+
+/// A layer can be cloned, but not made twice: the second could be put around another service.
+#[tokio::test]
+async fn a_name_has_one_layer_in_a_process() {
+    let idempotency = World::new().idempotency();
+    idempotency.event::<Value>(process()).unwrap();
+    let error = idempotency.event::<Value>(process()).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "operation `process` has two layers of `.event(..)`, whose services would answer each \
+         other's duplicates; make the layer once and clone it or, for other work, give each \
+         operation its own name"
+    );
+}
+
+/// A refused function leaves its names free for others.
+#[tokio::test]
+async fn a_refused_function_takes_no_names() {
+    let idempotency = World::new().idempotency();
+    let handler = async |_: Value, _: Call| Ok::<_, Failure>(());
+    idempotency.event::<Value>(process()).unwrap();
+    let free = |number: u32| Operation::new(format!("free-{number}")).key("id");
+    let mut function = idempotency.function();
+    for number in 0..8 {
+        function = function.sqs(free(number).queue(format!("queue-{number}")), handler);
+    }
+    let refused = function.sns(process(), handler).build().err().unwrap();
+    assert!(matches!(refused, ConfigError::NameInUse { .. }), "{refused}");
+    for number in 0..8 {
+        idempotency.event::<Value>(free(number)).unwrap();
+    }
+}
+
+/// Runs `in_lambda` in a separate process, because all tests of this process share its environment.
+#[test]
+fn in_lambda_names_are_unique_in_the_process() {
+    for runtime_api in [None, Some("127.0.0.1:9001")] {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "names::in_lambda", "--ignored", "--test-threads=1"]);
+        child.env_remove("AWS_LAMBDA_RUNTIME_API");
+        child.envs(runtime_api.map(|api| ("AWS_LAMBDA_RUNTIME_API", api)));
+        let output = child.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{runtime_api:?}: {text}");
+    }
+}
+
+/// Each function has its own `Idempotency`.
+#[tokio::test]
+#[ignore = "run by `in_lambda_names_are_unique_in_the_process`"]
+async fn in_lambda() {
+    let world = World::new();
+    let one = async |_: Value, _: Call| Ok::<_, Failure>(());
+    let another = async |_: Value, _: Call| Ok::<_, Failure>(());
+    world.idempotency().sqs(process(), one).unwrap();
+    world.idempotency().sns(process(), one).unwrap();
+    let second = world.idempotency().sqs(process(), another);
+    if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_none() {
+        assert!(second.is_ok(), "outside Lambda, names are separate for each `Idempotency`");
+        return;
+    }
+    assert!(matches!(second, Err(ConfigError::TwoHandlers { .. })));
+    let layer = world.idempotency().event::<Value>(process());
+    assert!(matches!(layer, Err(ConfigError::NameInUse { .. })));
+}
+
+/// Names that are made from data must not fill the memory, and are accepted.
+#[tokio::test]
+async fn run_accepts_any_number_of_names() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    for number in 0..1100 {
+        let operation = Operation::new(format!("process-{number}")).key("id");
+        let handler = async |_: Call| Ok::<_, Failure>(1);
+        idempotency
+            .run(&operation, &json!({ "id": 1 }), RunContext::without_deadline(), handler)
+            .await
+            .unwrap();
+    }
+    idempotency.sqs(process(), world.handler()).unwrap();
+}

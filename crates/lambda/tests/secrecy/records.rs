@@ -1,0 +1,93 @@
+//! Idempotency records, the decisions about them, and the stores that hold them.
+
+use lambda_idempotency::{
+    Failure, MemoryStore, Outcome, StoreError, Timestamp, store::StoreErrorKind,
+};
+use lambda_idempotency_core::{
+    admission::{Admission, Claim, Settlement, admit},
+    outcome::ResultKept,
+    record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
+    store::{Guard, RecordVersion, Store, Verdict, Write},
+};
+use lambda_idempotency_engine::batch::Returned;
+use lambda_idempotency_keys::Key;
+use lambda_idempotency_testkit::faults::{Fault, FaultyStore};
+
+use crate::shown::{SECRET, Shown};
+
+fn json(text: &str) -> Json {
+    Json::from(format!("\"{text} {SECRET}\""))
+}
+
+fn filled() -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
+    record.owner = Some(Owner::from_bits(1));
+    record.fingerprint = Some(Fingerprint::new("1f38"));
+    record.result = Some(json("outcome"));
+    record.error_type = Some("payments::Declined".into());
+    record
+}
+
+#[test]
+fn records_and_decisions_about_them() {
+    let shown = Shown::default();
+    let key = Key::from_text(format!("charge#~/{SECRET}"));
+    let claim = Claim {
+        owner: Owner::from_bits(2),
+        lease_until: Timestamp::from_secs(60),
+        retention: std::time::Duration::from_secs(60),
+        clock_skew: std::time::Duration::from_secs(1),
+        fingerprint: None,
+        application: None,
+        provenance: None,
+    };
+    let Admission::Try { held, .. } = admit(&claim, None, Timestamp::EPOCH) else { panic!() };
+    let complete = Settlement::Complete { result: Some(json("settled")) };
+    let permanent =
+        Settlement::FailPermanently { result: Some(json("failed")), error_type: "E".into() };
+    shown.debug(&held.settled(&complete, None, Timestamp::EPOCH));
+    shown.debug(&held.settled(&complete, Some(&filled()), Timestamp::EPOCH));
+    shown.debug(&admit(&claim, Some(&filled()), Timestamp::EPOCH));
+    shown.debug(&held);
+    shown.debug(&(complete, permanent));
+    shown.debug(&Verdict::Found(Some(filled())));
+    let guard = Guard::Unchanged(RecordVersion::of(&filled()));
+    shown.debug(&Write { key: key.clone(), guard, record: Some(filled()) });
+    shown.debug(&(Returned::Value(json("returned")), key));
+    for outcome in [
+        Outcome::Executed { result: Some(json("executed")), kept: ResultKept::Whole },
+        Outcome::Replayed { result: Some(json("replayed")) },
+        Outcome::CompletionLost {
+            result: Some(json("lost")),
+            error: StoreError::new(StoreErrorKind::Unavailable, "completing"),
+        },
+        Outcome::Failed {
+            failure: Failure::transient(SECRET),
+            failed_attempts: 1,
+            permanent: false,
+        },
+    ] {
+        shown.debug(&outcome);
+    }
+    shown.assert_silent(&["Replay", "Overtaken", "Again", "Found", "Executed", "charge#"]);
+}
+
+#[tokio::test]
+async fn stores_and_their_histories() {
+    let shown = Shown::default();
+    let store = FaultyStore::new(MemoryStore::new());
+    store.inject(Fault::lose_answer());
+    let write = Write {
+        key: Key::from_text(format!("charge#~/{SECRET}")),
+        guard: Guard::Absent,
+        record: Some(filled()),
+    };
+    for _ in 0..2 {
+        for verdict in store.write(std::slice::from_ref(&write), Timestamp::EPOCH).await {
+            shown.debug(&verdict);
+        }
+    }
+    shown.debug(&store);
+    shown.debug(&store.history());
+    shown.assert_silent(&["FaultyStore", "Unknown", "Found", "MemoryStore"]);
+}
