@@ -104,7 +104,7 @@ pub enum Rejection {
     NoOperation,
     /// The key expression selects no value that can be a key.
     #[error(
-        "no idempotency key under `{expression}`: {error}; \
+        "the record has no idempotency key under `{expression}`: {error}; \
          correct the producer or the expression, or choose a policy for missing keys"
     )]
     Key {
@@ -115,7 +115,10 @@ pub enum Rejection {
         error: SelectionError,
     },
     /// The fingerprint expression selects no value that can be compared.
-    #[error("no fingerprint under `{expression}`: {error}; correct the producer or the expression")]
+    #[error(
+        "the record has no fingerprint under `{expression}`: {error}; correct the producer or the \
+         expression"
+    )]
     Fingerprint {
         /// The expression.
         expression: Arc<str>,

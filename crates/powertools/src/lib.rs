@@ -93,7 +93,7 @@ impl FromStr for PowertoolsLanguage {
 
 /// No [`PowertoolsLanguage`] has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown Powertools language: use `powertools-python` or `powertools-typescript`")]
+#[error("the Powertools language is unknown; use `powertools-python` or `powertools-typescript`")]
 #[non_exhaustive]
 pub struct UnknownPowertoolsLanguage;
 

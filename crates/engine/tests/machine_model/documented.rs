@@ -3,15 +3,14 @@
 //! Each explored world and each rule that is left out looks for its row, and fails with the correct row.
 //! The tests below find rows of worlds, rules and properties that no longer exist.
 
-use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
+use std::collections::BTreeSet;
 
-use crate::{properties, rules::Rule, setup::Setup};
-
-static PAGE: LazyLock<String> = LazyLock::new(|| read("../../docs/model.md"));
-
-fn read(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
-}
+use crate::{
+    model_page::{self, grouped, read},
+    properties,
+    rules::Rule,
+    setup::Setup,
+};
 
 /// A table of the page.
 #[derive(Clone, Copy)]
@@ -31,15 +30,12 @@ impl Table {
             Self::Larger => "\n### Larger worlds of the engine\n",
             Self::Rules => "\n### The engine without one rule\n",
         };
-        let (_, section) = PAGE.split_once(heading).expect(heading);
-        let section = section.split("\n##").next().unwrap_or_default();
-        section.lines().filter(|line| line.starts_with("| ")).skip(1)
+        model_page::rows(heading)
     }
 
     /// The first cells of its rows.
     fn names(self) -> BTreeSet<&'static str> {
-        let names: Vec<_> = self.rows().filter_map(|row| row.split('|').nth(1)).collect();
-        names.into_iter().map(|name| name.trim().trim_matches('`')).collect()
+        model_page::names(self.rows())
     }
 }
 
@@ -92,13 +88,6 @@ pub(crate) fn mutant(rule: Rule, property: &str) {
     let has = |row: &str| row.starts_with(&begin) && row.ends_with(&end);
     let row = format!("{begin}...{end}");
     assert!(Table::Rules.rows().any(has), "docs/model.md has no such row:\n{row}");
-}
-
-/// Formats 1234567 as 1,234,567.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
-    groups.join(",")
 }
 
 #[test]

@@ -64,6 +64,8 @@ mod explorer;
 mod host;
 mod invocation;
 mod isolation;
+#[path = "../model_page/mod.rs"]
+mod model_page;
 mod mutants;
 mod properties;
 mod recovery;

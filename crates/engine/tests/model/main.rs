@@ -85,6 +85,8 @@ mod documented;
 mod ending;
 mod explorer;
 mod fleet;
+#[path = "../model_page/mod.rs"]
+mod model_page;
 mod mutants;
 mod packed;
 mod powertools;

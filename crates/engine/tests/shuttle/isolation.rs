@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use lambda_idempotency_testkit::crashing::drop_after;
 use shuttle::future::{JoinHandle, block_on, spawn, yield_now};
 
 use crate::{
@@ -151,17 +152,7 @@ pub(crate) fn a_dropped_one_holds_nobody_up<S: Steps>(polls: usize) {
     let first = spawn(world.clone().invocation::<S>(false, NOW));
     let of_victim = world.clone();
     let victim = spawn(async move {
-        let mut victim = Box::pin(of_victim.enter::<S>(true, NOW));
-        let mut left = polls;
-        poll_fn(|context| {
-            if left == 0 {
-                return Poll::Ready(());
-            }
-            left -= 1;
-            let ended = victim.as_mut().poll(context).is_ready();
-            if ended || left == 0 { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
+        drop_after(polls, of_victim.enter::<S>(true, NOW)).await;
     });
     let last = spawn(world.invocation::<S>(false, NOW));
     join([first, victim, last]);

@@ -1,13 +1,8 @@
 //! Small worlds of invocations with one key.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use lambda_idempotency_testkit::crashing::drop_after;
 use shuttle::{
     future::{JoinHandle, block_on, spawn, yield_now},
     sync::atomic::{AtomicUsize, Ordering},
@@ -140,18 +135,7 @@ pub(crate) fn a_dropped_leader_wakes_its_followers<P: Protocol>(polls: usize) {
     let world = World::default();
     let victim = world.clone().invocation::<P>(NOW, END, None);
     let victim = spawn(async move {
-        let mut victim = pin!(victim);
-        let mut left = polls;
-        poll_fn(|context| {
-            if left == 0 {
-                return Poll::Ready(());
-            }
-            left -= 1;
-            let ended = victim.as_mut().poll(context).is_ready();
-            // Nothing would wake this task for the drop, so its last poll ends it.
-            if ended || left == 0 { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
+        drop_after(polls, victim).await;
     });
     let others = (0..2).map(|_| spawn(world.clone().invocation::<P>(NOW, END, None)));
     let ended = join(others.collect());

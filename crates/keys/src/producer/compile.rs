@@ -86,14 +86,7 @@ impl KeySpec {
         };
         let compile = |what, path: &KeyPath| {
             let compiled = Expression::compile_with(&path.expression, functions);
-            let expression = self.compiled(what, compiled)?;
-            self.check_distinguishes(
-                what,
-                path,
-                expression.is_constant(),
-                expression.few_values(),
-            )?;
-            Ok(compiled_path(path, expression))
+            self.checked(what, path, compiled, |it| (it.is_constant(), it.few_values()))
         };
         let key = match (&self.key, self.optional.first()) {
             (None, None) => None,
@@ -127,14 +120,7 @@ impl KeySpec {
                 ExpressionUse::Key => library.key(&path.expression),
                 ExpressionUse::Fingerprint => library.fingerprint(&path.expression),
             };
-            let expression = self.compiled(what, compiled)?;
-            self.check_distinguishes(
-                what,
-                path,
-                expression.is_constant(),
-                expression.few_values(),
-            )?;
-            Ok(compiled_path(path, expression))
+            self.checked(what, path, compiled, |it| (it.is_constant(), it.few_values()))
         };
         let Some(key) = &self.key else {
             return Err(KeySpecError::PowertoolsWithoutKey { operation: operation() });
@@ -146,6 +132,21 @@ impl KeySpec {
             return Err(KeySpecError::PowertoolsFormat { operation: operation() });
         }
         Ok(CompiledKeys::External { library: Arc::clone(library), key, fingerprint })
+    }
+
+    /// An expression that compiles and distinguishes records. `selects` returns whether it is constant,
+    /// and why it has only a few values, if it does.
+    fn checked<E>(
+        &self,
+        what: ExpressionUse,
+        path: &KeyPath,
+        compiled: Result<E, ExpressionError>,
+        selects: impl FnOnce(&E) -> (bool, Option<&'static str>),
+    ) -> Result<CompiledPath<E>, KeySpecError> {
+        let expression = self.compiled(what, compiled)?;
+        let (is_constant, few_by) = selects(&expression);
+        self.check_distinguishes(what, path, is_constant, few_by)?;
+        Ok(CompiledPath { view: path.view, text: Arc::from(path.expression.as_str()), expression })
     }
 
     fn compiled<E>(
@@ -175,8 +176,4 @@ impl KeySpec {
             None => Ok(()),
         }
     }
-}
-
-fn compiled_path<E>(path: &KeyPath, expression: E) -> CompiledPath<E> {
-    CompiledPath { view: path.view, text: Arc::from(path.expression.as_str()), expression }
 }

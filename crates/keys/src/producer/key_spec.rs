@@ -158,8 +158,8 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_the_operation() {
         for (spec, expected) in [
-            (KeySpec::new("", "id"), "invalid operation name \"\""),
-            (KeySpec::new("a#b", "id"), "invalid operation name \"a#b\""),
+            (KeySpec::new("", "id"), "the operation name \"\" is not valid"),
+            (KeySpec::new("a#b", "id"), "the operation name \"a#b\" is not valid"),
             (KeySpec::new("place", "id["), "operation `place`: invalid JMESPath"),
             (KeySpec::new("place", ""), "it is empty; write `@` for the whole payload"),
             (KeySpec::new("place", "'id'"), "`'id'` selects the same from every record"),

@@ -29,15 +29,15 @@ impl fmt::Display for ExpressionUse {
 pub enum KeySpecError {
     /// The operation's name is invalid.
     #[error(
-        "invalid operation name {name:?}: use 1 to 128 characters, without `#` and without control \
-         characters"
+        "the operation name {name:?} is not valid; use 1 to 128 characters, without `#` and without \
+         control characters"
     )]
     Name {
         /// The name.
         name: Arc<str>,
     },
     /// An expression is invalid, or does not list a part that was named as optional.
-    #[error("{what} of operation `{operation}`: {source}")]
+    #[error("the {what} of operation `{operation}` has a mistake: {source}")]
     Expression {
         /// The operation.
         operation: Arc<str>,
@@ -49,8 +49,8 @@ pub enum KeySpecError {
     /// An expression selects the same value from every record, so that all records would share one
     /// key.
     #[error(
-        "{what} of operation `{operation}`: `{expression}` selects the same from every record; \
-         write a field without quotes, or in double quotes"
+        "the {what} of operation `{operation}` does not distinguish records: `{expression}` selects the \
+         same from every record; write a field without quotes, or in double quotes"
     )]
     Constant {
         /// The operation.
@@ -63,8 +63,9 @@ pub enum KeySpecError {
     /// The key's expression selects one of a few values, so that records of different work would
     /// share a key.
     #[error(
-        "key of operation `{operation}`: `{expression}` selects one of a few values, because of \
-         {by}, and many records share them; add a field that identifies the work: `[order.id, ..]`"
+        "the key of operation `{operation}` does not distinguish records: `{expression}` selects one of a \
+         few values, because of {by}, and many records share them; add a field that identifies the \
+         work: `[order.id, ..]`"
     )]
     FewValues {
         /// The operation.

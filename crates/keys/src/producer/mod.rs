@@ -95,7 +95,7 @@ enum Keys {
 #[non_exhaustive]
 pub enum ProducerError {
     /// The payload is not JSON, or its key is missing or unusable.
-    #[error("payload for operation `{operation}`: {reason}")]
+    #[error("the payload for operation `{operation}` has no key: {reason}")]
     Rejected {
         /// The operation.
         operation: Arc<str>,
@@ -127,7 +127,8 @@ pub enum PayloadError {
     NotText,
     /// The key expression does not select a usable key.
     #[error(
-        "no idempotency key under `{expression}`: {error}; correct the payload or the expression"
+        "the payload has no idempotency key under `{expression}`: {error}; correct the payload or the \
+         expression"
     )]
     Key {
         /// The expression.

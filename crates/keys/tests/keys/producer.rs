@@ -78,7 +78,7 @@ fn refusals_name_the_operation_and_the_remedy() {
         (r#"{"id":"s3cr3t","id":1,"at":1}"#, "two members of the same name"),
     ] {
         let error = producer("[id, at]").message_of(payload).unwrap_err().to_string();
-        assert!(error.starts_with("payload for operation `op`: "), "{error}");
+        assert!(error.starts_with("the payload for operation `op` has no key: "), "{error}");
         assert!(error.contains(expected) && !error.contains("s3cr3t"), "{error}");
     }
     let long = format!("\"{}\"", "a".repeat(8 << 20));

@@ -198,8 +198,8 @@ pub enum ConfigError {
     },
     /// A key or fingerprint contains a value that changes with each delivery of a record.
     #[error(
-        "{what} of operation `{operation}`: `{expression}` contains `{member}`, which differs each \
-         time {source_name} delivers a record; use values that stay the same, such as a part of \
+        "the {what} of operation `{operation}` does not recognise redeliveries: `{expression}` contains \
+         `{member}`, which differs each time {source_name} delivers a record; use values that stay the same, such as a part of \
          the payload or the record's id"
     )]
     Volatile {
@@ -216,7 +216,7 @@ pub enum ConfigError {
     },
     /// An expression for HTTP requests uses `record(..)`, which requests do not have.
     #[error(
-        "{what} of operation `{operation}` uses `record(..)`, which a request of `.http(..)` does \
+        "the {what} of operation `{operation}` uses `record(..)`, which a request of `.http(..)` does \
          not have: the expression sees the body; write it without `record(..)`, or name the header \
          that holds the key with `.header(..)` of the layer"
     )]
@@ -257,7 +257,10 @@ pub enum ConfigError {
         variable: String,
     },
     /// The key expression in an environment variable has a mistake.
-    #[error("key of operation `{operation}`, from the environment variable {variable}: {source}")]
+    #[error(
+        "the key of operation `{operation}`, which the environment variable {variable} holds, has a \
+         mistake: {source}"
+    )]
     VariableExpression {
         /// The operation.
         operation: Arc<str>,

@@ -233,7 +233,7 @@ impl Operation {
     /// ```
     /// # use lambda_idempotency::Operation;
     /// let mistaken = Operation::new("charge").key("payment.").check().unwrap_err();
-    /// assert!(mistaken.to_string().starts_with("key of operation `charge`"), "{mistaken}");
+    /// assert!(mistaken.to_string().starts_with("the key of operation `charge` has a mistake"), "{mistaken}");
     /// ```
     pub fn check(&self) -> Result<(), ConfigError> {
         self.prepared().map(|_| ())

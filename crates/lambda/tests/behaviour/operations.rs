@@ -52,10 +52,18 @@ fn a_function_needs_a_source() {
 #[test]
 fn errors_in_expressions_are_marked_with_a_caret() {
     for (operation, what, place) in [
-        (Operation::new("place").key("order.[id"), "key of operation `place`", 9),
-        (Operation::new("place").key(record("nope(id)")), "key of operation `place`", 4),
-        (Operation::new("place").key(""), "key of operation `place`", 0),
-        (Operation::new("place").fingerprint("a ="), "fingerprint of operation `place`", 2),
+        (Operation::new("place").key("order.[id"), "the key of operation `place` has a mistake", 9),
+        (
+            Operation::new("place").key(record("nope(id)")),
+            "the key of operation `place` has a mistake",
+            4,
+        ),
+        (Operation::new("place").key(""), "the key of operation `place` has a mistake", 0),
+        (
+            Operation::new("place").fingerprint("a ="),
+            "the fingerprint of operation `place` has a mistake",
+            2,
+        ),
     ] {
         let text = operation.check().unwrap_err().to_string();
         assert!(text.starts_with(what), "{text}");

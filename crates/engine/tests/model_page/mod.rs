@@ -1,0 +1,29 @@
+//! The tables of `docs/model.md`, which both models compare with their runs.
+
+use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
+
+pub(crate) static PAGE: LazyLock<String> = LazyLock::new(|| read("../../docs/model.md"));
+
+/// The text of a file, whose path is relative to the package.
+pub(crate) fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
+}
+
+/// The rows of the table under a heading, without those of the column names.
+pub(crate) fn rows(heading: &'static str) -> impl Iterator<Item = &'static str> {
+    let (_, section) = PAGE.split_once(heading).expect(heading);
+    let section = section.split("\n##").next().unwrap_or_default();
+    section.lines().filter(|line| line.starts_with("| ")).skip(1)
+}
+
+/// The first cells of rows.
+pub(crate) fn names(rows: impl Iterator<Item = &'static str>) -> BTreeSet<&'static str> {
+    rows.filter_map(|row| row.split('|').nth(1)).map(|name| name.trim().trim_matches('`')).collect()
+}
+
+/// Formats 1234567 as 1,234,567.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
