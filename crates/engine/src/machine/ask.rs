@@ -1,4 +1,4 @@
-//! What the machine is asked to do with a record.
+//! What the host asks the machine to do with a record.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{outcome::Rejected, record::Fingerprint};
 use lambda_idempotency_keys::Key;
 
-/// What is to be done with a record.
+/// What to do with a record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Task {
     /// Its handler is called once per key.
@@ -20,20 +20,20 @@ pub enum Task {
     Reject(Carried<Rejected>),
 }
 
-/// One record, as the machine has to know it.
+/// What the machine knows of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ask<'a> {
     /// Its idempotency key.
     pub key: Option<Key>,
     /// What must agree with other deliveries of the key.
     pub fingerprint: Option<Fingerprint>,
-    /// The payload, which tells copies from others where there is no fingerprint.
+    /// The payload. Without a fingerprint, records of a key are copies if their payloads are equal.
     pub payload: &'a str,
     /// Its order group.
     pub group: Option<Arc<str>>,
     /// How often it was received, this time included; 0 if its source does not count that.
     pub receives: u32,
-    /// What is to be done.
+    /// What to do with the record.
     pub task: Task,
     /// Whether the host can put it aside if it fails permanently.
     pub can_be_put_aside: bool,
@@ -41,7 +41,7 @@ pub struct Ask<'a> {
     pub is_aside: bool,
 }
 
-/// What tells copies of a record from others with its key.
+/// What copies have in common, besides the key.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum Same<'e> {
     Fingerprint(&'e Fingerprint),
@@ -63,8 +63,8 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// What it asks for. Records of a key for which that is the same are copies: their fingerprints
-    /// agree or, where they have none, their payloads.
+    /// What it asks for. Records of a key that ask for the same are copies: they have equal fingerprints
+    /// or, without fingerprints, equal payloads.
     pub(super) fn same(&self) -> Same<'_> {
         match &self.fingerprint {
             _ if !keeps(Rule::CopiesNeedEqualContent) => Same::Payload(""),

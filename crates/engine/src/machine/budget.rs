@@ -12,12 +12,13 @@ pub(super) struct Budget {
     end: Option<Timestamp>,
 }
 
-/// Handlers are stopped this long before the end, or after 90 % of the time if that is later.
+/// Handlers are stopped this long before the invocation deadline, or after 90 % of the time if that is
+/// later.
 const STOP_MARGIN: Duration = Duration::from_millis(750);
-/// Settling ends this long before the end, or after 95 % of the time if that is later.
+/// Settling stops this long before the invocation deadline, or after 95 % of the time if that is later.
 const REPLY_MARGIN: Duration = Duration::from_millis(250);
-/// Claiming gives up after this long, or after half of the time if that is sooner: the source can
-/// try again when the store is back.
+/// Claiming gives up after this long, or after half of the time if that is sooner. The source delivers the
+/// record again when the store may be available.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 /// A claim that is in doubt when claiming gives up is undone within this time. It is extra time,
 /// because claiming gives up when its own time is over.
@@ -42,47 +43,47 @@ impl Budget {
         self.end.map(|end| end.minus(REPLY_MARGIN.min(self.total(end) / 20)))
     }
 
-    /// When a claim that is made now is given up.
+    /// Until when to try a claim that is made now.
     pub(super) fn claim_deadline(&self, now: Timestamp) -> Timestamp {
         let patience =
             self.stop().map_or(CLAIM_PATIENCE, |stop| CLAIM_PATIENCE.min(stop.since(now) / 2));
         now.plus(patience)
     }
 
-    /// When waiting for the other invocations of the process is given up, by those whose handlers
-    /// take `pace`: nothing could start any more.
+    /// When to stop waiting for the other invocations of the process, if handlers take `pace`: after that
+    /// no handler could start.
     pub(super) fn entry_deadline(&self, now: Timestamp, pace: Duration) -> Timestamp {
         self.last_start(pace).unwrap_or_else(|| now.plus(ENTRY_PATIENCE))
     }
 
-    /// When waiting for isolation is given up: after half of the time in which handlers can be started, so
-    /// that the other half is there for the other records.
+    /// When to stop waiting for isolation: after half of the time in which handlers can be started, so that
+    /// the other records have the other half.
     pub(super) fn isolation_deadline(&self, now: Timestamp, pace: Duration) -> Timestamp {
         let half = self.last_start(pace).map(|last| now.plus(last.since(now) / 2));
         half.unwrap_or_else(|| now.plus(ENTRY_PATIENCE))
     }
 
-    /// When undoing a claim that was left in doubt now is given up.
+    /// Until when to try to undo a claim that is in doubt at `now`.
     pub(super) fn doubt_deadline(&self, now: Timestamp) -> Timestamp {
         let last = now.plus(DOUBT_PATIENCE);
         self.reply().map_or(last, |reply| last.min(reply))
     }
 
-    /// When a settlement that begins now is given up.
+    /// Until when to try a settlement that begins now.
     pub(super) fn settle_deadline(&self, now: Timestamp) -> Timestamp {
         let last = if keeps(Rule::SettlesUntilTheReply) { self.reply() } else { self.stop() };
         last.unwrap_or_else(|| now.plus(SETTLE_PATIENCE))
     }
 
-    /// Whether another handler can be started and be expected to finish, if handlers take `pace`.
-    /// That is capped at half of the whole time, so that slow handlers are not refused for ever.
+    /// Whether a handler that is started now would probably finish, if handlers take `pace`. The estimate
+    /// is at most half of the whole time, so that slow handlers are started, too.
     pub(super) fn allows(&self, now: Timestamp, pace: Duration) -> bool {
         self.latest(pace, Duration::ZERO).is_none_or(|latest| now < latest)
     }
 
-    /// The same for a record that has waited for another worker: a tenth of the whole time has to
-    /// be left in any case. It can be returned, and need not wait next time; started too late, it
-    /// would be stopped and leave its key locked.
+    /// The same for a record that has waited for another worker: at least a tenth of the whole time has to
+    /// be left. Otherwise it is better to return the record, which need not wait at its next delivery: if
+    /// it started too late, its handler would be stopped and its key would stay locked.
     pub(super) fn allows_late(&self, now: Timestamp, pace: Duration) -> bool {
         self.last_start(pace).is_none_or(|last| now < last)
     }

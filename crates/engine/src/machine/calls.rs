@@ -1,9 +1,8 @@
-//! Calls of the store that are on their way, and who has a part in each.
+//! Calls of the store that have no answer yet, and the members of each.
 //!
-//! A call is back with the slowest of its members. One that is throttled, because its key lies in a
-//! hot partition, must not hold up the others: neither those that share its call, which therefore
-//! ends early and takes twice as long at each further try; nor those that come after it, which
-//! wait for the call a short while only.
+//! A call is answered when its slowest member is. A member may be throttled because its key is in a hot
+//! partition, and must not delay others. Those that share its call are protected because the call ends
+//! early, and gets twice the time at each further try. Later calls wait for this one only for a short time.
 
 use std::time::Duration;
 
@@ -15,12 +14,12 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a settling call may take at first.
 pub(crate) const FIRST_CALL: Duration = Duration::from_secs(5);
 
-/// When a call ends that is made now for the first time or, after `tries` that failed, again.
+/// The call deadline of a call that is made now, after `tries` that failed.
 pub(super) fn ends(now: Timestamp, first: Duration, tries: u32) -> Timestamp {
     now.plus(first.saturating_mul(1 << tries.min(8)))
 }
 
-/// What a call of the store is known by until it is answered.
+/// Identifies a call of the store until it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(u64);
 
@@ -29,7 +28,7 @@ pub struct CallId(u64);
 pub(super) struct CallIds(u64);
 
 impl CallIds {
-    /// The number of the next call, if there is one: `sent` says so.
+    /// The number of the next call. If it is made, `sent` counts it.
     pub(super) const fn next(&self) -> CallId {
         CallId(self.0)
     }
@@ -40,7 +39,7 @@ impl CallIds {
     }
 }
 
-/// The calls of one kind that are on their way.
+/// The calls of one kind that have no answer yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Calls<M> {
     sent: Vec<Sent<M>>,
@@ -52,14 +51,14 @@ struct Sent<M> {
     members: Vec<M>,
     sent: Timestamp,
     deadline: Timestamp,
-    /// From when on the next call need not wait for this one.
+    /// From this instant on, the next call does not wait for this one.
     free_from: Timestamp,
 }
 
 /// A call that was answered.
 pub(super) struct Answered<M> {
     pub(super) members: Vec<M>,
-    /// Whether it took most of the time that it had: its deadline cut it short.
+    /// Whether its deadline ended it: it took most of the time that it had.
     pub(super) cut_short: bool,
 }
 
@@ -70,7 +69,7 @@ impl<M> Default for Calls<M> {
 }
 
 impl<M> Calls<M> {
-    /// Notes a call that goes out now.
+    /// Adds a call that is sent now.
     pub(super) fn add(
         &mut self,
         call: CallId,
@@ -92,7 +91,7 @@ impl<M> Calls<M> {
         Some(Answered { members, cut_short })
     }
 
-    /// When a call can go that is due at `due`.
+    /// When a call that is due at `due` can be sent.
     pub(super) fn next(&self, due: Timestamp) -> Timestamp {
         self.sent.last().map_or(due, |last| due.max(last.free_from))
     }
@@ -105,7 +104,7 @@ impl<M> Calls<M> {
         self.sent.iter().flat_map(|sent| &sent.members)
     }
 
-    /// Gives up all of them.
+    /// Forgets all calls.
     pub(super) fn abandon(&mut self) -> impl Iterator<Item = M> + use<M> {
         std::mem::take(&mut self.sent).into_iter().flat_map(|sent| sent.members)
     }

@@ -1,4 +1,4 @@
-//! What follows from the answer to a claim: the record is ready, waits, or has its outcome.
+//! Handles the answer to a claim: the record is ready, waits, or gets its outcome.
 
 use std::time::Duration;
 
@@ -46,14 +46,14 @@ impl Machine<'_> {
                 self.finish(at, Outcome::Returned(why), present);
             }
             Claimed::Free { seen } => {
-                // Others may have to go first: meanwhile it must not hold them up.
+                // Other records may have to start first, and this one must not delay them meanwhile.
                 present.host.leave(at);
                 self.quarantine.leave(at);
                 self.records.at(at).found_free(seen);
                 self.starts.add_claim(at);
             }
             Claimed::Suspect { attempts, seen } => {
-                // It holds nothing while it waits for its turn.
+                // While it waits for its turn, it holds neither its key in this process nor a claim.
                 present.host.leave(at);
                 let entry = self.records.at(at);
                 entry.quarantined(attempts.losses(), seen);
@@ -69,7 +69,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether the user would rather have the work done twice than not now.
+    /// Whether the policy runs handlers unprotected during an outage.
     fn runs_without(&self, at: usize, error: &StoreError) -> bool {
         let outage =
             matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled);

@@ -1,10 +1,9 @@
-//! Claims on their way: what is asked of the store, asked again, and undone when it stays in doubt.
+//! Claims without an answer: they are sent, sent again, and undone if they stay in doubt.
 //!
 //! A claim is one conditional write. If a record is probably stored, its key is read first, and the claim
 //! is a separate, later write. New claims share one call. It ends early, so that one slow key does not
-//! delay the others; the slow ones are asked again by themselves, under the same token, for as long as
-//! claiming is worth while.
-//! A claim that may have been applied and was never answered is undone before its record is
+//! delay the others; the slow ones are sent again separately, with the same token, while there is time for
+//! claiming. A claim that may have been applied and was never answered is undone before its record is
 //! returned, so that the next delivery need not wait for the end of an unused lease.
 
 use std::{sync::Arc, time::Duration};
@@ -42,7 +41,7 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// How many there are.
+    /// How many claims have no answer yet.
     pub(super) const fn open(&self) -> usize {
         self.open
     }
@@ -52,8 +51,8 @@ impl Claims {
         self.open += 1;
     }
 
-    /// The next call to be made, with its deadline. What turns out to need none is answered into
-    /// `answers`. A claim that is sent gets the lease `lease_until`, and undoing ends at `last`.
+    /// The next call to make, with its deadline. Claims that need no call are answered into `answers`. A
+    /// claim that is sent gets the lease `lease_until`, and undoing ends at `last`.
     pub(super) fn send(
         &mut self,
         call: CallId,
@@ -103,7 +102,7 @@ impl Claims {
         self.to_send.extract_if(.., |pending| pending.kind() == kind).collect()
     }
 
-    /// The write of a claim, unless what was seen answers it.
+    /// The write of a claim, unless the record that was read answers it.
     fn write(
         &mut self,
         pending: &mut PendingClaim,
@@ -161,7 +160,8 @@ impl Claims {
                     };
                     self.answer(answer, &mut answers);
                 }
-                // Reads and writes fail apart. Without a look, the claim itself finds out what is stored.
+                // A read may fail although writes succeed. Without a look, the write of the claim finds out
+                // what is stored.
                 Err(_) => {
                     let claimed = Claimed::Free { seen: None };
                     self.answer(Answer::new(pending.wanted.at, claimed), &mut answers);
@@ -183,7 +183,7 @@ impl Claims {
         for (mut pending, verdict) in answered.members.into_iter().zip(verdicts) {
             let at = pending.wanted.at;
             match (pending.step, verdict) {
-                // Undone or not: there is no time for more.
+                // The claim may be undone or not: there is no time to try again.
                 (Step::Undo(error), _) => {
                     self.answer(Answer::new(at, Claimed::Unavailable(error.0)), &mut answers);
                 }
@@ -191,7 +191,7 @@ impl Claims {
                     self.answer(Answer::new(at, Claimed::Held(Arc::new(held))), &mut answers);
                 }
                 (_, Verdict::Found(seen)) => {
-                    // Whatever was in doubt: this is what is there.
+                    // The write that was in doubt is resolved: this record is stored.
                     pending.doubt = None;
                     pending.rounds += 1;
                     pending.step = Step::Write(seen);
@@ -213,8 +213,8 @@ impl Claims {
         Some(answers)
     }
 
-    /// What becomes of a claim without an answer: it is asked again if its call was cut short and
-    /// there is time, else undone if it may have been applied, else given up.
+    /// Handles a claim without an answer: it is sent again if its deadline ended the call and there is
+    /// time, else undone if it may have been applied, else given up.
     fn failed(
         &mut self,
         mut pending: PendingClaim,
@@ -234,8 +234,8 @@ impl Claims {
         }
     }
 
-    /// Sends no more claims, since the time for handlers is over. Those in doubt are undone; the others
-    /// that are not on their way have no answer.
+    /// Sends no more claims, since the time for handlers is over. Claims in doubt are undone; others that
+    /// are not being sent get no answer.
     pub(super) fn stop(&mut self) -> Vec<Answer> {
         let error = || {
             let why = "the store did not answer before the time for handlers was over";

@@ -10,7 +10,7 @@ use super::{Machine, Present, outcomes::Why, records::Stage};
 use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
 
 impl Machine<'_> {
-    /// Begins to put record `at` aside if its outcome is a reason to; otherwise returns the outcome.
+    /// Starts to put record `at` aside if its outcome is a reason for that; otherwise returns the outcome.
     pub(super) fn divert(
         &mut self,
         at: usize,
@@ -39,7 +39,8 @@ impl Machine<'_> {
 
     pub(super) fn put_aside(&mut self, at: usize, why: Why, present: &mut Present<'_>) {
         self.quarantine.leave(at);
-        // The record's own key is settled: others of this process need not wait for the rest.
+        // The record's own key is settled, so other invocations of this process need not wait until it is
+        // put aside.
         present.host.leave(at);
         let entry = self.records.at(at);
         let (fence, outage) = (entry.fence(), entry.outage());
@@ -53,15 +54,15 @@ impl Machine<'_> {
             entry.enter(Stage::Claiming);
             self.starts.add_claim(aside);
         } else {
-            // Nothing tells a redelivery from one that was sent again because the first had failed:
-            // taken for done, the latter would be lost.
+            // A redelivery cannot be told apart from a record that was sent again after a failure. If the
+            // latter were acknowledged without the sink, it would be lost.
             entry.runs_without_claim(outage);
             self.starts.add_ready(aside);
         }
     }
 
-    /// What becomes of a delivery whose key is held elsewhere. Nobody else is trusted to put a record
-    /// aside: it is acknowledged only when that is done.
+    /// The outcome of a delivery whose key another worker holds. That worker may fail to put the record
+    /// aside, so the delivery is acknowledged only after the record was put aside.
     pub(super) fn conflict(&self, at: usize) -> OnConflict {
         let conflict = self.setting.policy.on_conflict;
         let is_aside = self.records.get(at).is_some_and(|entry| entry.ask().is_aside);

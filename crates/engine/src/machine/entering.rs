@@ -1,4 +1,4 @@
-//! When this invocation takes its place among those of its process, waits for it, and gives it up.
+//! When this invocation takes its place in the process, waits for it, and gives it up.
 
 use super::{
     Machine, Present,
@@ -7,7 +7,7 @@ use super::{
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::outcome::{NotStarted, Outcome};
 
-/// What asking for a place came to.
+/// The result of asking for a place.
 enum Entering {
     Entered,
     Waits,
@@ -16,7 +16,7 @@ enum Entering {
 }
 
 impl Machine<'_> {
-    /// Takes the place that is needed by what comes next. Says whether that may go on; if not, the
+    /// Takes the place that the next step needs. Returns whether that step may go on; if not, the
     /// invocation waits.
     pub(super) fn takes_its_place(&mut self, present: &mut Present<'_>) -> bool {
         loop {
@@ -41,8 +41,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Asks for a place. What the invocation has or waits for besides is given up before: it never
-    /// waits for those that wait for it.
+    /// Asks for a place. The invocation first gives up the place that it has or waits for, so that
+    /// invocations never wait for each other in a circle.
     fn enter(&mut self, side: Side, present: &mut Present<'_>) -> Entering {
         let (now, pace) = (present.now, present.host.pace());
         let until = self.leases.terms().ceiling(now);
@@ -81,8 +81,8 @@ impl Machine<'_> {
         self.isolation.left();
     }
 
-    /// Gives the place up when nothing is claimed or runs that needs it, and nothing is about to.
-    /// Records that wait for a busy key have no claim: they need none.
+    /// Gives the place up when no claim and no handler needs it, now or in the next step. Records that wait
+    /// for a busy key have no claim: they need none.
     pub(super) fn exit_when_idle(&mut self, present: &mut Present<'_>) {
         let is_idle = self.starts.is_empty()
             && self.claims.open() == 0

@@ -1,4 +1,4 @@
-//! An outcome, and what follows from it: for the record's copies, for its group, and for who is next.
+//! Records an outcome, and continues with the record's copies, its group, and the records that are next.
 
 use super::{
     Action, Machine, Present, Told,
@@ -53,9 +53,9 @@ impl Machine<'_> {
         None
     }
 
-    /// Gives a record its outcome, and to those that wait for it what follows from that.
+    /// Gives a record its outcome, and continues with the records that wait for it.
     pub(super) fn finish(&mut self, at: usize, outcome: Outcome, present: &mut Present<'_>) {
-        // Mostly it is alone.
+        // Most records have no copies and no group.
         let mut first = Some((at, outcome));
         let (mut open, mut next) = (Vec::new(), Vec::new());
         let mut failed = None;
@@ -85,7 +85,7 @@ impl Machine<'_> {
                 self.records.done(at);
                 next.extend(self.order.leave(at));
             }
-            // Only now: a record whose group has just failed must not begin.
+            // This comes last, because a record whose group has just failed must not begin.
             let Some(candidate) = next.pop() else { break };
             open.extend(self.try_begin(candidate, false).map(|outcome| (candidate, outcome)));
         }
@@ -96,8 +96,8 @@ impl Machine<'_> {
 
     /// Copies of the record in the same batch share its outcome, if it has one to share.
     ///
-    /// What was put aside is the record's own payload. A copy with another one, which has the same
-    /// fingerprint, finds the permanent failure for itself, and is put aside as well.
+    /// The sink got the payload of this record. A copy may have another payload with the same fingerprint.
+    /// It then reads the permanent failure from the store, and is put aside as well.
     fn answer_copies(&mut self, at: usize, outcome: &Outcome) -> Vec<usize> {
         let Some(shared) = shared(outcome) else { return Vec::new() };
         let mut copies = self.order.copies(at);

@@ -1,4 +1,4 @@
-//! What the machine asks of its surroundings, and is answered at once.
+//! Questions of the machine that its surroundings answer at once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,32 +9,34 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-/// The surroundings of a machine: where tokens come from, what the process shares, which user code
-/// there is for a record. A model checker puts its own in place, whose answers are part of the state.
+/// The surroundings of a machine: they make tokens, know the other invocations of the process, and call
+/// user code. A model checker has its own host, whose answers are part of the state.
 pub trait Host {
     /// A fresh owner token, never handed out before.
     ///
     /// # Errors
-    /// There is no randomness.
+    /// The operating system returned no random bytes.
     fn owner(&mut self) -> Result<Owner, EntropyError>;
 
     /// Where a claim of record `at` comes from, for people who look at the store.
     fn provenance(&self, at: usize, now: Timestamp) -> Option<Provenance>;
 
-    /// How long handlers of the operation take, as far as was learned.
+    /// How long handlers of the operation have taken so far.
     fn pace(&self) -> Duration;
 
     /// A handler has taken this long.
     fn took(&mut self, took: Duration);
 
-    /// Asks for the key of record `at` in this process, until its outcome, and at the latest up to
-    /// and including `until`. Who has it already keeps it.
+    /// Asks for the lead of the key of record `at` in this process. The lead lasts until the record's
+    /// outcome, and at the latest up to and including `until`. A record that leads already stays the
+    /// leader.
     fn join(&mut self, at: usize, key: &Key, now: Timestamp, until: Timestamp) -> Join;
 
     /// The store has granted the claim of record `at`: followers may rely on it.
     fn holds(&mut self, at: usize);
 
-    /// Record `at` gives its key up in this process. Its followers are told what it has learned.
+    /// Record `at` gives up the lead of its key in this process. Its followers get the record that it has
+    /// read.
     fn leave(&mut self, at: usize);
 
     /// What was seen in the store under the key of record `at`.
@@ -43,10 +45,10 @@ pub trait Host {
     /// The completed record of a key, if this process remembers it.
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>>;
 
-    /// Asks for a place among the invocations of this process, which counts up to and including
-    /// `until`; who has it keeps it, with the new end. If it is not free, the invocation waits for it,
-    /// up to and including `patience`, and asks again when [`Input::MayEnter`](super::Input::MayEnter)
-    /// comes. It has or wants one place at a time: it exits before it asks for another.
+    /// Asks for a place among the invocations of this process, up to and including `until`. An invocation
+    /// that has the place keeps it, with the new end. If the place is not free, the invocation waits for
+    /// it, up to and including `patience`, and asks again at [`Input::MayEnter`](super::Input::MayEnter).
+    /// It has or wants one place at a time: it exits before it asks for another.
     fn enter(&mut self, side: Side, until: Timestamp, patience: Timestamp, now: Timestamp)
     -> Enter;
 
@@ -70,19 +72,18 @@ pub trait Host {
     /// is not called any more.
     fn withdraw(&mut self, at: usize) -> bool;
 
-    /// Stops the handler of record `at`, which is not polled any more. Says since when it ran, if it
-    /// was called.
+    /// Drops the handler of record `at`. Returns when it was called, if it was.
     fn stop(&mut self, at: usize) -> Option<Timestamp>;
 }
 
-/// What asking for a key in this process came to.
+/// The answer to a record that asks for the lead of its key in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Join {
     /// The record has the key, in this process.
     Leads,
     /// Another one has it. [`Input::LeaderDone`](super::Input::LeaderDone) comes when that is over.
     Follows {
-        /// Up to and including when the leader has the key at the latest.
+        /// The leader has the key until this instant at the latest, inclusive.
         until: Timestamp,
         /// Whether the leader's claim was granted by the store.
         holds: bool,
@@ -94,18 +95,18 @@ pub enum Join {
 pub enum Side {
     /// Others may claim and run meanwhile.
     Shared,
-    /// No other one may.
+    /// No other invocation may.
     Isolated,
 }
 
-/// What asking for a place among the invocations of this process came to.
+/// The answer to an invocation that asks for a place in its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Enter {
-    /// It is taken.
+    /// The invocation has the place.
     Entered,
-    /// Others have to leave first.
+    /// Other invocations have to give up their places first.
     Waits {
-        /// Up to and including when they have their places at the latest, as far as is known.
+        /// They have their places until this instant at the latest, inclusive, as far as is known.
         until: Timestamp,
     },
 }

@@ -1,4 +1,4 @@
-//! The place of this invocation among those of its process: none, one that it waits for, or one that it has.
+//! The place of this invocation in its process: none, one that it waits for, or one that it has.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ pub(super) struct Isolation {
     place: Place,
     /// Quarantined records that are claimed as soon as the place that they need is taken.
     group: Option<(Side, Vec<usize>)>,
-    /// When waiting for isolation is given up, once that was waited for: all groups share the time.
+    /// When waiting for isolation is given up. It is set at the first wait, because all groups share the
+    /// time.
     patience: Option<Timestamp>,
 }
 
@@ -23,7 +24,7 @@ enum Place {
         side: Side,
         /// When waiting is given up.
         patience: Timestamp,
-        /// When it is looked at again.
+        /// When the invocation asks again.
         wake: Timestamp,
     },
     Taken {
@@ -59,7 +60,7 @@ impl Isolation {
         }
     }
 
-    /// When waiting for isolation is given up: `first`, or what that was the first time.
+    /// When waiting for isolation is given up: the instant of the first call, which passes it as `first`.
     pub(super) fn patience_once(&mut self, first: Timestamp) -> Timestamp {
         *self.patience.get_or_insert(first)
     }
@@ -98,7 +99,7 @@ impl Isolation {
         self.group.as_ref().map(|(side, _)| *side)
     }
 
-    /// Takes those of these records that wait for their place: they are not started any more.
+    /// Removes and returns those of these records that wait for their place: they will not start.
     pub(super) fn take_waiting(&mut self, which: impl Fn(usize) -> bool) -> Vec<usize> {
         let Some((_, group)) = &mut self.group else { return Vec::new() };
         let taken = group.extract_if(.., |at| which(*at)).collect();

@@ -1,5 +1,5 @@
-//! What begins: looks, claims ahead of their handlers, handlers as far as there is room and time, and
-//! quarantine groups when nothing else does.
+//! Starts looks, claims ahead of their handlers, handlers while there is room and time, and quarantine
+//! groups when nothing else runs.
 
 use super::{
     Action, Machine, Present,
@@ -24,7 +24,7 @@ impl Machine<'_> {
             self.records.at(at).enter(Stage::Claiming);
             self.starts.add_look(at);
         }
-        // Again, because what is answered without the store makes room, and may let others go.
+        // Again, because records that are answered without the store make room for others.
         let mut again = true;
         while again && self.takes_its_place(present) {
             again = self.look(present);
@@ -36,7 +36,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Looks at keys under which something is probably stored.
+    /// Looks at keys that probably have an idempotency record.
     fn look(&mut self, present: &mut Present<'_>) -> bool {
         if self.is_kept_clear() {
             return false;
@@ -45,7 +45,7 @@ impl Machine<'_> {
         self.claim(records, true, present)
     }
 
-    /// Whether nothing may be claimed beside the group that has its turn.
+    /// Whether the quarantine group that has its turn forbids other claims.
     fn is_kept_clear(&self) -> bool {
         self.quarantine.is_active() && keeps(Rule::QuarantineStopsClaims)
     }
@@ -111,8 +111,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Gives a quarantine group its turn when nothing else is under way. It is claimed in the place that
-    /// it needs.
+    /// Gives a quarantine group its turn when nothing else runs. The group is claimed in the place that it
+    /// needs.
     fn admit_group(&mut self) -> bool {
         let is_clear = (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
             && self.claims.open() == 0
@@ -187,7 +187,7 @@ impl Machine<'_> {
         let begins = if looks { Begins::Look } else { Begins::Write(entry.take_seen()) };
         let losses = if self.quarantine.has_turn(at) { entry.losses() } else { 0 };
         let patience = self.starts.budget().claim_deadline(present.now);
-        // A claim that is granted when its lease has ended is of no use.
+        // A claim is useless if its lease has ended when it is granted.
         let until = patience.min(self.leases.terms().lease_until(present.now));
         Some(Ok(Wanted {
             at,

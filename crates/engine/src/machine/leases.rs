@@ -1,4 +1,4 @@
-//! Leases that are kept: which end when, and which are to be renewed.
+//! The leases of this invocation: when each ends, and which are to be renewed.
 //!
 //! A short lease frees the key of a worker that died long before its invocation would have ended. It
 //! costs a renewal a third of its length after each write, while the handler runs or waits for its
@@ -58,7 +58,7 @@ impl Terms {
 pub(super) struct Kept {
     /// The record's position in the batch.
     pub(super) at: usize,
-    /// When it is to be renewed; `None` if it reaches as far as it may.
+    /// When it is to be renewed; `None` if it already has the latest end that is allowed.
     due: Option<Timestamp>,
     /// When it ends if it is not renewed.
     lease_until: Timestamp,
@@ -71,7 +71,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Whether it has ended because it may not last longer, and not for want of a renewal.
+    /// Whether it ended at the latest end that is allowed, and not because a renewal was missing.
     pub(super) fn is_at_ceiling(&self) -> bool {
         self.lease_until >= self.ceiling
     }
@@ -97,8 +97,8 @@ impl Leases {
         &self.terms
     }
 
-    /// Keeps the lease of record `at`, unless it reaches to the end of the invocation, which ends
-    /// all at once.
+    /// Adds the lease of record `at`, unless it lasts until the end of the invocation, where all handlers
+    /// stop anyway.
     pub(super) fn keep(
         &mut self,
         at: usize,
@@ -117,8 +117,8 @@ impl Leases {
         self.add(Kept { at, due, lease_until, ceiling, instead: None, tries: 0 });
     }
 
-    /// Record `at` runs without a claim. Without a deadline it would be stopped by nobody, so it has
-    /// as much time as one with a claim.
+    /// Record `at` runs without a claim. Without an invocation deadline nothing would stop it, so it gets
+    /// as much time as a record with a claim.
     pub(super) fn keep_unclaimed(&mut self, at: usize, now: Timestamp) {
         if self.terms.end.is_none() {
             let ceiling = self.terms.ceiling(now);
@@ -140,7 +140,7 @@ impl Leases {
         }
     }
 
-    /// Takes the leases that have run out, those included whose renewal is on its way.
+    /// Removes and returns the leases that have ended, also those whose renewal has no answer yet.
     pub(super) fn take_lapsed(&mut self, now: Timestamp) -> Vec<Kept> {
         if now <= self.quiet_until {
             return Vec::new();
@@ -218,12 +218,12 @@ impl Leases {
         self.add(Kept { due: Some(now), instead: Some(Box::new(instead)), ..kept });
     }
 
-    /// The renewal had no answer: it is tried until the lease has run out.
+    /// The renewal had no answer: it is tried again until the lease has ended.
     pub(super) fn unanswered(&mut self, kept: Kept, now: Timestamp) {
         self.add(Kept { due: Some(now.plus(PAUSE)), tries: kept.tries + 1, ..kept });
     }
 
-    /// When something has to be done: a renewal, or giving up a lease that has not lapsed at `now`.
+    /// When the next step is due: a renewal, or the end of a lease that has not ended at `now`.
     pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let standing = self.all().filter(|kept| now <= kept.lease_until);
         let lapses = standing.map(|kept| kept.lease_until.plus(Duration::from_millis(1)));

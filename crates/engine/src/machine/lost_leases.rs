@@ -1,6 +1,6 @@
-//! What becomes of a handler whose lease is lost. A handler runs only while its lease is known to
-//! stand: when a renewal finds another owner, when none could be made in time, or when the lease may
-//! not last longer, it is stopped.
+//! Stops handlers whose lease is lost. A handler runs only while its worker knows that it has the lease. It
+//! is stopped when a renewal finds another owner, when no renewal succeeded in time, or when the lease has
+//! reached its latest end.
 
 use super::{Machine, Present, leases::Kept, records::Stage};
 use crate::rules::{Rule, keeps};
@@ -12,8 +12,9 @@ use lambda_idempotency_core::{
 };
 
 impl Machine<'_> {
-    /// Stops what runs, or would, without a lease: the process was stopped and continued, its
-    /// processor was busy, or the lease could not be renewed. A successor may be at work by now.
+    /// Stops handlers whose lease has ended, and records that would start without one. The process was
+    /// suspended, its processor was busy, or the lease could not be renewed. A successor may have taken the
+    /// key over.
     pub(super) fn stop_overdue(&mut self, present: &mut Present<'_>) {
         if !keeps(Rule::StopsWithoutLease) {
             return;
@@ -61,7 +62,7 @@ impl Machine<'_> {
                     Settled::Overtaken(by) => self.lose(at, by, present),
                 }
             }
-            // Until the lease has run out: then the handler is stopped.
+            // It is tried again until the lease has ended; then the handler is stopped.
             Verdict::Unknown(_) => self.leases.unanswered(kept, now),
         }
     }
@@ -77,7 +78,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The lease is lost: a handler that runs is dropped, one that waits does not start.
+    /// The lease is lost: a running handler is dropped, and a waiting record does not start.
     fn lose(&mut self, at: usize, by: Overtaken, present: &mut Present<'_>) {
         let was_started = self.records.at(at).stage() == Stage::Running;
         let since = if was_started { present.host.stop(at) } else { None };

@@ -1,4 +1,4 @@
-//! What goes into the machine, and what comes out.
+//! The inputs of the machine, and its outputs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ pub struct Setting<'a> {
     pub application: Option<Arc<str>>,
     /// How records are treated.
     pub policy: &'a Policy,
-    /// How far a record that is returned holds up the others.
+    /// Which records are not started after one that is returned.
     pub after_failure: AfterFailure,
     /// When the invocation ends; `None` if that is not known.
     pub deadline: Option<Timestamp>,
@@ -60,7 +60,7 @@ pub enum Input {
     Written {
         /// Which call.
         call: CallId,
-        /// What was asked.
+        /// The writes.
         writes: Vec<Write>,
         /// One for each write. What is missing counts as unanswered.
         verdicts: Vec<Verdict>,
@@ -73,7 +73,7 @@ pub enum Input {
         ended: Ended,
         /// When it was called; `None` if it was not.
         since: Option<Timestamp>,
-        /// For how long handlers kept the processor until it ended, without a pause.
+        /// For how long handlers had kept the processor, without a pause, when it ended.
         blocked: Duration,
     },
     /// Handlers kept the processor for more than 10 milliseconds, and none has ended.
@@ -85,7 +85,7 @@ pub enum Input {
         /// What is in the store, as far as the leader knew.
         record: Option<Arc<IdempotencyRecord>>,
     },
-    /// Another invocation of this process has given up its place: it may be this one's turn.
+    /// Another invocation of this process has given up its place: this one asks again.
     MayEnter,
 }
 
@@ -101,13 +101,13 @@ pub enum Ended {
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Read these keys, and say what was found.
+    /// Read these keys, and hand in the answers.
     Read {
-        /// What the answer is known by.
+        /// The id that the answer has to carry.
         call: CallId,
         /// What to read.
         keys: Vec<Key>,
-        /// When the answer must be there.
+        /// The call deadline.
         deadline: Timestamp,
     },
     /// Apply these writes, and hand in the store's verdicts.
@@ -119,8 +119,8 @@ pub enum Action {
         /// When the answer must be there.
         deadline: Timestamp,
     },
-    /// Poll the calls of the store, then give way to other tasks once, before a handler is polled: a
-    /// completion is to be sent before a handler keeps the processor again.
+    /// Poll the calls of the store, then yield to other tasks once, before a handler is polled. So a
+    /// completion is sent before a handler keeps the processor again.
     GiveWay,
     /// Call the handler of a record.
     Start {
@@ -128,7 +128,7 @@ pub enum Action {
         at: usize,
         /// Its claim; `None` if it runs without one.
         held: Option<Arc<Held>>,
-        /// When the handler must not be called any more, and is stopped.
+        /// The handler is stopped at this instant, or not called if it comes first.
         stop: Option<Timestamp>,
     },
     /// Tell the outcome of a record.

@@ -1,12 +1,12 @@
 //! The engine as a state machine without I/O: what happened goes in, what is to be done comes out.
 //!
-//! A [`Machine`] has the records of one batch. It is told what happened and what time it is
-//! ([`Machine::handle`]), and says what is to be done ([`Machine::next`], [`Machine::rest`]) and by when
-//! it wants to be asked again ([`Machine::wake`]). It awaits nothing, reads no clock, and calls neither
-//! the store nor a handler. Its driver does that, and decides nothing. Questions that its surroundings
-//! answer at once (owner tokens, what other invocations of the process do, which user code puts a record
-//! aside) go to the [`Host`]. The same inputs give the same outputs, and a machine can be cloned, compared
-//! and hashed, so that a model checker can drive this very code.
+//! A [`Machine`] has the records of one batch. It takes what happened and the time ([`Machine::handle`]),
+//! and returns what to do ([`Machine::next`], [`Machine::rest`]) and when to ask again ([`Machine::wake`]).
+//! It awaits nothing, reads no clock, and calls neither the store nor a handler. Its driver does that, and
+//! decides nothing. Questions that its surroundings answer at once (owner tokens, what other invocations of
+//! the process do, which user code puts a record aside) go to the [`Host`]. The same inputs give the same
+//! outputs, and a machine can be cloned, compared and hashed, so that a model checker can drive this very
+//! code.
 //!
 //! # Which question, which file
 //!
@@ -109,7 +109,7 @@ use crate::{
 
 pub(crate) use calls::FIRST_CALL;
 
-/// The present: what time it is, and who answers at once.
+/// The present time, and the host.
 struct Present<'h> {
     now: Timestamp,
     host: &'h mut dyn Host,
@@ -134,7 +134,7 @@ pub struct Machine<'a> {
     settlements: Settlements,
     leases: Leases,
     call_ids: CallIds,
-    /// What is to be done next, in this order.
+    /// What to do next, in this order.
     actions: VecDeque<Action>,
     /// Whether handlers have just kept the processor: a completion must not wait for the next one.
     blocked: bool,
@@ -186,7 +186,7 @@ impl<'a> Machine<'a> {
         order
     }
 
-    /// Takes in what happened.
+    /// Handles an input.
     pub fn handle(&mut self, input: Input, now: Timestamp, host: &mut dyn Host) {
         let present = &mut Present { now, host };
         match input {
@@ -209,8 +209,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What is to be done now, one thing after the other; `None` if that is all. What is gathered to
-    /// be sent together comes from [`rest`](Self::rest).
+    /// The next output; `None` if there are no more. Calls that are gathered to be sent together come from
+    /// [`rest`](Self::rest).
     pub fn next(&mut self, now: Timestamp, host: &mut dyn Host) -> Option<Action> {
         if self.actions.is_empty() {
             let present = &mut Present { now, host };
@@ -233,8 +233,8 @@ impl<'a> Machine<'a> {
         self.actions.pop_front()
     }
 
-    /// Nothing else is ready: sends what was gathered, and ends what the clock ends. Says whether
-    /// there is something to be done now.
+    /// Nothing else is ready: sends the calls that were gathered, and ends what is due by the clock.
+    /// Returns whether there are outputs now.
     pub fn rest(&mut self, now: Timestamp, host: &mut dyn Host) -> bool {
         let present = &mut Present { now, host };
         if self.starts.budget().is_over(now) {
@@ -262,7 +262,7 @@ impl<'a> Machine<'a> {
         true
     }
 
-    /// When the machine has to be asked again if nothing happens before.
+    /// When to ask the machine again if nothing happens before.
     pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
         let budget = self.starts.budget();
         let stop = if self.starts.is_stopped() { None } else { budget.stop() };
@@ -279,12 +279,12 @@ impl<'a> Machine<'a> {
         self.records.open() == 0 && self.settlements.is_empty() && self.actions.is_empty()
     }
 
-    /// What is said of a key that belongs to another application.
+    /// Describes the other application that owns a key.
     fn foreign(&self, theirs: Arc<str>) -> Foreign {
         Foreign::new(self.setting.operation, theirs, self.setting.application.clone())
     }
 
-    /// Why record `at` is not started any more, if that is so.
+    /// Why record `at` will not be started, if that is decided.
     fn closed(&self, at: usize) -> Option<NotStarted> {
         self.starts.closed(self.records.position(at))
     }

@@ -1,4 +1,4 @@
-//! What follows from what, for a record's outcome.
+//! Which outcome follows from a result, an error or a stored record.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use lambda_idempotency_core::{
 /// Why a record is put aside.
 #[derive(Clone, Debug)]
 pub struct Why {
-    /// The reason that its sink is told.
+    /// The reason that its sink gets.
     pub reason: DivertReason,
-    /// What its handler said, if it failed in this invocation.
+    /// The handler's error, if it failed in this invocation.
     pub failure: Option<Failure>,
 }
 
@@ -45,8 +45,8 @@ impl Why {
     }
 }
 
-/// What copies of a record are told. `None` if they have to find out for themselves: the record
-/// was never started, so nothing is known.
+/// The outcome of the copies of a record. `None` if the record was never started: its copies are then
+/// processed separately.
 pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
     match outcome {
         Outcome::Executed { result: outcome, .. }
@@ -63,7 +63,7 @@ pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
     }
 }
 
-/// The outcome of a record whose handler returned, once that is recorded.
+/// The outcome of a record whose handler returned, after the result is recorded.
 pub(super) fn done(returned: Returned) -> Outcome {
     let (outcome, kept) = match returned {
         Returned::Value(value) => (Some(value), ResultKept::Whole),
@@ -75,8 +75,8 @@ pub(super) fn done(returned: Returned) -> Outcome {
     Outcome::Executed { result: outcome, kept }
 }
 
-/// The delivery's outcome when another's word stands in place of ours. `foreign` says what there is to
-/// say of another application.
+/// The delivery's outcome if a successor has taken the key over. `foreign` describes the application that
+/// owns the key, if it is another one.
 pub(super) fn overtaken(
     by: Overtaken,
     ours: Outcome,
@@ -87,7 +87,7 @@ pub(super) fn overtaken(
         (Overtaken::Completed(outcome), _) => Outcome::Superseded { result: outcome },
         (Overtaken::Foreign { application }, _) => Outcome::Foreign(foreign(application)),
         (_, Outcome::Executed { .. } | Outcome::Diverted(_)) => Outcome::Fenced,
-        // A successor has the key, and may succeed: our failure is not the last word.
+        // A successor has the key and may succeed, so our failure is not permanent.
         (
             Overtaken::InProgress { .. } | Overtaken::Mismatch { .. } | Overtaken::Gone,
             Outcome::Failed { failure, failed_attempts, .. },

@@ -1,4 +1,4 @@
-//! One claim on its way: its step, and what a look at the stored record says of it.
+//! One claim without an answer: its next step, and how a record that was read answers it.
 
 use super::{
     carried::Carried,
@@ -18,24 +18,24 @@ use lambda_idempotency_core::{
 pub(super) struct PendingClaim {
     pub(super) wanted: Wanted,
     pub(super) step: Step,
-    /// How many writes have met another record.
+    /// How many of its writes failed because the record had changed.
     pub(super) rounds: u8,
-    /// Whether its first call was cut short: the next one has all the time that is left.
+    /// Whether the deadline ended its first call: the next call has all the time that is left.
     pub(super) is_slow: bool,
-    /// The claim as it was written by a call whose answer was lost.
+    /// The claim that a call without an answer may have written.
     pub(super) doubt: Option<Box<Held>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::large_enum_variant, reason = "the large ones are the usual ones")]
 pub(super) enum Step {
-    /// Read what is there.
+    /// Read the record.
     Look,
-    /// Write the claim over what was seen.
+    /// Write the claim over the record that was read.
     Write(Option<IdempotencyRecord>),
-    /// The write is on its way; this is the claim if it is applied.
+    /// The write was sent; this is the claim if it is applied.
     Writing { held: Held, over: Option<IdempotencyRecord> },
-    /// Undo what may have been written; then the record is told of this error.
+    /// Undo the write that may have been applied; then the record gets this error.
     Undo(Carried<StoreError>),
 }
 
@@ -59,7 +59,7 @@ impl PendingClaim {
         (step, self.is_slow)
     }
 
-    /// What undoes the claim: it leaves behind what was there before, so that earlier failures stay
+    /// The write that undoes the claim. It restores the earlier record, so that earlier failures stay
     /// counted.
     pub(super) fn undo(&self, now: Timestamp) -> Option<Write> {
         let held = self.doubt.as_deref()?;

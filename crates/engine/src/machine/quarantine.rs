@@ -1,10 +1,10 @@
 //! Records that may have killed their process: which of them run together, and when.
 //!
-//! A record whose last attempts were lost is a suspect. It says so itself, by its losses in a row, and
-//! how much it is suspected falls by one with each receive at which it was passed over: that bounds
-//! how often it is received before it runs. Suspects run in *quarantine groups* of one suspicion, with
-//! nothing beside them: the more they are suspected, the smaller the groups. So the many that were only
-//! near a death are soon through, and the one that kills is soon alone.
+//! A record whose last attempts were lost is a suspect. Its idempotency record has the number of losses in
+//! a row. Its suspicion falls by one with each receive at which it was passed over: that bounds how often
+//! it is received before it runs. Suspects run in *quarantine groups* of one suspicion, with nothing beside
+//! them: the more they are suspected, the smaller the groups. So the many records that were only near a
+//! death are processed soon, and the one that kills is soon alone.
 
 use std::cmp::Reverse;
 
@@ -89,11 +89,11 @@ impl Suspect {
     }
 }
 
-/// Who is in quarantine.
+/// The records in quarantine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Quarantine {
     waiting: Vec<Suspect>,
-    /// Those that are being claimed or run: nothing else is started meanwhile.
+    /// The group that is being claimed or runs: nothing else is started meanwhile.
     group: Vec<usize>,
     /// How many records the groups of a suspicion have at most.
     sizes: Vec<(u32, usize)>,
@@ -123,12 +123,12 @@ impl Quarantine {
         self.group.contains(&at)
     }
 
-    /// Whether some wait that go before all other records.
+    /// Whether suspects wait that go before all other records.
     pub(super) fn goes_first(&self) -> bool {
         self.waiting.first().is_some_and(|suspect| !suspect.goes_last())
     }
 
-    /// Whether any wait.
+    /// Whether suspects wait.
     pub(super) const fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -150,8 +150,8 @@ impl Quarantine {
         self.group.clone()
     }
 
-    /// Of how many records a group of this suspicion is: a quarter of those that there were when the
-    /// first of these groups was made, for each step of suspicion.
+    /// The size of a group of this suspicion: for each step of suspicion, a quarter of the number of
+    /// suspects when the first of these groups was made.
     fn size(&mut self, suspicion: u32) -> usize {
         if let Some((_, size)) = self.sizes.iter().find(|(known, _)| *known == suspicion) {
             return *size;

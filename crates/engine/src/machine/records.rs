@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-/// Where a record stands.
+/// The stage that a record has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
     /// Behind another record of its key or group.
@@ -35,13 +35,13 @@ pub(super) enum Stage {
     Done,
 }
 
-/// One record and where it stands.
+/// One record and its stage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Entry<'a> {
     ask: Ask<'a>,
     stage: Stage,
     held: Option<Arc<Held>>,
-    /// What was found under its key, if its claim is to be written over that.
+    /// The record that was found under its key, if its claim replaces it.
     seen: Option<Box<IdempotencyRecord>>,
     /// How many of its attempts were lost in a row, if it is in quarantine.
     losses: u32,
@@ -117,7 +117,7 @@ impl<'a> Entry<'a> {
         self.outage.as_ref().map(|error| error.0.clone())
     }
 
-    /// The fence of what stands in its way permanently, or else of its own claim.
+    /// The fence of the final record under its key, or else of its own claim.
     pub(super) fn fence(&self) -> Option<u64> {
         self.final_fence.or(self.held.as_ref().map(|held| held.record.fence))
     }
@@ -134,7 +134,7 @@ impl<'a> Entry<'a> {
         self.ran_for
     }
 
-    /// Whether it had to wait for another worker: the time that is gone was not its own.
+    /// Whether it had to wait for another worker, which used up time of the invocation.
     pub(super) const fn has_waited(&self) -> bool {
         self.busy_since.is_some()
     }
@@ -148,7 +148,7 @@ impl<'a> Entry<'a> {
         self.losses
     }
 
-    /// What was found under its key, for the claim that is written over it.
+    /// The record that was found under its key, which its claim replaces.
     pub(super) const fn take_seen(&mut self) -> Option<Box<IdempotencyRecord>> {
         self.seen.take()
     }
@@ -189,7 +189,7 @@ impl<'a> Entry<'a> {
         self.stage = Stage::Ready;
     }
 
-    /// Its key was found busy. Returns since when it is.
+    /// Its key was found busy. Returns when that was found first.
     pub(super) fn met_busy(&mut self, now: Timestamp) -> Timestamp {
         *self.busy_since.get_or_insert(now)
     }
@@ -199,7 +199,7 @@ impl<'a> Entry<'a> {
         self.looks += 1;
     }
 
-    /// Its handler is over. `since` says when it began, if it did.
+    /// Its handler has ended. `since` is when it was called, if it was.
     pub(super) fn ended(&mut self, since: Option<Timestamp>, now: Timestamp) {
         self.stage = Stage::Ending;
         self.ran_for = since.map(|since| now.since(since));
@@ -277,7 +277,7 @@ impl<'a> Records<'a> {
         self.open += 1;
     }
 
-    /// The number that the next one will have that is added.
+    /// The number of the next record that is added.
     pub(super) const fn next(&self) -> usize {
         self.entries.len()
     }

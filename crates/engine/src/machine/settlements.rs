@@ -1,5 +1,5 @@
-//! Settlements to send: one call of the store at a time unless it takes long, and in it all that is
-//! due.
+//! Settlements to send. All that are due share one call of the store. The next call waits for the one
+//! before, unless that takes long.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,8 +18,8 @@ use super::carried::Carried;
 /// The first pause before a settlement is tried again; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// The pause after an answer that a retry may not change: refused permissions, say, which is also
-/// how a failed refresh of credentials looks.
+/// The pause after an answer that a retry may not change, such as refused permissions. A failed refresh of
+/// credentials gets the same answer, and a retry may succeed.
 const REFUSED_PAUSE: Duration = Duration::from_secs(2);
 /// How often a completion whose record is gone is written anew.
 pub(super) const AGAIN: u32 = 3;
@@ -41,7 +41,7 @@ pub(super) struct Settling {
     /// Not after this one.
     pub(super) until: Timestamp,
     pub(super) tries: u32,
-    /// How often it met a record that was not there, or ours again.
+    /// How often it found no record, or its own record again.
     pub(super) again: u32,
     /// Whether an answer that a retry may not change is retried all the same.
     pub(super) insists: bool,
@@ -56,7 +56,7 @@ impl Settling {
         Write { key: self.key.clone(), guard, record }
     }
 
-    /// Waits for its next try after this error. Says whether there is one.
+    /// Schedules its next try after this error. Returns whether there is one.
     pub(super) fn is_retried(&mut self, error: &StoreError, now: Timestamp) -> bool {
         let pause = if error.is_transient() {
             FIRST_PAUSE.saturating_mul(1 << self.tries.min(8)).min(LONGEST_PAUSE)
@@ -65,14 +65,14 @@ impl Settling {
         };
         self.due = now.plus(pause);
         self.tries += 1;
-        // Neither the record's size nor what is stored under its key changes by waiting.
+        // Waiting changes neither the record's size nor the record under its key.
         let hopeless = matches!(error.kind(), StoreErrorKind::TooLarge | StoreErrorKind::Corrupt);
         let retried = error.is_transient() || (self.insists && !hopeless);
         retried && self.due < self.until
     }
 }
 
-/// Settlements that wait, and those on their way.
+/// Settlements that wait, and those that were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Settlements {
     waiting: Vec<Settling>,
@@ -98,8 +98,8 @@ impl Settlements {
         self.next_due().is_some_and(|due| due < now)
     }
 
-    /// Takes all that is due: what to write, and by when. Unless it presses, it waits for a call on
-    /// its way that may be back soon.
+    /// Takes all settlements that are due: the writes, and the call deadline. It waits for an earlier call
+    /// that may be answered soon, unless the settlements are urgent.
     pub(super) fn send(
         &mut self,
         call: CallId,
@@ -124,7 +124,7 @@ impl Settlements {
         Some(self.calls.answered(call, now)?.members)
     }
 
-    /// Gives up all, on their way or not.
+    /// Gives up all settlements, sent or not.
     pub(super) fn abandon(&mut self) -> Vec<Settling> {
         self.calls.abandon().chain(std::mem::take(&mut self.waiting)).collect()
     }

@@ -1,4 +1,4 @@
-//! What is written when a handler has ended, and what follows from the answer.
+//! Writes the settlement when a handler has ended, and handles the answer.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl Machine<'_> {
         self.settle(at, held, settlement, outcome, present);
     }
 
-    /// No claim says that it was called, so nothing is recorded; what follows is the same.
+    /// It ran without a claim, so nothing is recorded; the rest is the same.
     fn through_unprotected(
         &mut self,
         at: usize,
@@ -157,7 +157,7 @@ impl Machine<'_> {
             insists,
         });
         if goes_back {
-            // Its outcome waits for the store, and nothing behind it must start meanwhile.
+            // Its outcome waits for the store, and no later record of its group may start meanwhile.
             self.close_behind(at, present);
         }
     }
@@ -206,7 +206,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A settlement that cannot be recorded. The lease stands until it lapses.
+    /// A settlement that cannot be recorded. The key stays held until the lease ends.
     pub(super) fn give_up(
         &mut self,
         settling: Settling,
@@ -217,7 +217,7 @@ impl Machine<'_> {
             Outcome::Executed { result: outcome, .. } => {
                 Outcome::CompletionLost { result: outcome, error }
             }
-            // The sink has it: to return it would only put it aside again.
+            // The sink has the record: if it were returned, it would be put aside again.
             diverted @ Outcome::Diverted(_) => {
                 self.records.at(settling.at).set_unrecorded(Some(error));
                 diverted

@@ -1,4 +1,4 @@
-//! What this invocation has in common with others of its process.
+//! Single flight and the cache: what this invocation shares with others of its process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Owner, Provenance},
 };
 
-/// What this process says before a claim in the store.
+/// What this process knows of a key before it is claimed in the store.
 pub(super) enum Shared {
     /// Nothing: the record leads.
     Leads,
@@ -24,8 +24,8 @@ pub(super) enum Shared {
 impl Machine<'_> {
     /// Asks for the key of a record in this process.
     ///
-    /// The place it gets lasts as long as this invocation can hold the key, renewed or not. Memory is
-    /// asked only then: what the last leader learned is there by now.
+    /// The lead lasts as long as this invocation can hold the key, renewed or not. The cache is read after
+    /// that, so that it contains what the last leader learned.
     pub(super) fn share(&mut self, at: usize, present: &mut Present<'_>) -> Shared {
         let now = present.now;
         let Some(key) = self.records.get(at).and_then(|entry| entry.key()) else {
@@ -62,8 +62,8 @@ impl Machine<'_> {
         let limit = conflict.follows_until(since);
         let mut wake = past;
         if conflict.skips() && !holds {
-            // A leader without a claim may come to nothing: to acknowledge for its sake could lose
-            // the record. It is asked again until it has one.
+            // A leader without a claim may fail to get one. If this record were acknowledged because of it,
+            // the record could be lost. So it asks again until the leader has a claim.
             if now >= limit {
                 self.finish(at, Outcome::Busy { until }, present);
                 return Shared::Follows;
@@ -85,7 +85,7 @@ impl Machine<'_> {
         record: Option<Arc<IdempotencyRecord>>,
         present: &mut Present<'_>,
     ) {
-        // The clock may have woken it before, and then it is being claimed already.
+        // A timer may have woken it before, and then it is being claimed already.
         if !self.waiting.remove(at) && keeps(Rule::WakesAFollowerOnce) {
             return;
         }
@@ -96,7 +96,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What was seen in the store, for the others of this process.
+    /// Passes a record that was read in the store to the other invocations of this process.
     pub(super) fn learn(
         &mut self,
         at: usize,
@@ -109,8 +109,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What a claim would be answered by this record, as if it had just been read; `None` if it would
-    /// have to be tried.
+    /// The answer to a claim that finds this record; `None` if the claim has to be sent.
     fn judge(&self, at: usize, record: &IdempotencyRecord, now: Timestamp) -> Option<Claimed> {
         let no_owner = Owner::from_bits(0);
         match Claimed::of(admit(&self.claim_by(no_owner, at, now, None), Some(record), now)) {

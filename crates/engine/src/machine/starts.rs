@@ -1,4 +1,4 @@
-//! Admission to start: what may be looked at, claimed and started now, for time, room and quarantine.
+//! Decides what may be looked at, claimed and started now, by time, room and quarantine.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
 /// DynamoDB, few enough not to hold keys that will not be used.
 const CLAIM_AHEAD: usize = 100;
 
-/// What may begin, and what waits for that.
+/// The records that may begin, and those that wait for that.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Starts {
     budget: Budget,
@@ -17,7 +17,7 @@ pub(super) struct Starts {
     /// Whether records outside quarantine may be claimed and started. Before that, it has to be known
     /// which records of earlier receives go first.
     is_open: bool,
-    /// What is probably stored under their keys has to be known before they are claimed.
+    /// Their keys probably have an idempotency record, which has to be read before they are claimed.
     to_look: VecDeque<usize>,
     /// First of their key and group, and without a claim yet.
     to_claim: VecDeque<usize>,
@@ -27,15 +27,15 @@ pub(super) struct Starts {
     running: usize,
     /// How many handlers were started and, as far as is known, called.
     started: usize,
-    /// Why nothing is started any more, once that is so.
+    /// Why no more records are started, if that is decided.
     closed: Option<NotStarted>,
-    /// Nothing behind this position in the event is started any more: a record there is returned.
+    /// No record after this position in the event is started: such records are returned.
     failed: Option<usize>,
     /// The time for handlers is over.
     stopped: bool,
 }
 
-/// What is to be done with a record whose turn to start has come.
+/// What to do with a record that may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     Start,
@@ -87,7 +87,7 @@ impl Starts {
         to_claim.sort_by_key(|at| std::cmp::Reverse(receives(*at)));
     }
 
-    /// Starts nothing any more. Says whether that was not decided before.
+    /// Starts no more records. Returns whether that was not decided before.
     pub(super) const fn close(&mut self, why: NotStarted) -> bool {
         let is_new = self.closed.is_none();
         if is_new {
@@ -96,7 +96,7 @@ impl Starts {
         is_new
     }
 
-    /// Starts nothing any more behind this position of the event. Says whether that changes anything.
+    /// Starts no more records after this position of the event. Returns whether that changes anything.
     pub(super) fn close_behind(&mut self, failed: usize) -> bool {
         let is_new = self.closed.is_none() && self.failed.is_none_or(|before| failed < before);
         if is_new {
@@ -122,7 +122,7 @@ impl Starts {
         !(self.to_look.is_empty() && self.to_claim.is_empty() && self.ready.is_empty())
     }
 
-    /// Whether nothing runs, is about to, or is held back.
+    /// Whether nothing runs, is about to run, or is held back.
     pub(super) fn is_empty(&self) -> bool {
         self.running == 0 && !self.has_any()
     }
@@ -178,9 +178,9 @@ impl Starts {
         self.ready.remove(index)
     }
 
-    /// Whether a record may start now. The first one always may: otherwise one that is expected to
-    /// take long never would. Not so after a wait for another worker: next time it need not wait,
-    /// and would only be stopped now, with its key locked.
+    /// Whether a record may start now. The first record always may: otherwise a record that is expected to
+    /// take long would never start. A record that has waited for another worker needs enough time: at its
+    /// next delivery it need not wait, and now its handler would be stopped and its key would stay locked.
     pub(super) fn turn(&self, waited: bool, now: Timestamp, pace: std::time::Duration) -> Turn {
         let in_time = match (self.started, waited) {
             (0, false) => true,
@@ -200,7 +200,7 @@ impl Starts {
         self.started += 1;
     }
 
-    /// A handler that was started is over; `called` says whether it was called at all.
+    /// A handler that was started has ended; `called` says whether it was called at all.
     pub(super) const fn ended(&mut self, called: bool) {
         self.running = self.running.saturating_sub(1);
         if !called {

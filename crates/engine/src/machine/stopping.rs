@@ -1,4 +1,4 @@
-//! The end: of the time for handlers, of the whole invocation, or of what may begin after a failure.
+//! Ends the time for handlers, the whole invocation, or the starts after a failure.
 
 use super::{Action, Machine, Present, records::Stage};
 use crate::batch::AfterFailure;
@@ -38,8 +38,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The handler was dropped. Its effect may be on its way, so its key is not given free: the lease
-    /// stands, and the record says that the process lived; or the key fails permanently.
+    /// The handler was dropped. Its effect may still happen, so its key is not released: it stays held
+    /// until the lease ends, and the record says that the process lived; or the key fails permanently.
     fn timed_out(&mut self, at: usize, present: &mut Present<'_>) {
         let entry = self.records.at(at);
         // A sink that times out is tried again: only a record's handler can fail permanently.
@@ -125,7 +125,7 @@ impl Machine<'_> {
         self.send_claims(present);
     }
 
-    /// Ends everything: the answer is due.
+    /// Ends the invocation: its response is due.
     pub(super) fn abandon(&mut self, present: &mut Present<'_>) {
         self.stop(present);
         let error = || {

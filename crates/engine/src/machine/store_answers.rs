@@ -1,4 +1,5 @@
-//! Hands each answer of the store to the part that asked, and what it says of a key to the process.
+//! Passes each answer of the store to the part that asked, and the record in it to the other invocations of
+//! the process.
 
 use super::{CallId, Machine, Present, wanted::Answer};
 use crate::rules::{Rule, keeps};

@@ -1,4 +1,4 @@
-//! Records that wait for a busy key, ordered by when they are looked at again.
+//! Records that wait for a busy key, ordered by wake-up time.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,10 +13,11 @@ pub(super) fn pause(looks: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << looks.min(8)).min(LONGEST_PAUSE)
 }
 
-/// The waiting records. Each event of a batch asks who wakes next, however many there are.
+/// The waiting records, in an order that makes it cheap to find the one that wakes next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Waiting {
-    /// By when they wake, and their position in the batch: until when the key is known to be busy.
+    /// From the wake-up time and the position in the batch to the instant until which the key is known to
+    /// be busy.
     by_wake: BTreeMap<(Timestamp, usize), Timestamp>,
     wakes: BTreeMap<usize, Timestamp>,
 }
@@ -34,12 +35,12 @@ impl Waiting {
         wake.is_some_and(|wake| self.by_wake.remove(&(wake, at)).is_some())
     }
 
-    /// When the next one wakes.
+    /// When the next record wakes.
     pub(super) fn next_due(&self) -> Option<Timestamp> {
         self.by_wake.first_key_value().map(|((wake, _), _)| *wake)
     }
 
-    /// Wakes one that has waited long enough.
+    /// Wakes a record whose wake-up time has come.
     pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<usize> {
         if self.next_due()? > now {
             return None;
@@ -55,7 +56,7 @@ impl Waiting {
         taken
     }
 
-    /// Wakes one: its position in the batch, and until when its key is busy.
+    /// Wakes a record; returns its position in the batch, and until when its key is busy.
     fn pop(&mut self) -> Option<(usize, Timestamp)> {
         let ((_, at), until) = self.by_wake.pop_first()?;
         self.wakes.remove(&at);

@@ -1,4 +1,4 @@
-//! What a record wants of its key, and the answer that it gets.
+//! The request of a record for its key, and the answer.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) struct Wanted {
     pub(super) at: usize,
     pub(super) key: Key,
     pub(super) claim: Claim,
-    /// How it begins.
+    /// How claiming begins.
     pub(super) begins: Begins,
     /// How many losses in a row the claim takes over: 0, or in quarantine those that are known. A
     /// record with another number has its turn at another time.
@@ -30,10 +30,10 @@ pub(super) struct Wanted {
 /// How claiming a key begins.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Begins {
-    /// With a look, and it ends there if the key is free: something is probably stored, and what it is
-    /// decides when the record may be claimed.
+    /// With a look, and it ends there if the key is free: there is probably an idempotency record, and its
+    /// contents decide when the record may be claimed.
     Look,
-    /// With a write over what is known to be stored, or over nothing.
+    /// With a write that replaces the known record, or that expects none.
     Write(Option<Box<IdempotencyRecord>>),
 }
 
@@ -51,18 +51,18 @@ pub(super) enum Claimed {
     Busy { until: Timestamp },
     /// The key belongs to another application.
     Foreign { application: Arc<str> },
-    /// It can be claimed over what was seen, but not in quarantine. The answer to a look. Nothing was
-    /// seen, either, if the look failed.
+    /// The answer to a look: the key can be claimed outside of quarantine, replacing the record that was
+    /// read. If the look failed, no record was read.
     Free { seen: Option<Box<IdempotencyRecord>> },
     /// Its last attempts were lost. The key is not claimed: that is done just before the record runs, in
     /// quarantine.
     Suspect { attempts: Attempts, seen: Option<Box<IdempotencyRecord>> },
-    /// The store did not say.
+    /// The store did not answer.
     Unavailable(StoreError),
 }
 
 impl Claimed {
-    /// What is known without a write; otherwise what to write.
+    /// The answer, if it is known without a write; otherwise the write.
     #[expect(clippy::result_large_err, reason = "no error, and the usual case: not worth a box")]
     pub(super) fn of(admission: Admission) -> Result<Self, (Guard, Held)> {
         Ok(match admission {
