@@ -10,7 +10,7 @@
 //! | [`batch`] | the engine: claim, run, settle, for a whole batch |
 //! | [`machine`] | what decides in it: a state machine without I/O |
 //! | [`process`] | what invocations of one process share |
-//! | [`call`], [`delivered`] | what a handler is told: its call, and its record besides the payload |
+//! | [`call`], [`delivered`] | what a handler gets besides the payload: its call, and the rest of its record |
 //! | [`observe`] | reports of what happened |
 //!
 //! The rules it follows are those of [`lambda_idempotency_core::admission`].

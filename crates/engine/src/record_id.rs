@@ -36,8 +36,8 @@ impl RecordId {
         self
     }
 
-    /// Has a hash of the id shown in its place: for ids that applications choose, who may have put
-    /// anything into them. An empty id stays empty.
+    /// Shows a hash instead of the id, for ids that applications choose, which may contain anything. An
+    /// empty id stays empty.
     ///
     /// ```
     /// use lambda_idempotency_engine::call::RecordId;

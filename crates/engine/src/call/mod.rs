@@ -1,4 +1,4 @@
-//! What a handler is told about the call it gets.
+//! What a handler can read about its call.
 
 mod setters;
 

@@ -1,5 +1,5 @@
-//! What the invocations of one process share: which keys are being worked on, which are done, and who
-//! runs beside whom.
+//! What the invocations of one process share: which keys are being worked on, which are done, and which
+//! invocations may run at the same time.
 //!
 //! Most Lambda processes take one event at a time. Managed Instances hand one process many at once,
 //! and a duplicate may then run beside its original, in the same memory. Asking the store about it

@@ -47,7 +47,7 @@ pub(crate) struct Story {
     /// Whether the source may give up the first messages, if handlers of the second ones timed out.
     pub(crate) gives_up: fn(&[usize], &[usize]) -> bool,
     pub(crate) mutant: Mutant,
-    /// Whether the engine is told the groups, as a correct source does.
+    /// Whether the engine gets the groups, as a correct source passes them.
     pub(crate) ordered: bool,
     /// Whether to note the steps.
     pub(crate) noted: bool,

@@ -178,7 +178,7 @@ impl Host for Surroundings<'_> {
     }
 }
 
-/// An invocation gives its place up; those that wait for theirs are told.
+/// An invocation gives its place up; those that wait for theirs are notified.
 pub(crate) fn exit(world: &mut World, process: usize, number: u32) {
     let places = &mut world.processes[process].places;
     let all = places.len();

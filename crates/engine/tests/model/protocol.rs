@@ -75,7 +75,7 @@ pub(crate) enum Rule {
     SharesAtTheEnd,
     /// After a returned record, no record of its group is started.
     StopsTheGroup,
-    /// An ordered source is told the first returned record.
+    /// The response to an ordered source names the first returned record.
     ReportsTheFirst,
     /// A failure that reaches the maximum of failed attempts is permanent.
     FailsTheExhausted,

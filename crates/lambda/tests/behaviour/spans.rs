@@ -1,4 +1,4 @@
-//! Each call of a handler has a span, by which its log lines are told from those of the others.
+//! Each call of a handler has a span, which distinguishes its log lines from those of other calls.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ pub(crate) fn reports_capacity(operation: &str) -> bool {
     )
 }
 
-/// Whether the capacity consumed is for reading. Statements are told apart by their first word.
+/// Whether the capacity consumed is for reading. The first word of a statement distinguishes them.
 pub(crate) fn is_read(operation: &str, body: &Value) -> bool {
     match operation {
         "GetItem" | "Query" | "Scan" | "BatchGetItem" | "TransactGetItems" => true,
