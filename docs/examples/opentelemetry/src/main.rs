@@ -9,7 +9,7 @@ use lambda_runtime::{Error, Runtime, layers::OpenTelemetryLayer};
 use opentelemetry_api::trace::{
     SpanContext, SpanId, TraceFlags, TraceId, TraceState, TracerProvider as _,
 };
-use opentelemetry_sdk::trace::{SdkTracerProvider, SpanExporter};
+use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::{filter::LevelFilter, layer::SubscriberExt as _, registry::LookupSpan};
