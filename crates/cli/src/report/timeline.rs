@@ -16,6 +16,8 @@ const TENFOLD: f64 = 20.0;
 /// The width from which on places are closer to each other, and how close they get.
 const WIDE: f64 = 780.0;
 const CLOSEST: f64 = 0.6;
+/// The width of a label of time.
+const LABEL: f64 = 44.0;
 /// Space for the words after the last place.
 const WORDS: f64 = 190.0;
 /// Gaps from here on have a label, in milliseconds.
@@ -81,6 +83,7 @@ pub(crate) fn draw(html: &mut Html, key: &Key) {
 
 /// Lines and labels where much time passes between two places.
 fn gaps(html: &mut Html, axis: &Axis, height: f64) {
+    let mut last = f64::MIN;
     for pair in axis.0.windows(2) {
         let [(before, left), (after, right)] = pair else { continue };
         if after - before < LONG {
@@ -89,6 +92,10 @@ fn gaps(html: &mut Html, axis: &Axis, height: f64) {
         let middle = f64::midpoint(*left, *right);
         html.raw("<line class=gap x1=\"").number(middle).raw("\" x2=\"").number(middle);
         html.raw("\" y1=\"18\" y2=\"").number(height).raw("\"/>");
+        if middle - last < LABEL {
+            continue; // the line says that time passes
+        }
+        last = middle;
         html.raw("<text class=time text-anchor=middle x=\"").number(middle).raw("\" y=\"12\">");
         html.text(length(after - before)).raw("</text>");
     }
