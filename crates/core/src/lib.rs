@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`admission`] | the protocol, as pure functions |
 //! | [`record`], [`store`] | what a store keeps for a key, and the contract of a store |
+//! | [`browse`] | listing the records of a store, for people who operate it |
 //! | [`memory`] | a store in memory |
 //! | [`usage`] | what calls of a store consume |
 //! | [`policy`], [`failure`], [`outcome`] | what users configure, return and receive |
@@ -13,6 +14,7 @@
 //! | [`key`] | `Key`, re-exported from the crate `lambda-idempotency-keys` |
 
 pub mod admission;
+pub mod browse;
 pub mod clock;
 // For the engine, which runs users' code as well. Not covered by semantic versioning.
 #[doc(hidden)]

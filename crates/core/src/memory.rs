@@ -2,10 +2,12 @@
 
 use std::{
     collections::HashMap,
+    num::NonZeroUsize,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use crate::{
+    browse::{Browse, Cursor, Page},
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::IdempotencyRecord,
@@ -88,6 +90,34 @@ impl Store for MemoryStore {
             let records = self.lock();
             keys.iter().map(|key| Ok(records.get(key).cloned())).collect()
         })
+    }
+}
+
+impl Browse for MemoryStore {
+    fn page<'a>(
+        &'a self,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        _deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        Box::pin(async move {
+            let records = self.lock();
+            let after = |key: &&Key| after.is_none_or(|cursor| key.as_str() > cursor.as_str());
+            let mut keys: Vec<_> = records.keys().filter(after).collect();
+            keys.sort_unstable_by_key(|key| key.as_str());
+            let has_next = keys.len() > limit.get();
+            keys.truncate(limit.get());
+            let last = keys.last().filter(|_| has_next);
+            let next = last.map(|key| Cursor::from_text(key.as_str()));
+            let items = keys
+                .into_iter()
+                .filter_map(|key| Some((key.clone(), Ok(records.get(key)?.clone()))));
+            Ok(Page::new(items.collect(), next))
+        })
+    }
+
+    fn count<'a>(&'a self, _deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async move { Ok(u64::try_from(self.len()).unwrap_or(u64::MAX)) })
     }
 }
 

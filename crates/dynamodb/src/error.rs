@@ -82,6 +82,13 @@ impl Failure {
         Self::transient(StoreErrorKind::Throttled, context)
     }
 
+    /// The table's key is not the one that the attributes name.
+    pub(crate) fn other_schema(config: &Config) -> Self {
+        let context =
+            format!("DynamoDB table {}: {}", config.table, config.attributes.needed_key());
+        Self::new(StoreErrorKind::Misconfigured, context)
+    }
+
     pub(crate) fn contended(config: &Config) -> Self {
         let context =
             format!("a record in DynamoDB table {} came and went at each try", config.table);

@@ -103,6 +103,7 @@
 
 mod attributes;
 mod batch;
+mod browse;
 mod builder;
 mod capacity;
 mod config;

@@ -35,8 +35,19 @@ fn every_module_of_the_suite_is_listed() {
         .lines()
         .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
         .collect();
-    let listed: BTreeSet<_> = SCENARIOS.iter().map(|s| s.module).collect();
+    // Browsing is another trait, with a list of its own in `browse_conformance!`.
+    let browsing = BTreeSet::from(["browsing"]);
+    let listed: BTreeSet<_> = SCENARIOS.iter().map(|s| s.module).chain(browsing).collect();
     assert_eq!(public, listed);
+}
+
+#[test]
+fn every_scenario_of_browsing_is_listed() {
+    let source = include_str!("../src/conformance/browsing.rs");
+    let (scenarios, list) = source.split_once("macro_rules!").expect("a macro");
+    let names = scenarios.lines().filter_map(|line| line.strip_prefix("pub async fn "));
+    let names: Vec<_> = names.filter_map(|rest| rest.split('(').next()).collect();
+    assert!(names.len() >= 3 && names.iter().all(|name| list.contains(name)), "{names:?}");
 }
 
 #[test]

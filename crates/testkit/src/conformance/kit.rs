@@ -10,7 +10,7 @@ use lambda_idempotency_core::{
 };
 
 /// The time of one call: long, because the suite does not test how long calls take.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One fresh key of a store.
 pub(super) struct Slot<'a> {

@@ -32,6 +32,7 @@ mod scenarios;
 pub mod ambiguity;
 pub mod batches;
 pub mod boundaries;
+pub mod browsing;
 pub mod claiming;
 pub mod contention;
 pub mod fencing;

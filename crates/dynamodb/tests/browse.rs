@@ -1,0 +1,100 @@
+//! Browsing a table: all pages, foreign items, one partition of a table with a sort key.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use std::num::NonZeroUsize;
+
+use lambda_idempotency_core::{
+    browse::Browse as _,
+    record::{IdempotencyRecord, Status},
+    store::{Guard, Store as _, StoreErrorKind, Write},
+};
+use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore, SortKey};
+use lambda_idempotency_testkit::browse_conformance;
+use serde_json::json;
+use support::{Fixture, key, soon};
+
+browse_conformance!(|| async { Fixture::start().await.store() });
+
+const PLENTY: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
+
+#[tokio::test]
+async fn an_item_that_is_not_a_record_does_not_fail_the_page() {
+    let fixture = Fixture::start().await;
+    let record = IdempotencyRecord::new(Status::Completed, soon());
+    let write = Write { key: key(1), guard: Guard::Absent, record: Some(record.clone()) };
+    fixture.store().write(&[write], soon()).await;
+    fixture.put(&json!({ "id": { "S": "settings" }, "colour": { "S": "s3cr3t" } }));
+    let page = fixture.store().page(None, PLENTY, soon()).await.unwrap();
+    assert_eq!((page.items.len(), &page.next), (2, &None));
+    for (key, found) in page.items {
+        if key.as_str() == "settings" {
+            let error = found.unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Corrupt);
+            assert!(!format!("{error} {error:?}").contains("s3cr3t"));
+        } else {
+            assert_eq!(found.unwrap(), record);
+        }
+    }
+    assert_eq!(fixture.store().count(soon()).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_listing_is_a_consistent_scan_with_a_limit() {
+    let fixture = Fixture::start().await;
+    let five = NonZeroUsize::new(5).unwrap();
+    fixture.store().page(None, five, soon()).await.unwrap();
+    fixture.store().count(soon()).await.unwrap();
+    let sent = fixture.wire.take();
+    let expected = json!({ "TableName": support::TABLE, "ConsistentRead": true, "Limit": 5 });
+    assert_eq!(sent[0], ("Scan".to_owned(), expected));
+    let expected =
+        json!({ "TableName": support::TABLE, "ConsistentRead": true, "Select": "COUNT" });
+    assert_eq!(sent[1], ("Scan".to_owned(), expected));
+}
+
+/// A table with a sort key may hold other items in other partitions.
+#[tokio::test]
+async fn with_a_sort_key_one_partition_is_listed() {
+    let fixture = Fixture::start().await;
+    let table = json!({
+        "TableName": "shared",
+        "KeySchema": [
+            { "AttributeName": "id", "KeyType": "HASH" },
+            { "AttributeName": "sk", "KeyType": "RANGE" },
+        ],
+        "AttributeDefinitions": [
+            { "AttributeName": "id", "AttributeType": "S" },
+            { "AttributeName": "sk", "AttributeType": "S" },
+        ],
+        "BillingMode": "PAY_PER_REQUEST",
+    });
+    fixture.db.create_table(serde_json::from_value(table).unwrap()).unwrap();
+    let store = |partition: &'static str| {
+        let mut names = Attributes::default();
+        names.sort_key = Some(SortKey::new("sk", partition));
+        DynamoDbStore::builder(fixture.client.clone(), "shared").attributes(names).build().unwrap()
+    };
+    for (partition, count) in [("orders", 5), ("payments", 3)] {
+        for number in 0..count {
+            let record = Some(IdempotencyRecord::new(Status::Completed, soon()));
+            let write = Write { key: key(number), guard: Guard::Absent, record };
+            store(partition).write(&[write], soon()).await;
+        }
+    }
+    let (orders, two) = (store("orders"), NonZeroUsize::new(2).unwrap());
+    let (mut keys, mut after) = (Vec::new(), None);
+    loop {
+        let page = orders.page(after.as_ref(), two, soon()).await.unwrap();
+        keys.extend(page.items.into_iter().map(|(key, _)| key));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(keys, (0..5).map(key).collect::<Vec<_>>());
+    assert_eq!(orders.count(soon()).await.unwrap(), 5);
+    assert_eq!(store("payments").count(soon()).await.unwrap(), 3);
+}

@@ -1,0 +1,150 @@
+//! A store that can be browsed lists every record once, as it is.
+
+use std::{collections::BTreeMap, num::NonZeroUsize};
+
+use lambda_idempotency_core::{
+    browse::{Browse, Cursor},
+    key::Key,
+    record::{IdempotencyRecord, Status},
+    store::{Guard, Store},
+};
+
+use super::kit::{
+    PATIENCE, Slot, completed, describe, explain, in_progress, now, released, secs, token,
+    whole_provenance,
+};
+
+/// A store that can be browsed, of any type.
+pub trait Browsable: Store + Browse {}
+
+impl<S: Store + Browse> Browsable for S {}
+
+/// All pages, with at most `limit` items each. Between the pages a cursor is kept as text.
+async fn listed(
+    store: &impl Browsable,
+    limit: usize,
+) -> Vec<(Key, Result<IdempotencyRecord, String>)> {
+    let limit = NonZeroUsize::new(limit).expect("a limit");
+    let (mut items, mut after) = (Vec::new(), None::<String>);
+    loop {
+        let cursor = after.as_deref().map(Cursor::from_text);
+        let page = store.page(cursor.as_ref(), limit, now().plus(PATIENCE)).await;
+        let page = page.unwrap_or_else(|error| panic!("a page failed: {}", explain(&error)));
+        assert!(
+            page.items.len() <= limit.get(),
+            "a page has at most as many items as its limit: {} of {limit}",
+            page.items.len()
+        );
+        let read = page.items.into_iter();
+        items.extend(read.map(|(key, record)| (key, record.map_err(|error| explain(&error)))));
+        let next = page.next.map(|cursor| cursor.as_str().to_owned());
+        assert!(next.is_none() || next != after, "a cursor leads on, not to the same page again");
+        match next {
+            Some(next) => after = Some(next),
+            None => return items,
+        }
+    }
+}
+
+/// Records of every kind, under fresh keys.
+async fn several(store: &dyn Store) -> BTreeMap<Key, IdempotencyRecord> {
+    let mut all = BTreeMap::new();
+    for number in 0..23 {
+        let mut record = match number % 4 {
+            0 => in_progress(token()),
+            1 => completed(token(), "{\"charged\":true}"),
+            2 => released(token()),
+            _ => IdempotencyRecord::new(Status::PermanentlyFailed, now().plus(secs(3600))),
+        };
+        record.provenance = Some(whole_provenance());
+        let slot = Slot::with(store, &record).await;
+        all.insert(slot.key, record);
+    }
+    all
+}
+
+/// Each record is on one page, as it was written, whatever the size of the pages.
+pub async fn each_record_is_on_one_page(store: &impl Browsable) {
+    let written = several(store).await;
+    for limit in [1, 7, 23, 1000] {
+        let mut expected = written.clone();
+        let mut seen = Vec::new();
+        for (key, found) in listed(store, limit).await {
+            assert!(!seen.contains(&key), "a key is listed once (limit {limit})");
+            if let Some(record) = expected.remove(&key) {
+                let found = found.unwrap_or_else(|error| panic!("a record is unreadable: {error}"));
+                assert!(
+                    found == record,
+                    "a record is listed as it is stored\n  expected: {}\n  got:      {}",
+                    describe(Some(&record)),
+                    describe(Some(&found))
+                );
+            }
+            seen.push(key);
+        }
+        let missing = expected.len();
+        assert!(
+            missing == 0,
+            "{missing} of {} records are on no page (limit {limit})",
+            written.len()
+        );
+    }
+}
+
+/// What was deleted is not listed, and what was changed is listed as it is now.
+pub async fn a_listing_shows_what_is_stored_now(store: &impl Browsable) {
+    let (gone, changed) = (token(), token());
+    let slots = [Slot::with(store, &in_progress(gone)).await, Slot::fresh(store)];
+    slots[1].given(&in_progress(changed)).await;
+    slots[0].accepts(Guard::OwnedBy(gone), None, "an owner may delete its record").await;
+    let done = completed(changed, "1");
+    slots[1].accepts(Guard::OwnedBy(changed), Some(&done), "an owner may complete").await;
+    let found: BTreeMap<_, _> = listed(store, 5).await.into_iter().collect();
+    assert!(!found.contains_key(&slots[0].key), "a deleted record is not listed");
+    let found = found.get(&slots[1].key);
+    assert!(found == Some(&Ok(done)), "a listing shows the latest write; got {found:?}");
+}
+
+/// The count is the number of items on all pages.
+pub async fn the_count_is_that_of_all_pages(store: &impl Browsable) {
+    several(store).await;
+    let count = store.count(now().plus(PATIENCE)).await;
+    let count = count.unwrap_or_else(|error| panic!("a count failed: {}", explain(&error)));
+    let all = listed(store, 10).await.len();
+    assert!(u64::try_from(all) == Ok(count), "{count} items are counted, and {all} are listed");
+}
+
+/// Makes a test of every scenario for [`Browse`]: as [`store_conformance!`](crate::store_conformance),
+/// for a store that implements both traits. The store should have a table of its own for each test,
+/// because the scenarios list all that is in it.
+///
+/// ```
+/// use lambda_idempotency_core::memory::MemoryStore;
+///
+/// mod browsing {
+///     lambda_idempotency_testkit::browse_conformance!(|| async { super::MemoryStore::new() });
+/// }
+/// ```
+#[macro_export]
+macro_rules! browse_conformance {
+    ($make:expr $(,)?) => {
+        $crate::browse_conformance! { $make, #[tokio::test] }
+    };
+    ($make:expr, $(#[$attribute:meta])+) => {
+        $crate::browse_conformance! { @each [$(#[$attribute])+] [$make]
+            each_record_is_on_one_page
+            a_listing_shows_what_is_stored_now
+            the_count_is_that_of_all_pages
+        }
+    };
+    (@each $attributes:tt $make:tt $($name:ident)+) => {
+        $( $crate::browse_conformance! { @one $attributes $make $name } )+
+    };
+    (@one [$(#[$attribute:meta])+] [$make:expr] $name:ident) => {
+        $(#[$attribute])+
+        async fn $name() {
+            let store = ($make)().await;
+            $crate::conformance::browsing::$name(&store).await;
+        }
+    };
+}

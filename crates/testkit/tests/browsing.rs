@@ -1,0 +1,181 @@
+//! The scenarios for browsing pass on the memory store, and each bug of a store is found by one.
+
+#![allow(clippy::unwrap_used, reason = "helpers of a test")]
+
+use std::{num::NonZeroUsize, panic::AssertUnwindSafe};
+
+use futures_util::FutureExt as _;
+use lambda_idempotency_core::{
+    browse::{Browse, Cursor, Page},
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    memory::MemoryStore,
+    record::IdempotencyRecord,
+    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_testkit::conformance::browsing;
+
+lambda_idempotency_testkit::browse_conformance!(|| async { MemoryStore::new() });
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bug {
+    None,
+    ListsTheCursorAgain,
+    SkipsAnItemBetweenPages,
+    EndsAfterAPage,
+    IgnoresTheLimit,
+    StaysAtTheCursor,
+    ForgetsProvenance,
+    OneRecordIsUnreadable,
+    ListsTheDeleted,
+    CountsAPage,
+}
+
+struct Mutant {
+    bug: Bug,
+    records: MemoryStore,
+    /// Keys that were written, whether or not they still are.
+    written: std::sync::Mutex<Vec<Write>>,
+}
+
+impl Mutant {
+    fn new(bug: Bug) -> Self {
+        Self { bug, records: MemoryStore::new(), written: std::sync::Mutex::default() }
+    }
+
+    /// The next item after a cursor.
+    async fn following(&self, cursor: &Cursor, deadline: Timestamp) -> Option<Cursor> {
+        let page = self.records.page(Some(cursor), NonZeroUsize::MIN, deadline).await.unwrap();
+        page.items.first().map(|(key, _)| Cursor::from_text(key.as_str()))
+    }
+}
+
+impl Store for Mutant {
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        self.written.lock().unwrap().extend(writes.iter().cloned());
+        self.records.write(writes, deadline)
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.records.read(keys, deadline)
+    }
+}
+
+impl Browse for Mutant {
+    fn page<'a>(
+        &'a self,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        Box::pin(async move {
+            let limit = match self.bug {
+                Bug::IgnoresTheLimit => NonZeroUsize::MAX,
+                _ => limit,
+            };
+            let mut page = self.records.page(after, limit, deadline).await?;
+            match self.bug {
+                Bug::ListsTheCursorAgain => {
+                    if let Some(cursor) = after {
+                        let again = Key::from_text(cursor.as_str());
+                        let found = self.records.read(&[again.clone()], deadline).await.remove(0);
+                        if let Some(record) = found.unwrap() {
+                            page.items.truncate(limit.get() - 1);
+                            page.items.push((again, Ok(record)));
+                        }
+                    }
+                }
+                Bug::SkipsAnItemBetweenPages => {
+                    if let Some(next) = page.next.take() {
+                        page.next = self.following(&next, deadline).await;
+                    }
+                }
+                Bug::EndsAfterAPage => page.next = None,
+                Bug::StaysAtTheCursor if after.is_some() => page.next = after.cloned(),
+                Bug::ForgetsProvenance => {
+                    for record in page.items.iter_mut().flat_map(|(_, record)| record) {
+                        record.provenance = None;
+                    }
+                }
+                Bug::OneRecordIsUnreadable => {
+                    if let Some((_, record)) = page.items.first_mut() {
+                        *record = Err(StoreError::new(StoreErrorKind::Corrupt, "not a record"));
+                    }
+                }
+                Bug::ListsTheDeleted if page.next.is_none() => {
+                    let written = self.written.lock().unwrap().clone();
+                    let deleted = written.iter().find(|write| write.record.is_none());
+                    let before = |key: &Key| {
+                        written.iter().find(|w| w.key == *key).and_then(|w| w.record.clone())
+                    };
+                    let deleted = deleted.and_then(|w| Some((w.key.clone(), before(&w.key)?)));
+                    page.items.truncate(limit.get() - 1);
+                    page.items.extend(deleted.map(|(key, record)| (key, Ok(record))));
+                }
+                _ => {}
+            }
+            Ok(page)
+        })
+    }
+
+    fn count<'a>(&'a self, deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async move {
+            let count = self.records.count(deadline).await?;
+            Ok(if self.bug == Bug::CountsAPage { count.min(10) } else { count })
+        })
+    }
+}
+
+/// The scenarios that fail against a store with this bug.
+async fn failing(bug: Bug) -> Vec<&'static str> {
+    let mut failing = Vec::new();
+    let mut note = |name, passes: bool| {
+        if !passes {
+            failing.push(name);
+        }
+    };
+    let store = Mutant::new(bug);
+    let run = AssertUnwindSafe(browsing::each_record_is_on_one_page(&store)).catch_unwind();
+    note("each_record_is_on_one_page", run.await.is_ok());
+    let store = Mutant::new(bug);
+    let run = AssertUnwindSafe(browsing::a_listing_shows_what_is_stored_now(&store)).catch_unwind();
+    note("a_listing_shows_what_is_stored_now", run.await.is_ok());
+    let store = Mutant::new(bug);
+    let run = AssertUnwindSafe(browsing::the_count_is_that_of_all_pages(&store)).catch_unwind();
+    note("the_count_is_that_of_all_pages", run.await.is_ok());
+    failing
+}
+
+#[tokio::test]
+async fn every_bug_is_found_by_the_scenario_that_is_named_for_it() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut missed = Vec::new();
+    for (bug, scenario) in [
+        (Bug::ListsTheCursorAgain, "each_record_is_on_one_page"),
+        (Bug::SkipsAnItemBetweenPages, "each_record_is_on_one_page"),
+        (Bug::EndsAfterAPage, "each_record_is_on_one_page"),
+        (Bug::IgnoresTheLimit, "each_record_is_on_one_page"),
+        (Bug::StaysAtTheCursor, "each_record_is_on_one_page"),
+        (Bug::ForgetsProvenance, "each_record_is_on_one_page"),
+        (Bug::OneRecordIsUnreadable, "each_record_is_on_one_page"),
+        (Bug::ListsTheDeleted, "a_listing_shows_what_is_stored_now"),
+        (Bug::CountsAPage, "the_count_is_that_of_all_pages"),
+    ] {
+        if !failing(bug).await.contains(&scenario) {
+            missed.push((bug, scenario));
+        }
+    }
+    let sound = failing(Bug::None).await;
+    std::panic::set_hook(hook);
+    assert!(missed.is_empty(), "the scenarios miss: {missed:?}");
+    assert!(sound.is_empty(), "they fail without a bug: {sound:?}");
+}
