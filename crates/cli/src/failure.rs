@@ -16,6 +16,13 @@ impl Failure {
         self
     }
 
+    /// Names the file that it is about.
+    #[cfg(feature = "records")]
+    pub(crate) fn in_file(mut self, path: &std::path::Path) -> Self {
+        self.error = format!("{}: {}", path.display(), self.error).into();
+        self
+    }
+
     /// Prints the error, those causes that its own text does not contain, and the remedy.
     pub(crate) fn tell(&self) {
         let told = self.error.to_string();

@@ -1,25 +1,29 @@
-//! `lambda-idempotency`: makes events, shows their keys, runs a function locally, and tests it under faults.
+//! `lambda-idempotency`: makes events, shows their keys, runs a function locally, tests it under faults, and
+//! operates its table.
 //!
 //! Each subcommand has one file or folder: its arguments, its work, and how it shows the result. Without the
-//! feature `local` there are only `keys` and `event`.
+//! feature `local` there is no `invoke` and no `chaos`, without the feature `records` no `records`.
 
-#[cfg(feature = "local")]
+#[cfg(any(feature = "local", feature = "records"))]
 mod arguments;
 #[cfg(feature = "local")]
 mod chaos;
+mod completions;
 mod event;
 mod failure;
 #[cfg(feature = "local")]
 mod invoke;
 mod keys;
+#[cfg(feature = "records")]
+mod records;
 #[cfg(feature = "local")]
 mod report;
-#[cfg(feature = "local")]
+#[cfg(any(feature = "local", feature = "records"))]
 mod runtime;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Makes AWS Lambda handlers safe to call twice.
 #[derive(Parser)]
@@ -37,6 +41,10 @@ enum Command {
     Invoke(invoke::Arguments),
     #[cfg(feature = "local")]
     Chaos(chaos::Arguments),
+    #[cfg(feature = "records")]
+    Records(Box<records::Arguments>),
+    Completions(completions::Completions),
+    Man(completions::Man),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +55,10 @@ fn main() -> ExitCode {
         Command::Invoke(arguments) => runtime::run_to_the_end(invoke::run(arguments)),
         #[cfg(feature = "local")]
         Command::Chaos(arguments) => runtime::run(chaos::run(arguments)),
+        #[cfg(feature = "records")]
+        Command::Records(arguments) => runtime::run(records::run(*arguments)),
+        Command::Completions(arguments) => arguments.run(Cli::command()),
+        Command::Man(arguments) => arguments.run(Cli::command()),
     };
     done.unwrap_or_else(|failure| {
         failure.tell();

@@ -30,6 +30,25 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "OTHER.json")]
     pub(crate) against: Vec<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) keys: KeyOptions,
+
+    /// Show payloads in full
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Print warnings, duplicates and the summary only
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Print one JSON document instead of text
+    #[arg(long, conflicts_with_all = ["full", "quiet"])]
+    pub(crate) json: bool,
+}
+
+/// How keys are made: what the operation of the function says.
+#[derive(Args, Debug)]
+pub(crate) struct KeyOptions {
     /// The operation's name, which is in every key
     #[arg(long, value_name = "[SOURCE=]NAME", value_parser = scoped::<String>)]
     pub(crate) operation: Vec<Scoped<String>>,
@@ -105,18 +124,6 @@ pub(crate) struct Arguments {
     /// The tenant of the invocation, if the function isolates tenants
     #[arg(long, value_name = "ID")]
     pub(crate) tenant: Option<String>,
-
-    /// Show payloads in full
-    #[arg(long)]
-    pub(crate) full: bool,
-
-    /// Print warnings, duplicates and the summary only
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-
-    /// Print one JSON document instead of text
-    #[arg(long, conflicts_with_all = ["full", "quiet"])]
-    pub(crate) json: bool,
 }
 
 const EXAMPLES: &str = "\

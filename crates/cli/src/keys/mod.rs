@@ -18,7 +18,7 @@ use lambda_idempotency::{
     inspect::{self, InspectError, Record, View},
 };
 
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::{Arguments, KeyOptions};
 
 use crate::failure::Failure;
 use operations::Operations;
@@ -27,7 +27,7 @@ use scoped::HTTP;
 
 /// Runs the command: 0 if every record has a key, 1 if not.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let report = Inspection::new(arguments)?.report()?;
+    let report = Inspection::new(&arguments.keys)?.report(arguments)?;
     let shown = if arguments.json {
         format!("{:#}", json::document(&report))
     } else {
@@ -39,25 +39,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The records of an event with their keys, for the commands that look them up.
+#[cfg(feature = "records")]
+pub(crate) fn records_of(options: &KeyOptions, event: &str) -> Result<Vec<Record>, Failure> {
+    Ok(Inspection::new(options)?.records(event)??)
+}
+
 /// Events on their way to a report.
 struct Inspection<'a> {
-    arguments: &'a Arguments,
+    options: &'a KeyOptions,
     operations: Operations<'a>,
     context: Context,
 }
 
 impl<'a> Inspection<'a> {
-    fn new(arguments: &'a Arguments) -> Result<Self, Failure> {
+    fn new(options: &'a KeyOptions) -> Result<Self, Failure> {
         let mut context = Context::default();
-        context.request_id.clone_from(&arguments.request_id);
-        context.tenant_id.clone_from(&arguments.tenant);
-        Ok(Self { arguments, operations: Operations::new(arguments)?, context })
+        context.request_id.clone_from(&options.request_id);
+        context.tenant_id.clone_from(&options.tenant);
+        Ok(Self { options, operations: Operations::new(options)?, context })
     }
 
-    fn report(mut self) -> Result<Report, Failure> {
+    fn report(mut self, arguments: &Arguments) -> Result<Report, Failure> {
         let (mut files, mut changing, mut number) = (Vec::new(), Vec::new(), 0);
-        let events = self.arguments.events.iter().map(|path| (path, false));
-        let others = self.arguments.against.iter().map(|path| (path, true));
+        let events = arguments.events.iter().map(|path| (path, false));
+        let others = arguments.against.iter().map(|path| (path, true));
         for (path, is_other) in events.chain(others) {
             let event = read(path)?;
             let tell = |error| Failure::from(format!("{}: {error}", path.display()));
@@ -105,10 +111,10 @@ impl<'a> Inspection<'a> {
     fn request(&self, event: &str, operation: &Operation) -> Result<Option<Record>, InspectError> {
         let layer = Idempotency::new(MemoryStore::new()).http(operation.clone())?;
         // An operation that takes its key from the body ignores the header.
-        let layer = layer.clone().header(self.arguments.header.clone()).unwrap_or(layer);
-        let shared = self.arguments.all_callers_are_one;
+        let layer = layer.clone().header(self.options.header.clone()).unwrap_or(layer);
+        let shared = self.options.all_callers_are_one;
         let layer = if shared { layer.all_callers_are_one() } else { layer };
-        let by_path = self.arguments.one_key_for_each_path;
+        let by_path = self.options.one_key_for_each_path;
         // Nor does one whose keys are in the header have others for another path.
         let each = by_path.then(|| layer.clone().one_key_for_each_path().ok()).flatten();
         let layer = each.unwrap_or(layer);
@@ -134,7 +140,7 @@ impl<'a> Inspection<'a> {
 }
 
 /// The text of an event file, or of standard input.
-fn read(path: &Path) -> Result<String, Failure> {
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = match path.to_str() {
         Some("-") => std::io::stdin().read_to_string(&mut text),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lambda_idempotency::{KeyFormat, KeyPath, OnMissingKey, Operation, PowertoolsKeys, inspect};
 
-use super::arguments::{Arguments, Missing, Wrapping};
+use super::arguments::{KeyOptions, Missing, Wrapping};
 use super::scoped::{self, Scoped};
 use crate::failure::Failure;
 
@@ -16,7 +16,7 @@ const OTHERS: &str = "";
 
 /// The operations, by source.
 pub(crate) struct Operations<'a> {
-    arguments: &'a Arguments,
+    arguments: &'a KeyOptions,
     /// How keys are written.
     format: KeyFormat,
     made: BTreeMap<String, Operation>,
@@ -24,7 +24,7 @@ pub(crate) struct Operations<'a> {
 
 impl<'a> Operations<'a> {
     /// Reads the environment variables, and checks the arguments of every source.
-    pub(crate) fn new(arguments: &'a Arguments) -> Result<Self, Failure> {
+    pub(crate) fn new(arguments: &'a KeyOptions) -> Result<Self, Failure> {
         let format = match &arguments.secret_from_env {
             None if arguments.readable => KeyFormat::Readable,
             None => KeyFormat::Hashed,
@@ -121,8 +121,9 @@ impl<'a> Operations<'a> {
 }
 
 /// The sources with their own settings.
-fn named(arguments: &Arguments) -> impl Iterator<Item = &'static str> {
-    let Arguments { operation, key, key_from_env, fingerprint, optional, envelope, .. } = arguments;
+fn named(arguments: &KeyOptions) -> impl Iterator<Item = &'static str> {
+    let KeyOptions { operation, key, key_from_env, fingerprint, optional, envelope, .. } =
+        arguments;
     let texts = [operation, key, key_from_env, fingerprint, optional];
     let texts = texts.into_iter().flatten().filter_map(|Scoped { source, .. }| *source);
     texts.chain(envelope.iter().filter_map(|Scoped { source, .. }| *source))

@@ -48,7 +48,9 @@ pub(crate) fn page(report: &Report, arguments: &Arguments) -> String {
         }
         block(&mut page, &rows.finish());
     }
-    if arguments.operation.is_empty() && arguments.powertools.is_none() && report.totals().keys > 0
+    if arguments.keys.operation.is_empty()
+        && arguments.keys.powertools.is_none()
+        && report.totals().keys > 0
     {
         let mut rows = Rows::new();
         let note = format!(
@@ -132,9 +134,9 @@ pub(crate) fn view(record: &Record) -> &'static str {
 }
 
 fn describe_view(record: &Record, key: &RecordKey, arguments: &Arguments) -> String {
-    let out_of = super::scoped::all(&arguments.envelope, record.source);
+    let out_of = super::scoped::all(&arguments.keys.envelope, record.source);
     let out_of: Vec<_> = out_of.map(|wrapping| wrapping.name()).collect();
-    let payload = match (arguments.whole_record, out_of.as_slice()) {
+    let payload = match (arguments.keys.whole_record, out_of.as_slice()) {
         (true, _) => "the whole record, as the payload".to_owned(),
         (false, []) => "the payload".to_owned(),
         (false, envelopes) => format!("the payload, out of {}", envelopes.join(", ")),

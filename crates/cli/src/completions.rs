@@ -1,0 +1,57 @@
+//! `completions` and `man`: made from the arguments, so that they are never older than the command.
+
+use std::{fs, io, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+
+/// Print the completions of a shell
+///
+/// For bash: `lambda-idempotency completions bash > ~/.local/share/bash-completion/completions/lambda-idempotency`
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: Shell,
+}
+
+/// Print the manual page, or write the pages of all commands into a directory
+///
+/// `lambda-idempotency man | man -l -` shows it.
+#[derive(Args)]
+pub(crate) struct Man {
+    /// Write a page for each command into this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
+}
+
+impl Completions {
+    pub(crate) fn run(&self, mut command: Command) -> Result<ExitCode, Failure> {
+        let mut script = Vec::new();
+        let name = command.get_name().to_owned();
+        clap_complete::generate(self.shell, &mut command, name, &mut script);
+        write(&script)
+    }
+}
+
+impl Man {
+    pub(crate) fn run(&self, command: Command) -> Result<ExitCode, Failure> {
+        let Some(folder) = &self.out else {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command).render(&mut page)?;
+            return write(&page);
+        };
+        fs::create_dir_all(folder)?;
+        clap_mangen::generate_to(command, folder)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// An error is ignored, because the reader may have closed the pipe (`| head`).
+fn write(bytes: &[u8]) -> Result<ExitCode, Failure> {
+    use io::Write as _;
+    let _ = io::stdout().write_all(bytes);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,77 @@
+//! `records list`
+
+use std::{num::NonZeroUsize, process::ExitCode};
+
+use clap::Args;
+use lambda_idempotency_core::{
+    browse::Cursor,
+    clock::{Clock as _, SystemClock},
+};
+use serde_json::json;
+
+use super::{connect::Table, print, print_json, scan, state::State, view};
+use crate::failure::Failure;
+
+/// List idempotency records: all, or those in a state or of an operation
+///
+/// Reads the table from one end (`Scan`), which costs a read unit for each 4 KB of what it passes over, also for
+/// records that it does not show. It says before what that will be, and stops after `--limit` items.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Only records in this state; may be repeated
+    #[arg(long, value_name = "STATE", value_enum)]
+    state: Vec<State>,
+
+    /// Only records of this operation: the part of a key before `#`
+    #[arg(long, value_name = "NAME")]
+    operation: Option<String>,
+
+    /// Read at most so many items
+    #[arg(long, value_name = "NUMBER", default_value = "1000")]
+    limit: NonZeroUsize,
+
+    /// Go on where an earlier list has stopped
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+
+    /// Show results, which may hold personal data
+    #[arg(long)]
+    show_result: bool,
+}
+
+pub(crate) async fn run(
+    table: &Table,
+    arguments: &Arguments,
+    as_json: bool,
+) -> Result<ExitCode, Failure> {
+    eprintln!("{}", scan::cost(table, arguments.limit).await);
+    let after = arguments.cursor.as_deref().map(Cursor::from_text);
+    let read = scan::read(table, arguments.limit, after).await?;
+    let (now, count) = (SystemClock.now(), read.entries.len());
+    let is_wanted = |entry: &&view::Entry| {
+        let operation = arguments.operation.as_deref();
+        let state = &arguments.state;
+        operation.is_none_or(|name| entry.operation() == name)
+            && (state.is_empty() || state.contains(&entry.state(now)))
+    };
+    let shown: Vec<_> = read.entries.iter().filter(is_wanted).collect();
+    let next = read.next.as_ref().map(Cursor::as_str);
+    if as_json {
+        let records = shown.iter().map(|entry| view::json(entry, now, arguments.show_result));
+        let records: Vec<_> = records.collect();
+        print_json(&json!({ "records": records, "read": count, "next": next }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut page = String::new();
+    for entry in &shown {
+        page.push_str(&view::text(entry, now, arguments.show_result));
+        page.push('\n');
+    }
+    page.push_str(&format!("{} of {count} items that were read", shown.len()));
+    match next {
+        Some(next) => page.push_str(&format!("; there are more: --cursor '{next}'")),
+        None => page.push_str("; that was the whole table"),
+    }
+    print(&page);
+    Ok(ExitCode::SUCCESS)
+}

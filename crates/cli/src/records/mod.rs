@@ -1,0 +1,119 @@
+//! `lambda-idempotency records`: looks at the idempotency records of a table, and changes them with care.
+//!
+//! One file for each verb. Every change is a write under the guard `Unchanged` of what was shown: if a worker
+//! has changed the record meanwhile, nothing is written.
+
+mod change;
+mod complete;
+mod connect;
+mod edit;
+mod envelopes;
+mod evict;
+mod list;
+mod redrive;
+mod release;
+mod scan;
+mod show;
+mod state;
+mod stats;
+mod table;
+mod target;
+mod time;
+mod view;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+
+/// Look at the idempotency records of a DynamoDB table: what is stuck, why, and since when
+///
+/// Reading needs `dynamodb:GetItem`, `BatchGetItem`, `Scan` and `DescribeTable`, changing what the function needs.
+/// Credentials and Region are found as by the AWS SDK (environment variables, profiles with keys, roles). With IAM
+/// Identity Center (SSO), run `eval "$(aws configure export-credentials --format env)"` first.
+///
+/// Commands that change something show what they would change, and do it with `--yes` only.
+///
+/// Results are not shown unless you ask (`--show-result`). Keys are shown as they are stored: readable keys hold parts
+/// of payloads.
+#[derive(Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connection: connect::Options,
+
+    /// Print one JSON document instead of text (`watch`: one for each line)
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  What failed for good, and where are its logs?
+    lambda-idempotency records list --state failed --table orders-idempotency
+
+  Why is this event not processed?
+    lambda-idempotency records show --event event.json --operation place-order --key orderId
+
+  Have the failed messages of a dead-letter queue processed again, once their cause is removed
+    aws sqs receive-message --queue-url URL --max-number-of-messages 10 --attribute-names All > dead.json
+    lambda-idempotency records redrive dead.json --operation place-order --key orderId --yes
+    aws sqs start-message-move-task --source-arn ARN
+
+  Is the table as the store needs it?
+    lambda-idempotency records table check --table orders-idempotency
+
+Exit code:
+  0    done, or nothing to do; without `--yes`: it could be done
+  1    there is no such record, a change was refused, or the table has a problem
+  2    it could not be tried: bad arguments, no credentials, no such table
+  130  interrupted";
+
+#[derive(Subcommand)]
+enum Verb {
+    List(list::Arguments),
+    Show(show::Arguments),
+    Evict(evict::Arguments),
+    Release(release::Arguments),
+    Complete(complete::Arguments),
+    Redrive(redrive::Arguments),
+    Stats(stats::Arguments),
+    Watch(watch::Arguments),
+    Table(table::Arguments),
+}
+
+/// Runs the command.
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { connection, json, verb } = arguments;
+    if let Verb::Table(arguments) = &verb {
+        return table::run(&connection, arguments, json).await;
+    }
+    let table = connection.connect().await?;
+    match verb {
+        Verb::List(arguments) => list::run(&table, &arguments, json).await,
+        Verb::Show(arguments) => show::run(&table, &arguments, json).await,
+        Verb::Evict(arguments) => evict::run(&table, &arguments, json).await,
+        Verb::Release(arguments) => release::run(&table, &arguments, json).await,
+        Verb::Complete(arguments) => complete::run(&table, &arguments, json).await,
+        Verb::Redrive(arguments) => redrive::run(&table, &arguments, json).await,
+        Verb::Stats(arguments) => stats::run(&table, &arguments, json).await,
+        Verb::Watch(arguments) => watch::run(&table, &arguments, json).await,
+        Verb::Table(_) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Prints a page. An error is ignored, because the reader may have closed the pipe (`| head`).
+fn print(page: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{}", page.trim_end());
+}
+
+/// Prints a JSON document.
+fn print_json(document: &serde_json::Value) {
+    print(&format!("{document:#}"));
+}

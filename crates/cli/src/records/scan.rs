@@ -1,0 +1,61 @@
+//! Reading many items, and saying before what that costs.
+
+use std::num::NonZeroUsize;
+
+use lambda_idempotency_core::browse::{Browse as _, Cursor};
+
+use super::{connect::Table, view::Entry};
+use crate::failure::Failure;
+
+/// The most items in one request: far below the megabyte that a page may have.
+const PAGE: usize = 500;
+/// What a read unit covers, in bytes.
+const UNIT: u64 = 4096;
+
+/// The items that were read, and where to go on.
+pub(crate) struct Read {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) next: Option<Cursor>,
+}
+
+/// Reads at most `limit` items after `after`.
+pub(crate) async fn read(
+    table: &Table,
+    limit: NonZeroUsize,
+    after: Option<Cursor>,
+) -> Result<Read, Failure> {
+    let (mut entries, mut next, mut left) = (Vec::new(), after, limit.get());
+    while let Some(page) = NonZeroUsize::new(left.min(PAGE)) {
+        let page = table.store.page(next.as_ref(), page, Table::deadline()).await?;
+        left = left.saturating_sub(page.items.len());
+        entries.extend(page.items.into_iter().map(|(key, found)| Entry { key, found }));
+        next = page.next;
+        if next.is_none() {
+            break;
+        }
+    }
+    Ok(Read { entries, next })
+}
+
+/// What reading so many items costs at most, by the size that DynamoDB knows (it counts every six hours).
+pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> String {
+    let limit = limit.get();
+    let described = table.client.describe_table().table_name(&table.name).send().await;
+    let described = described.ok().and_then(|output| output.table);
+    let size =
+        described.as_ref().and_then(|table| Some((table.item_count?, table.table_size_bytes?)));
+    match size
+        .and_then(|(items, bytes)| Some((u64::try_from(items).ok()?, u64::try_from(bytes).ok()?)))
+    {
+        Some((items, bytes)) if items > 0 => {
+            let read = items.min(u64::try_from(limit).unwrap_or(u64::MAX));
+            let units = (bytes / items).saturating_mul(read).div_ceil(UNIT);
+            format!(
+                "reading at most {limit} of about {items} items ({} KB): about {} read units",
+                bytes.div_ceil(1024),
+                units.max(1)
+            )
+        }
+        _ => format!("reading at most {limit} items: a read unit for each 4 KB"),
+    }
+}

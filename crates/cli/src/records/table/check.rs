@@ -1,0 +1,132 @@
+//! `records table check`
+
+use std::process::ExitCode;
+
+use aws_sdk_dynamodb::{
+    Client,
+    types::{
+        BillingMode, KeyType, ScalarAttributeType, TableDescription, TableStatus, TimeToLiveStatus,
+    },
+};
+use lambda_idempotency_dynamodb::Attributes;
+use serde_json::json;
+
+use crate::{
+    failure::Failure,
+    records::{connect::Options, print, print_json},
+};
+
+/// What was found out about a table.
+#[derive(Default)]
+struct Findings {
+    /// The store does not work, or its items stay for ever.
+    problems: Vec<String>,
+    /// It works, and could be better.
+    notes: Vec<String>,
+}
+
+pub(crate) async fn run(connection: &Options, as_json: bool) -> Result<ExitCode, Failure> {
+    let (name, names, client) =
+        (connection.name()?, connection.attributes()?, connection.client().await?);
+    let Findings { problems, notes } = check(&client, &name, &names).await?;
+    let is_fine = problems.is_empty();
+    if as_json {
+        print_json(&json!({ "table": name, "ok": is_fine, "problems": problems, "notes": notes }));
+    } else {
+        let notes = notes.iter().map(|note| format!("note: {note}\n"));
+        let problems = problems.iter().map(|problem| format!("problem: {problem}\n"));
+        let mut page: String = problems.chain(notes).collect();
+        if is_fine {
+            page.push_str(&format!("The table {name} is as the store needs it."));
+        }
+        print(&page);
+    }
+    Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn check(client: &Client, name: &str, names: &Attributes) -> Result<Findings, Failure> {
+    let mut findings = Findings::default();
+    let described = client.describe_table().table_name(name).send().await;
+    let described = match described.map_err(aws_sdk_dynamodb::Error::from) {
+        Ok(described) => described.table,
+        Err(aws_sdk_dynamodb::Error::ResourceNotFoundException(_)) => {
+            findings.problems.push(format!(
+                "There is no table {name} in this Region and account: make it with `records table create`."
+            ));
+            return Ok(findings);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let Some(table) = described else {
+        return Err(Failure::from("DynamoDB did not describe the table"));
+    };
+    of_description(&table, names, &mut findings);
+    let answer = client.describe_time_to_live().table_name(name).send().await;
+    let answer = answer.map_err(aws_sdk_dynamodb::Error::from)?;
+    let ttl = answer.time_to_live_description;
+    let attribute = ttl.as_ref().and_then(|ttl| ttl.attribute_name.as_deref());
+    let expiration = &names.expiration;
+    match ttl.as_ref().and_then(|ttl| ttl.time_to_live_status.as_ref()) {
+        Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling) if attribute == Some(expiration) => {}
+        Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling) => {
+            findings.problems.push(format!(
+                "Time to live is on for the attribute `{}`, and records expire by `{expiration}`: they are never deleted.",
+                attribute.unwrap_or_default()
+            ));
+        }
+        _ => findings.problems.push(format!(
+            "Time to live is off, so that expired records are never deleted: turn it on for the attribute `{expiration}`."
+        )),
+    }
+    Ok(findings)
+}
+
+fn of_description(table: &TableDescription, names: &Attributes, findings: &mut Findings) {
+    match &table.table_status {
+        Some(TableStatus::Active | TableStatus::Updating) | None => {}
+        Some(status) => findings.problems.push(format!("The table is not usable now: {status}.")),
+    }
+    let keys = table.key_schema();
+    let key_of = |kind: KeyType| keys.iter().find(|key| key.key_type == kind);
+    let sort_key = names.sort_key.as_ref().map(|sort_key| &*sort_key.name);
+    for (kind, what, needed) in
+        [(KeyType::Hash, "partition key", Some(&*names.id)), (KeyType::Range, "sort key", sort_key)]
+    {
+        let found = key_of(kind).map(|key| key.attribute_name.as_str());
+        match (needed, found) {
+            (Some(needed), Some(found)) if needed == found => {
+                let definition =
+                    table.attribute_definitions().iter().find(|one| one.attribute_name == found);
+                let kind = definition.map(|one| &one.attribute_type);
+                if kind.is_some_and(|kind| *kind != ScalarAttributeType::S) {
+                    findings.problems.push(format!(
+                        "The {what} `{found}` is of type {}, and has to be of type S: make another table.",
+                        kind.map_or("?", ScalarAttributeType::as_str)
+                    ));
+                }
+            }
+            (Some(needed), Some(found)) => findings.problems.push(format!(
+                "The {what} is `{found}`, and the store uses `{needed}`: name the attribute in `Attributes`, or make \
+                 another table."
+            )),
+            (Some(needed), None) => findings
+                .problems
+                .push(format!("The table has no {what}, and the store uses `{needed}`: make another table.")),
+            (None, Some(found)) => findings.problems.push(format!(
+                "The table has the {what} `{found}`, and the store uses none: set `Attributes::sort_key`, or make \
+                 another table."
+            )),
+            (None, None) => {}
+        }
+    }
+    let billing = table.billing_mode_summary().and_then(|summary| summary.billing_mode.as_ref());
+    // Tables that were always provisioned have no summary, and a capacity above 0.
+    let units = table.provisioned_throughput().and_then(|units| units.write_capacity_units);
+    let is_on_demand = billing == Some(&BillingMode::PayPerRequest);
+    if let (false, Some(units @ 1..)) = (is_on_demand, units) {
+        findings.notes.push(format!(
+            "The table has a fixed capacity of {units} write units a second, and each record takes two: a burst is \
+             throttled and returns to its source. On-demand billing has no such limit."
+        ));
+    }
+}

@@ -1,0 +1,105 @@
+//! `records table create`
+
+use std::{process::ExitCode, time::Duration};
+
+use aws_sdk_dynamodb::{
+    Client, Error,
+    types::{
+        AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
+        TableStatus, TimeToLiveSpecification,
+    },
+};
+use clap::Args;
+use lambda_idempotency_core::clock::{Clock as _, SystemClock};
+use lambda_idempotency_dynamodb::Attributes;
+use serde_json::json;
+
+use crate::{
+    failure::Failure,
+    records::{connect::Options, print, print_json},
+};
+
+/// How long a new table may take, in seconds.
+const PATIENCE: u32 = 120;
+
+/// Create the table: on-demand billing, and time to live by the expiration attribute
+///
+/// For trying things out. Describe the table of a function in its template. Shows what it would do; `--yes` does it.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Do it
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(crate) async fn run(
+    connection: &Options,
+    arguments: &Arguments,
+    as_json: bool,
+) -> Result<ExitCode, Failure> {
+    let (name, names) = (connection.name()?, connection.attributes()?);
+    let sort_key = names.sort_key.as_ref().map(|sort_key| sort_key.name.to_string());
+    let keys = match &sort_key {
+        None => format!("partition key `{}` (S)", names.id),
+        Some(sort_key) => format!("partition key `{}` (S), sort key `{sort_key}` (S)", names.id),
+    };
+    let what =
+        format!("table {name}: {keys}, on-demand billing, time to live by `{}`", names.expiration);
+    if arguments.yes {
+        let client = connection.client().await?;
+        create(&client, &name, &names, sort_key.as_deref()).await?;
+    }
+    if as_json {
+        print_json(&json!({ "table": name, "dry_run": !arguments.yes, "created": arguments.yes }));
+    } else if arguments.yes {
+        print(&format!("Created the {what}."));
+    } else {
+        print(&format!("To create: {what}.\n\nNothing was created: add --yes to do it."));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn create(
+    client: &Client,
+    name: &str,
+    names: &Attributes,
+    sort_key: Option<&str>,
+) -> Result<(), Failure> {
+    let mut request =
+        client.create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);
+    let keys = [(Some(&*names.id), KeyType::Hash), (sort_key, KeyType::Range)];
+    for (attribute, kind) in keys {
+        let Some(attribute) = attribute else { continue };
+        let definition = AttributeDefinition::builder()
+            .attribute_name(attribute)
+            .attribute_type(ScalarAttributeType::S);
+        let key = KeySchemaElement::builder().attribute_name(attribute).key_type(kind);
+        request = request.attribute_definitions(definition.build()?).key_schema(key.build()?);
+    }
+    request.send().await.map_err(Error::from)?;
+    active(client, name).await?;
+    let ttl = TimeToLiveSpecification::builder()
+        .attribute_name(&*names.expiration)
+        .enabled(true)
+        .build()?;
+    let request = client.update_time_to_live().table_name(name).time_to_live_specification(ttl);
+    request.send().await.map_err(Error::from)?;
+    Ok(())
+}
+
+/// Waits until the table can be used.
+async fn active(client: &Client, name: &str) -> Result<(), Failure> {
+    for _ in 0..PATIENCE {
+        let described =
+            client.describe_table().table_name(name).send().await.map_err(Error::from)?;
+        let status = described.table.and_then(|table| table.table_status);
+        if status == Some(TableStatus::Active) {
+            return Ok(());
+        }
+        SystemClock.sleep(Duration::from_secs(1)).await;
+    }
+    let failure = Failure::from(format!("the table {name} was created, and is not active yet"));
+    Err(failure.remedy(
+        "Wait, and turn on its time to live: `records table check` says for which attribute.",
+    ))
+}

@@ -1,0 +1,156 @@
+//! A record as text and as JSON. Results are left out unless they were asked for.
+
+use std::fmt::Write as _;
+
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    key::Key,
+    record::{IdempotencyRecord, Provenance},
+    store::StoreError,
+};
+use serde_json::{Value, json};
+
+use super::{state::State, time};
+
+/// A key and what was found under it.
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    pub(crate) found: Result<IdempotencyRecord, StoreError>,
+}
+
+impl Entry {
+    pub(crate) fn state(&self, now: Timestamp) -> State {
+        self.found.as_ref().map_or(State::Unreadable, |record| State::of(record, now))
+    }
+
+    /// The name of the operation, which is in the key before the last `#`. Keys of other libraries have
+    /// their prefix there.
+    pub(crate) fn operation(&self) -> &str {
+        operation(&self.key)
+    }
+}
+
+pub(crate) fn operation(key: &Key) -> &str {
+    key.as_str().split_once('#').map_or("", |(operation, _)| operation)
+}
+
+/// A few lines about a record.
+pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
+    let mut out = format!("{}\n", entry.key.as_str());
+    let state = entry.state(now);
+    let record = match &entry.found {
+        Ok(record) => record,
+        Err(error) => {
+            let _ = writeln!(out, "  {}: {error}", state.words());
+            return out;
+        }
+    };
+    let _ = writeln!(out, "  {}: {}", state.words(), state.next());
+    let lease = record.lease_until.filter(|_| matches!(state, State::InProgress | State::Lapsed));
+    if let Some(until) = lease {
+        let ends = if until > now { "lease ends" } else { "lease ended" };
+        let _ = writeln!(out, "  {ends} {}", time::relative(until, now));
+    }
+    if let Some(attempts) = attempts(record) {
+        let _ = writeln!(out, "  {attempts}");
+    }
+    if let Some(provenance) = &record.provenance {
+        let _ = writeln!(out, "  {}", claimed(provenance, now));
+        if let Some(stream) = &provenance.worker.log_stream {
+            let _ = writeln!(out, "  log stream {stream}");
+        }
+    }
+    if let Some(application) = &record.application {
+        let _ = writeln!(out, "  application {application}");
+    }
+    let expires = if record.expires_at > now { "expires" } else { "expired" };
+    let at = time::instant(record.expires_at);
+    let _ = writeln!(out, "  {expires} {} ({at})", time::relative(record.expires_at, now));
+    match &record.result {
+        Some(result) if show_result => {
+            let _ = writeln!(out, "  result {}", &**result);
+        }
+        Some(result) => {
+            let _ = writeln!(out, "  result of {} bytes (--show-result shows it)", result.len());
+        }
+        None => {}
+    }
+    out
+}
+
+/// The attempts so far, if there is something to say.
+fn attempts(record: &IdempotencyRecord) -> Option<String> {
+    let mut parts = Vec::new();
+    if record.failed_attempts > 0 {
+        parts.push(format!("failed attempts: {}", record.failed_attempts));
+    }
+    if record.lost_attempts > 0 {
+        parts.push(format!("lost attempts: {}", record.lost_attempts));
+    }
+    if let Some(error_type) = &record.error_type {
+        parts.push(format!("last error: {error_type}"));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// When the key was claimed, and by whom.
+fn claimed(provenance: &Provenance, now: Timestamp) -> String {
+    let Provenance { claimed_at, worker, source, record, .. } = provenance;
+    let mut out = format!("claimed {}", time::relative(*claimed_at, now));
+    if let Some(function) = &worker.function {
+        let _ = write!(out, " by {function}");
+    }
+    if let Some(version) = &worker.version {
+        let _ = write!(out, " (version {version})");
+    }
+    if let Some(request_id) = &worker.request_id {
+        let _ = write!(out, ", request {request_id}");
+    }
+    if let (Some(source), Some(record)) = (source, record) {
+        let _ = write!(out, ", {source} record {record}");
+    }
+    out
+}
+
+/// A record as JSON.
+pub(crate) fn json(entry: &Entry, now: Timestamp, show_result: bool) -> Value {
+    let state = entry.state(now).name();
+    let mut out = json!({
+        "key": entry.key.as_str(),
+        "operation": entry.operation(),
+        "state": state,
+    });
+    let more = match &entry.found {
+        Err(error) => json!({ "problem": error.to_string() }),
+        Ok(record) => json!({
+            "failed_attempts": record.failed_attempts,
+            "lost_attempts": record.lost_attempts,
+            "consecutive_losses": record.consecutive_losses,
+            "fence": record.fence,
+            "lease_until": record.lease_until.map(time::instant),
+            "expires_at": time::instant(record.expires_at),
+            "error_type": record.error_type.as_deref(),
+            "application": record.application.as_deref(),
+            "result_bytes": record.result.as_deref().map(str::len),
+            "result": record.result.as_deref().filter(|_| show_result),
+            "provenance": record.provenance.as_ref().map(provenance),
+        }),
+    };
+    if let (Value::Object(out), Value::Object(more)) = (&mut out, more) {
+        out.extend(more);
+    }
+    out
+}
+
+fn provenance(provenance: &Provenance) -> Value {
+    let Provenance { claimed_at, worker, source, record, .. } = provenance;
+    json!({
+        "claimed_at": time::instant(*claimed_at),
+        "request_id": worker.request_id.as_deref(),
+        "function": worker.function.as_deref(),
+        "version": worker.version.as_deref(),
+        "log_stream": worker.log_stream.as_deref(),
+        "source": source.as_deref(),
+        "record": record.as_deref(),
+    })
+}

@@ -1,0 +1,204 @@
+//! A table, the command, and pages that are the same on every run.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use lambda_idempotency_local::{DynamoDb, Proxy, Table};
+use serde_json::{Value, json};
+
+pub(crate) const TABLE: &str = "idempotency";
+/// What options of all commands in these tests say about the operation.
+pub(crate) const OPERATION: [&str; 4] = ["--operation", "place", "--key", "orderId"];
+
+pub(crate) struct World {
+    pub(crate) db: DynamoDb,
+    proxy: Proxy,
+}
+
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}{}", self.out, self.err))
+    }
+
+    /// Expects this exit code.
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
+        self
+    }
+
+    /// Expects the page of this file.
+    #[track_caller]
+    pub(crate) fn page(&self, name: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records").join(name);
+        let page = steady(&self.out);
+        if std::env::var_os("RECORDS_UPDATE").is_some() {
+            std::fs::write(&path, &page).unwrap();
+        }
+        let expected = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(page, expected, "{}", path.display());
+    }
+}
+
+impl World {
+    /// A database with a table.
+    pub(crate) async fn new() -> Self {
+        let world = Self::empty().await;
+        world.db.create_table(&Table::new(TABLE, "id").ttl("expiration")).unwrap();
+        world
+    }
+
+    pub(crate) async fn empty() -> Self {
+        let db = DynamoDb::start().await.unwrap();
+        let proxy = db.proxy().await.unwrap();
+        Self { db, proxy }
+    }
+
+    /// Runs `records` with these arguments, on the table.
+    pub(crate) fn records(&self, arguments: &[&str]) -> Ran {
+        ran(self.start(arguments))
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+        command.arg("records").args(arguments);
+        command.args(["--endpoint-url", &self.proxy.url(), "--region", "eu-west-1"]);
+        command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "secret");
+        command.env("IDEMPOTENCY_TABLE", TABLE);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Stores an item with this status and these other attributes, which expires in a day.
+    pub(crate) fn put(&self, key: &str, status: &str, more: &Value) {
+        let mut item = json!({
+            "id": { "S": key },
+            "status": { "S": status },
+            "expiration": { "N": seconds_from_now(86_430).to_string() },
+        });
+        let more = more.as_object().unwrap().clone();
+        item.as_object_mut().unwrap().extend(more);
+        self.db.put_item(TABLE, &item).unwrap();
+    }
+
+    pub(crate) fn item(&self, key: &str) -> Option<Value> {
+        let found = self.db.item(TABLE, &json!({ "id": { "S": key } })).unwrap();
+        found.filter(|item| !item.is_null())
+    }
+}
+
+pub(crate) fn ran(child: Child) -> Ran {
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
+}
+
+/// In so many seconds, in seconds since the epoch.
+pub(crate) fn seconds_from_now(seconds: i64) -> i64 {
+    i64::try_from(now().as_secs()).unwrap() + seconds
+}
+
+/// In milliseconds, as an attribute.
+pub(crate) fn millis_from_now(seconds: i64) -> Value {
+    json!({ "N": (seconds_from_now(seconds) * 1000).to_string() })
+}
+
+/// The attributes of a claim whose lease ends in so many seconds.
+pub(crate) fn claimed(lease: i64) -> Value {
+    json!({
+        "owner": { "S": "00000000000000000000000000000001" },
+        "in_progress_expiration": millis_from_now(lease),
+        "provenance": provenance(),
+    })
+}
+
+/// The attributes of a claim that was given up after a failure.
+pub(crate) fn released() -> Value {
+    json!({
+        "last_owner": { "S": "00000000000000000000000000000001" },
+        "in_progress_expiration": { "N": "1" },
+        "failures": { "N": "2" },
+        "error": { "S": "payments::Declined" },
+        "provenance": provenance(),
+    })
+}
+
+/// Claimed 5 minutes ago.
+pub(crate) fn provenance() -> Value {
+    json!({ "M": {
+        "claimed_at": millis_from_now(-330),
+        "request_id": { "S": "8f5d9c3e-6c3a-4a52-b0ae-9d7f4a8c1b22" },
+        "function": { "S": "orders-prod" },
+        "version": { "S": "7" },
+        "log_stream": { "S": "2026/11/22/[7]0123456789abcdef0123456789abcdef" },
+        "source": { "S": "sqs" },
+        "record": { "S": "2e1424d4-f796-459a-8184-9c92662be6da" },
+    } })
+}
+
+/// An event of SQS with an order for each id.
+pub(crate) fn orders(ids: &[&str]) -> Value {
+    let records = ids.iter().map(|id| {
+        json!({
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders",
+            "messageId": format!("m-{id}"),
+            "body": json!({ "orderId": id }).to_string(),
+            "attributes": { "ApproximateReceiveCount": "1" },
+        })
+    });
+    json!({ "Records": records.collect::<Vec<_>>() })
+}
+
+/// A file with this text.
+pub(crate) fn file(name: &str, text: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("records-{name}.json"));
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// The keys of the orders, made by `keys`.
+pub(crate) fn keys_of(name: &str, ids: &[&str]) -> Vec<String> {
+    let event = file(name, &orders(ids).to_string());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    command.args(["keys", "--json", &event]).args(OPERATION);
+    let report: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let records = report["records"].as_array().unwrap().iter();
+    records.map(|record| record["key"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The text with `<time>` in the place of each instant.
+fn steady(text: &str) -> String {
+    const LENGTH: usize = "2026-11-22T09:30:00Z".len();
+    let is_instant = |text: &str| {
+        let bytes = text.as_bytes();
+        bytes.len() == LENGTH
+            && text.ends_with('Z')
+            && [4, 7].iter().all(|at| bytes[*at] == b'-')
+            && bytes[10] == b'T'
+    };
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(first) = rest.chars().next() {
+        if rest.get(..LENGTH).is_some_and(is_instant) {
+            out.push_str("<time>");
+            rest = &rest[LENGTH..];
+        } else {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    out
+}

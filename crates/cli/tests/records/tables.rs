@@ -1,0 +1,83 @@
+//! `table create` and `check`, what is missing, and completions and manual pages.
+
+use std::process::Command;
+
+use lambda_idempotency_local::Table;
+use serde_json::Value;
+
+use crate::support::{TABLE, World};
+
+async fn problems(table: Option<Table>, more: &[&str]) -> (i32, Vec<String>) {
+    let world = World::empty().await;
+    if let Some(table) = table {
+        world.db.create_table(&table).unwrap();
+    }
+    let ran = world.records(&[&["table", "check", "--json"], more].concat());
+    let problems = ran.json()["problems"].as_array().unwrap().clone();
+    let text = |problem: Value| problem.as_str().unwrap().to_owned();
+    (ran.code.unwrap(), problems.into_iter().map(text).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_says_in_a_sentence_what_is_wrong() {
+    let fine = Table::new(TABLE, "id").ttl("expiration");
+    assert_eq!(problems(Some(fine.clone()), &[]).await, (0, vec![]));
+    for (table, more, said) in [
+        (None, &[][..], "There is no table"),
+        (Some(Table::new(TABLE, "id")), &[], "Time to live is off"),
+        (Some(Table::new(TABLE, "id").ttl("ttl")), &[], "they are never deleted"),
+        (Some(Table::new(TABLE, "pk").ttl("expiration")), &[], "The partition key is `pk`"),
+        (Some(fine.clone().sort("sk")), &[], "has the sort key `sk`, and the store uses none"),
+        (Some(fine.clone()), &["--sort-key", "sk", "--partition", "p"], "has no sort key"),
+    ] {
+        let (code, problems) = problems(table, more).await;
+        assert!(code == 1 && problems.len() == 1 && problems[0].contains(said), "{problems:?}");
+    }
+    let named = Table::new(TABLE, "pk").ttl("ttl");
+    let names = ["--attribute", "id=pk", "--attribute", "expiration=ttl"];
+    assert_eq!(problems(Some(named), &names).await, (0, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_create_made_passes_the_check() {
+    let world = World::empty().await;
+    let ran = world.records(&["table", "create"]).code(0);
+    assert!(ran.out.contains("add --yes"), "{}", ran.out);
+    world.records(&["table", "check"]).code(1);
+    world.records(&["table", "create", "--yes"]).code(0);
+    let ran = world.records(&["table", "check"]).code(0);
+    assert!(ran.out.contains("is as the store needs it"), "{}", ran.out);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_named_with_its_remedy() {
+    let world = World::empty().await;
+    let ran = world.records(&["show", "place#a", "--table", "none"]).code(2);
+    assert!(ran.err.contains("does not exist"), "{}", ran.err);
+    let ran = world.records(&["list", "--attribute", "colour=red"]).code(2);
+    assert!(ran.err.contains("no attribute `colour`"), "{}", ran.err);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    command.args(["records", "list"]).env_remove("IDEMPOTENCY_TABLE");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && text.contains("--table"), "{text}");
+}
+
+#[test]
+fn completions_and_manual_pages_know_every_command() {
+    let ran = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+        let output = command.args(arguments).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = ran(&["completions", shell]);
+        assert!(script.contains("records") && script.contains("redrive"), "{shell}");
+    }
+    assert!(ran(&["man"]).contains(".TH lambda-idempotency 1"));
+    let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/man");
+    ran(&["man", "--out", folder]);
+    let page = format!("{folder}/lambda-idempotency-records-evict.1");
+    assert!(std::fs::read_to_string(page).unwrap().contains("evict"));
+}
