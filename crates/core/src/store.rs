@@ -7,7 +7,7 @@
 //!
 //! To write a store, implement both methods and run the conformance suite of the `testkit` crate
 //! against it. There are no default methods, so that a store does not inherit a safety property by
-//! accident.
+//! accident. A store whose records people can list also implements [`Browse`](crate::browse::Browse).
 
 use std::{error::Error, fmt, sync::Arc};
 

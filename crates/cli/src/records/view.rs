@@ -41,7 +41,7 @@ pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
     let record = match &entry.found {
         Ok(record) => record,
         Err(error) => {
-            let _ = writeln!(out, "  {}: {error}", state.words());
+            let _ = writeln!(out, "  {error}");
             return out;
         }
     };

@@ -11,6 +11,7 @@
 //! | [Testing](testing) | a handler, a function, a key, the real binary, faults |
 //! | [Logs and traces](logs_and_traces) | the line of each delivery, the span of each handler, the producer's trace |
 //! | [Metrics](metrics) | what is counted and measured, and how CloudWatch gets it |
+//! | [Operating a table](operating) | what is stuck and why; having work done again; redrives |
 //! | [Cost](cost) | requests, and dollars per million records |
 //! | [Topologies](topologies) | templates; what SNS FIFO, SQS FIFO and this library deduplicate, each |
 //! | [Where it runs](where_it_runs) | Managed Instances, VPC, tenants, global tables |
@@ -115,6 +116,9 @@ pub mod security {
 }
 pub mod migrations {
     #![doc = include_str!("migrations.md")]
+}
+pub mod operating {
+    #![doc = include_str!("operating.md")]
 }
 pub mod producers {
     #![doc = include_str!("producers.md")]

@@ -19,6 +19,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
+    /// Say what is wrong with the table, in a sentence for each problem; exit code 1 if there is one
     Check,
     Create(create::Arguments),
 }
