@@ -105,8 +105,8 @@ impl Options {
                 "validation" => &mut names.validation,
                 "owner" => &mut names.owner,
                 "last_owner" => &mut names.last_owner,
-                "failures" => &mut names.failed_attempts,
-                "vanished" => &mut names.lost_attempts,
+                "failed_attempts" => &mut names.failed_attempts,
+                "lost_attempts" => &mut names.lost_attempts,
                 "consecutive_losses" => &mut names.consecutive_losses,
                 "fence" => &mut names.fence,
                 "error" => &mut names.error,
@@ -116,7 +116,7 @@ impl Options {
                     let failure = Failure::from(format!("items have no attribute `{other}`"));
                     return Err(failure.remedy(
                         "The attributes are id, status, expiration, in_progress_expiration, data, validation, owner, \
-                         last_owner, failures, vanished, consecutive_losses, fence, error, application, provenance.",
+                         last_owner, failed_attempts, lost_attempts, consecutive_losses, fence, error, application, provenance.",
                     ));
                 }
             };
