@@ -86,7 +86,9 @@ impl Browse for Mutant {
                 Bug::ListsTheCursorAgain => {
                     if let Some(cursor) = after {
                         let again = Key::from_text(cursor.as_str());
-                        let found = self.records.read(&[again.clone()], deadline).await.remove(0);
+                        let keys = [again];
+                        let found = self.records.read(&keys, deadline).await.remove(0);
+                        let [again] = keys;
                         if let Some(record) = found.unwrap() {
                             page.items.truncate(limit.get() - 1);
                             page.items.push((again, Ok(record)));

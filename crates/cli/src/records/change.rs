@@ -9,6 +9,7 @@ use lambda_idempotency_core::{
 use super::connect::Table;
 
 /// What is to be done with a key.
+#[expect(clippy::large_enum_variant, reason = "a few for each command")]
 pub(crate) enum Decision {
     /// This record is to be there, or none.
     Write(Option<IdempotencyRecord>),

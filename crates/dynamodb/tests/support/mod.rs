@@ -8,6 +8,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::large_enum_variant,
     reason = "shared by several test binaries; panics are how a test fails"
 )]
 

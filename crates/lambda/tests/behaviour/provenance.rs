@@ -18,7 +18,7 @@ impl World {
         let records = inspect::event(&event.to_string(), Some(&place())).unwrap();
         let key = records[0].key.as_ref().unwrap().key.clone().unwrap();
         let found = self.store.read(&[key], self.clock.now()).await.pop();
-        found.unwrap().unwrap().expect("a record").provenance.expect("a provenance")
+        found.unwrap().unwrap().unwrap().provenance.unwrap()
     }
 }
 
