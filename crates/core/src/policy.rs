@@ -106,7 +106,9 @@ pub enum OnConflict {
         up_to: Duration,
     },
     /// The delivery is acknowledged unprocessed, in the expectation that the other worker completes
-    /// it. If that worker dies, the record is lost.
+    /// it. If that worker dies, the record is lost. A key whose worker has stopped its handler at the
+    /// deadline is held, but nobody works on it: the delivery is then treated as by
+    /// [`Return`](Self::Return).
     Skip,
 }
 

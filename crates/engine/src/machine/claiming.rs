@@ -6,6 +6,7 @@ use super::{Machine, Present, records::Stage, waiting::pause, wanted::Claimed};
 use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
+    policy::OnConflict,
     store::{StoreError, StoreErrorKind},
 };
 
@@ -36,7 +37,11 @@ impl Machine<'_> {
                 self.records.at(at).found_final(fence);
                 self.finish(at, Outcome::Mismatch, present);
             }
-            Claimed::Busy { until } => self.busy(at, until, present),
+            Claimed::Busy { until, is_given_up } => {
+                let conflict = self.conflict(at);
+                let conflict = if is_given_up { conflict.or_return() } else { conflict };
+                self.busy(at, until, conflict, present);
+            }
             Claimed::Foreign { application } => {
                 let foreign = self.foreign(application);
                 self.finish(at, Outcome::Foreign(foreign), present);
@@ -77,8 +82,14 @@ impl Machine<'_> {
         outage && chosen && self.closed(at).is_none()
     }
 
-    fn busy(&mut self, at: usize, until: Timestamp, present: &mut Present<'_>) {
-        let (now, conflict) = (present.now, self.conflict(at));
+    fn busy(
+        &mut self,
+        at: usize,
+        until: Timestamp,
+        conflict: OnConflict,
+        present: &mut Present<'_>,
+    ) {
+        let now = present.now;
         let entry = self.records.at(at);
         let since = entry.met_busy(now);
         let pause = pause(entry.looks());

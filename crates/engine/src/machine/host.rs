@@ -35,6 +35,9 @@ pub trait Host {
     /// The store has granted the claim of record `at`: followers may rely on it.
     fn holds(&mut self, at: usize);
 
+    /// Record `at` goes back to its source: followers must not rely on its claim any more.
+    fn returns(&mut self, at: usize);
+
     /// Record `at` gives up the lead of its key in this process. Its followers get the record that it has
     /// read.
     fn leave(&mut self, at: usize);
@@ -85,7 +88,7 @@ pub enum Join {
     Follows {
         /// The leader has the key until this instant at the latest, inclusive.
         until: Timestamp,
-        /// Whether the leader's claim was granted by the store.
+        /// Whether the leader's claim was granted by the store, and the leader may still complete it.
         holds: bool,
     },
 }

@@ -85,7 +85,7 @@ pub(super) fn judge(
     now: Timestamp,
 ) -> Result<Free, Answer> {
     let at = wanted.at;
-    match Claimed::of(admit(&wanted.claim, seen.as_ref(), now)) {
+    match Claimed::of(admit(&wanted.claim, seen.as_ref(), now), seen.as_ref()) {
         Ok(claimed) => Err(Answer { at, claimed, seen }),
         Err((guard, held))
             if held.consecutive_losses() == wanted.losses

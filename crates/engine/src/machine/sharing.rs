@@ -62,15 +62,16 @@ impl Machine<'_> {
         let limit = conflict.follows_until(since);
         let mut wake = past;
         if conflict.skips() && !holds {
-            // A leader without a claim may fail to get one. If this record were acknowledged because of it,
-            // the record could be lost. So it asks again until the leader has a claim.
+            // A leader without a claim may fail to get one, and one that is being returned gives its claim up.
+            // If this record were acknowledged because of such a leader, the record could be lost. So it
+            // asks again until the leader has a claim.
             if now >= limit {
                 self.finish(at, Outcome::Busy { until }, present);
                 return Shared::Follows;
             }
             wake = now.plus(pause(0));
         } else if conflict.skips() || now >= limit {
-            return Shared::Knows(Claimed::Busy { until });
+            return Shared::Knows(Claimed::Busy { until, is_given_up: false });
         }
         entry.enter(Stage::Waiting);
         self.quarantine.leave(at);
@@ -112,7 +113,8 @@ impl Machine<'_> {
     /// The answer to a claim that finds this record; `None` if the claim has to be sent.
     fn judge(&self, at: usize, record: &IdempotencyRecord, now: Timestamp) -> Option<Claimed> {
         let no_owner = Owner::from_bits(0);
-        match Claimed::of(admit(&self.claim_by(no_owner, at, now, None), Some(record), now)) {
+        let admission = admit(&self.claim_by(no_owner, at, now, None), Some(record), now);
+        match Claimed::of(admission, Some(record)) {
             Ok(Claimed::Held(_)) | Err(_) => None,
             Ok(claimed) => Some(claimed),
         }

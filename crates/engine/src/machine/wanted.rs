@@ -47,8 +47,9 @@ pub(super) enum Claimed {
     PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32, fence: u64 },
     /// The key was used with another payload.
     Mismatch { fence: u64 },
-    /// Another worker holds the key.
-    Busy { until: Timestamp },
+    /// The key is held. If it `is_given_up`, nobody works on it: its handler was stopped, and its record
+    /// returned.
+    Busy { until: Timestamp, is_given_up: bool },
     /// The key belongs to another application.
     Foreign { application: Arc<str> },
     /// The answer to a look: the key can be claimed outside of quarantine, replacing the record that was
@@ -62,9 +63,12 @@ pub(super) enum Claimed {
 }
 
 impl Claimed {
-    /// The answer, if it is known without a write; otherwise the write.
+    /// The answer, if it is known without a write; otherwise the write. The decision is about `found`.
     #[expect(clippy::result_large_err, reason = "no error, and the usual case: not worth a box")]
-    pub(super) fn of(admission: Admission) -> Result<Self, (Guard, Held)> {
+    pub(super) fn of(
+        admission: Admission,
+        found: Option<&IdempotencyRecord>,
+    ) -> Result<Self, (Guard, Held)> {
         Ok(match admission {
             Admission::Try { guard, held } => return Err((guard, held)),
             Admission::Won(held) => Self::Held(Arc::new(held)),
@@ -73,7 +77,10 @@ impl Claimed {
                 Self::PermanentlyFailed { error_type, failed_attempts, fence }
             }
             Admission::Mismatch { fence } => Self::Mismatch { fence },
-            Admission::Busy { until } => Self::Busy { until },
+            Admission::Busy { until } => {
+                let is_given_up = found.is_some_and(IdempotencyRecord::is_given_up);
+                Self::Busy { until, is_given_up }
+            }
             Admission::Foreign { application } => Self::Foreign { application },
         })
     }

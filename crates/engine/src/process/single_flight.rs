@@ -67,7 +67,7 @@ pub(super) struct Flight {
     pub(super) ticket: u64,
     /// It counts up to and including this instant.
     pub(super) until: Timestamp,
-    /// Whether the store has granted the leader's claim.
+    /// Whether the store has granted the leader's claim, and the leader may still complete it.
     pub(super) holds: bool,
     /// Made by the first follower.
     pub(super) finished: Option<Finished>,
@@ -105,12 +105,12 @@ impl SingleFlight {
         })
     }
 
-    /// The store has granted the claim of this ticket.
-    fn holds(&self, key: &Key, ticket: u64) {
+    /// Whether followers may rely on the claim of this ticket.
+    fn set_holds(&self, key: &Key, ticket: u64, holds: bool) {
         let mut leaders = self.lock();
         let flight = leaders.by_key.get_mut(key).filter(|flight| flight.ticket == ticket);
         if let Some(flight) = flight {
-            flight.holds = true;
+            flight.holds = holds;
         }
     }
 
@@ -155,7 +155,12 @@ impl Leader {
 impl Leader {
     /// The store has granted the claim: followers may rely on it.
     pub(crate) fn holds(&self) {
-        self.single_flight.holds(&self.key, self.ticket);
+        self.single_flight.set_holds(&self.key, self.ticket, true);
+    }
+
+    /// The record goes back to its source: followers must not rely on the claim any more.
+    pub(crate) fn returns(&self) {
+        self.single_flight.set_holds(&self.key, self.ticket, false);
     }
 }
 
@@ -181,7 +186,8 @@ impl Follower {
         self.until
     }
 
-    /// Whether the leader's claim was granted by the store when this was asked.
+    /// Whether the store had granted the leader's claim, and the leader might still complete it, when
+    /// this was asked.
     pub(crate) const fn leader_holds(&self) -> bool {
         self.holds
     }

@@ -59,6 +59,12 @@ impl Host for Surroundings<'_> {
         }
     }
 
+    fn returns(&mut self, at: usize) {
+        if let Some(leader) = &self.slot(at).leader {
+            leader.returns();
+        }
+    }
+
     fn leave(&mut self, at: usize) {
         self.slot(at).leader = None;
     }

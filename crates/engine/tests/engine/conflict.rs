@@ -143,6 +143,20 @@ async fn skipping_acknowledges() {
     assert_eq!(world.deliver(vec![ok("a")]).await, ["skipped"]);
 }
 
+/// Nobody works on it any more: to acknowledge it would lose it.
+#[tokio::test]
+async fn skipping_returns_a_record_whose_own_worker_stopped_it_and_returned_it() {
+    for receives in [0, 2] {
+        let mut world = World::new();
+        world.policy.on_conflict = OnConflict::Skip;
+        assert_eq!(world.deliver(vec![slow("a", 40 * SECOND)]).await, ["timed_out"]);
+        assert_eq!(world.deliver(vec![ok("a").receives(receives)]).await, ["busy"]);
+        world.clock.advance(SECOND);
+        let outcomes = world.deliver(vec![ok("a").receives(receives)]).await;
+        assert_eq!(outcomes, ["executed"], "the lease was about to end, so it was waited for");
+    }
+}
+
 #[tokio::test]
 async fn a_record_that_may_have_killed_the_process_runs_last_and_alone() {
     let world = World::new();

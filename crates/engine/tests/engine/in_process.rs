@@ -3,9 +3,14 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use lambda_idempotency_core::{clock::Clock, policy::OnConflict};
+use lambda_idempotency_core::{
+    clock::Clock,
+    failure::Failure,
+    policy::OnConflict,
+    store::{StoreErrorKind, Write},
+};
 use lambda_idempotency_engine::process::Cache;
-use lambda_idempotency_testkit::crashing::drop_after;
+use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
 
 use crate::support::{Rec, START, World, labels, ok, rec, slow};
 
@@ -89,6 +94,33 @@ async fn with_skip_on_conflict_a_record_does_not_follow() {
     let outcomes = at_once(&world, [vec![slow("a", SECOND)], vec![ok("a")]]).await;
     assert_eq!(outcomes, [["executed"], ["skipped"]]);
     assert_eq!(world.requests(), 2);
+}
+
+/// Its leader has failed or was stopped, and the store does not know that yet.
+#[tokio::test]
+async fn with_skip_on_conflict_a_record_is_not_acknowledged_for_one_that_is_being_returned() {
+    for (takes, outcomes) in
+        [(SECOND, ["failed", "executed"]), (40 * SECOND, ["timed_out", "busy"])]
+    {
+        let mut world = World::yielding();
+        world.policy.on_conflict = OnConflict::Skip;
+        let settles = |write: &Write| write.record.as_ref().is_none_or(|r| r.owner.is_none());
+        let throttled = Fault::refuse(StoreErrorKind::Throttled).for_writes(settles).times(2);
+        world.store.inject(throttled);
+        let engine = world.engine();
+        let fails = rec("a", move |world: World, _| async move {
+            world.clock.sleep(takes).await;
+            Err(Failure::transient("no luck"))
+        });
+        let follower = async {
+            let stop = Duration::from_millis(29_250);
+            world.clock.sleep(takes.min(stop) + Duration::from_millis(200)).await;
+            world.invoke_by(&engine, vec![ok("a")]).await
+        };
+        let leader = world.invoke_by(&engine, vec![fails]);
+        let (first, second) = world.clock.drive(join(leader, follower)).await;
+        assert_eq!([labels(&first), labels(&second)].concat(), outcomes);
+    }
 }
 
 #[tokio::test]

@@ -84,6 +84,12 @@ impl Host for Surroundings<'_> {
         }
     }
 
+    fn returns(&mut self, at: usize) {
+        if let Some(flight) = self.own_flight(at) {
+            flight.holds = false;
+        }
+    }
+
     fn leave(&mut self, at: usize) {
         if self.own_flight(at).is_some()
             && let Some(flight) = self.flight(at).take()
