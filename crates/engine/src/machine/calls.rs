@@ -91,9 +91,11 @@ impl<M> Calls<M> {
         Some(Answered { members, cut_short })
     }
 
-    /// When a call that is due at `due` can be sent.
-    pub(super) fn next(&self, due: Timestamp) -> Timestamp {
-        self.sent.last().map_or(due, |last| due.max(last.free_from))
+    /// When a call that is due at `due` can be sent. It does not wait for one that was sent before the clock
+    /// stepped back: it is not known for how long that has been on its way.
+    pub(super) fn next(&self, due: Timestamp, now: Timestamp) -> Timestamp {
+        let last = self.sent.last().filter(|last| last.sent <= now);
+        last.map_or(due, |last| due.max(last.free_from))
     }
 
     pub(super) const fn is_empty(&self) -> bool {

@@ -105,7 +105,7 @@ impl Machine<'_> {
             return self.finish(at, Outcome::Busy { until }, present);
         }
         self.records.at(at).enter(Stage::Waiting);
-        self.waiting.add(at, wake, until);
+        self.waiting.add(at, wake, until, now);
         self.quarantine.leave(at);
     }
 }

@@ -169,7 +169,7 @@ impl Leases {
         held: impl Fn(usize) -> Option<(&'e Key, &'e Arc<Held>)>,
     ) -> Option<(Vec<Write>, Timestamp)> {
         let length = self.terms.length?;
-        if now < self.quiet_until || self.calls.next(now) > now {
+        if now < self.quiet_until || self.calls.next(now, now) > now {
             return None;
         }
         let due = self.kept.extract_if(.., |kept| kept.due.is_some_and(|due| due <= now));
@@ -227,7 +227,7 @@ impl Leases {
     pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let standing = self.all().filter(|kept| now <= kept.lease_until);
         let lapses = standing.map(|kept| kept.lease_until.plus(Duration::from_millis(1)));
-        let due = self.kept.iter().filter_map(|kept| kept.due).map(|due| self.calls.next(due));
+        let due = self.kept.iter().filter_map(|kept| kept.due).map(|due| self.calls.next(due, now));
         lapses.chain(due).min()
     }
 

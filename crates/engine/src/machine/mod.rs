@@ -270,7 +270,7 @@ impl<'a> Machine<'a> {
         let lease = self.leases.next_due(now).filter(|_| keeps(Rule::WakesForLeases));
         let waiting = self.waiting.next_due().filter(|_| keeps(Rule::WakesWaitingRecords));
         let place = self.isolation.next_due().filter(|_| keeps(Rule::WakesForItsPlace));
-        let due = [self.settlements.next_due(), lease, waiting, place];
+        let due = [self.settlements.next_due(now), lease, waiting, place];
         ends.chain(due).flatten().min()
     }
 

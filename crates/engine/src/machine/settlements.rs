@@ -36,8 +36,10 @@ pub(super) struct Settling {
     pub(super) instead: Option<Box<(Guard, IdempotencyRecord)>>,
     /// The delivery's outcome if this succeeds.
     pub(super) outcome: Carried<Outcome>,
-    /// Not before this instant.
+    /// Not before this instant, unless the clock steps back behind `since`.
     pub(super) due: Timestamp,
+    /// When `due` was decided.
+    pub(super) since: Timestamp,
     /// Not after this one.
     pub(super) until: Timestamp,
     pub(super) tries: u32,
@@ -56,6 +58,11 @@ impl Settling {
         Write { key: self.key.clone(), guard, record }
     }
 
+    /// When it is to be written. A clock that has stepped back must not make the pause longer.
+    fn due(&self, now: Timestamp) -> Timestamp {
+        if now < self.since { now } else { self.due }
+    }
+
     /// Schedules its next try after this error. Returns whether there is one.
     pub(super) fn is_retried(&mut self, error: &StoreError, now: Timestamp) -> bool {
         let pause = if error.is_transient() {
@@ -63,7 +70,7 @@ impl Settling {
         } else {
             REFUSED_PAUSE
         };
-        self.due = now.plus(pause);
+        (self.since, self.due) = (now, now.plus(pause));
         self.tries += 1;
         // Waiting changes neither the record's size nor the record under its key.
         let hopeless = matches!(error.kind(), StoreErrorKind::TooLarge | StoreErrorKind::Corrupt);
@@ -89,13 +96,14 @@ impl Settlements {
     }
 
     /// When the next call is to go.
-    pub(super) fn next_due(&self) -> Option<Timestamp> {
-        self.waiting.iter().map(|settling| settling.due).min().map(|due| self.calls.next(due))
+    pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
+        let first = self.waiting.iter().map(|settling| settling.due(now)).min();
+        first.map(|due| self.calls.next(due, now))
     }
 
     /// Whether one has been due since before `now`, and could be sent.
     pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
-        self.next_due().is_some_and(|due| due < now)
+        self.next_due(now).is_some_and(|due| due < now)
     }
 
     /// Takes all settlements that are due: the writes, and the call deadline. It waits for an earlier call
@@ -106,11 +114,11 @@ impl Settlements {
         presses: bool,
         now: Timestamp,
     ) -> Option<(Vec<Write>, Timestamp)> {
-        if self.waiting.is_empty() || (!presses && self.calls.next(now) > now) {
+        if self.waiting.is_empty() || (!presses && self.calls.next(now, now) > now) {
             return None;
         }
         let members: Vec<Settling> =
-            self.waiting.extract_if(.., |settling| settling.due <= now).collect();
+            self.waiting.extract_if(.., |settling| settling.due(now) <= now).collect();
         let until = members.iter().map(|settling| settling.until).min()?;
         let tries = members.iter().map(|settling| settling.tries).max().unwrap_or_default();
         let deadline = until.min(ends(now, FIRST_CALL, tries));

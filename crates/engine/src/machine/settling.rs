@@ -151,6 +151,7 @@ impl Machine<'_> {
             instead: None,
             outcome: Carried(outcome),
             due,
+            since: due,
             until,
             tries: 0,
             again: 0,

@@ -75,7 +75,7 @@ impl Machine<'_> {
         }
         entry.enter(Stage::Waiting);
         self.quarantine.leave(at);
-        self.waiting.add(at, limit.min(wake).min(past), until);
+        self.waiting.add(at, limit.min(wake).min(past), until, now);
         Shared::Follows
     }
 

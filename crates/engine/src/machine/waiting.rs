@@ -13,20 +13,27 @@ pub(super) fn pause(looks: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << looks.min(8)).min(LONGEST_PAUSE)
 }
 
+/// The wait of one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Wait {
+    /// Until when the key is known to be busy.
+    until: Timestamp,
+    since: Timestamp,
+}
+
 /// The waiting records, in an order that makes it cheap to find the one that wakes next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Waiting {
-    /// From the wake-up time and the position in the batch to the instant until which the key is known to
-    /// be busy.
-    by_wake: BTreeMap<(Timestamp, usize), Timestamp>,
+    /// By the wake-up time and the position in the batch.
+    by_wake: BTreeMap<(Timestamp, usize), Wait>,
     wakes: BTreeMap<usize, Timestamp>,
 }
 
 impl Waiting {
-    /// Record `at` waits until `wake`; its key is busy until `until`.
-    pub(super) fn add(&mut self, at: usize, wake: Timestamp, until: Timestamp) {
+    /// Record `at` waits from `now` until `wake`; its key is busy until `until`.
+    pub(super) fn add(&mut self, at: usize, wake: Timestamp, until: Timestamp, now: Timestamp) {
         self.wakes.insert(at, wake);
-        self.by_wake.insert((wake, at), until);
+        self.by_wake.insert((wake, at), Wait { until, since: now });
     }
 
     /// Wakes record `at` early. Says whether it was waiting.
@@ -40,26 +47,22 @@ impl Waiting {
         self.by_wake.first_key_value().map(|((wake, _), _)| *wake)
     }
 
-    /// Wakes a record whose wake-up time has come.
+    /// Wakes a record whose wake-up time has come, or whose wait began before the clock stepped back.
     pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<usize> {
-        if self.next_due()? > now {
+        let ((wake, at), wait) = self.by_wake.first_key_value()?;
+        if *wake > now && wait.since <= now {
             return None;
         }
-        self.pop().map(|(at, _)| at)
+        let at = *at;
+        self.remove(at);
+        Some(at)
     }
 
     /// Wakes those of these records that wait: their positions in the batch, and until when each key is busy.
     pub(super) fn take(&mut self, which: impl Fn(usize) -> bool) -> Vec<(usize, Timestamp)> {
         let taken = self.by_wake.extract_if(.., |(_, at), _| which(*at));
-        let taken: Vec<_> = taken.map(|((_, at), until)| (at, until)).collect();
+        let taken: Vec<_> = taken.map(|((_, at), wait)| (at, wait.until)).collect();
         self.wakes.retain(|at, _| !which(*at));
         taken
-    }
-
-    /// Wakes a record; returns its position in the batch, and until when its key is busy.
-    fn pop(&mut self) -> Option<(usize, Timestamp)> {
-        let ((_, at), until) = self.by_wake.pop_first()?;
-        self.wakes.remove(&at);
-        Some((at, until))
     }
 }
