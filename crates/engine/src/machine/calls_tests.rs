@@ -50,7 +50,9 @@ fn a_call_is_on_its_way_until_it_is_answered_or_given_up() {
 #[test]
 fn the_next_call_waits_for_the_last_one_a_short_while() {
     let mut calls = Calls::default();
-    assert_eq!(calls.next(at(1_000)), at(1_000));
+    let next = |calls: &Calls<_>, due| calls.next(at(due), at(due));
+    assert_eq!(next(&calls, 1_000), at(1_000));
     sent(&mut calls, 2_000);
-    assert_eq!([calls.next(at(1_100)), calls.next(at(1_400))], [at(1_300), at(1_400)]);
+    assert_eq!([next(&calls, 1_100), next(&calls, 1_400)], [at(1_300), at(1_400)]);
+    assert_eq!(next(&calls, 900), at(900), "the clock has stepped back");
 }

@@ -11,6 +11,7 @@ fn settling(at: usize) -> Settling {
         instead: None,
         outcome: Carried(Outcome::Skipped),
         due: START,
+        since: START,
         until: after(10_000),
         tries: 0,
         again: 0,
