@@ -29,17 +29,23 @@ pub trait Invocation: Any + Send + Sync {
 
     /// The trace header with which it was called, as text.
     fn trace_header(&self) -> Option<&str>;
+
+    /// Describes one of its records; `None` if the source is not one of messages.
+    fn messaging<'r>(&self, record: &'r RecordId) -> Option<Messaging<'r>>;
 }
 
-/// How a record was delivered.
+/// How a record was delivered. A batch keeps one for each record, so it is small.
 #[derive(Clone, Default)]
 pub struct Delivered {
     invocation: Option<Arc<dyn Invocation>>,
     record: Text,
-    receives: Option<u32>,
-    attributes: Attributes,
-    trace: Trace,
-    messaging: Option<ReadMessaging>,
+    reads: Reads,
+    /// How often, this time included; 0 if that is not known.
+    receives: u32,
+    /// Whether the record caused the invocation, and so has its trace.
+    is_cause: bool,
+    /// As a test has set it, instead of what is read.
+    set: Option<Box<Set>>,
 }
 
 /// The text of the record.
@@ -48,37 +54,48 @@ enum Text {
     #[default]
     None,
     /// This part of the event.
-    Part(Range<usize>),
-    /// What was made of it.
+    Part(Part),
+    /// A copy.
     Own(Arc<str>),
 }
 
-/// How attributes are found.
+/// A part of an event, which is never as large as 4 GB.
+#[derive(Clone, Copy)]
+struct Part {
+    start: u32,
+    end: u32,
+}
+
+/// What tests have set.
 #[derive(Clone, Default)]
-enum Attributes {
-    #[default]
-    None,
-    /// In the record's text.
-    Read(ReadAttribute),
-    /// As a test has set them.
-    Set(Vec<(String, String)>),
+struct Set {
+    attributes: Vec<(String, String)>,
+    trace: Option<TraceContext>,
+}
+
+/// How a source's records are read, beside their payload.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reads(Option<&'static ReadFunctions>);
+
+/// The functions by which a source's records are read.
+#[derive(Debug)]
+pub struct ReadFunctions {
+    /// Finds the attribute of a name in a record's text.
+    pub attribute: Option<ReadAttribute>,
+    /// Finds the trace header in a record's text.
+    pub trace_header: Option<ReadTraceHeader>,
+}
+
+impl Reads {
+    /// Reads with these functions.
+    #[must_use]
+    pub const fn with(functions: &'static ReadFunctions) -> Self {
+        Self(Some(functions))
+    }
 }
 
 /// Finds the attribute of a name in a record's text.
 pub type ReadAttribute = fn(record: &str, name: &str) -> Option<String>;
-
-/// Where the record's trace is named, besides an attribute `traceparent`.
-#[derive(Clone, Copy, Default)]
-enum Trace {
-    #[default]
-    None,
-    /// In the record's text.
-    Record(ReadTraceHeader),
-    /// In the invocation, which is the record's alone.
-    Invocation,
-    /// As a test has set it.
-    Set(TraceContext),
-}
 
 /// Finds the trace header in a record's text.
 pub type ReadTraceHeader = fn(record: &str) -> Option<String>;
@@ -93,9 +110,6 @@ pub struct Messaging<'a> {
     /// Its id, if the system has chosen it.
     pub message_id: Option<&'a str>,
 }
-
-/// Describes a record; `None` if its source is not one of messages.
-pub type ReadMessaging = fn(record: &RecordId) -> Option<Messaging<'_>>;
 
 /// Why a record cannot be had in the type that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -135,7 +149,7 @@ impl Delivered {
     pub fn record(mut self, text: &str) -> Self {
         let event = self.invocation.as_deref().map(Invocation::event);
         self.record = match event.and_then(|event| part(event, text)) {
-            Some(range) => Text::Part(range),
+            Some(part) => Text::Part(part),
             None => Text::Own(Arc::from(text)),
         };
         self
@@ -143,57 +157,45 @@ impl Delivered {
 
     /// Received this often, this time included.
     #[must_use]
-    pub const fn receives(mut self, receives: Option<u32>) -> Self {
-        self.receives = receives;
+    pub fn receives(mut self, receives: Option<u32>) -> Self {
+        self.receives = receives.unwrap_or_default();
         self
     }
 
-    /// With attributes that are found in the record so.
+    /// With attributes and a trace header that are read from the record in this way.
     #[must_use]
-    pub fn attributes(mut self, read: Option<ReadAttribute>) -> Self {
-        self.attributes = read.map_or(Attributes::None, Attributes::Read);
+    pub const fn reads(mut self, reads: Reads) -> Self {
+        self.reads = reads;
         self
     }
 
-    /// With a trace header that is found in the record so.
-    #[must_use]
-    pub fn trace_header(mut self, read: Option<ReadTraceHeader>) -> Self {
-        self.trace = read.map_or(self.trace, Trace::Record);
-        self
-    }
-
-    /// In a trace that the invocation names, since this record caused it.
+    /// In the trace of the invocation, because this record caused it.
     #[must_use]
     pub const fn in_trace_of_invocation(mut self) -> Self {
-        self.trace = Trace::Invocation;
-        self
-    }
-
-    /// With a record that is described so.
-    #[must_use]
-    pub const fn messaging(mut self, read: ReadMessaging) -> Self {
-        self.messaging = Some(read);
+        self.is_cause = true;
         self
     }
 
     pub(crate) fn trace_context(&self) -> Option<TraceContext> {
-        if let Trace::Set(context) = self.trace {
-            return Some(context);
+        if let Some(Set { trace: Some(context), .. }) = self.set.as_deref() {
+            return Some(*context);
         }
         let own = self.attribute("traceparent").and_then(|text| TraceContext::parse(&text));
-        own.or_else(|| match self.trace {
-            Trace::Record(read) => TraceContext::parse(&read(self.text()?)?),
-            Trace::Invocation => TraceContext::parse(self.invocation()?.trace_header()?),
-            Trace::None | Trace::Set(_) => None,
+        own.or_else(|| {
+            if self.is_cause {
+                return TraceContext::parse(self.invocation()?.trace_header()?);
+            }
+            let read = self.reads.0?.trace_header?;
+            TraceContext::parse(&read(self.text()?)?)
         })
     }
 
-    pub(crate) const fn set_trace_context(&mut self, context: TraceContext) {
-        self.trace = Trace::Set(context);
+    pub(crate) fn set_trace_context(&mut self, context: TraceContext) {
+        self.set.get_or_insert_default().trace = Some(context);
     }
 
     pub(crate) fn described<'r>(&self, record: &'r RecordId) -> Option<Messaging<'r>> {
-        self.messaging.and_then(|read| read(record))
+        self.invocation()?.messaging(record)
     }
 
     pub(crate) fn invocation(&self) -> Option<&dyn Invocation> {
@@ -212,23 +214,22 @@ impl Delivered {
     }
 
     pub(crate) fn set_attribute(&mut self, name: &str, value: &str) {
-        let mut all = match std::mem::take(&mut self.attributes) {
-            Attributes::Set(all) => all,
-            _ => Vec::new(),
-        };
+        let all = &mut self.set.get_or_insert_default().attributes;
         all.retain(|(known, _)| known != name);
         all.push((name.to_owned(), value.to_owned()));
-        self.attributes = Attributes::Set(all);
     }
 
     pub(crate) const fn receive_count(&self) -> Option<u32> {
-        self.receives
+        match self.receives {
+            0 => None,
+            receives => Some(receives),
+        }
     }
 
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.record {
             Text::None => None,
-            Text::Part(range) => self.invocation()?.event().get(range.clone()),
+            Text::Part(part) => self.invocation()?.event().get(part.range()?),
             Text::Own(text) => Some(text),
         }
     }
@@ -243,22 +244,30 @@ impl Delivered {
     }
 
     pub(crate) fn attribute(&self, name: &str) -> Option<String> {
-        match &self.attributes {
-            Attributes::None => None,
-            Attributes::Read(read) => read(self.text()?, name),
-            Attributes::Set(all) => {
+        let set = self.set.as_deref().map(|set| &set.attributes).filter(|set| !set.is_empty());
+        match set {
+            Some(all) => {
                 all.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
             }
+            None => (self.reads.0?.attribute?)(self.text()?, name),
         }
     }
 }
 
-/// Where `text` stands in `event`, if it is borrowed from it.
-fn part(event: &str, text: &str) -> Option<Range<usize>> {
+impl Part {
+    fn range(self) -> Option<Range<usize>> {
+        Some(usize::try_from(self.start).ok()?..usize::try_from(self.end).ok()?)
+    }
+}
+
+/// Where `text` is in `event`, if it is borrowed from it.
+fn part(event: &str, text: &str) -> Option<Part> {
     let start = text.as_ptr().addr().checked_sub(event.as_ptr().addr())?;
     let range = start..start.checked_add(text.len())?;
-    // The same bytes at the same place: not a text that was copied elsewhere.
-    event.get(range.clone()).filter(|found| std::ptr::eq(*found, text)).map(|_| range)
+    // The same bytes in the same position: not a text that was copied elsewhere.
+    let found = event.get(range.clone())?;
+    let part = Part { start: range.start.try_into().ok()?, end: range.end.try_into().ok()? };
+    std::ptr::eq(found, text).then_some(part)
 }
 
 #[cfg(test)]
@@ -277,6 +286,10 @@ mod tests {
         }
 
         fn trace_header(&self) -> Option<&str> {
+            None
+        }
+
+        fn messaging<'r>(&self, _record: &'r RecordId) -> Option<Messaging<'r>> {
             None
         }
     }

@@ -3,8 +3,8 @@
 use std::{any::Any, sync::Arc};
 
 use lambda_idempotency_engine::{
-    call::Call,
-    delivered::{Delivered, Invocation},
+    call::{Call, RecordId},
+    delivered::{Delivered, Invocation, Messaging},
 };
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::value::RawValue;
@@ -98,9 +98,7 @@ impl Invoked {
         let delivered = Delivered::by(Arc::<Self>::clone(self))
             .record(&record.raw)
             .receives(record.receives)
-            .attributes(record.attributes)
-            .trace_header(record.trace_header)
-            .messaging(messaging);
+            .reads(record.reads);
         if is_cause { delivered.in_trace_of_invocation() } else { delivered }
     }
 
@@ -121,5 +119,9 @@ impl Invocation for Invoked {
 
     fn trace_header(&self) -> Option<&str> {
         self.context().xray_trace_id.as_deref()
+    }
+
+    fn messaging<'r>(&self, record: &'r RecordId) -> Option<Messaging<'r>> {
+        messaging(record)
     }
 }

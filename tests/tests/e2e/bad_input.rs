@@ -147,7 +147,7 @@ async fn a_key_that_lacks_a_part_is_refused_with_its_expression() {
     assert_eq!(returned(&invocation.result), ids);
     for id in ids {
         let problem = line(&invocation, id).problem.as_deref().unwrap();
-        let expected = "no idempotency key under `[customer, coupon]`: ";
+        let expected = "the record has no idempotency key under `[customer, coupon]`: ";
         assert!(problem.starts_with(expected), "{id}: {problem}");
         let remedy = "correct the producer or the expression, or choose a policy for missing keys";
         assert!(problem.ends_with(remedy), "{id}: {problem}");

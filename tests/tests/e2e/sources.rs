@@ -86,7 +86,7 @@ async fn an_event_of_another_source_is_refused_by_name() {
         let invocation = world.invoke(&event).await.unwrap();
         let (kind, text) = error(&invocation.result);
         assert_eq!(kind, "Idempotency.UnknownEvent");
-        assert!(text.contains("(sqs, sns, eventbridge, kinesis)"), "{text}");
+        assert!(text.contains("the function handles sqs, sns, eventbridge, kinesis"), "{text}");
         assert!(text.contains(found) && text.contains(".otherwise("), "{text}");
         assert_eq!(invocation.dynamodb.requests(), 0, "no key is claimed");
     }

@@ -79,7 +79,7 @@ impl Call {
 
     /// As if its record had been sent in this trace.
     #[must_use]
-    pub const fn with_trace_context(mut self, context: TraceContext) -> Self {
+    pub fn with_trace_context(mut self, context: TraceContext) -> Self {
         self.delivered.set_trace_context(context);
         self
     }

@@ -160,7 +160,10 @@ mod tests {
         for (spec, expected) in [
             (KeySpec::new("", "id"), "the operation name \"\" is not valid"),
             (KeySpec::new("a#b", "id"), "the operation name \"a#b\" is not valid"),
-            (KeySpec::new("place", "id["), "operation `place`: invalid JMESPath"),
+            (
+                KeySpec::new("place", "id["),
+                "the key of operation `place` has a mistake: invalid JMESPath",
+            ),
             (KeySpec::new("place", ""), "it is empty; write `@` for the whole payload"),
             (KeySpec::new("place", "'id'"), "`'id'` selects the same from every record"),
             (

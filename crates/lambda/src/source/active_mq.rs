@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use lambda_idempotency_engine::delivered::{ReadFunctions, Reads};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -77,11 +78,13 @@ pub(super) fn read<'e>(raw: &'e RawValue, broker: &Cow<'e, str>) -> Record<'e> {
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), destination, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("messageID")),
-        attributes: Some(attribute),
+        reads: Reads::with(&READS),
         body: text(message.data),
         ..Record::new(record, raw, base64::text(text(message.data), "data"))
     }
 }
+
+const READS: ReadFunctions = ReadFunctions { attribute: Some(attribute), trace_header: None };
 
 /// A property.
 fn attribute(record: &str, name: &str) -> Option<String> {

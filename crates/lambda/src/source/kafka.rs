@@ -6,7 +6,10 @@
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, sync::Arc};
 
 use lambda_idempotency_core::outcome::Outcome;
-use lambda_idempotency_engine::call::RecordId;
+use lambda_idempotency_engine::{
+    call::RecordId,
+    delivered::{ReadFunctions, Reads},
+};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -175,7 +178,7 @@ pub(super) fn read<'e>(
         },
         item: offset.map(|offset| Item::Offset { partition, offset }),
         group: group.map(Arc::from),
-        attributes: Some(attribute),
+        reads: Reads::with(&READS),
         body: text(delivered.value),
         ..Record::new(record, raw, payload)
     }
@@ -259,6 +262,8 @@ fn headers(delivered: Member<'_>) -> serde_json::Map<String, Value> {
     }
     headers
 }
+
+const READS: ReadFunctions = ReadFunctions { attribute: Some(attribute), trace_header: None };
 
 /// A header; the last one if its name occurs several times. See [`headers`].
 fn attribute(record: &str, name: &str) -> Option<String> {

@@ -5,7 +5,10 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use lambda_idempotency_engine::call::RecordId;
+use lambda_idempotency_engine::{
+    call::RecordId,
+    delivered::{ReadFunctions, Reads},
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -100,11 +103,13 @@ pub(super) fn read<'e>(
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), queue, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("basicProperties.messageId")),
-        attributes: Some(attribute),
+        reads: Reads::with(&READS),
         body: text(message.data),
         ..Record::new(record, raw, base64::text(text(message.data), "data"))
     }
 }
+
+const READS: ReadFunctions = ReadFunctions { attribute: Some(attribute), trace_header: None };
 
 /// A header: a number, or a list of bytes, as which the broker delivers text.
 fn attribute(record: &str, name: &str) -> Option<String> {

@@ -2,10 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_engine::{
-    call::RecordId,
-    delivered::{ReadAttribute, ReadTraceHeader},
-};
+use lambda_idempotency_engine::{call::RecordId, delivered::Reads};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -31,10 +28,9 @@ pub(crate) struct Record<'e> {
     /// without a group, the one that was received most often starts first, because it is closest to
     /// the source's limit.
     pub(crate) receives: Option<u32>,
-    /// Reads an attribute that the producer attached to the record, if the source has attributes.
-    pub(crate) attributes: Option<ReadAttribute>,
-    /// Reads the trace header that the source adds to the record, if it does.
-    pub(crate) trace_header: Option<ReadTraceHeader>,
+    /// Reads the attributes that the producer attached to the record, and the trace header that the source
+    /// adds, if the source has them.
+    pub(crate) reads: Reads,
     /// Its identifier in a partial batch response, if it has one.
     pub(crate) item: Option<Item>,
 }
@@ -55,8 +51,7 @@ impl<'e> Record<'e> {
             identity: Err(Rejection::NoIdentity("id")),
             group: None,
             receives: None,
-            attributes: None,
-            trace_header: None,
+            reads: Reads::default(),
             item: None,
         }
     }

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use lambda_idempotency_engine::delivered::{ReadFunctions, Reads};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -82,10 +83,12 @@ fn read<'e>(raw: &'e RawValue, notification: Notification<'e>) -> Record<'e> {
     let identity = id.map(|id| vec![Cow::Borrowed(NAME), topic, id]);
     Record {
         identity: identity.ok_or(Rejection::NoIdentity("Sns.MessageId")),
-        attributes: Some(attribute),
+        reads: Reads::with(&READS),
         ..Record::new(record, raw, payload)
     }
 }
+
+const READS: ReadFunctions = ReadFunctions { attribute: Some(attribute), trace_header: None };
 
 fn attribute(record: &str, name: &str) -> Option<String> {
     text(descend(record, &["Sns", "MessageAttributes", name, "Value"])).map(Cow::into_owned)

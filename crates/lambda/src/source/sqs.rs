@@ -6,6 +6,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
+use lambda_idempotency_engine::delivered::{ReadFunctions, Reads};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -125,11 +126,17 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
         item: id.map(|id| Item::Id(id.into_owned())),
         group: group.map(|group| Arc::from(&*group)),
         receives,
-        attributes: Some(attribute),
-        trace_header: Some(trace_header),
+        reads: Reads::with(&READS),
         ..Record::new(record, raw, payload)
     }
 }
+
+const READS: ReadFunctions =
+    ReadFunctions { attribute: Some(attribute), trace_header: Some(trace_header) };
+
+/// For messages whose body is an SNS notification.
+pub(super) const READS_OF_NOTIFICATIONS: ReadFunctions =
+    ReadFunctions { attribute: Some(attribute_of_notification), ..READS };
 
 /// A message attribute. A binary value is in another member, in base64.
 fn attribute(record: &str, name: &str) -> Option<String> {
@@ -143,7 +150,7 @@ fn trace_header(record: &str) -> Option<String> {
 }
 
 /// A message attribute, or one of the SNS notification in the body.
-pub(super) fn attribute_of_notification(record: &str, name: &str) -> Option<String> {
+fn attribute_of_notification(record: &str, name: &str) -> Option<String> {
     attribute(record, name)
         .or_else(|| sns::attribute_in_envelope(&text(descend(record, &["body"]))?, name))
 }

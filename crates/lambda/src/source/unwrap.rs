@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use lambda_idempotency_engine::delivered::Reads;
 use lambda_idempotency_keys::Secret;
 use serde_json::value::RawValue;
 
@@ -88,11 +89,12 @@ fn inside<'e>(outer: &Record<'e>, envelope: Envelope, inner: Record<'_>) -> Reco
         identity: inner.identity.map(|parts| parts.into_iter().map(owned).collect()),
         group: outer.group.clone(),
         receives: outer.receives,
-        attributes: match envelope {
-            Envelope::Sns if outer.id.source == Sqs.name() => Some(sqs::attribute_of_notification),
-            _ => outer.attributes,
+        reads: match envelope {
+            Envelope::Sns if outer.id.source == Sqs.name() => {
+                Reads::with(&sqs::READS_OF_NOTIFICATIONS)
+            }
+            _ => outer.reads,
         },
-        trace_header: outer.trace_header,
         item: outer.item.clone(),
     }
 }
