@@ -86,8 +86,8 @@ impl Machine<'_> {
     pub(super) fn exit_when_idle(&mut self, present: &mut Present<'_>) {
         let is_idle = self.starts.is_empty()
             && self.claims.open() == 0
-            && self.settlements.is_empty()
-            && !self.quarantine.is_active();
+            && !self.quarantine.is_active()
+            && self.settlements.are_slow(present.now);
         if is_idle && !self.isolation.is_outside() && keeps(Rule::ExitsWhenIdle) {
             self.exit(present);
         }

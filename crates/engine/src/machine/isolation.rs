@@ -52,6 +52,11 @@ impl Isolation {
         matches!(self.place, Place::None)
     }
 
+    /// Whether the isolated place is taken.
+    pub(super) const fn is_isolated(&self) -> bool {
+        matches!(self.place, Place::Taken { side: Side::Isolated, .. })
+    }
+
     /// When waiting for the place is given up, if it is waited for.
     pub(super) const fn patience(&self) -> Option<Timestamp> {
         match self.place {

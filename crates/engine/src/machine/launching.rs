@@ -31,8 +31,16 @@ impl Machine<'_> {
             self.open();
             self.start_ready(present);
             again |= self.claim_ahead(present);
-            again |= self.admit_group();
+            again |= self.admit_group(present.now);
             again |= self.send_claims(present);
+        }
+    }
+
+    /// Ends the turn of suspects whose handler has ended and whose settlement is slow: the process has
+    /// survived them. The store does not know that yet, so other processes still suspect them.
+    pub(super) fn leave_slow(&mut self, now: Timestamp) {
+        if self.quarantine.is_active() {
+            self.settlements.slow(now).for_each(|at| self.quarantine.leave(at));
         }
     }
 
@@ -113,11 +121,11 @@ impl Machine<'_> {
 
     /// Gives a quarantine group its turn when nothing else runs. The group is claimed in the place that it
     /// needs.
-    fn admit_group(&mut self) -> bool {
+    fn admit_group(&mut self, now: Timestamp) -> bool {
         let is_clear = (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
             && self.claims.open() == 0
-            && self.settlements.is_empty()
-            && !self.quarantine.is_active();
+            && !self.quarantine.is_active()
+            && self.settlements.are_slow(now);
         let is_next = if self.starts.is_open() {
             self.quarantine.is_waiting()
         } else {

@@ -215,6 +215,7 @@ impl<'a> Machine<'a> {
         if self.actions.is_empty() {
             let present = &mut Present { now, host };
             self.stop_overdue(present);
+            self.leave_slow(now);
             if self.starts.budget().is_over(now) {
                 self.end_claims(present);
             } else {
@@ -270,7 +271,13 @@ impl<'a> Machine<'a> {
         let lease = self.leases.next_due(now).filter(|_| keeps(Rule::WakesForLeases));
         let waiting = self.waiting.next_due().filter(|_| keeps(Rule::WakesWaitingRecords));
         let place = self.isolation.next_due().filter(|_| keeps(Rule::WakesForItsPlace));
-        let due = [self.settlements.next_due(now), lease, waiting, place];
+        // A shared place is given up when the machine is asked the next time, at the latest when the call of
+        // the settlement ends.
+        let keeps_others = self.isolation.is_isolated()
+            || self.quarantine.is_active()
+            || self.quarantine.is_waiting();
+        let slow = self.settlements.next_slow(now).filter(|_| keeps_others);
+        let due = [self.settlements.next_due(now), slow, lease, waiting, place];
         ends.chain(due).flatten().min()
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Settling {
     pub(super) outcome: Carried<Outcome>,
     /// Not before this instant, unless the clock steps back behind `since`.
     pub(super) due: Timestamp,
+    /// When its handler ended, or it was decided that it is not called.
+    pub(super) begun: Timestamp,
     /// When `due` was decided.
     pub(super) since: Timestamp,
     /// Not after this one.
@@ -56,6 +58,16 @@ impl Settling {
             None => self.held.write(&self.settlement, now),
         };
         Write { key: self.key.clone(), guard, record }
+    }
+
+    /// Whether it takes so long that nothing else of its process waits for it any more. Its handler has
+    /// ended, so it cannot kill the process.
+    fn is_slow(&self, now: Timestamp) -> bool {
+        now >= self.slow_from() || now < self.begun
+    }
+
+    fn slow_from(&self) -> Timestamp {
+        self.begun.plus(PATIENCE)
     }
 
     /// When it is to be written. A clock that has stepped back must not make the pause longer.
@@ -99,6 +111,26 @@ impl Settlements {
     pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let first = self.waiting.iter().map(|settling| settling.due(now)).min();
         first.map(|due| self.calls.next(due, now))
+    }
+
+    /// The records whose settlement is slow: nothing waits for them any more.
+    pub(super) fn slow(&self, now: Timestamp) -> impl Iterator<Item = usize> {
+        self.all().filter(move |settling| settling.is_slow(now)).map(|settling| settling.at)
+    }
+
+    /// Whether all settlements are slow.
+    pub(super) fn are_slow(&self, now: Timestamp) -> bool {
+        self.all().all(|settling| settling.is_slow(now))
+    }
+
+    /// When the next one becomes slow.
+    pub(super) fn next_slow(&self, now: Timestamp) -> Option<Timestamp> {
+        let others = self.all().filter(|settling| !settling.is_slow(now));
+        others.map(Settling::slow_from).min()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Settling> {
+        self.waiting.iter().chain(self.calls.members())
     }
 
     /// Whether one has been due since before `now`, and could be sent.

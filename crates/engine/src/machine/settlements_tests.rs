@@ -11,6 +11,7 @@ fn settling(at: usize) -> Settling {
         instead: None,
         outcome: Carried(Outcome::Skipped),
         due: START,
+        begun: START,
         since: START,
         until: after(10_000),
         tries: 0,

@@ -151,6 +151,7 @@ impl Machine<'_> {
             instead: None,
             outcome: Carried(outcome),
             due,
+            begun: due,
             since: due,
             until,
             tries: 0,

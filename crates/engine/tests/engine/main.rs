@@ -29,6 +29,7 @@ mod policies;
 mod quarantine;
 mod scheduling;
 mod settling;
+mod slow_settlements;
 mod support;
 mod throttled;
 mod whole_batches;

@@ -1,0 +1,76 @@
+//! A record whose handler has ended and whose settlement is slow does not keep suspects, nor others of
+//! its process.
+
+use std::time::Duration;
+
+use futures_util::future::join;
+use lambda_idempotency_core::{
+    clock::Clock,
+    record::Status,
+    store::{StoreErrorKind, Write},
+};
+use lambda_idempotency_testkit::faults::Fault;
+
+use crate::{
+    isolation::{later, lost},
+    quarantine::{SECOND, dies_with},
+    support::{World, key, labels, ok, rec, slow},
+    throttled::Throttled,
+};
+
+fn completes(write: &Write, label: &str) -> bool {
+    let is_completed =
+        |write: &Write| write.record.as_ref().is_some_and(|r| r.status == Status::Completed);
+    write.key == key(label) && is_completed(write)
+}
+
+#[tokio::test]
+async fn a_throttled_completion_of_a_suspect_does_not_keep_the_others_of_its_batch() {
+    let world = World::new();
+    dies_with(&world, &["s"]).await;
+    let throttled = Throttled { world: world.clone(), hot: |write| completes(write, "s") };
+    let batch = vec![ok("s").receives(3), ok("b").receives(1), ok("c").receives(1)];
+    let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+    assert_eq!(outcomes[1..], ["executed"; 2]);
+    world.ledger.assert_each_once(["s", "b", "c"]);
+}
+
+#[tokio::test]
+async fn a_throttled_completion_of_an_isolated_record_does_not_keep_its_process() {
+    for takes in [Duration::ZERO, 5 * SECOND] {
+        let world = lost(2, &["x"]).await;
+        let throttled = Fault::refuse(StoreErrorKind::Throttled);
+        world.store.inject(throttled.for_key(&key("x")).that_writes(Status::Completed).always());
+        let engine = world.engine();
+        let first = later(&world, &engine, Duration::ZERO, vec![slow("x", takes).receives(3)]);
+        let second = later(&world, &engine, SECOND / 2, vec![ok("b").receives(1)]);
+        let (_, second) = world.clock.drive(join(first, second)).await;
+        assert_eq!(second, (vec!["executed"], takes + SECOND), "a second after its handler");
+    }
+}
+
+#[tokio::test]
+async fn a_throttled_completion_does_not_keep_a_suspect_from_its_turn() {
+    let world = World::new();
+    dies_with(&world, &["s"]).await;
+    let throttled = Throttled { world: world.clone(), hot: |write| completes(write, "hot") };
+    let batch = vec![ok("hot").receives(1), ok("s").receives(2)];
+    let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+    assert_eq!(outcomes[1], "executed");
+}
+
+/// They have not ended.
+#[tokio::test]
+async fn a_slow_settlement_does_not_end_the_turn_of_the_others_of_its_group() {
+    let world = World::new();
+    dies_with(&world, &["s", "t"]).await;
+    let throttled = Throttled { world: world.clone(), hot: |write| completes(write, "s") };
+    let until = world.clock.now().plus(5 * SECOND);
+    let last = rec("b", move |world: World, _| async move {
+        assert!(world.clock.now() >= until, "it runs beside a suspect");
+        Ok(())
+    });
+    let batch = vec![ok("s").receives(3), slow("t", 5 * SECOND).receives(3), last.receives(1)];
+    let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+    assert_eq!(outcomes[1..], ["executed"; 2]);
+}
