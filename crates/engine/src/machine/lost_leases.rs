@@ -27,7 +27,7 @@ impl Machine<'_> {
             let at = kept.at;
             match self.records.at(at).stage() {
                 Stage::Running if kept.is_at_ceiling() => self.stop_one(at, present),
-                Stage::Running => self.lose(at, Overtaken::Gone, present),
+                Stage::Running => self.lapsed(at, present),
                 Stage::Ready => {
                     self.starts.remove_ready(at);
                     self.not_started(at, NotStarted::Lease, present);
@@ -75,6 +75,25 @@ impl Machine<'_> {
         entry.renewed(record);
         if let Some(held) = entry.held() {
             self.leases.extended(kept, held, present.now);
+        }
+    }
+
+    /// The lease of a running handler was not renewed in time: it is stopped. Another worker may have claimed
+    /// the key. If none has, the record says that this worker stopped the handler: else its next claim
+    /// would take that for a loss, as if the process had died.
+    fn lapsed(&mut self, at: usize, present: &mut Present<'_>) {
+        let since = present.host.stop(at);
+        self.records.at(at).ended(since, present.now);
+        self.leases.forget(at);
+        self.starts.ended(since.is_some());
+        if since.is_none() {
+            return self.not_started(at, NotStarted::Lease, present);
+        }
+        match self.records.at(at).held().cloned() {
+            Some(held) => {
+                self.settle(at, held, Settlement::LeaveStanding, Outcome::Fenced, present);
+            }
+            None => self.finish(at, Outcome::Fenced, present),
         }
     }
 

@@ -102,7 +102,7 @@ async fn a_handler_with_a_renewed_lease_does_not_continue_after_a_suspension() {
     world.clock.advance(20 * SECOND);
     assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["executed"; 2]);
     let Poll::Ready(outcomes) = poll(&mut stopped) else { panic!("both leases have expired") };
-    assert_eq!(labels(&outcomes), ["fenced"; 2]);
+    assert_eq!(labels(&outcomes), ["superseded"; 2]);
     world.ledger.assert_each_once(["a", "b"]);
 }
 

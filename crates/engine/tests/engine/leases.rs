@@ -1,17 +1,22 @@
 //! Short leases that are renewed while handlers run.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
+use futures_util::future::join;
 use lambda_idempotency_core::{
-    clock::Clock,
+    clock::{Clock, Timestamp},
     failure::Failure,
     policy::Lease,
     record::{IdempotencyRecord, Owner, Status},
-    store::{Guard, Write},
+    store::{Guard, StoreErrorKind, Write},
 };
-use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
+use lambda_idempotency_testkit::{clock::ManualClock, crashing::drop_after, faults::Fault};
 
 use crate::{
+    quarantine::LABELS,
     support::{START, World, key, labels, ok, rec, slow},
     throttled::Throttled,
 };
@@ -126,14 +131,83 @@ async fn a_handler_whose_key_another_worker_completed_is_stopped_and_acknowledge
 #[tokio::test]
 async fn a_handler_whose_lease_cannot_be_renewed_is_stopped_before_it_ends() {
     let world = world();
+    let stopped = Arc::new(OnceLock::new());
+    let noted = Arc::clone(&stopped);
     let cut_off = rec("a", |world: World, _| async move {
+        let _stops = Stops(world.clock.clone(), noted);
         world.store.outage();
         world.clock.sleep(30 * SECOND).await;
         Ok(())
     });
     assert_eq!(world.deliver(vec![cut_off]).await, ["fenced"]);
     world.ledger.assert_never("a");
-    assert!(world.clock.now() <= START.plus(LENGTH + SECOND), "{:?}", world.clock.now());
+    let stopped = stopped.get().unwrap();
+    assert!(*stopped <= START.plus(LENGTH + SECOND), "{stopped:?}");
+}
+
+/// Notes when a handler is dropped.
+struct Stops(ManualClock, Arc<OnceLock<Timestamp>>);
+
+impl Drop for Stops {
+    fn drop(&mut self) {
+        self.1.get_or_init(|| self.0.now());
+    }
+}
+
+/// Their process lived, so they are not quarantined.
+#[tokio::test]
+async fn records_that_were_stopped_for_want_of_a_renewal_are_no_suspects() {
+    let world = world();
+    let renewals = |write: &Write| matches!(write.guard, Guard::Unchanged(_));
+    let refused = Fault::refuse(StoreErrorKind::Unavailable);
+    world.store.inject(refused.for_writes(renewals).always());
+    let outcomes = world.deliver(LABELS.map(|label| slow(label, 15 * SECOND)).into()).await;
+    assert_eq!(outcomes, ["fenced"; 10]);
+    world.store.heal();
+    world.clock.advance(40 * SECOND);
+    let stored = world.stored("a").await.unwrap();
+    assert!(stored.is_given_up());
+    assert_eq!((stored.lost_attempts, stored.consecutive_losses), (1, 0));
+    let begun = world.clock.now();
+    let again = LABELS.map(|label| slow(label, 15 * SECOND).receives(2)).into();
+    assert_eq!(world.deliver(again).await, ["executed"; 10]);
+    assert_eq!(world.clock.now(), begun.plus(15 * SECOND), "side by side");
+}
+
+/// The outage has ended before the invocation.
+#[tokio::test]
+async fn a_stop_for_want_of_a_renewal_is_recorded_once_the_store_answers() {
+    let world = world();
+    let cut_off = rec("a", |world: World, _| async move {
+        world.store.outage();
+        world.clock.sleep(30 * SECOND).await;
+        Ok(())
+    });
+    let heals = async {
+        world.clock.sleep(10 * SECOND).await;
+        assert!(!world.stored("a").await.unwrap().is_given_up());
+        world.store.heal();
+    };
+    let (outcomes, ()) = world.clock.drive(join(world.invoke(vec![cut_off]), heals)).await;
+    assert_eq!(labels(&outcomes), ["fenced"]);
+    assert!(world.stored("a").await.unwrap().is_given_up());
+    assert!(world.clock.now() < START.plus(12 * SECOND));
+}
+
+/// It lost its lease while nothing was written or answered, and another worker has completed its key.
+#[tokio::test]
+async fn a_stop_for_want_of_a_renewal_finds_the_other_workers_completion() {
+    let world = world();
+    let renewals = |write: &Write| matches!(write.guard, Guard::Unchanged(_));
+    let refused = Fault::refuse(StoreErrorKind::Unavailable);
+    world.store.inject(refused.for_writes(renewals).always());
+    let late = rec("a", |world: World, _| async move {
+        world.store.inner().insert(key("a"), taken_over(Status::Completed));
+        world.clock.sleep(30 * SECOND).await;
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![late]).await, ["superseded"]);
+    assert_eq!(world.stored("a").await, Some(taken_over(Status::Completed)));
 }
 
 #[tokio::test]
