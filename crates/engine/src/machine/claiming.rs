@@ -12,6 +12,9 @@ use lambda_idempotency_core::{
 
 impl Machine<'_> {
     pub(super) fn claimed(&mut self, at: usize, claimed: Claimed, present: &mut Present<'_>) {
+        if matches!(claimed, Claimed::Unavailable(_)) && self.quarantine.has_turn(at) {
+            self.starts.hold_up();
+        }
         let closed = self.closed(at);
         match claimed {
             Claimed::Held(held) => {

@@ -3,6 +3,7 @@
 
 use super::{
     Action, Machine, Present,
+    calls::PATIENCE,
     claims::Request,
     host::Side,
     records::{Entry, Stage},
@@ -193,8 +194,13 @@ impl Machine<'_> {
         let provenance = present.host.provenance(at, present.now);
         let entry = self.records.at(at);
         let begins = if looks { Begins::Look } else { Begins::Write(entry.take_seen()) };
-        let losses = if self.quarantine.has_turn(at) { entry.losses() } else { 0 };
-        let patience = self.starts.budget().claim_deadline(present.now);
+        let has_turn = self.quarantine.has_turn(at);
+        let losses = if has_turn { entry.losses() } else { 0 };
+        let mut patience = self.starts.budget().claim_deadline(present.now);
+        if has_turn {
+            // All others wait for it.
+            patience = patience.min(present.now.plus(PATIENCE));
+        }
         // A claim is useless if its lease has ended when it is granted.
         let until = patience.min(self.leases.terms().lease_until(present.now));
         Some(Ok(Wanted {

@@ -27,6 +27,8 @@ pub(super) struct Starts {
     running: usize,
     /// How many handlers were started and, as far as is known, called.
     started: usize,
+    /// Whether the records had to wait for a suspect whose key could not be claimed.
+    held_up: bool,
     /// Why no more records are started, if that is decided.
     closed: Option<NotStarted>,
     /// No record after this position in the event is started: such records are returned.
@@ -54,6 +56,7 @@ impl Starts {
             ready: VecDeque::new(),
             running: 0,
             started: 0,
+            held_up: false,
             closed: None,
             failed: None,
             stopped: false,
@@ -181,8 +184,9 @@ impl Starts {
     /// Whether a record may start now. The first record always may: otherwise a record that is expected to
     /// take long would never start. A record that has waited for another worker needs enough time: at its
     /// next delivery it need not wait, and now its handler would be stopped and its key would stay locked.
+    /// So does one that has waited for a suspect whose key could not be claimed.
     pub(super) fn turn(&self, waited: bool, now: Timestamp, pace: std::time::Duration) -> Turn {
-        let in_time = match (self.started, waited) {
+        let in_time = match (self.started, waited || self.held_up) {
             (0, false) => true,
             (_, true) => self.budget.allows_late(now, pace),
             (_, false) => self.budget.allows(now, pace),
@@ -192,6 +196,11 @@ impl Starts {
             None if in_time => Turn::Start,
             None => Turn::Return(NotStarted::Deadline),
         }
+    }
+
+    /// The records had to wait for a suspect whose key could not be claimed.
+    pub(super) const fn hold_up(&mut self) {
+        self.held_up = true;
     }
 
     /// A handler was started.
@@ -216,7 +225,10 @@ impl Starts {
         now: Timestamp,
         pace: std::time::Duration,
     ) -> VecDeque<usize> {
-        if self.started == 0 || self.to_claim.is_empty() || self.budget.allows(now, pace) {
+        if (self.started == 0 && !self.held_up)
+            || self.to_claim.is_empty()
+            || self.budget.allows(now, pace)
+        {
             return VecDeque::new();
         }
         let (stay, late) =

@@ -32,4 +32,5 @@ mod settling;
 mod slow_settlements;
 mod support;
 mod throttled;
+mod throttled_suspects;
 mod whole_batches;

@@ -1,0 +1,65 @@
+//! A suspect whose key cannot be claimed, because its partition is throttled, holds the others up for a
+//! second.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use lambda_idempotency_core::{
+    clock::Clock,
+    store::{Guard, Write},
+};
+
+use crate::{
+    quarantine::{SECOND, dies_with},
+    support::{World, key, labels, ok, rec, slow},
+    throttled::Throttled,
+};
+
+/// Claims are refused, except that of `b`.
+fn claims_suspect(write: &Write) -> bool {
+    write.key != key("b") && !matches!(write.guard, Guard::OwnedBy(_))
+}
+
+#[tokio::test]
+async fn a_throttled_claim_of_a_suspect_delays_the_others_by_a_second() {
+    let world = World::new();
+    dies_with(&world, &["s"]).await;
+    let begun = world.clock.now();
+    let at = Arc::new(OnceLock::new());
+    let noted = Arc::clone(&at);
+    let b = rec("b", move |world: World, _| async move {
+        noted.get_or_init(|| world.clock.now());
+        Ok(())
+    });
+    let throttled = Throttled { world: world.clone(), hot: claims_suspect };
+    let batch = vec![ok("s").receives(3), b.receives(1)];
+    let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+    assert_eq!(outcomes, ["unavailable", "executed"]);
+    let waited = at.get().map(|at| at.since(begun));
+    assert!(waited.is_some_and(|waited| waited <= Duration::from_millis(1_100)), "{waited:?}");
+}
+
+/// Five groups, one after the other, take more than five of ten seconds.
+#[tokio::test]
+async fn a_record_that_waited_for_throttled_suspects_starts_only_if_it_can_end() {
+    for (takes, outcome) in [(2 * SECOND, "executed"), (6 * SECOND, "returned")] {
+        let mut world = World::new();
+        let suspects = ["v", "w", "x", "y", "z"];
+        for label in suspects {
+            for _ in 0..3 {
+                dies_with(&world, &[label]).await;
+            }
+        }
+        assert_eq!(world.deliver(vec![slow("pace", takes)]).await, ["executed"]);
+        world.timeout = Some(10 * SECOND);
+        let throttled = Throttled { world: world.clone(), hot: claims_suspect };
+        let mut batch: Vec<_> = suspects.map(|label| ok(label).receives(5)).into();
+        batch.push(slow("b", takes).receives(1));
+        let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+        assert_eq!(outcomes[5], outcome);
+        let stored = world.stored("b").await;
+        assert_eq!(stored.is_some(), outcome == "executed", "a returned record holds no key");
+    }
+}
