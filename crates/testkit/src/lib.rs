@@ -60,6 +60,7 @@
 //!                 clock_skew: Duration::from_secs(1),
 //!                 fingerprint: None,
 //!                 application: None,
+//!                 receives: 1,
 //!                 provenance: None,
 //!             };
 //!             let Admission::Try { guard, held } = admit(&claim, None, clock.now()) else {

@@ -134,6 +134,7 @@ mod tests {
             clock_skew: SKEW,
             fingerprint: Some(Fingerprint::new("f")),
             application: Some("billing".into()),
+            receives: 0,
             provenance: None,
         }
     }

@@ -22,6 +22,8 @@ pub struct Claim {
     pub fingerprint: Option<Fingerprint>,
     /// The application that claims, if it has a name.
     pub application: Option<Arc<str>>,
+    /// How often the source has delivered the record, this delivery included; 0 if it does not count.
+    pub receives: u32,
     /// Where the claim comes from, for people who look at the record.
     pub provenance: Option<Provenance>,
 }
@@ -39,6 +41,7 @@ impl Claim {
         let mut record = IdempotencyRecord::new(Status::InProgress, expires_at);
         record.owner = Some(self.owner);
         record.lease_until = Some(self.lease_until);
+        record.last_receive = self.receives;
         record.fingerprint.clone_from(&self.fingerprint);
         record.application.clone_from(&self.application);
         record.provenance.clone_from(&self.provenance);

@@ -42,7 +42,8 @@ pub enum Settlement {
         /// The type of the error.
         error_type: Arc<str>,
     },
-    /// The handler was not started. The key is free, and the counts stay as before.
+    /// The handler was not started. The key is free, the counts of attempts stay as before, and this
+    /// receive is not that of an attempt: the one before it may have been.
     Undo,
     /// The handler returned without having done any work. The key is free, and no attempt is counted,
     /// but a row of losses ends: this attempt did not kill its process.
@@ -104,6 +105,7 @@ impl Held {
         record.owner = Some(self.claim.owner);
         record.failed_attempts = self.record.failed_attempts;
         record.lost_attempts = self.record.lost_attempts;
+        record.last_receive = self.record.last_receive;
         record.fence = self.record.fence;
         record.fingerprint.clone_from(&self.claim.fingerprint);
         record.application.clone_from(&self.claim.application);
@@ -133,6 +135,7 @@ impl Held {
                 give_up(&mut record, LAPSED);
                 if matches!(settlement, Settlement::Undo) {
                     record.consecutive_losses = self.record.consecutive_losses;
+                    record.last_receive = self.record.last_receive.saturating_sub(1);
                 }
                 record.error_type.clone_from(&self.record.error_type);
             }
@@ -185,6 +188,7 @@ pub(super) mod tests {
             clock_skew: Duration::from_secs(1),
             fingerprint: None,
             application: None,
+            receives: 0,
             provenance: None,
         }
     }
@@ -228,6 +232,35 @@ pub(super) mod tests {
             let (_, record) = second.write(&settlement, at(135));
             assert_eq!(record.unwrap().provenance, from(132), "{settlement:?}");
         }
+    }
+
+    #[test]
+    fn a_record_says_at_which_receive_its_last_attempt_was() {
+        let claimed = |owner, found: Option<IdempotencyRecord>, receives| {
+            let claim = Claim { receives, ..claim(owner) };
+            match admit(&claim, found.as_ref(), at(200)) {
+                Admission::Try { held, .. } => held.record,
+                other => panic!("{other:?}"),
+            }
+        };
+        let (_, failed) = held(1).write(&release(), at(101));
+        let second = claimed(2, failed, 5);
+        assert_eq!(second.last_receive, 5);
+        let held = Held { claim: claim(2), record: second };
+        let renews = Settlement::Renew { lease_until: at(9000) };
+        for (settlement, left) in [
+            (release(), 5),
+            (Settlement::Decline, 5),
+            (Settlement::LeaveStanding, 5),
+            (renews, 5),
+            (complete(), 5),
+            (Settlement::Undo, 4),
+        ] {
+            let (_, record) = held.write(&settlement, at(201));
+            assert_eq!(record.unwrap().last_receive, left, "{settlement:?}");
+        }
+        let (_, undone) = held.write(&Settlement::Undo, at(201));
+        assert_eq!(claimed(3, undone, 0).last_receive, 0, "not known any more");
     }
 
     #[test]

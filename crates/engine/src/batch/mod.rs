@@ -170,6 +170,7 @@ impl Engine {
             clock_skew: policy.clock_skew,
             fingerprint: None,
             application: self.parts.application.clone(),
+            receives: 0,
             provenance: None,
         };
         let (store, keys) = (&*self.parts.store, std::slice::from_ref(key));

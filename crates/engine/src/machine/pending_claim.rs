@@ -94,7 +94,8 @@ pub(super) fn judge(
             Ok(Free { guard, held, seen })
         }
         Err((_, held)) => {
-            let (attempts, seen) = (Attempts::before(&held), seen.map(Box::new));
+            let attempts = Attempts::before(&held, seen.as_ref());
+            let seen = seen.map(Box::new);
             Err(Answer::new(
                 at,
                 if attempts.losses() == 0 {

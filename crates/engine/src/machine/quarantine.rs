@@ -1,15 +1,15 @@
 //! Records that may have killed their process: which of them run together, and when.
 //!
 //! A record whose last attempts were lost is a suspect. Its idempotency record has the number of losses in
-//! a row. Its suspicion falls by one with each receive at which it was passed over: that bounds how often
-//! it is received before it runs. Suspects run in *quarantine groups* of one suspicion, with nothing beside
+//! a row. Its suspicion falls by one with each receive since its last attempt, because it was passed over
+//! at those: that bounds how often it is received before it runs. Suspects run in *quarantine groups* of one suspicion, with nothing beside
 //! them: the more they are suspected, the smaller the groups. So the many records that were only near a
 //! death are processed soon, and the one that kills is soon alone.
 
 use std::cmp::Reverse;
 
 use crate::rules::{Rule, keeps};
-use lambda_idempotency_core::admission::Held;
+use lambda_idempotency_core::{admission::Held, record::IdempotencyRecord};
 
 /// What is known of the earlier attempts of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,15 +18,18 @@ pub(super) struct Attempts {
     lost: u32,
     /// How many of the lost ones come one after the other, up to the last.
     losses: u32,
+    /// The receive of the last one; 0 if it is not known.
+    last_receive: u32,
 }
 
 impl Attempts {
-    /// The attempts before this claim.
-    pub(super) const fn before(held: &Held) -> Self {
+    /// The attempts before this claim, which is to replace what was seen.
+    pub(super) fn before(held: &Held, seen: Option<&IdempotencyRecord>) -> Self {
         Self {
             failed: held.failed_attempts(),
             lost: held.lost_attempts(),
             losses: held.consecutive_losses(),
+            last_receive: seen.map_or(0, |seen| seen.last_receive),
         }
     }
 
@@ -34,28 +37,31 @@ impl Attempts {
         self.losses
     }
 
-    /// At how many of its receives before this one the record was not tried, as far as is known.
+    /// At how many receives since its last attempt, before this one, the record was passed over.
     fn passed_over(&self, receives: u32) -> u32 {
         if !keeps(Rule::SuspicionFalls) {
             return 0;
         }
-        match receives.saturating_sub(1).checked_sub(self.tried()) {
+        match receives.saturating_sub(1).checked_sub(self.last()) {
             Some(passed_over) => passed_over,
-            // Redriven: of its attempts it is not known which came since, so one at every second receive
-            // is assumed.
+            // Its source counts anew, or a copy with another count was tried: one attempt at every second
+            // receive is assumed.
             None => receives / 2,
         }
     }
 
-    /// Whether the record goes before all others: it was passed over. One that was redriven does so at
-    /// every second receive, lest the others of a record that kills be received in vain each time.
+    /// Whether the record goes before all others: it was passed over. If it is not known how often, it
+    /// does so at every second receive, lest the others of a record that kills be received in vain each
+    /// time.
     fn goes_first(&self, receives: u32) -> bool {
-        let is_redriven = receives <= self.tried();
-        self.passed_over(receives) > 0 && (!is_redriven || receives.is_multiple_of(2))
+        let is_known = receives > self.last();
+        self.passed_over(receives) > 0 && (is_known || receives.is_multiple_of(2))
     }
 
-    const fn tried(&self) -> u32 {
-        self.lost.saturating_add(self.failed)
+    /// The receive of the last attempt. There were as many receives as attempts at least, also if the
+    /// last one is not known or was that of a copy.
+    fn last(&self) -> u32 {
+        self.last_receive.max(self.lost.saturating_add(self.failed))
     }
 }
 
@@ -181,7 +187,7 @@ mod tests {
 
     /// How many attempts were lost, all one after the other.
     fn lost(losses: u32) -> Attempts {
-        Attempts { failed: 0, lost: losses, losses }
+        Attempts { failed: 0, lost: losses, losses, last_receive: 0 }
     }
 
     fn groups(mut quarantine: Quarantine, most: usize) -> Vec<Vec<usize>> {
@@ -224,10 +230,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_tried_is_less_suspected() {
-        let tried = Attempts { failed: 2, lost: 3, losses: 1 };
-        let passed_over = [0, 6, 7, 9].map(|receives| tried.passed_over(receives));
-        assert_eq!(passed_over, [0, 0, 1, 3]);
+    fn only_receives_since_the_last_attempt_count() {
+        let passed_over = |last_receive| {
+            let tried = Attempts { failed: 2, lost: 3, losses: 1, last_receive };
+            [0, 6, 7, 9].map(|receives| tried.passed_over(receives))
+        };
+        assert_eq!(passed_over(5), [0, 0, 1, 3]);
+        assert_eq!(passed_over(6), [0, 3, 0, 2], "one receive in vain before it");
+        assert_eq!(passed_over(0), passed_over(5), "not known: once for each attempt at least");
+        assert_eq!(passed_over(1), passed_over(5), "that of a copy");
     }
 
     /// Received less often than tried: its source counts anew.

@@ -128,14 +128,15 @@ impl Machine<'_> {
         now: Timestamp,
         provenance: Option<Provenance>,
     ) -> Claim {
-        let fingerprint = self.records.get(at).and_then(|entry| entry.ask().fingerprint.clone());
+        let ask = self.records.get(at).map(|entry| entry.ask());
         Claim {
             owner,
             lease_until: self.leases.terms().lease_until(now),
             retention: self.setting.policy.retention,
             clock_skew: self.setting.policy.clock_skew,
-            fingerprint,
+            fingerprint: ask.and_then(|ask| ask.fingerprint.clone()),
             application: self.setting.application.clone(),
+            receives: ask.map_or(0, |ask| ask.receives),
             provenance,
         }
     }

@@ -26,6 +26,7 @@ pub(super) fn claim(at: usize, lease: u64) -> Claim {
         clock_skew: Duration::ZERO,
         fingerprint: None,
         application: None,
+        receives: 0,
         provenance: None,
     }
 }

@@ -70,6 +70,7 @@ pub(crate) fn claim(setup: &Setup, token: Token, lease: u8, payload: Payload) ->
         clock_skew: seconds(SKEW),
         fingerprint: setup.fingerprints.then(|| fingerprint_of(payload)),
         application: setup.applications.then(|| application_of(payload)),
+        receives: 0,
         provenance: None,
     }
 }

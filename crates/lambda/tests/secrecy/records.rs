@@ -39,6 +39,7 @@ fn records_and_decisions_about_them() {
         clock_skew: std::time::Duration::from_secs(1),
         fingerprint: None,
         application: None,
+        receives: 0,
         provenance: None,
     };
     let Admission::Try { held, .. } = admit(&claim, None, Timestamp::EPOCH) else { panic!() };

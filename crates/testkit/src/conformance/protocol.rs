@@ -18,6 +18,7 @@ pub(super) fn claim(owner: Owner, now: Timestamp) -> Claim {
         clock_skew: secs(1),
         fingerprint: None,
         application: None,
+        receives: 0,
         provenance: None,
     }
 }
