@@ -124,7 +124,7 @@ fn act(
 ) {
     match action {
         Action::Read { call, keys, deadline } => {
-            if own.running.iter().any(|one| suspicion(world, own, one).is_some()) {
+            if own.running.iter().any(|one| suspicion(setup, world, own, one).is_some()) {
                 world.flaws.add(Flaw::NotAlone);
             }
             let is_asked = |key| own.calls.iter().any(|call| call.request.asks_for(key));
@@ -170,7 +170,7 @@ fn act(
 
 fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadline: Timestamp) {
     if let Some(owner) = claim(write) {
-        if let Some(stake) = isolation::stake(setup, own, write) {
+        if let Some(stake) = isolation::stake(setup, world, own, write) {
             isolation::check(setup, world, own, stake);
         }
         let is_asked = own.calls.iter().any(|call| match &call.request {
@@ -188,11 +188,12 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
             world.flaws.add(Flaw::ClaimedTwice);
         }
         // A member of the same group, whose first claim got no answer, may be claimed again.
-        let key = setup.key(&write.key);
-        let at = own.records.iter().position(|record| setup.messages[*record].key == key);
-        let claimed = write.record.as_ref().zip(at);
-        let claimed = claimed.and_then(|(record, at)| suspected(world, own, at, record));
-        let mut beside = own.running.iter().filter_map(|one| suspicion(world, own, one));
+        let claimed = isolation::stake(setup, world, own, write);
+        let claimed = claimed.and_then(|(at, record, before)| {
+            let before = before.unwrap_or(record.last_receive);
+            suspected(world, own, at, record, before)
+        });
+        let mut beside = own.running.iter().filter_map(|one| suspicion(setup, world, own, one));
         if beside.any(|suspicion| claimed != Some(suspicion)) {
             world.flaws.add(Flaw::NotAlone);
         }
@@ -215,30 +216,33 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
 }
 
 /// How much a record with this claim is suspected, if its last attempts were lost: by the losses in a
-/// row, less the receives at which it was not tried. One that was tried more often than it was received,
+/// row, less the receives since the attempt before. One that was tried more often than it was received,
 /// because copies of it were, is assumed to have been tried at every second receive.
 pub(crate) fn suspected(
     world: &World,
     own: &Own,
     at: usize,
     claim: &IdempotencyRecord,
+    before: u32,
 ) -> Option<u32> {
     let receives = u32::from(world.source[own.records[at]].receives);
-    let tried = claim.lost_attempts + claim.failed_attempts;
-    let passed_over = receives.saturating_sub(1).checked_sub(tried).unwrap_or(receives / 2);
+    let last = before.max(claim.lost_attempts + claim.failed_attempts);
+    let passed_over = receives.saturating_sub(1).checked_sub(last).unwrap_or(receives / 2);
     let losses = claim.consecutive_losses;
     (losses > 0).then(|| losses.saturating_sub(passed_over))
 }
 
-fn suspicion(world: &World, own: &Own, running: &Running) -> Option<u32> {
-    suspected(world, own, running.at, &running.held.as_ref()?.record)
+fn suspicion(setup: &Setup, world: &World, own: &Own, running: &Running) -> Option<u32> {
+    let before = world.before[setup.messages[own.records[running.at]].key];
+    suspected(world, own, running.at, &running.held.as_ref()?.record, before)
 }
 
 /// Whether a record may start beside those that run: they are as suspected as it is and, if that is
 /// more than not at all, few enough.
-fn check_group(world: &mut World, own: &Own, at: usize, held: &Held) {
-    let mine = suspected(world, own, at, &held.record);
-    let alike = own.running.iter().filter(|one| suspicion(world, own, one) == mine).count();
+fn check_group(setup: &Setup, world: &mut World, own: &Own, at: usize, held: &Held) {
+    let before = world.before[setup.messages[own.records[at]].key];
+    let mine = suspected(world, own, at, &held.record, before);
+    let alike = own.running.iter().filter(|one| suspicion(setup, world, own, one) == mine).count();
     let most = mine.map_or(usize::MAX, |suspicion| {
         own.records.len().div_ceil(4_usize.saturating_pow(suspicion))
     });
@@ -258,7 +262,8 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         if !world.store[message.key].as_ref().is_some_and(owns) {
             world.flaws.add(Flaw::StartedWithoutKey);
         }
-        isolation::check(setup, world, own, (at, &held.record));
+        let before = Some(world.before[message.key]);
+        isolation::check(setup, world, own, (at, &held.record, before));
         if world.now <= world.lingering[message.key] {
             world.flaws.add(Flaw::StartedBesideStopped);
         }
@@ -270,7 +275,7 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         }
         // In worlds with poison, the count of harmed handlers checks this instead.
         if !setup.poison {
-            check_group(world, own, at, held);
+            check_group(setup, world, own, at, held);
         }
     }
     let earlier = setup.messages[..record].iter().zip(&world.source);

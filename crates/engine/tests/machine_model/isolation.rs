@@ -8,35 +8,45 @@ use crate::{
     invocation::suspected,
     run::hold,
     setup::Setup,
-    store::claim,
+    store::{claim, receive_before},
     world::{Faults, Flaw, Invocation, Own, Request, World},
     worlds::NONE,
 };
 
-/// A record of an invocation, by its place there, and the idempotency record of its claim.
-type Stake<'w> = (usize, &'w IdempotencyRecord);
+/// A record of an invocation: its place there, the idempotency record of its claim, and the receive of the
+/// attempt before. That is not known of a claim that cannot be granted any more.
+type Stake<'w> = (usize, &'w IdempotencyRecord, Option<u32>);
 
 /// What a write claims.
-pub(crate) fn stake<'w>(setup: &Setup, own: &Own, write: &'w Write) -> Option<Stake<'w>> {
+pub(crate) fn stake<'w>(
+    setup: &Setup,
+    world: &World,
+    own: &Own,
+    write: &'w Write,
+) -> Option<Stake<'w>> {
     claim(write)?;
     let key = setup.key(&write.key);
     let at = own.records.iter().position(|record| setup.messages[*record].key == key)?;
-    Some((at, write.record.as_ref()?))
+    Some((at, write.record.as_ref()?, receive_before(setup, world, write)))
 }
 
 /// Whether nothing of other invocations of the process may be claimed or run beside it.
-fn is_isolated(world: &World, own: &Own, (at, record): Stake<'_>) -> bool {
-    suspected(world, own, at, record).is_some_and(|suspicion| suspicion >= 2)
+fn is_isolated(world: &World, own: &Own, (at, record, before): Stake<'_>) -> bool {
+    let suspicion = before.and_then(|before| suspected(world, own, at, record, before));
+    suspicion.is_some_and(|suspicion| suspicion >= 2)
 }
 
 /// What an invocation has claimed, or may have.
-fn at_stake<'w>(setup: &Setup, own: &'w Own) -> Vec<Stake<'w>> {
-    let running = own.running.iter().filter_map(|one| Some((one.at, &one.held.as_ref()?.record)));
+fn at_stake<'w>(setup: &Setup, world: &World, own: &'w Own) -> Vec<Stake<'w>> {
+    let running = own.running.iter().filter_map(|one| {
+        let key = setup.messages[own.records[one.at]].key;
+        Some((one.at, &one.held.as_ref()?.record, Some(world.before[key])))
+    });
     let claims = own.calls.iter().flat_map(|call| match &call.request {
         Request::Write(writes) => writes.as_slice(),
         Request::Read(_) => &[],
     });
-    running.chain(claims.filter_map(|write| stake(setup, own, write))).collect()
+    running.chain(claims.filter_map(|write| stake(setup, world, own, write))).collect()
 }
 
 /// This invocation claims or starts a record: no other one of the process is isolated meanwhile, and
@@ -47,7 +57,7 @@ pub(crate) fn check(setup: &Setup, world: &mut World, own: &Own, stake: Stake<'_
     let of_process = world.invocations.iter().filter(|one| one.own.process == own.process);
     let isolated = is_isolated(world, own, stake);
     let is_beside = of_process.filter(|one| !is_due(one)).any(|one| {
-        let mut theirs = at_stake(setup, &one.own).into_iter();
+        let mut theirs = at_stake(setup, world, &one.own).into_iter();
         theirs.any(|other| isolated || is_isolated(world, &one.own, other))
     });
     if is_beside {

@@ -21,6 +21,9 @@ pub(crate) fn land(setup: &Setup, world: &mut World, write: &Write) -> Verdict {
     if let Some(old) = found.as_ref().filter(|old| write.record.as_ref() != Some(*old)) {
         check(setup, world, old, write);
     }
+    if claim(write).is_some() {
+        world.before[key] = found.as_ref().map_or(0, |old| old.last_receive);
+    }
     world.store[key].clone_from(&write.record);
     Verdict::Written
 }
@@ -41,6 +44,15 @@ pub(crate) fn claim(write: &Write) -> Option<Owner> {
         Guard::Unchanged(seen) => seen.owner == Some(owner),
     };
     (!renews).then_some(owner)
+}
+
+/// The receive of the attempt before this claim, which is stored, or can still be. `None` if it cannot.
+pub(crate) fn receive_before(setup: &Setup, world: &World, write: &Write) -> Option<u32> {
+    let key = setup.key(&write.key);
+    let found = world.store[key].as_ref();
+    let is_stored = found.is_some_and(|record| record.owner == claim(write));
+    let can_be = || write.guard.holds(found).then(|| found.map_or(0, |old| old.last_receive));
+    if is_stored { Some(world.before[key]) } else { can_be() }
 }
 
 fn check(setup: &Setup, world: &mut World, old: &IdempotencyRecord, write: &Write) {
@@ -67,9 +79,12 @@ fn check(setup: &Setup, world: &mut World, old: &IdempotencyRecord, write: &Writ
             // A failure and a stop end a row of losses.
             let heard_of = !takes_over && over(new) > over(old);
             let losses = if heard_of { 0 } else { old.consecutive_losses + lost };
+            // One less after a claim that was undone.
+            let receive = old.last_receive.saturating_sub(1)..=old.last_receive;
             new.failed_attempts >= old.failed_attempts
                 && new.lost_attempts >= lost_attempts
                 && new.consecutive_losses == losses
+                && (takes_over || receive.contains(&new.last_receive))
         }
         None => old.failed_attempts == 0 && lost_attempts == 0,
     };

@@ -24,6 +24,8 @@ pub(crate) struct World {
     pub(crate) faults: Faults,
     /// By key.
     pub(crate) store: Vec<Option<IdempotencyRecord>>,
+    /// By key: the receive of the attempt before the last claim.
+    pub(crate) before: Vec<u32>,
     /// Writes whose senders no longer wait for them, and when they were lost.
     pub(crate) strays: Vec<(Write, Timestamp)>,
     pub(crate) processes: Vec<Process>,
@@ -286,6 +288,7 @@ impl World {
             now,
             faults: setup.faults,
             store: vec![None; keys],
+            before: vec![0; keys],
             strays: Vec::new(),
             processes: vec![Process::new(keys); setup.processes],
             invocations: Vec::new(),

@@ -181,8 +181,7 @@ pub(crate) fn poison() -> Setup {
     Setup::new("a record that kills its process", &[0, 1]).with(|world| {
         world.poison = true;
         world.takes = Duration::from_millis(100);
-        // An answer that is lost is one more receive without a try, by which suspicion falls.
-        world.harm = 2;
+        // A lost answer is one more receive without an attempt.
         world.faults = Faults { deaths: 3, losses: 1, ..NONE };
         world.expect = &["death", "harmed handler", "quarantined handler"];
     })

@@ -94,10 +94,10 @@ impl Log {
         if lost_attempts > state.stops {
             wrong.push("is told of more lost attempts than were stopped");
         }
-        let losses = state.losses.get(label).map_or(0, |losses| losses.of(fence));
-        let suspicion = (losses > 0).then(|| {
-            let tried = call.failed_attempts() + lost_attempts;
-            losses.saturating_sub(message.receives.saturating_sub(1).saturating_sub(tried))
+        let tried = call.failed_attempts() + lost_attempts;
+        let known = state.losses.get(label).filter(|losses| losses.of(fence) > 0);
+        let suspicion = known.map(|losses| {
+            losses.of(fence).saturating_sub(losses.passed_over(message.receives, tried))
         });
         let beside = state.calls.iter().filter(|c| c.runs && c.invocation == invocation);
         let (mut alike, mut others) = (1, 0);

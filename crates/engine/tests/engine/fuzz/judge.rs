@@ -93,8 +93,9 @@ impl World {
         }
         let stored = self.stored(&key(plan.key)).filter(|record| record.fence == fence)?;
         let (losses, receives) = (stored.consecutive_losses, flight.receives[at]);
-        let tried = stored.lost_attempts + stored.failed_attempts;
-        let passed_over = receives.saturating_sub(1).checked_sub(tried).unwrap_or(receives / 2);
+        let before = stored.owner.map_or(0, |owner| self.receives.before(&key(plan.key), owner));
+        let last = before.max(stored.lost_attempts + stored.failed_attempts);
+        let passed_over = receives.saturating_sub(1).checked_sub(last).unwrap_or(receives / 2);
         Some(Suspicion {
             is_quarantined: losses > 0,
             is_isolated: losses.saturating_sub(passed_over / 2) >= 2,

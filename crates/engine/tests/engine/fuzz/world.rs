@@ -35,7 +35,7 @@ use tokio::sync::Notify;
 
 use super::scenario::{End, Kind, Plan, Scenario, Step, Trouble};
 use crate::{
-    contract::{Contract, Wrong},
+    contract::{Contract, Receives, Wrong},
     support::START,
 };
 
@@ -66,6 +66,8 @@ pub(super) struct World {
     pub(super) asked: Arc<AtomicUsize>,
     pub(super) store: FaultyStore<MemoryStore>,
     pub(super) wrong: Wrong,
+    /// The receives of earlier attempts.
+    pub(super) receives: Receives,
     /// Handlers of a key that run now.
     pub(super) running: Mutex<BTreeMap<u8, usize>>,
     /// Successes of a key's handler, protected ones only.
@@ -185,6 +187,7 @@ impl World {
             asked: Arc::default(),
             store,
             wrong: Wrong::default(),
+            receives: Receives::default(),
             running: Mutex::default(),
             effects: Mutex::default(),
             done: Mutex::default(),
@@ -207,7 +210,8 @@ impl World {
 
     pub(super) fn engine(&self) -> Engine {
         let clock = WatchedClock { clock: self.clock.clone(), asked: Arc::clone(&self.asked) };
-        let store = Contract { inner: self.store.clone(), wrong: self.wrong.clone() };
+        let (wrong, receives) = (self.wrong.clone(), self.receives.clone());
+        let store = Contract { inner: self.store.clone(), wrong, receives };
         let engine = Engine::new(store).with_clock(clock);
         if self.scenario.cache { engine } else { engine.with_cache(Cache::off()) }
     }
