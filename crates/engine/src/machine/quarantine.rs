@@ -70,8 +70,8 @@ impl Attempts {
 type Rank = (bool, bool, u32, Reverse<u32>);
 
 /// From so many losses in a row on, a record is isolated from the other invocations of the process. Two
-/// receives at which it was passed over count as one loss less: one in vain before each death must not
-/// hide a record that kills, and a process that is never idle must not keep it out for ever.
+/// receives at which it was passed over since its last attempt count as one loss less: one in vain before
+/// each death must not hide a record that kills, and a process that is never idle must not keep it out for ever.
 const ISOLATED_FROM: u32 = 2;
 
 /// A record that may have killed its process.
