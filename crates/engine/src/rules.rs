@@ -25,6 +25,8 @@ pub(crate) enum Rule {
     QuarantineWaitsForTheOthers,
     /// A record is less suspected with each receive at which it was passed over.
     SuspicionFalls,
+    /// Only receives since the last attempt count for that.
+    CountsSinceTheLastAttempt,
     /// The more its records are suspected, the smaller a quarantine group is.
     SuspicionSplits,
     /// A suspect that was passed over starts before other records.

@@ -61,7 +61,8 @@ impl Attempts {
     /// The receive of the last attempt. There were as many receives as attempts at least, also if the
     /// last one is not known or was that of a copy.
     fn last(&self) -> u32 {
-        self.last_receive.max(self.lost.saturating_add(self.failed))
+        let tried = self.lost.saturating_add(self.failed);
+        if keeps(Rule::CountsSinceTheLastAttempt) { self.last_receive.max(tried) } else { tried }
     }
 }
 

@@ -112,6 +112,11 @@ fn suspicion_falls() {
 }
 
 #[test]
+fn receives_in_vain_before_the_last_attempt_do_not_count() {
+    catch(Rule::CountsSinceTheLastAttempt, HARM, worlds::poison);
+}
+
+#[test]
 fn suspicion_splits() {
     catch(Rule::SuspicionSplits, ALONE, || recovery::near_a_death(3));
 }

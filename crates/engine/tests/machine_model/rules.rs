@@ -14,6 +14,7 @@ pub(crate) enum Rule {
     QuarantineStopsClaims,
     QuarantineWaitsForTheOthers,
     SuspicionFalls,
+    CountsSinceTheLastAttempt,
     SuspicionSplits,
     PassedOverGoFirst,
     RecordsThatItStopped,
