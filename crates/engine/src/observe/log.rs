@@ -11,7 +11,7 @@ use super::{Observer, Report};
 /// `failed_attempts`, `lost_attempts`, and `problem` where the delivery is returned or something is
 /// wrong with it. Never a payload, a raw key or a result; and of a handler's error its type alone, unless
 /// [`showing_error_messages`](Self::showing_error_messages) asks for more. `record` is the record's
-/// [label](RecordId::label), which hides an id that an application has chosen.
+/// [label](crate::call::RecordId::label), which hides an id that an application has chosen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TracingObserver {
     error_messages: bool,
