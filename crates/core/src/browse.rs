@@ -105,7 +105,7 @@ impl Page {
     }
 }
 
-/// A place between two pages. Its text ([`as_str`](Self::as_str)) can be kept and used later with the same
+/// A position between two pages. Its text ([`as_str`](Self::as_str)) can be kept and used later with the same
 /// store. It may be a key, so `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Cursor(Arc<str>);

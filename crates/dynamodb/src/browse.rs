@@ -22,11 +22,16 @@ use crate::{
 };
 
 /// What one request answers.
-#[derive(Default)]
 struct Answer {
     items: Vec<Item>,
     count: u64,
     last: Option<Item>,
+}
+
+impl Answer {
+    fn new(items: Option<Vec<Item>>, count: i32, last: Option<Item>) -> Self {
+        Self { items: items.unwrap_or_default(), count: u64::try_from(count).unwrap_or(0), last }
+    }
 }
 
 /// What one request asks for.
@@ -73,11 +78,9 @@ impl DynamoDbStore {
         match budget.attempt(request.send()).await {
             Err(late) => Err(Failure::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
-            Ok(Ok(output)) => Ok(Answer {
-                items: output.items.unwrap_or_default(),
-                count: u64::try_from(output.count).unwrap_or(0),
-                last: output.last_evaluated_key,
-            }),
+            Ok(Ok(output)) => {
+                Ok(Answer::new(output.items, output.count, output.last_evaluated_key))
+            }
         }
     }
 
@@ -105,11 +108,9 @@ impl DynamoDbStore {
         match budget.attempt(request.send()).await {
             Err(late) => Err(Failure::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
-            Ok(Ok(output)) => Ok(Answer {
-                items: output.items.unwrap_or_default(),
-                count: u64::try_from(output.count).unwrap_or(0),
-                last: output.last_evaluated_key,
-            }),
+            Ok(Ok(output)) => {
+                Ok(Answer::new(output.items, output.count, output.last_evaluated_key))
+            }
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) async fn run(
 
 fn decide(found: Option<&IdempotencyRecord>, now: Timestamp) -> Decision {
     match found.map(|record| State::of(record, now)) {
-        None => Decision::Nothing("there is no record".to_owned()),
+        None => Decision::Nothing("the key has no idempotency record".to_owned()),
         Some(State::InProgress) => Decision::Refuse(
             "a worker holds the key; wait until its lease ends, or look at its log stream"
                 .to_owned(),

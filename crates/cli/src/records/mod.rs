@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  What failed for good, and where are its logs?
+  What failed permanently, and where are its logs?
     lambda-idempotency records list --state failed --table orders-idempotency
 
   Why is this event not processed?

@@ -63,7 +63,9 @@ fn decide(
     even_if_held: bool,
     by: Owner,
 ) -> Decision {
-    let Some(found) = found else { return Decision::Nothing("there is no record".to_owned()) };
+    let Some(found) = found else {
+        return Decision::Nothing("the key has no idempotency record".to_owned());
+    };
     match State::of(found, now) {
         State::Released | State::Expired => Decision::Nothing("the key is free".to_owned()),
         State::Completed => Decision::Refuse("the work is done; `evict` has it done again".to_owned()),

@@ -38,7 +38,7 @@ pub enum StorePurpose {
     Look,
     /// To claim keys.
     Claim,
-    /// To record what became of claims: completions, failures, releases.
+    /// To record how claims ended: completions, failures, releases.
     Settle,
     /// To extend leases.
     Renew,
@@ -57,14 +57,22 @@ impl StorePurpose {
     }
 
     /// What these writes are for. All writes of a call are for the same.
+    ///
+    /// Only a claim or a renewal leaves a record that is in progress and has an owner. A renewal keeps the
+    /// owner that it found; a claim has a new one.
     pub(crate) fn of(writes: &[Write]) -> Self {
-        let Some(Write { guard: Guard::OwnedBy(owner), record, .. }) = writes.first() else {
-            return Self::Claim;
+        let Some(Write { guard, record: Some(record), .. }) = writes.first() else {
+            return Self::Settle;
         };
-        let renewed = record.as_ref().filter(|record| {
-            record.status == Status::InProgress && record.owner.as_ref() == Some(owner)
-        });
-        if renewed.is_some() { Self::Renew } else { Self::Settle }
+        if record.status != Status::InProgress || record.owner.is_none() {
+            return Self::Settle;
+        }
+        let found = match guard {
+            Guard::Absent => None,
+            Guard::Unchanged(found) => found.owner,
+            Guard::OwnedBy(owner) => Some(*owner),
+        };
+        if found == record.owner { Self::Renew } else { Self::Claim }
     }
 }
 
@@ -82,5 +90,46 @@ pub(crate) fn errors(answer: &Input) -> Vec<StoreErrorKind> {
             unknown.collect()
         }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lambda_idempotency_core::{
+        clock::Timestamp,
+        record::{IdempotencyRecord, Owner},
+        store::RecordVersion,
+    };
+    use lambda_idempotency_keys::Key;
+
+    use super::*;
+
+    fn record(status: Status, owner: Option<u128>) -> IdempotencyRecord {
+        let mut record = IdempotencyRecord::new(status, Timestamp::from_secs(9));
+        record.owner = owner.map(Owner::from_bits);
+        record
+    }
+
+    fn purpose(guard: Guard, record: Option<IdempotencyRecord>) -> StorePurpose {
+        StorePurpose::of(&[Write { key: Key::from_text("a#1"), guard, record }])
+    }
+
+    #[test]
+    fn each_kind_of_write_has_its_purpose() {
+        let held = |owner| record(Status::InProgress, Some(owner));
+        let seen = |owner| Guard::Unchanged(RecordVersion::of(&held(owner)));
+        let mine = || Guard::OwnedBy(Owner::from_bits(1));
+        let completed = || Some(record(Status::Completed, Some(1)));
+        for (guard, record, expected) in [
+            (Guard::Absent, Some(held(1)), StorePurpose::Claim),
+            (seen(2), Some(held(1)), StorePurpose::Claim),
+            (seen(1), Some(held(1)), StorePurpose::Renew),
+            (mine(), completed(), StorePurpose::Settle),
+            (Guard::Absent, completed(), StorePurpose::Settle),
+            (mine(), Some(record(Status::InProgress, None)), StorePurpose::Settle),
+            (mine(), None, StorePurpose::Settle),
+        ] {
+            assert_eq!(purpose(guard.clone(), record), expected, "{guard:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use lambda_idempotency::{
-    BatchEnd, Failure, Observer, Operation, Report, StoreCall, StorePurpose, TracingObserver,
+    BatchEnd, Failure, Lease, Observer, Operation, Report, StoreCall, TracingObserver,
     store::StoreErrorKind,
 };
 use lambda_idempotency_core::clock::Clock as _;
@@ -157,5 +157,26 @@ async fn an_observer_learns_of_errors_looks_and_hits_of_the_cache() {
         noted[noted.len() - 2..],
         ["replayed [None, None, None]", "end of 1 with 1 cache hits"]
     );
-    assert_eq!(StorePurpose::Renew.label(), "renew");
+}
+
+#[tokio::test]
+async fn a_renewal_is_not_taken_for_a_claim() {
+    let (world, noted) = (World::new(), Noted::default());
+    let clock = world.clock.clone();
+    let handler = move |_: Value, _| {
+        let clock = clock.clone();
+        async move {
+            clock.sleep(Duration::from_secs(5)).await;
+            Ok::<_, Failure>(())
+        }
+    };
+    let operation =
+        Operation::new("a").key("id").lease(Lease::Renewed { length: Duration::from_secs(6) });
+    let function =
+        world.idempotency().with_observer(noted.clone()).sqs(operation, handler).unwrap();
+    world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
+    let noted = noted.take();
+    let of = |purpose: &str| noted.iter().filter(|noted| noted.starts_with(purpose)).count();
+    assert_eq!((of("claim"), of("settle")), (1, 1), "{noted:?}");
+    assert!(of("renew") >= 1, "{noted:?}");
 }
