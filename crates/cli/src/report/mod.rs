@@ -4,7 +4,10 @@
 //! comes from a function or an event is escaped, and the page's policy lets a browser run its own script and no other.
 
 mod html;
-mod moments;
+mod keys;
+mod moment;
+mod names;
+mod observed;
 mod page;
 mod run;
 mod timeline;

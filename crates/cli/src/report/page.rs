@@ -6,7 +6,8 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use sha2::{Digest as _, Sha256};
 
 use super::html::Html;
-use super::moments::{Key, Kind, Lane, keys};
+use super::keys::{Key, Lane, keys};
+use super::moment::Kind;
 use super::run::Run;
 use super::timeline::{draw, shape};
 

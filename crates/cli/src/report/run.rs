@@ -24,6 +24,13 @@ pub(crate) struct Run<'a> {
     pub(crate) work_of: fn(&str) -> Option<String>,
 }
 
+impl Run<'_> {
+    /// Milliseconds from the beginning of the run to `at`.
+    pub(crate) fn ms(&self, at: Instant) -> f64 {
+        at.saturating_duration_since(self.began).as_secs_f64() * 1000.0
+    }
+}
+
 /// An invocation, and for each of its records what the source did with it.
 pub(crate) struct Shown<'a> {
     pub(crate) invocation: &'a Invocation,

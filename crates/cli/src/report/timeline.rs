@@ -4,7 +4,8 @@
 //! width that grows with its logarithm. The order is exact, nothing covers anything else, and long gaps have a label.
 
 use super::html::Html;
-use super::moments::{Key, Kind, Lane, Moment};
+use super::keys::{Key, Lane};
+use super::moment::{Kind, Moment};
 
 /// Where lanes begin, right of their labels.
 const LEFT: f64 = 132.0;
