@@ -2,13 +2,11 @@
 
 use std::{
     collections::HashSet,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use lambda_idempotency_local::{
-    Batch, Disposition, Invocation, InvocationResult, Local, Poller as _, Queue, SqsConfig,
-};
+use lambda_idempotency_local::{Batch, Disposition, Invocation, InvocationResult, Local};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -20,16 +18,12 @@ use crate::{
     ledger::{Ledger, Line, Step},
     plan::{Plan, standstill},
     processes::{CLAIMS, start},
-    schedule::{Message, Schedule},
+    queues::{Queues, Received},
+    schedule::Schedule,
 };
 
 /// How often the ledger is read.
 const TICK: Duration = Duration::from_millis(5);
-/// How many messages are in the queues at a time, visible or not.
-const WINDOW: usize = 2000;
-/// How often a message of an order that fails permanently is received.
-const DOOMED_RECEIVES: u32 = 3;
-
 /// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
@@ -61,7 +55,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
         rig.drain(&progress).await?;
     }
     let rows = local.dynamodb().items(CLAIMS)?;
-    let left = rig.left();
+    let left = rig.queues.left();
     if settings.template.is_some() && rig.history.attempts.is_empty() {
         return Err(Error::NoEffects);
     }
@@ -85,9 +79,7 @@ struct Rig<'a> {
     reported: UnboundedReceiver<Line>,
     history: History,
     injector: Injector,
-    /// One for orders that can be placed, without a limit of receives, and one for those that cannot.
-    queues: [Queue; 2],
-    sent: usize,
+    queues: Queues<'a>,
     begun: usize,
     signalled: HashSet<usize>,
     /// When a message was last settled.
@@ -103,11 +95,6 @@ impl<'a> Rig<'a> {
         local: &'a Local,
         (ledger, reported): (Ledger, UnboundedReceiver<Line>),
     ) -> Self {
-        let queue = |max_receive_count| {
-            let visibility = Some(settings.visibility);
-            let config = SqsConfig { visibility, max_receive_count, ..SqsConfig::default() };
-            Queue::new(config, settings.timeout)
-        };
         Self {
             settings,
             schedule,
@@ -116,8 +103,7 @@ impl<'a> Rig<'a> {
             reported,
             history: History::default(),
             injector: Injector::default(),
-            queues: [queue(u32::MAX), queue(DOOMED_RECEIVES)],
-            sent: 0,
+            queues: Queues::new(settings, schedule),
             begun: 0,
             signalled: HashSet::new(),
             moved: Instant::now(),
@@ -131,28 +117,27 @@ impl<'a> Rig<'a> {
         self.moved = Instant::now();
         let local = self.local;
         let mut running = FuturesUnordered::new();
-        let mut turn = 0_usize;
         loop {
-            self.feed();
+            self.queues.feed();
             while running.len() < self.settings.processes
-                && let Some((which, batch)) = self.receive(&mut turn)
+                && let Some(received) = self.receive()
             {
                 self.invocations += 1;
                 let request = request_id(self.invocations);
-                self.signal_soon(&batch);
+                self.signal_soon(&received.batch);
                 running.push(async move {
-                    let event = batch.event().to_string();
+                    let event = received.batch.event().to_string();
                     let invocation = local.invoke_bytes(request, event).await;
-                    (which, batch, invocation)
+                    (received, invocation)
                 });
             }
-            let idle = running.is_empty() && self.left() == 0 && self.injector.is_over();
+            let idle = running.is_empty() && self.queues.left() == 0 && self.injector.is_over();
             if idle || self.moved.elapsed() > self.settings.patience {
                 return Ok(());
             }
             tokio::select! {
-                Some((which, batch, invocation)) = running.next() => {
-                    self.ended(which, &batch, &invocation?)?;
+                Some((received, invocation)) = running.next() => {
+                    self.ended(&received, &invocation?)?;
                     progress(Progress {
                         settled: self.history.settled.len(),
                         total: self.schedule.messages.len(),
@@ -164,47 +149,12 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// How many messages are neither acknowledged nor dead-lettered, sent or not.
-    fn left(&self) -> usize {
-        let queued: usize = self.queues.iter().map(Queue::len).sum();
-        queued + self.schedule.messages.len().saturating_sub(self.sent)
-    }
-
-    /// Sends what fits into the window.
-    fn feed(&mut self) {
-        while self.queues.iter().map(Queue::len).sum::<usize>() < WINDOW
-            && let Some(message) = self.schedule.messages.get(self.sent)
-        {
-            self.sent += 1;
-            self.send(message);
-        }
-    }
-
-    fn send(&mut self, message: &Message) {
-        let doomed = self.is_doomed(message.order);
-        if let Some(queue) = self.queues.get_mut(usize::from(doomed)) {
-            queue.send(message.record(), Instant::now(), epoch_ms());
-        }
-    }
-
-    fn is_doomed(&self, order: usize) -> bool {
-        self.schedule.orders.get(order).is_some_and(|order| order.is_doomed())
-    }
-
-    /// Receives a batch from the queues in turn.
-    fn receive(&mut self, turn: &mut usize) -> Option<(usize, Batch)> {
-        for _ in 0..self.queues.len() {
-            let which = *turn % self.queues.len();
-            *turn += 1;
-            let batch = self.queues.get_mut(which)?.receive(Instant::now(), epoch_ms());
-            if let Some(batch) = batch {
-                self.inject_store_faults(
-                    batch.records().filter(|(_, receives)| *receives == 1).count(),
-                );
-                return Some((which, batch));
-            }
-        }
-        None
+    /// Receives a batch, and injects the faults that are scheduled for its new messages.
+    fn receive(&mut self) -> Option<Received> {
+        let received = self.queues.receive()?;
+        let fresh = received.batch.records().filter(|(_, receives)| *receives == 1).count();
+        self.inject_store_faults(fresh);
+        Some(received)
     }
 
     /// Injects the faults of the store that are scheduled for these `fresh` messages: store faults are
@@ -276,9 +226,10 @@ impl<'a> Rig<'a> {
         }
     }
 
-    fn ended(&mut self, which: usize, batch: &Batch, invocation: &Invocation) -> Result<(), Error> {
+    fn ended(&mut self, received: &Received, invocation: &Invocation) -> Result<(), Error> {
         // Lines read from here on belong to the process's next invocation, so read this one's first.
         self.read()?;
+        let batch = &received.batch;
         let pid = invocation.pid;
         let stopped = self.injector.was_stopped(pid);
         let end = match invocation.result {
@@ -293,18 +244,16 @@ impl<'a> Rig<'a> {
         let overran = end == End::TimedOut || invocation.duration > self.settings.timeout;
         self.history.ended(invocation, end, stopped, overran);
         let before = self.history.settled.len();
-        if let Some(queue) = self.queues.get_mut(which) {
-            let dispositions = queue.settle(batch, &invocation.result, Instant::now());
-            if self.settings.story {
-                let messages = batch.records().zip(&dispositions);
-                let messages: Vec<(String, Disposition)> = messages
-                    .map(|((id, _), disposition)| (id.unwrap_or_default().to_owned(), *disposition))
-                    .collect();
-                self.told.push(ToldInvocation { invocation: invocation.clone(), messages });
-            }
-            for ((id, _), disposition) in batch.records().zip(dispositions) {
-                self.history.delivered(id.unwrap_or_default(), which == 1, disposition);
-            }
+        let dispositions = self.queues.settle(received, &invocation.result);
+        if self.settings.story {
+            let messages = batch.records().zip(&dispositions);
+            let messages: Vec<(String, Disposition)> = messages
+                .map(|((id, _), disposition)| (id.unwrap_or_default().to_owned(), *disposition))
+                .collect();
+            self.told.push(ToldInvocation { invocation: invocation.clone(), messages });
+        }
+        for ((id, _), disposition) in batch.records().zip(dispositions) {
+            self.history.delivered(id.unwrap_or_default(), received.doomed, disposition);
         }
         if self.history.settled.len() > before {
             self.moved = Instant::now();
@@ -346,7 +295,7 @@ impl<'a> Rig<'a> {
             .filter(|(_, order)| order.hashes.iter().any(|hash| held.contains(hash)));
         let open: Vec<_> = open.filter_map(|(order, _)| self.schedule.probe(*order)).collect();
         for message in &open {
-            self.send(message);
+            self.queues.send(message);
         }
         Ok(open.len())
     }
@@ -355,9 +304,4 @@ impl<'a> Rig<'a> {
 /// The request id of the nth invocation.
 fn request_id(nth: u64) -> String {
     format!("chaos-{nth:08}")
-}
-
-fn epoch_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -44,6 +44,7 @@ mod injector;
 mod ledger;
 mod plan;
 mod processes;
+mod queues;
 mod random;
 mod report;
 mod schedule;
