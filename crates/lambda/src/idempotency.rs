@@ -12,14 +12,11 @@ use lambda_idempotency_engine::{
 use crate::{
     application, disabled,
     error::ConfigError,
-    event::EventLayer,
     function_builder::FunctionBuilder,
+    log,
     names::Names,
-    operation::{EntryPoint, Operation, Prepared},
+    operation::{EntryPoint, Prepared},
 };
-
-/// If set to `1` or `true`, the log shows the messages of handlers' errors.
-const SHOW_ERROR_MESSAGES: &str = "IDEMPOTENCY_LOG_ERROR_MESSAGES";
 
 /// Makes handlers safe to call twice, with a store that records which work is done.
 ///
@@ -57,8 +54,9 @@ impl Idempotency {
     /// environment names, and reports to the log (see [`with_log`](Self::with_log)).
     #[must_use]
     pub fn new(store: impl Store) -> Self {
-        let engine =
-            Engine::new(store).with_log(Some(log())).with_worker(Worker::from_environment());
+        let engine = Engine::new(store)
+            .with_log(Some(log::from_environment()))
+            .with_worker(Worker::from_environment());
         let new = Self { engine, names: Names::of_process(), mistake: None, refused: None };
         new.named(application::from_environment())
             .without_protection_if(disabled::from_environment())
@@ -238,54 +236,6 @@ impl Idempotency {
     pub fn function(&self) -> FunctionBuilder {
         FunctionBuilder::new(self.engine.clone(), self.names.clone(), self.mistake())
     }
-
-    /// A layer around a service of whole events, which returns the first result to later events of
-    /// the same key. The key expression sees the event; without one, the whole event is the key.
-    /// Without a key, two kinds of events are refused: those that differ on each delivery, such as
-    /// events of SQS and HTTP, and those that are equal for different work, such as events of
-    /// Cognito. [`EventLayer::keep`] selects the results that later events get.
-    ///
-    /// ```
-    /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
-    /// use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
-    ///
-    /// async fn charge(event: LambdaEvent<serde_json::Value>) -> Result<String, std::io::Error> {
-    ///     Ok("charged".to_owned())
-    /// }
-    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
-    /// let idempotency = Idempotency::new(MemoryStore::new());
-    /// let charged = Operation::new("charge").key("paymentId");
-    /// let service = ServiceBuilder::new()
-    ///     .layer(idempotency.event(charged)?)
-    ///     .service(service_fn(charge));
-    /// // lambda_runtime::run(service).await
-    /// # let _: lambda_idempotency::wrappers::EventService<_, serde_json::Value> = service;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// A mistake in the operation; a setting that applies to event sources only, such as
-    /// [`queue`](Operation::queue).
-    pub fn event<T>(&self, operation: Operation) -> Result<EventLayer<T>, ConfigError> {
-        let layer = EventLayer::new(self.engine.clone(), &operation)?;
-        self.allow(&*operation.prepared()?, EntryPoint::Event)?;
-        Ok(layer)
-    }
-
-    /// A layer around a service of HTTP requests, which answers a repeated request with the first
-    /// response; see [`http`](crate::http). The key is in the `Idempotency-Key` header, unless the
-    /// operation names an expression, which then sees the body.
-    ///
-    /// # Errors
-    /// A mistake in the operation; a setting that applies to event sources only, such as
-    /// [`queue`](Operation::queue).
-    #[cfg(feature = "http")]
-    pub fn http(&self, operation: Operation) -> Result<crate::http::HttpLayer, ConfigError> {
-        let layer = crate::http::HttpLayer::new(self.engine.clone(), &operation)?;
-        self.allow(&*operation.prepared()?, EntryPoint::Http)?;
-        Ok(layer)
-    }
 }
 
 impl fmt::Debug for Idempotency {
@@ -294,29 +244,12 @@ impl fmt::Debug for Idempotency {
     }
 }
 
-/// The default log; it shows error messages if the environment variable is set.
-fn log() -> TracingObserver {
-    let log = TracingObserver::new();
-    let value = std::env::var(SHOW_ERROR_MESSAGES).unwrap_or_default();
-    match value.to_ascii_lowercase().as_str() {
-        "1" | "true" => log.showing_error_messages(),
-        "" | "0" | "false" => log,
-        _ => {
-            tracing::warn!(
-                "the environment variable {SHOW_ERROR_MESSAGES} has no effect: set it to 1 or true \
-                 to log the messages of errors, to 0 or false not to log them"
-            );
-            log
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use lambda_idempotency_core::memory::MemoryStore;
 
     use super::*;
-    use crate::{Call, testing};
+    use crate::{Call, operation::Operation, testing};
 
     fn function(idempotency: &Idempotency) -> Result<crate::Function, ConfigError> {
         let place = |_: serde_json::Value, _: Call| async { Ok::<_, std::io::Error>(()) };

@@ -114,6 +114,8 @@ mod handler;
 pub mod http;
 mod idempotency;
 pub mod inspect;
+mod layers;
+mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod names;
