@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::{
-    Error, FaultKind, Report, Settings, Story, ToldInvocation,
+    Error, FaultKind, Report, Settings, Story, StoryInvocation,
     audit::audit,
     history::{End, History, order_of},
     injector::Injector,
@@ -46,9 +46,9 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     }
     let schedule = Schedule::new(settings);
     let ledger = Ledger::create()?;
-    let (tell, told) = unbounded_channel();
-    let local = start(settings, &schedule, &ledger, tell).await?;
-    let mut rig = Rig::new(settings, &schedule, &local, (ledger, told));
+    let (report, reported) = unbounded_channel();
+    let local = start(settings, &schedule, &ledger, report).await?;
+    let mut rig = Rig::new(settings, &schedule, &local, (ledger, reported));
     rig.drain(&progress).await?;
     let probes = rig.probe()?;
     if probes > 0 {
@@ -85,7 +85,7 @@ struct Rig<'a> {
     /// When a message was last settled.
     moved: Instant,
     invocations: u64,
-    told: Vec<ToldInvocation>,
+    answered: Vec<StoryInvocation>,
 }
 
 impl<'a> Rig<'a> {
@@ -108,7 +108,7 @@ impl<'a> Rig<'a> {
             signalled: HashSet::new(),
             moved: Instant::now(),
             invocations: 0,
-            told: Vec::new(),
+            answered: Vec::new(),
         }
     }
 
@@ -250,7 +250,7 @@ impl<'a> Rig<'a> {
             let messages: Vec<(String, Disposition)> = messages
                 .map(|((id, _), disposition)| (id.unwrap_or_default().to_owned(), *disposition))
                 .collect();
-            self.told.push(ToldInvocation { invocation: invocation.clone(), messages });
+            self.answered.push(StoryInvocation { invocation: invocation.clone(), messages });
         }
         for ((id, _), disposition) in batch.records().zip(dispositions) {
             self.history.delivered(id.unwrap_or_default(), received.doomed, disposition);
@@ -271,7 +271,7 @@ impl<'a> Rig<'a> {
     /// What happened, if the settings ask for it.
     fn story(&mut self, began: Instant) -> Option<Story> {
         let mut story = Story::new(began).with_effects(&self.history);
-        story.invocations = std::mem::take(&mut self.told);
+        story.invocations = std::mem::take(&mut self.answered);
         story.faults = self.injector.take_signals();
         self.settings.story.then_some(story)
     }

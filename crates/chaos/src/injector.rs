@@ -7,7 +7,7 @@ use std::{
 
 use lambda_idempotency_local::{FaultId, Local, Signal};
 
-use crate::{FaultKind, ToldFault, plan::ProcessFault, store_faults::StoreFault};
+use crate::{FaultKind, StoryFault, plan::ProcessFault, store_faults::StoreFault};
 
 /// How long a process may run on after it was stopped, before it is killed: long enough to finish.
 const RUN_ON: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ pub(crate) struct Injector {
     store_faults: Vec<(FaultKind, FaultId)>,
     counts: BTreeMap<FaultKind, u64>,
     /// The signals that were sent.
-    signals: Vec<ToldFault>,
+    signals: Vec<StoryFault>,
 }
 
 /// A step to take later.
@@ -54,7 +54,7 @@ impl Injector {
             return; // its invocation has ended
         }
         self.count(kind);
-        self.signals.push(ToldFault { at: Instant::now(), pid, kind });
+        self.signals.push(StoryFault { at: Instant::now(), pid, kind });
         match fault {
             ProcessFault::Kill => {
                 self.killed.insert(pid);
@@ -78,7 +78,7 @@ impl Injector {
     }
 
     /// The signals that were sent.
-    pub(crate) fn take_signals(&mut self) -> Vec<ToldFault> {
+    pub(crate) fn take_signals(&mut self) -> Vec<StoryFault> {
         std::mem::take(&mut self.signals)
     }
 

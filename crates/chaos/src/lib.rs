@@ -59,7 +59,7 @@ pub use findings::{Cause, Violation};
 pub use history::Offence;
 pub use report::Report;
 pub use settings::Settings;
-pub use story::{Story, ToldEffect, ToldFault, ToldInvocation};
+pub use story::{Story, StoryEffect, StoryFault, StoryInvocation};
 pub use template::{Template, TemplateError};
 
 use std::{io, path::PathBuf};

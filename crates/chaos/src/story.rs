@@ -13,17 +13,17 @@ pub struct Story {
     /// When the run began.
     pub began: Instant,
     /// The invocations, in the order in which they ended.
-    pub invocations: Vec<ToldInvocation>,
+    pub invocations: Vec<StoryInvocation>,
     /// The effects, in the order in which they were reported.
-    pub effects: Vec<ToldEffect>,
+    pub effects: Vec<StoryEffect>,
     /// The signals that were sent to processes.
-    pub faults: Vec<ToldFault>,
+    pub faults: Vec<StoryFault>,
 }
 
 /// An invocation, and what the queue did with its messages.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct ToldInvocation {
+pub struct StoryInvocation {
     /// The invocation.
     pub invocation: Invocation,
     /// Its messages.
@@ -33,7 +33,7 @@ pub struct ToldInvocation {
 /// An effect of an execution.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct ToldEffect {
+pub struct StoryEffect {
     /// When it was seen.
     pub at: Instant,
     /// The process.
@@ -47,7 +47,7 @@ pub struct ToldEffect {
 /// A signal to a process.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct ToldFault {
+pub struct StoryFault {
     /// When it was sent.
     pub at: Instant,
     /// The process.
@@ -63,7 +63,7 @@ impl Story {
 
     pub(crate) fn with_effects(mut self, history: &History) -> Self {
         let effects = history.attempts.iter().flat_map(|attempt| {
-            attempt.effects.iter().map(|effect| ToldEffect {
+            attempt.effects.iter().map(|effect| StoryEffect {
                 at: effect.time,
                 pid: attempt.pid,
                 message: attempt.message.clone(),

@@ -1,6 +1,6 @@
 //! The page of a run under faults.
 
-use lambda_idempotency_chaos::{Report, Story, ToldEffect, ToldInvocation};
+use lambda_idempotency_chaos::{Report, Story, StoryEffect, StoryInvocation};
 
 use crate::invoke::end;
 use crate::report::{Effect, List, Run, Shown, Signal};
@@ -46,12 +46,12 @@ pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
     }
 }
 
-fn seen(told: &ToldInvocation) -> Shown<'_> {
+fn seen(told: &StoryInvocation) -> Shown<'_> {
     let ends = told.messages.iter().map(|(id, disposition)| (id.clone(), end(*disposition)));
     Shown { invocation: &told.invocation, ends: ends.collect() }
 }
 
-fn effect(told: &ToldEffect) -> Effect {
+fn effect(told: &StoryEffect) -> Effect {
     Effect {
         at: told.at,
         pid: told.pid,
