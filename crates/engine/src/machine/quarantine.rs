@@ -66,6 +66,15 @@ impl Attempts {
     }
 }
 
+/// At how many receives since its last attempt, before this one, a record that is no suspect was received
+/// in vain. `seen` was found under its key.
+pub(super) fn in_vain(receives: u32, seen: Option<&IdempotencyRecord>) -> u32 {
+    let last = seen.map_or(0, |seen| {
+        seen.last_receive.max(seen.lost_attempts.saturating_add(seen.failed_attempts))
+    });
+    receives.saturating_sub(1).saturating_sub(last)
+}
+
 /// The order in which suspects go: those that were passed over before others, isolated ones after
 /// others, less suspected ones first, and of these the ones that were received most often.
 type Rank = (bool, bool, u32, Reverse<u32>);
@@ -80,6 +89,7 @@ const ISOLATED_FROM: u32 = 2;
 struct Suspect {
     at: usize,
     rank: Rank,
+    passed_over: u32,
 }
 
 impl Suspect {
@@ -115,7 +125,8 @@ impl Quarantine {
         let goes_last = !goes_first || too_late;
         let suspicion = attempts.losses.saturating_sub(passed_over);
         let isolated = attempts.losses.saturating_sub(passed_over / 2) >= ISOLATED_FROM;
-        let suspect = Suspect { at, rank: (goes_last, isolated, suspicion, Reverse(receives)) };
+        let rank = (goes_last, isolated, suspicion, Reverse(receives));
+        let suspect = Suspect { at, rank, passed_over };
         let index = self.waiting.partition_point(|other| other.rank <= suspect.rank);
         self.waiting.insert(index, suspect);
     }
@@ -130,9 +141,12 @@ impl Quarantine {
         self.group.contains(&at)
     }
 
-    /// Whether suspects wait that go before all other records.
-    pub(super) fn goes_first(&self) -> bool {
-        self.waiting.first().is_some_and(|suspect| !suspect.goes_last())
+    /// Whether suspects wait that go before all other records, of which one was received in vain so often
+    /// since its last attempt. One that was passed over more often than all of those suspects goes before
+    /// them: otherwise one suspect after the other, each of another batch, could keep it from its start.
+    pub(super) fn goes_first(&self, in_vain: u32) -> bool {
+        let first = self.waiting.iter().take_while(|suspect| !suspect.goes_last());
+        first.map(|suspect| suspect.passed_over).max().is_some_and(|most| most >= in_vain)
     }
 
     /// Whether suspects wait.
@@ -258,8 +272,9 @@ mod tests {
     fn records_that_are_under_way_are_not_held_up() {
         let mut quarantine = Quarantine::default();
         quarantine.add(0, lost(1), 3, true);
-        assert!(!quarantine.goes_first());
+        assert!(!quarantine.goes_first(0));
         quarantine.add(1, lost(1), 3, false);
-        assert!(quarantine.goes_first());
+        assert!(quarantine.goes_first(1));
+        assert!(!quarantine.goes_first(2), "another one was passed over more often");
     }
 }

@@ -6,6 +6,7 @@ use super::{
     ask::{Ask, Task},
     carried::Carried,
     outcomes::Why,
+    quarantine::in_vain,
 };
 use lambda_idempotency_core::{
     admission::Held, clock::Timestamp, outcome::Outcome, record::IdempotencyRecord,
@@ -151,6 +152,11 @@ impl<'a> Entry<'a> {
     /// The record that was found under its key, which its claim replaces.
     pub(super) const fn take_seen(&mut self) -> Option<Box<IdempotencyRecord>> {
         self.seen.take()
+    }
+
+    /// At how many receives since its last attempt, before this one, it was received in vain.
+    pub(super) fn in_vain(&self) -> u32 {
+        in_vain(self.ask.receives, self.seen.as_deref())
     }
 
     /// Its key was looked at, and is free.

@@ -162,6 +162,11 @@ impl Starts {
         self.to_claim.push_back(at);
     }
 
+    /// The records that are to be claimed.
+    pub(super) fn to_claim(&self) -> impl Iterator<Item = usize> {
+        self.to_claim.iter().copied()
+    }
+
     /// Record `at` may start when there is room.
     pub(super) fn add_ready(&mut self, at: usize) {
         self.ready.push_back(at);

@@ -271,3 +271,22 @@ async fn no_key_is_looked_at_while_a_suspect_runs() {
     });
     assert_eq!(world.deliver(vec![suspect, ok("a")]).await, ["executed"; 2]);
 }
+
+/// Suspects of other batches, one at each of its receives, in invocations with time for one round.
+#[tokio::test]
+async fn a_record_is_not_passed_over_for_one_suspect_after_another() {
+    let mut world = World::new();
+    world.policy.concurrency = 4;
+    assert_eq!(world.deliver(vec![slow("pace", 20 * SECOND)]).await, ["executed"]);
+    for label in &LABELS[..4] {
+        dies_with(&world, &[label]).await;
+    }
+    let mut outcomes = Vec::new();
+    for (receives, label) in (1..).zip(&LABELS[..4]) {
+        let suspect = slow(label, 20 * SECOND).receives(3);
+        let batch = vec![suspect, slow("x", 20 * SECOND).receives(receives)];
+        outcomes.push(world.deliver(batch).await[1]);
+        world.clock.advance(10 * SECOND);
+    }
+    assert_eq!(outcomes, ["returned", "returned", "executed", "replayed"]);
+}

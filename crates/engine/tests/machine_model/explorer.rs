@@ -349,10 +349,12 @@ impl Model for Explorer {
                 let place = process;
                 let process = &mut world.processes[place];
                 process.is_ahead = !process.is_ahead;
+                let is_ahead = process.is_ahead;
                 // The driver never sleeps longer than this, so that it notices the step.
                 let last = world.now.plus(LONGEST_SLEEP);
                 let all = world.invocations.iter_mut().filter(|one| one.own.process == place);
                 for invocation in all {
+                    invocation.own.has_stepped |= is_ahead;
                     let wakes = &mut invocation.own.wakes;
                     *wakes = wakes.map(|wakes| wakes.min(last));
                 }

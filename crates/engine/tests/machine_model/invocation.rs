@@ -59,6 +59,8 @@ pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: V
         running: Vec::new(),
         lost_completion: false,
         was_failed: false,
+        has_stepped: false,
+        has_no_time: false,
         failed: None,
     };
     let host = &mut Surroundings { setup, world, own: &mut own };
@@ -88,6 +90,8 @@ pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Opt
     let mut invocation = world.invocations.remove(place);
     let Invocation { machine, own } = &mut invocation;
     let now = world.clock(own.process);
+    let is_due = own.ends.is_some_and(|ends| now >= setup.reply(ends));
+    own.has_no_time |= std::mem::take(&mut own.has_stepped) && is_due;
     if let Some(input) = input {
         machine.handle(input, now, &mut Surroundings { setup, world, own });
     }
@@ -320,9 +324,9 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
     let unrecorded = match outcome {
         // The lease stands, but the worker has given the key up.
         Outcome::TimedOut { permanent: false } => {
-            (stops_permanently || owns(told.held.as_deref())) && !own.was_failed
+            (stops_permanently || owns(told.held.as_deref())) && !own.was_failed && !own.has_no_time
         }
-        Outcome::CompletionLost { .. } => !own.was_failed,
+        Outcome::CompletionLost { .. } => !own.was_failed && !own.has_no_time,
         _ => is_permanent && !is(Status::PermanentlyFailed),
     };
     if unrecorded {

@@ -93,7 +93,9 @@ fn stopped_records_recover_at_the_next_receive_however_many_were_stopped() {
 
 /// A suspect that shares its invocations with records that are received for the first time.
 pub(crate) fn beside_fresh_ones() -> Setup {
-    touched("a suspect beside fresh records", 3, SLOW, 2)
+    // In the larger world there are two deaths: one receive more.
+    let receives = 2 + u8::from(Setup::is_large());
+    touched("a suspect beside fresh records", 3, SLOW, receives)
         .with(|world| (world.batch, world.at_once) = (2, 2))
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency_core::{key::Key, policy::Policy};
+use lambda_idempotency_core::{clock::Timestamp, key::Key, policy::Policy};
 
 use crate::{rules::Rule, world::Faults};
 
@@ -140,6 +140,12 @@ impl Setup {
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
+    }
+
+    /// When the response of an invocation that ends then is due, as the machine's budget has it.
+    pub(crate) fn reply(&self, ends: Timestamp) -> Timestamp {
+        let total = self.timeout.unwrap_or_default();
+        ends.minus(Duration::from_millis(250).min(total / 20))
     }
 
     /// With `MODEL=large`, the same world with one more death, lost answer, failure and clock step, of

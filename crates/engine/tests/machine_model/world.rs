@@ -164,6 +164,11 @@ pub(crate) struct Own {
     pub(crate) lost_completion: bool,
     /// Whether a call of the store failed.
     pub(crate) was_failed: bool,
+    /// Whether its clock has stepped ahead since its machine was asked.
+    pub(crate) has_stepped: bool,
+    /// Whether its response was due when its machine was first asked after such a step: it has no time for
+    /// settlements.
+    pub(crate) has_no_time: bool,
     /// The first of its records whose handler has failed.
     pub(crate) failed: Option<usize>,
 }
