@@ -61,9 +61,10 @@ impl Machine<'_> {
 
     /// Lets other records be claimed and started once those that go first have gone.
     fn open(&mut self) {
-        let looks = self.starts.has_looks() || self.claims.open() > 0;
-        let is_first = self.quarantine.is_active() || self.suspects_go_first();
-        if !self.starts.is_open() && !looks && !is_first {
+        if self.starts.is_open() || self.starts.has_looks() || self.claims.open() > 0 {
+            return;
+        }
+        if !self.quarantine.is_active() && !self.suspects_go_first() {
             let records = &self.records;
             self.starts.open(|at| records.get(at).map_or(0, |entry| entry.ask().receives));
         }
@@ -71,8 +72,10 @@ impl Machine<'_> {
 
     /// Whether suspects that were passed over go before all other records.
     fn suspects_go_first(&self) -> bool {
-        let others = self.starts.to_claim().filter_map(|at| self.records.get(at));
-        self.quarantine.goes_first(others.map(Entry::in_vain).max().unwrap_or_default())
+        let others = || self.starts.to_claim().filter_map(|at| self.records.get(at));
+        // Without suspects, which is usual, the others are not asked.
+        self.quarantine.goes_first(0)
+            && self.quarantine.goes_first(others().map(Entry::in_vain).max().unwrap_or_default())
     }
 
     fn start_ready(&mut self, present: &mut Present<'_>) {
