@@ -7,7 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use crate::contained::{Contained, caught};
+use crate::{
+    contained::{Contained, caught},
+    effects::RefusedEffect,
+};
 
 /// A boxed error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -84,6 +87,15 @@ impl Failure {
         let message =
             said.map_or_else(|| "it panicked".to_owned(), |said| format!("it panicked: {said}"));
         Self { error_type: "a panic", ..Self::from(message) }
+    }
+
+    /// The failure of a handler that returned, and one of whose effects the store refused; the operation's
+    /// policy decides whether it is called again.
+    // For the engine, which commits the effects.
+    #[doc(hidden)]
+    pub fn refused(refused: RefusedEffect) -> Self {
+        let error_type = refused.reason().error_type();
+        Self { error_type, ..Self::from(refused) }
     }
 
     /// The error's message. May quote payloads.

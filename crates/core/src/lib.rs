@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`admission`] | the protocol, as pure functions |
 //! | [`record`], [`store`] | what a store keeps for a key, and the contract of a store |
+//! | [`capabilities`], [`effects`] | what some stores can do: commit a handler's effects with its completion |
 //! | [`browse`] | listing the records of a store, for people who operate it |
 //! | [`memory`] | a store in memory |
 //! | [`usage`] | what calls of a store consume |
@@ -15,10 +16,12 @@
 
 pub mod admission;
 pub mod browse;
+pub mod capabilities;
 pub mod clock;
 // For the engine, which runs users' code as well. Not covered by semantic versioning.
 #[doc(hidden)]
 pub mod contained;
+pub mod effects;
 pub mod failure;
 pub mod memory;
 pub mod outcome;

@@ -1,13 +1,18 @@
 //! A store in memory, for tests and as the reference of how a store behaves.
 
+mod effects;
+
 use std::{
     collections::HashMap,
     num::NonZeroUsize,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+pub use self::effects::MemoryEffects;
+
 use crate::{
     browse::{Browse, Cursor, Page},
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::IdempotencyRecord,
@@ -70,6 +75,10 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE.with_effects::<MemoryEffects>()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
@@ -126,6 +135,13 @@ fn apply(
     write: &Write,
     max_outcome: usize,
 ) -> Verdict {
+    let effects = match &write.effects {
+        None => None,
+        Some(effects) => match effects.get::<MemoryEffects>() {
+            Some(effects) if write.record.is_some() => Some(effects),
+            _ => return Verdict::Unknown(StoreError::without_effects(write)),
+        },
+    };
     let outcome = write.record.as_ref().and_then(|r| r.result.as_ref());
     if outcome.is_some_and(|o| o.len() > max_outcome) {
         let context = format!("an outcome of more than {max_outcome} bytes");
@@ -134,6 +150,12 @@ fn apply(
     let found = records.get(&write.key);
     if !write.applies(found) {
         return Verdict::Found(found.cloned());
+    }
+    if let Some(refused) = effects.and_then(MemoryEffects::refused) {
+        return Verdict::EffectRefused(refused);
+    }
+    if let Some(effects) = effects {
+        effects.apply();
     }
     match &write.record {
         Some(record) => records.insert(write.key.clone(), record.clone()),

@@ -5,26 +5,39 @@
 //! the record it [`Found`](Verdict::Found) instead, or [`Unknown`](Verdict::Unknown). Time, leases
 //! and ownership are decided in [`admission`](crate::admission).
 //!
-//! To write a store, implement both methods and run the conformance suite of the `testkit` crate
+//! To write a store, implement all three methods and run the conformance suite of the `testkit` crate
 //! against it. There are no default methods, so that a store does not inherit a safety property by
 //! accident. A store whose records people can list also implements [`Browse`](crate::browse::Browse).
+//!
+//! A store with transactions can commit [`Effects`] of the user together with a write. It says so in its
+//! [`Capabilities`].
 
 use std::{error::Error, fmt, sync::Arc};
 
 use crate::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
+    effects::{Effects, RefusedEffect},
     key::Key,
     record::{IdempotencyRecord, Owner, Status},
 };
 
 /// A durable map from [`Key`] to [`IdempotencyRecord`] with conditional writes.
 pub trait Store: Send + Sync + 'static {
+    /// What the store can do beyond the rest of this contract. Does no I/O. A store without any of it
+    /// returns [`Capabilities::NONE`]; a store around another returns that of the other.
+    fn capabilities(&self) -> Capabilities;
+
     /// Applies each write if its guard holds, each atomically and independently of the others, and
     /// returns one verdict for each write, in the order of `writes`.
     ///
     /// No key occurs twice in one call. The store may repeat a write until `call_deadline`, since
     /// every write carries a token by which the store recognises it; a write whose result is not
     /// known by then is [`Verdict::Unknown`]. A call after its deadline may send nothing.
+    ///
+    /// The [effects](Write::effects) of a write are applied if and only if the write is, in the same
+    /// transaction. A store that cannot do that answers such a write with
+    /// [`StoreError::without_effects`] and applies nothing: it never drops effects.
     ///
     /// If the store has a server-side expiry, it must not remove a record before its `expires_at`
     /// has passed on the server's clock.
@@ -43,6 +56,10 @@ pub trait Store: Send + Sync + 'static {
 }
 
 impl<S: Store + ?Sized> Store for Arc<S> {
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
@@ -69,6 +86,9 @@ pub struct Write {
     pub guard: Guard,
     /// The record to store, which replaces every field; `None` deletes the record.
     pub record: Option<IdempotencyRecord>,
+    /// What is to be applied together with the record, in one transaction. Only beside a record: a store
+    /// refuses a deletion with effects. It may send them again, and applies them at most once.
+    pub effects: Option<Effects>,
 }
 
 /// The condition of a [`Write`].
@@ -127,6 +147,19 @@ impl Guard {
 }
 
 impl Write {
+    /// A write without effects.
+    #[must_use]
+    pub const fn new(key: Key, guard: Guard, record: Option<IdempotencyRecord>) -> Self {
+        Self { key, guard, record, effects: None }
+    }
+
+    /// The same write, with these effects.
+    #[must_use]
+    pub fn with_effects(mut self, effects: Option<Effects>) -> Self {
+        self.effects = effects;
+        self
+    }
+
     /// Whether the write succeeds on the stored record: its guard holds, or it deletes a record
     /// that is already gone.
     #[must_use]
@@ -140,10 +173,13 @@ impl Write {
 pub enum Verdict {
     /// The guard held and the write was applied, now or by an earlier request of the same call; or
     /// it deletes a record that is already gone. The same write in a *new* call is
-    /// [`Found`](Self::Found): [`admission`](crate::admission) recognises a worker's own writes.
+    /// [`Found`](Self::Found): [`admission`](crate::admission) recognises a worker's own writes. With
+    /// effects it may also be `Written` again, without being applied again.
     Written,
-    /// The guard did not hold; this is the record now stored.
+    /// The guard did not hold; this is the record now stored. Also if an effect would have been refused.
     Found(Option<IdempotencyRecord>),
+    /// The guard held, but an effect was refused. Neither the record nor any effect was applied.
+    EffectRefused(RefusedEffect),
     /// The write was refused, or it is not known whether it was applied: see
     /// [`StoreError::may_have_applied`].
     Unknown(StoreError),
@@ -199,6 +235,18 @@ impl StoreError {
         self
     }
 
+    /// The error of a store that cannot commit the effects of a write: it has no transactions, the
+    /// effects are of another type than the store's, or they are beside a deletion.
+    #[must_use]
+    pub fn without_effects(write: &Write) -> Self {
+        let kind = write.effects.as_ref().map_or("?", |effects| effects.kind().name());
+        let context = format!(
+            "a write with effects of type `{kind}`, which this store cannot commit; nothing was \
+             applied. Use a store that states them in its capabilities"
+        );
+        Self::new(StoreErrorKind::Refused, context)
+    }
+
     /// Adds the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -226,6 +274,13 @@ impl StoreError {
     #[must_use]
     pub const fn may_have_applied(&self) -> bool {
         self.in_doubt
+    }
+}
+
+/// The error where no effect can be refused, because there is none.
+impl From<RefusedEffect> for StoreError {
+    fn from(refused: RefusedEffect) -> Self {
+        Self::new(StoreErrorKind::Refused, refused.to_string())
     }
 }
 

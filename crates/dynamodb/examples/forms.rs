@@ -116,7 +116,7 @@ fn claim(owner: Owner, n: usize) -> Write {
     record.owner = Some(owner);
     record.lease_until = Some(soon());
     let key = Key::from_text(format!("forms#{owner}#{n}"));
-    Write { key, guard: Guard::Absent, record: Some(record) }
+    Write::new(key, Guard::Absent, Some(record))
 }
 
 fn again(claim: &Write) -> Write {
@@ -131,7 +131,7 @@ fn complete(owner: Owner, claim: &Write) -> Write {
     let mut record = IdempotencyRecord::new(Status::Completed, soon());
     record.owner = Some(owner);
     record.result = Some(r#"{"charged":true,"receipt":"0f4a1c2e"}"#.into());
-    Write { key: claim.key.clone(), guard: Guard::OwnedBy(owner), record: Some(record) }
+    Write::new(claim.key.clone(), Guard::OwnedBy(owner), Some(record))
 }
 
 /// What this thread has had of the processor.

@@ -126,6 +126,7 @@ mod store;
 mod write;
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::IdempotencyRecord,
@@ -141,6 +142,10 @@ pub use crate::{
 use crate::{error::Failure, retry::Budget};
 
 impl Store for DynamoDbStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE.with_native_expiry()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],

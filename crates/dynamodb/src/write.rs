@@ -3,7 +3,7 @@
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
-    store::{Guard, Verdict, Write},
+    store::{Guard, StoreError, Verdict, Write},
 };
 
 use crate::{
@@ -118,6 +118,11 @@ impl<'w> Rounds<'w> {
     fn begin(config: &Config, writes: &'w [Write]) -> Self {
         let mut rounds = Self { verdicts: vec![], pending: vec![], unread: vec![], failed: vec![] };
         for (index, write) in writes.iter().enumerate() {
+            if write.effects.is_some() {
+                let error = StoreError::without_effects(write);
+                rounds.verdicts.push((index, Verdict::Unknown(error)));
+                continue;
+            }
             match Member::new(config, index, write) {
                 Ok(member) => rounds.pending.push(member),
                 Err(failure) => {
@@ -220,7 +225,7 @@ mod tests {
     /// How many of the members that have these sizes, 0 for one that is sent by itself, share each
     /// request.
     fn requests(sizes: &[usize], statements: bool) -> Vec<usize> {
-        let write = Write { key: Key::from_text("op#a"), guard: Guard::Absent, record: None };
+        let write = Write::new(Key::from_text("op#a"), Guard::Absent, None);
         let member = |(index, size): (usize, &usize)| Member {
             index,
             write: &write,

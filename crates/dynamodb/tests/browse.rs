@@ -24,7 +24,7 @@ const PLENTY: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 async fn an_item_that_is_not_a_record_does_not_fail_the_page() {
     let fixture = Fixture::start().await;
     let record = IdempotencyRecord::new(Status::Completed, soon());
-    let write = Write { key: key(1), guard: Guard::Absent, record: Some(record.clone()) };
+    let write = Write::new(key(1), Guard::Absent, Some(record.clone()));
     fixture.store().write(&[write], soon()).await;
     fixture.put(&json!({ "id": { "S": "settings" }, "colour": { "S": "s3cr3t" } }));
     let page = fixture.store().page(None, PLENTY, soon()).await.unwrap();
@@ -80,7 +80,7 @@ async fn with_a_sort_key_one_partition_is_listed() {
     for (partition, count) in [("orders", 5), ("payments", 3)] {
         for number in 0..count {
             let record = Some(IdempotencyRecord::new(Status::Completed, soon()));
-            let write = Write { key: key(number), guard: Guard::Absent, record };
+            let write = Write::new(key(number), Guard::Absent, record);
             store(partition).write(&[write], soon()).await;
         }
     }

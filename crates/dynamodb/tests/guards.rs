@@ -50,11 +50,9 @@ async fn every_pair(setup: &DynamoDbStore, store: &DynamoDbStore, step: usize, f
         // Every third write deletes.
         let record = (n % 3 != 2).then(|| claimed(7));
         let write: Write = write(n, guard, record);
-        before.extend(existing.clone().map(|r| Write {
-            key: write.key.clone(),
-            guard: Guard::Absent,
-            record: Some(r),
-        }));
+        before.extend(
+            existing.clone().map(|r| Write::new(write.key.clone(), Guard::Absent, Some(r))),
+        );
         let applies = write.applies(existing.as_ref());
         let verdict = if applies { Told::Written } else { Told::Found(existing.clone()) };
         let left = if applies { write.record.clone() } else { existing.clone() };

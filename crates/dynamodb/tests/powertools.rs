@@ -77,7 +77,7 @@ async fn a_result_of_powertools_is_replayed_as_json() {
             let fixture = Fixture::start().await;
             assert!(case.claims(&fixture.db));
             case.completes(&fixture.db);
-            let write = Write { key: case.key(), guard: Guard::Absent, record: Some(claimed(1)) };
+            let write = Write::new(case.key(), Guard::Absent, Some(claimed(1)));
             let Told::Found(Some(found)) = told(&send(&fixture.store(), write, in_batch).await)
             else {
                 panic!("{}", case.name)
@@ -101,7 +101,7 @@ async fn records_of_powertools_can_be_taken_over() {
             case.completes(&fixture.db);
             let found = store.read(&[case.key()], soon()).await.remove(0).unwrap().unwrap();
             let guard = Guard::Unchanged(RecordVersion::of(&found));
-            let write = Write { key: case.key(), guard, record: Some(claimed(1)) };
+            let write = Write::new(case.key(), guard, Some(claimed(1)));
             let name = &case.name;
             assert_eq!(told(&send(&store, write.clone(), in_batch).await), Told::Written, "{name}");
             let read = store.read(&[case.key()], soon()).await.remove(0).unwrap();
@@ -130,7 +130,7 @@ async fn powertools_respects_our_records() {
         (expired, true),
     ] {
         let fixture = Fixture::start().await;
-        let write = Write { key: case.key(), guard: Guard::Absent, record: Some(record.clone()) };
+        let write = Write::new(case.key(), Guard::Absent, Some(record.clone()));
         assert_eq!(told(&send(&fixture.store(), write, false).await), Told::Written);
         assert_eq!(case.claims(&fixture.db), taken, "{record:?}");
     }
@@ -144,11 +144,11 @@ async fn after_a_takeover_by_powertools_we_are_fenced() {
         let store = fixture.store();
         let mut lapsed = claimed(1);
         lapsed.lease_until = Some(Timestamp::from_millis(1_600_000_000_000));
-        let write = Write { key: case.key(), guard: Guard::Absent, record: Some(lapsed) };
+        let write = Write::new(case.key(), Guard::Absent, Some(lapsed));
         assert_eq!(told(&send(&store, write, false).await), Told::Written);
         assert!(case.claims(&fixture.db));
         let guard = Guard::OwnedBy(owner(1));
-        let late = Write { key: case.key(), guard, record: Some(completed(1, "1")) };
+        let late = Write::new(case.key(), guard, Some(completed(1, "1")));
         let Verdict::Found(Some(found)) = send(&store, late, in_batch).await else {
             panic!("the takeover by Powertools removes our token")
         };
@@ -174,7 +174,7 @@ async fn a_fractional_expiry_can_be_taken_over() {
             [(&rounded, Told::Found(Some(found.clone()))), (&found, Told::Written)]
         {
             let guard = Guard::Unchanged(RecordVersion::of(seen));
-            let write = Write { key: key.clone(), guard, record: Some(claimed(5)) };
+            let write = Write::new(key.clone(), guard, Some(claimed(5)));
             assert_eq!(told(&send(&store, write, in_batch).await), expected);
         }
     }

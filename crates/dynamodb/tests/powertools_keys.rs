@@ -29,7 +29,7 @@ async fn shares(recorded: &Recorded, names: &Attributes) {
         let store = store(&fixture, names.clone());
         let (key, name) = (recorded.key.clone(), &recorded.name);
         assert!(recorded.claims(&fixture.db), "{name}");
-        let claim = Write { key: key.clone(), guard: Guard::Absent, record: Some(claimed(1)) };
+        let claim = Write::new(key.clone(), Guard::Absent, Some(claimed(1)));
         let Verdict::Found(Some(busy)) = send(&store, claim.clone(), in_batch).await else {
             panic!("Powertools holds the key: {name}")
         };
@@ -45,7 +45,7 @@ async fn shares(recorded: &Recorded, names: &Attributes) {
         let guard = Guard::Unchanged(RecordVersion::of(&done));
         let mut mine = claimed(1);
         mine.fingerprint = done.fingerprint.clone();
-        let takeover = Write { key: key.clone(), guard, record: Some(mine.clone()) };
+        let takeover = Write::new(key.clone(), guard, Some(mine.clone()));
         assert_eq!(told(&send(&store, takeover, in_batch).await), Told::Written, "{name}");
         assert_eq!(
             read(&store, &key).await,
@@ -55,17 +55,12 @@ async fn shares(recorded: &Recorded, names: &Attributes) {
         assert!(!recorded.claims(&fixture.db), "we hold the key: {name}");
         let mut done = completed(1, "\"ours\"");
         done.fingerprint = Some(Fingerprint::new("f"));
-        let complete =
-            Write { key: key.clone(), guard: Guard::OwnedBy(owner(1)), record: Some(done) };
+        let complete = Write::new(key.clone(), Guard::OwnedBy(owner(1)), Some(done));
         assert_eq!(told(&send(&store, complete.clone(), in_batch).await), Told::Written, "{name}");
         assert!(!recorded.claims(&fixture.db), "we completed the key: {name}");
 
         let done = read(&store, &key).await.unwrap();
-        let delete = Write {
-            key: key.clone(),
-            guard: Guard::Unchanged(RecordVersion::of(&done)),
-            record: None,
-        };
+        let delete = Write::new(key.clone(), Guard::Unchanged(RecordVersion::of(&done)), None);
         assert_eq!(told(&send(&store, delete, in_batch).await), Told::Written, "{name}");
         assert_eq!(read(&store, &key).await, None, "{name}");
         assert!(recorded.claims(&fixture.db), "the key is free: {name}");
@@ -168,7 +163,7 @@ async fn results_have_the_form_that_powertools_reads() {
                 let mut record = completed(1, &recorded.result);
                 record.fingerprint = values[":validation_key"]["S"].as_str().map(Fingerprint::new);
                 let key = recorded.key.clone();
-                let write = Write { key: key.clone(), guard: Guard::Absent, record: Some(record) };
+                let write = Write::new(key.clone(), Guard::Absent, Some(record));
                 assert_eq!(told(&send(&store, write, in_batch).await), Told::Written);
                 let get = json!({ "TableName": TABLE, "Key": recorded.update["Key"] });
                 let got = fixture.db.get_item(serde_json::from_value(get).unwrap()).unwrap();
@@ -214,7 +209,7 @@ async fn a_result_without_a_native_form_is_too_large() {
     let store = store(&fixture, names);
     let key = Key::from_text("op#1");
     let record = completed(1, "[1e200]");
-    let write = Write { key, guard: Guard::Absent, record: Some(record) };
+    let write = Write::new(key, Guard::Absent, Some(record));
     let Verdict::Unknown(error) = send(&store, write, false).await else { panic!("too large") };
     assert_eq!(error.kind(), lambda_idempotency_core::store::StoreErrorKind::TooLarge);
     assert!(!error.to_string().contains("1e200"), "{error}");
@@ -244,7 +239,7 @@ async fn a_native_result_whose_answer_was_lost_is_recognised() {
         fixture.wire.fault(vec![Fault::LoseAnswer]);
         let record = completed(1, r#"{"z":1.50,"a":1e3,"n":-0.0}"#);
         let key = Key::from_text("op#native");
-        let write = Write { key, guard: Guard::Absent, record: Some(record) };
+        let write = Write::new(key, Guard::Absent, Some(record));
         assert_eq!(told(&send(&store, write, in_batch).await), Told::Written);
     }
 }

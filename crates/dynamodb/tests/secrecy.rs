@@ -107,8 +107,7 @@ async fn everything(
             let all = |guard: fn(IdempotencyRecord) -> Guard,
                        record: Option<IdempotencyRecord>|
              -> Vec<Write> {
-                let write =
-                    |n| Write { key: key(n), guard: guard(secret(1)), record: record.clone() };
+                let write = |n| Write::new(key(n), guard(secret(1)), record.clone());
                 (0..count).map(write).collect()
             };
             let keys: Vec<Key> = (0..count).map(key).collect();

@@ -332,10 +332,12 @@ async fn other_attribute_names_in_every_request() {
         before.owner = Some(owner(count as u128));
         let keys: Vec<_> = (0..count).map(|n| key(n + 10 * count)).collect();
         let every = |guard: Guard, record: Option<&IdempotencyRecord>| {
-            let write = |key: &Key| lambda_idempotency_core::store::Write {
-                key: key.clone(),
-                guard: guard.clone(),
-                record: record.cloned(),
+            let write = |key: &Key| {
+                lambda_idempotency_core::store::Write::new(
+                    key.clone(),
+                    guard.clone(),
+                    record.cloned(),
+                )
             };
             keys.iter().map(write).collect::<Vec<_>>()
         };

@@ -19,10 +19,17 @@ use serde_json::{Value, json};
 struct MapStore(Mutex<HashMap<Key, IdempotencyRecord>>);
 
 impl Store for MapStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE
+    }
+
     fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Each write is independent: one whose condition fails does not affect the others.
         let apply = |write: &Write| {
+            if write.effects.is_some() {
+                return Verdict::Unknown(StoreError::without_effects(write));
+            }
             let found = records.get(&write.key);
             if !write.applies(found) {
                 return Verdict::Found(found.cloned());

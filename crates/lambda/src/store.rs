@@ -15,10 +15,17 @@
 //! struct Shelf(Mutex<HashMap<Key, IdempotencyRecord>>);
 //!
 //! impl Store for Shelf {
+//!     fn capabilities(&self) -> Capabilities {
+//!         Capabilities::NONE // no transactions: it refuses effects
+//!     }
+//!
 //!     fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
 //!         Box::pin(async move {
 //!             let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
 //!             let mut apply = |write: &Write| {
+//!                 if write.effects.is_some() {
+//!                     return Verdict::Unknown(StoreError::without_effects(write));
+//!                 }
 //!                 let found = records.get(&write.key);
 //!                 if !write.applies(found) {
 //!                     return Verdict::Found(found.cloned());
@@ -47,7 +54,9 @@
 //! ```
 
 pub use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::BoxFuture,
+    effects::{Effects, EffectsKind, RefusalReason, RefusedEffect},
     record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
     store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };

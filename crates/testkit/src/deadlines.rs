@@ -34,6 +34,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Clock, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Status},
@@ -171,6 +172,10 @@ fn too_late() -> StoreError {
 }
 
 impl<S: Store> Store for DeadlineStore<S> {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
@@ -234,7 +239,7 @@ mod tests {
     }
 
     fn write(guard: Guard, record: IdempotencyRecord) -> Write {
-        Write { key: Key::from_text("k"), guard, record: Some(record) }
+        Write::new(Key::from_text("k"), guard, Some(record))
     }
 
     fn rules(deadlines: &Deadlines) -> Vec<BrokenRule> {

@@ -67,7 +67,7 @@
 //!                 unreachable!("nothing was seen yet");
 //!             };
 //!             let key = Key::from_text("order-1");
-//!             let write = Write { key, guard, record: Some(held.record) };
+//!             let write = Write::new(key, guard, Some(held.record));
 //!             let verdicts = store.write(&[write], claim.lease_until).await;
 //!             if matches!(verdicts[..], [Verdict::Written]) {
 //!                 ledger.record("order-1", attempt);

@@ -7,6 +7,7 @@ use std::{num::NonZeroUsize, panic::AssertUnwindSafe};
 use futures_util::FutureExt as _;
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Page},
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     memory::MemoryStore,
@@ -51,6 +52,10 @@ impl Mutant {
 }
 
 impl Store for Mutant {
+    fn capabilities(&self) -> Capabilities {
+        self.records.capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],

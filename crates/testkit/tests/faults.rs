@@ -26,11 +26,11 @@ fn key(name: &str) -> Key {
 fn claim(name: &str, owner: u128) -> Write {
     let mut record = IdempotencyRecord::new(Status::InProgress, DEADLINE);
     record.owner = Some(Owner::from_bits(owner));
-    Write { key: key(name), guard: Guard::Absent, record: Some(record) }
+    Write::new(key(name), Guard::Absent, Some(record))
 }
 
 fn release(name: &str, owner: u128) -> Write {
-    Write { key: key(name), guard: Guard::OwnedBy(Owner::from_bits(owner)), record: None }
+    Write::new(key(name), Guard::OwnedBy(Owner::from_bits(owner)), None)
 }
 
 /// The verdicts in brief: W for written, F for found, or the kind of an error.
@@ -43,6 +43,7 @@ fn brief(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Written => "W".to_owned(),
         Verdict::Found(_) => "F".to_owned(),
+        Verdict::EffectRefused(_) => "R".to_owned(),
         Verdict::Unknown(error) => format!("{:?}", error.kind()),
     }
 }

@@ -41,7 +41,7 @@ impl Change {
         let Decision::Write(record) = &self.decision else { return None };
         let found = self.found.as_ref();
         let guard = found.map_or(Guard::Absent, |found| Guard::Unchanged(RecordVersion::of(found)));
-        Some(Write { key: self.key.clone(), guard, record: record.clone() })
+        Some(Write::new(self.key.clone(), guard, record.clone()))
     }
 }
 
@@ -52,6 +52,7 @@ pub(crate) async fn apply(table: &Table, changes: &[Change]) -> Vec<Done> {
     let done = verdicts.into_iter().map(|verdict| match verdict {
         Verdict::Written => Done::Written,
         Verdict::Found(_) => Done::Changed,
+        Verdict::EffectRefused(refused) => Done::Unknown(refused.to_string()),
         Verdict::Unknown(error) => Done::Unknown(error.to_string()),
     });
     done.collect()

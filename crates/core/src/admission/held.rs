@@ -29,6 +29,13 @@ pub enum Settlement {
         /// The handler's result as JSON text, if later deliveries are to get it.
         result: Option<Json>,
     },
+    /// The handler returned, and its effects are committed in one transaction with this completion.
+    /// Final. If the record is gone, nothing is applied: whoever claims the key next runs the handler
+    /// again, and only one of the two may have its effects.
+    Commit {
+        /// The handler's result as JSON text, if later deliveries are to get it.
+        result: Option<Json>,
+    },
     /// The handler failed permanently. Final; later deliveries are answered with the failure.
     FailPermanently {
         /// The failure as JSON text.
@@ -111,7 +118,7 @@ impl Held {
         record.application.clone_from(&self.claim.application);
         record.provenance.clone_from(&self.claim.provenance);
         match settlement {
-            Settlement::Complete { result } => {
+            Settlement::Complete { result } | Settlement::Commit { result } => {
                 record.status = Status::Completed;
                 record.result.clone_from(result);
             }

@@ -28,6 +28,8 @@
 //!   skew after that, because the owner's clock may be behind ours.
 //! * Settling needs `owner = mine AND status = INPROGRESS`. A worker that lost its lease changes
 //!   nothing and receives the stored record.
+//! * Effects are committed only by the owner, with its completion. If the record is gone, nothing is
+//!   committed, although a completion without effects is then written anew.
 //! * A record that names an application applies only to that application, until it expires: other
 //!   applications neither get its result nor take it over.
 //! * A worker recognises its own writes by `owner`, or by `last_owner` after it gave the key up. If the

@@ -54,7 +54,8 @@ pub enum Overtaken {
         /// The other application.
         application: Arc<str>,
     },
-    /// The key has no record, and the settlement would have deleted it anyway.
+    /// The key has no record, and the settlement would have deleted it anyway or has effects, which are
+    /// committed only by who holds the key.
     Gone,
 }
 
@@ -111,7 +112,9 @@ impl Held {
     fn is_own_work(&self, settlement: &Settlement, found: &IdempotencyRecord) -> bool {
         let mine = Some(self.claim.owner);
         match settlement {
-            Settlement::Complete { .. } => found.status == Status::Completed && found.owner == mine,
+            Settlement::Complete { .. } | Settlement::Commit { .. } => {
+                found.status == Status::Completed && found.owner == mine
+            }
             Settlement::FailPermanently { .. } => {
                 found.status == Status::PermanentlyFailed && found.owner == mine
             }
@@ -182,6 +185,17 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert_eq!(held(1).settled(&release(), None, at(110)), Settled::Overtaken(Overtaken::Gone));
+    }
+
+    #[test]
+    fn effects_are_not_committed_where_the_record_is_gone() {
+        let commit = Settlement::Commit { result: None };
+        let (ours, gone) = (held(1), Settled::Overtaken(Overtaken::Gone));
+        assert_eq!(ours.settled(&commit, None, at(110)), gone);
+        let (guard, record) = ours.write(&commit, at(110));
+        assert_eq!(guard, Guard::OwnedBy(Owner::from_bits(1)));
+        assert_eq!(ours.settled(&commit, record.as_ref(), at(111)), Settled::Done);
+        assert_eq!(record, ours.write(&Settlement::Complete { result: None }, at(110)).1);
     }
 
     #[test]

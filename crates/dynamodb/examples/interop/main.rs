@@ -165,7 +165,7 @@ impl Shared {
         record.lease_until = Some(now.plus(Duration::from_secs(60)));
         record.fingerprint = Some(self.fingerprint(event));
         change(&mut record);
-        let write = Write { key: self.key(event), guard: Guard::Absent, record: Some(record) };
+        let write = Write::new(self.key(event), Guard::Absent, Some(record));
         let call_deadline = now.plus(Duration::from_secs(5));
         let verdict = self.store.write(&[write], call_deadline).await.remove(0);
         assert!(matches!(verdict, Verdict::Written), "{verdict:?}");

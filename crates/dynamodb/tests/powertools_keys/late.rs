@@ -17,7 +17,7 @@ async fn a_late_completion_of_powertools_overwrites_ours() {
         let fixture = Fixture::start().await;
         let store = store(&fixture, Attributes::default());
         let key = recorded.key.clone();
-        let write = |guard, record| Write { key: key.clone(), guard, record: Some(record) };
+        let write = |guard, record| Write::new(key.clone(), guard, Some(record));
         // Powertools claimed, its lease expired, and we took over and completed.
         assert!(recorded.claims(&fixture.db));
         let stale = read(&store, &key).await.unwrap();
@@ -41,8 +41,7 @@ async fn a_late_failure_of_powertools_deletes_our_record() {
         let fixture = Fixture::start().await;
         let store = store(&fixture, Attributes::default());
         let key = recorded.key.clone();
-        let done =
-            Write { key: key.clone(), guard: Guard::Absent, record: Some(completed(1, "1")) };
+        let done = Write::new(key.clone(), Guard::Absent, Some(completed(1, "1")));
         assert_eq!(told(&send(&store, done, false).await), Told::Written);
         // Both languages send only the key.
         let delete = json!({ "TableName": TABLE, "Key": recorded.update["Key"] });
@@ -61,7 +60,7 @@ async fn our_late_completion_does_not_change_records_of_powertools() {
             let mut lapsed = claimed(1);
             lapsed.lease_until = Some(Timestamp::from_millis(1_600_000_000_000));
             let key = recorded.key.clone();
-            let write = |guard, record| Write { key: key.clone(), guard, record: Some(record) };
+            let write = |guard, record| Write::new(key.clone(), guard, Some(record));
             let claim = send(&store, write(Guard::Absent, lapsed), false).await;
             assert_eq!(told(&claim), Told::Written);
             assert!(recorded.claims(&fixture.db), "our lease has expired");

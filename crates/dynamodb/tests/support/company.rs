@@ -1,6 +1,7 @@
 //! Sends each write together with another one, so that all writes are statements.
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Owner, Status},
@@ -11,6 +12,10 @@ use lambda_idempotency_dynamodb::DynamoDbStore;
 pub(crate) struct InCompany(pub(crate) DynamoDbStore);
 
 impl Store for InCompany {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
@@ -23,7 +28,7 @@ impl Store for InCompany {
                 let hour = std::time::Duration::from_secs(3600);
                 let record =
                     IdempotencyRecord::new(Status::Completed, SystemClock.now().plus(hour));
-                writes.push(Write { key, guard: Guard::Absent, record: Some(record) });
+                writes.push(Write::new(key, Guard::Absent, Some(record)));
             }
             let mut verdicts = self.0.write(&writes, call_deadline).await;
             for company in verdicts.split_off(writes.len() - 2) {

@@ -148,7 +148,7 @@ pub fn released(by: u128) -> IdempotencyRecord {
 }
 
 pub fn write(n: usize, guard: Guard, record: Option<IdempotencyRecord>) -> Write {
-    Write { key: key(n), guard, record }
+    Write::new(key(n), guard, record)
 }
 
 /// Claims of the keys from 0 to below `count`, each by the owner of the same number.
@@ -171,6 +171,7 @@ pub fn told(verdict: &Verdict) -> Told {
     match verdict {
         Verdict::Written => Told::Written,
         Verdict::Found(found) => Told::Found(found.clone()),
+        Verdict::EffectRefused(refused) => panic!("{refused}"),
         Verdict::Unknown(error) => panic!("{error} ({:?})", std::error::Error::source(error)),
     }
 }

@@ -23,6 +23,7 @@ mod window;
 use std::{num::NonZero, sync::Arc, thread, time::Duration};
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     memory::MemoryStore,
     record::IdempotencyRecord,
@@ -76,6 +77,10 @@ struct Away<S> {
 }
 
 impl<S: Store> Store for Away<S> {
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],

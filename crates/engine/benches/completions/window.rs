@@ -10,6 +10,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     policy::Policy,
     record::{IdempotencyRecord, Status},
@@ -61,6 +62,10 @@ pub(crate) struct Noting<S> {
 }
 
 impl<S: Store> Store for Noting<S> {
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],

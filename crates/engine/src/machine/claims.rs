@@ -128,7 +128,7 @@ impl Claims {
                 let record = Some(held.record.clone());
                 let key = wanted.key.clone();
                 pending.step = Step::Writing { held, over: seen };
-                return Some(Write { key, guard, record });
+                return Some(Write::new(key, guard, record));
             }
         }
         None
@@ -182,6 +182,10 @@ impl Claims {
         let mut answers = Vec::with_capacity(answered.members.len());
         for (mut pending, verdict) in answered.members.into_iter().zip(verdicts) {
             let at = pending.wanted.at;
+            let verdict = match verdict {
+                Verdict::EffectRefused(refused) => Verdict::Unknown(refused.into()),
+                verdict => verdict,
+            };
             match (pending.step, verdict) {
                 // The claim may be undone or not: there is no time to try again.
                 (Step::Undo(error), _) => {
@@ -204,7 +208,7 @@ impl Claims {
                     pending.step = Step::Write(over);
                     self.failed(pending, error, answered.cut_short, now, &mut answers);
                 }
-                (step, Verdict::Written | Verdict::Unknown(_)) => {
+                (step, Verdict::Written | Verdict::EffectRefused(_) | Verdict::Unknown(_)) => {
                     pending.step = step;
                     self.to_send.push(pending);
                 }

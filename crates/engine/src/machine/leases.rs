@@ -181,7 +181,7 @@ impl Leases {
                 Some(instead) => (instead.0, Some(instead.1)),
                 None => held.write(&Settlement::Renew { lease_until }, now),
             };
-            writes.push(Write { key: key.clone(), guard, record });
+            writes.push(Write::new(key.clone(), guard, record));
             members.push(kept);
         }
         let lapse = members.iter().map(|kept| kept.lease_until).min()?;

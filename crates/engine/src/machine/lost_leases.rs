@@ -63,7 +63,7 @@ impl Machine<'_> {
                 }
             }
             // It is tried again until the lease has ended; then the handler is stopped.
-            Verdict::Unknown(_) => self.leases.unanswered(kept, now),
+            Verdict::EffectRefused(_) | Verdict::Unknown(_) => self.leases.unanswered(kept, now),
         }
     }
 

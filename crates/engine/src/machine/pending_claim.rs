@@ -65,7 +65,7 @@ impl PendingClaim {
         let held = self.doubt.as_deref()?;
         let (guard, record) = held.write(&Settlement::Undo, now);
         let record = record.filter(|_| keeps(Rule::UndoKeepsHistory));
-        Some(Write { key: self.wanted.key.clone(), guard, record })
+        Some(Write::new(self.wanted.key.clone(), guard, record))
     }
 }
 

@@ -57,7 +57,7 @@ impl Settling {
             Some((guard, record)) => (guard, Some(record)),
             None => self.held.write(&self.settlement, now),
         };
-        Write { key: self.key.clone(), guard, record }
+        Write::new(self.key.clone(), guard, record)
     }
 
     /// Whether it takes so long that nothing else of its process waits for it any more. Its handler has

@@ -173,6 +173,9 @@ impl Machine<'_> {
     ) {
         let found = match verdict {
             Verdict::Written => return self.finish(settling.at, settling.outcome.0, present),
+            Verdict::EffectRefused(refused) => {
+                return self.unsettled(settling, refused.into(), present);
+            }
             Verdict::Unknown(error) => return self.unsettled(settling, error, present),
             Verdict::Found(found) => found,
         };

@@ -57,6 +57,8 @@ fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
     match verdict {
         Verdict::Written => write.record,
         Verdict::Found(found) => found.clone(),
+        // Its claim stands, as before.
+        Verdict::EffectRefused(_) => None,
         // The write may have been applied or not: other invocations must not answer from it.
         Verdict::Unknown(_) if keeps(Rule::LearnsOnlyAnsweredWrites) => None,
         Verdict::Unknown(_) => write.record,

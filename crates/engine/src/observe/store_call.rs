@@ -85,7 +85,7 @@ pub(crate) fn errors(answer: &Input) -> Vec<StoreErrorKind> {
         Input::Written { verdicts, .. } => {
             let unknown = verdicts.iter().filter_map(|verdict| match verdict {
                 Verdict::Unknown(error) => Some(error.kind()),
-                Verdict::Written | Verdict::Found(_) => None,
+                Verdict::Written | Verdict::Found(_) | Verdict::EffectRefused(_) => None,
             });
             unknown.collect()
         }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn purpose(guard: Guard, record: Option<IdempotencyRecord>) -> StorePurpose {
-        StorePurpose::of(&[Write { key: Key::from_text("a#1"), guard, record }])
+        StorePurpose::of(&[Write::new(Key::from_text("a#1"), guard, record)])
     }
 
     #[test]

@@ -42,11 +42,11 @@ fn story(mutant: Mutant) -> Story {
 
 /// A store that changes the records of its writes.
 fn changed(write: Write, change: impl FnOnce(&mut IdempotencyRecord)) -> Treatment {
-    let Write { key, guard, mut record } = write;
-    if let Some(record) = &mut record {
+    let mut write = write;
+    if let Some(record) = &mut write.record {
         change(record);
     }
-    Treatment::Apply(Write { key, guard, record })
+    Treatment::Apply(write)
 }
 
 #[tokio::test]

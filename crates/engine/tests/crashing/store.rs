@@ -1,6 +1,7 @@
 //! The store of a story, which logs the writes that it applies. A mutant breaks it, to test the checks.
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     memory::MemoryStore,
     record::IdempotencyRecord,
@@ -54,6 +55,10 @@ impl Watched {
 }
 
 impl Store for Watched {
+    fn capabilities(&self) -> Capabilities {
+        self.memory.capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],

@@ -6,6 +6,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Clock, Timestamp},
     failure::Failure,
     record::{IdempotencyRecord, Status},
@@ -125,6 +126,10 @@ async fn a_claim_in_doubt_is_undone() {
 struct Silent(ManualClock, Mutex<Vec<(Write, Timestamp)>>);
 
 impl Store for Silent {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],

@@ -7,6 +7,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     record::{IdempotencyRecord, Owner, Status},
     store::{Guard, RecordVersion, Store, StoreError, Verdict, Write},
@@ -88,6 +89,10 @@ impl<S> Contract<S> {
 }
 
 impl<S: Store> Store for Contract<S> {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
     fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
         self.check(writes.iter().map(|write| &write.key));
         writes.iter().for_each(|write| self.receives.learn(write));

@@ -8,8 +8,7 @@ use crate::support::{START, World, key, labels, ok};
 /// Frees a key, as an operator does.
 async fn delete(world: &World, label: &str) {
     let seen = world.stored(label).await.unwrap();
-    let delete =
-        Write { key: key(label), guard: Guard::Unchanged(RecordVersion::of(&seen)), record: None };
+    let delete = Write::new(key(label), Guard::Unchanged(RecordVersion::of(&seen)), None);
     let verdicts = world.store.inner().write(&[delete], START.plus(3600 * SECOND)).await;
     assert!(matches!(verdicts[..], [Verdict::Written]), "{verdicts:?}");
 }

@@ -175,7 +175,7 @@ async fn remove(world: &World, label: &str) {
     let record = world.stored(label).await.unwrap();
     assert_ne!(record.status, Status::InProgress);
     let key: Key = key(label);
-    let write = Write { key, guard: Guard::Unchanged(RecordVersion::of(&record)), record: None };
+    let write = Write::new(key, Guard::Unchanged(RecordVersion::of(&record)), None);
     world.store.inner().write(&[write], START).await;
     assert!(world.stored(label).await.is_none());
 }

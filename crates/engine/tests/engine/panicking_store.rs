@@ -5,6 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     record::{IdempotencyRecord, Status},
     store::{Store, StoreError, Verdict, Write},
@@ -60,6 +61,10 @@ impl<P> Panicking<P> {
 }
 
 impl<P: Fn(&[Key], Option<&[Write]>) -> bool + Send + Sync + 'static> Store for Panicking<P> {
+    fn capabilities(&self) -> Capabilities {
+        self.world.store.capabilities()
+    }
+
     fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
         let keys: Vec<Key> = writes.iter().map(|write| write.key.clone()).collect();
         let work = self.world.store.write(writes, until);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Clock, Timestamp},
     outcome::{Outcome, ResultKept},
     record::{IdempotencyRecord, Status},
@@ -179,6 +180,10 @@ async fn a_settlement_is_tried_again_on_time_while_another_handler_runs() {
 struct Forgetful(World);
 
 impl Store for Forgetful {
+    fn capabilities(&self) -> Capabilities {
+        self.0.store.capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Clock, Timestamp},
     record::IdempotencyRecord,
     store::{Store, StoreError, StoreErrorKind, Verdict, Write},
@@ -21,6 +22,10 @@ pub(crate) struct Throttled {
 }
 
 impl Store for Throttled {
+    fn capabilities(&self) -> Capabilities {
+        self.world.store.capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],

@@ -83,7 +83,7 @@ fn a_completion_that_finds_no_record_is_written_if_there_still_is_none() {
         panic!("no record refuses it");
     };
     assert_eq!(guard, Guard::Absent);
-    let again = Write { key: Key::from_text("k"), guard, record: Some(record) };
+    let again = Write::new(Key::from_text("k"), guard, Some(record));
     table.applies(&again);
     // Its answer is lost, so the worker sends it again.
     assert_eq!(table.settle(&held, &complete(), 34), Settled::Done);
@@ -100,7 +100,7 @@ fn a_completion_that_finds_no_record_yields_to_a_later_claim() {
         panic!("no record refuses it");
     };
     let successor = table.hold(2, 33);
-    let again = Write { key: Key::from_text("k"), guard, record: Some(record) };
+    let again = Write::new(Key::from_text("k"), guard, Some(record));
     assert_eq!(table.refuses(&again), Some(successor.record));
 }
 
@@ -118,11 +118,11 @@ fn a_completion_that_finds_a_late_copy_of_its_own_claim_settles_that() {
         panic!("no record refuses it");
     };
     table.applies(&copy);
-    let again = Write { key: Key::from_text("k"), guard, record: Some(record) };
+    let again = Write::new(Key::from_text("k"), guard, Some(record));
     let found = table.refuses(&again);
     let settled = held.settled(&complete(), found.as_ref(), at(33));
     let Settled::Again { guard, record } = settled else { panic!("the claim is its own") };
-    table.applies(&Write { key: Key::from_text("k"), guard, record: Some(record) });
+    table.applies(&Write::new(Key::from_text("k"), guard, Some(record)));
     assert_eq!(table.read().map(|record| record.status), Some(Status::Completed));
 }
 
@@ -137,7 +137,7 @@ fn a_renewal_after_one_whose_answer_was_lost_continues_from_it() {
     let Settled::Again { guard, record } = table.settle(&held, &renew(50), 20) else {
         panic!("the lease is its own");
     };
-    table.applies(&Write { key: Key::from_text("k"), guard, record: Some(record) });
+    table.applies(&Write::new(Key::from_text("k"), guard, Some(record)));
     assert_eq!(table.read().unwrap().lease_until, Some(at(50)));
 }
 

@@ -100,12 +100,12 @@ impl Table {
 }
 
 pub(crate) fn write(guard: Guard, held: &Held) -> Write {
-    Write { key: Key::from_text("k"), guard, record: Some(held.record.clone()) }
+    Write::new(Key::from_text("k"), guard, Some(held.record.clone()))
 }
 
 pub(crate) fn settling(held: &Held, settlement: &Settlement, now: u64) -> Write {
     let (guard, record) = held.write(settlement, at(now));
-    Write { key: Key::from_text("k"), guard, record }
+    Write::new(Key::from_text("k"), guard, record)
 }
 
 /// The write by which `claim` takes over what is stored now.

@@ -100,11 +100,7 @@ impl Request {
     }
 
     pub(crate) fn write(&self) -> Write {
-        Write {
-            key: KEY.clone(),
-            guard: self.guard.unpack(),
-            record: self.record.map(Cell::unpack),
-        }
+        Write::new(KEY.clone(), self.guard.unpack(), self.record.map(Cell::unpack))
     }
 
     pub(crate) fn rename(&mut self, name: &mut impl FnMut(Token) -> Token) {

@@ -247,7 +247,7 @@ async fn a_record_that_fails_again_after_its_item_was_deleted_is_put_aside_again
             .unwrap()
             .unwrap();
         let guard = Guard::Unchanged(RecordVersion::of(&found));
-        let delete = Write { key: key.clone(), guard, record: None };
+        let delete = Write::new(key.clone(), guard, None);
         world.store.write(&[delete], deadline).await;
     }
 }

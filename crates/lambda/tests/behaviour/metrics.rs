@@ -12,6 +12,7 @@ use lambda_idempotency::{
     store::{BoxFuture, StoreErrorKind},
 };
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::Clock as _,
     key::Key,
     record::IdempotencyRecord,
@@ -210,6 +211,10 @@ async fn names_of_operations_that_are_made_from_data_do_not_multiply_the_metrics
 struct Metered(MemoryStore);
 
 impl Store for Metered {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
     fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
             add(Usage { requests: 2, capacity_units: 1.5 });

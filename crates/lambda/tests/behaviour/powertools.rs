@@ -141,7 +141,7 @@ async fn work_that_powertools_completed_is_replayed() {
         let item = &recorded.vector["calls"][0]["request"]["Item"];
         by_powertools.fingerprint =
             item["validation"]["S"].as_str().map(lambda_idempotency_core::record::Fingerprint::new);
-        let write = Write { key, guard: Guard::Absent, record: Some(by_powertools) };
+        let write = Write::new(key, Guard::Absent, Some(by_powertools));
         world.store.write(&[write], Timestamp::from_secs(1_800_000_000)).await;
         let run = recorded.run(&world, json!("again")).await;
         assert_eq!((run.result, run.replayed), (result, true), "{}", recorded.name());

@@ -53,7 +53,7 @@ fn records_and_decisions_about_them() {
     shown.debug(&(complete, permanent));
     shown.debug(&Verdict::Found(Some(filled())));
     let guard = Guard::Unchanged(RecordVersion::of(&filled()));
-    shown.debug(&Write { key: key.clone(), guard, record: Some(filled()) });
+    shown.debug(&Write::new(key.clone(), guard, Some(filled())));
     shown.debug(&(Returned::Value(json("returned")), key));
     for outcome in [
         Outcome::Executed { result: Some(json("executed")), kept: ResultKept::Whole },
@@ -78,11 +78,8 @@ async fn stores_and_their_histories() {
     let shown = Shown::default();
     let store = FaultyStore::new(MemoryStore::new());
     store.inject(Fault::lose_answer());
-    let write = Write {
-        key: Key::from_text(format!("charge#~/{SECRET}")),
-        guard: Guard::Absent,
-        record: Some(filled()),
-    };
+    let write =
+        Write::new(Key::from_text(format!("charge#~/{SECRET}")), Guard::Absent, Some(filled()));
     for _ in 0..2 {
         for verdict in store.write(std::slice::from_ref(&write), Timestamp::EPOCH).await {
             shown.debug(&verdict);

@@ -101,6 +101,7 @@ pub async fn past_the_deadline_it_tells_the_truth(store: &dyn Store) {
             match verdict {
                 Verdict::Written => slot.holds(Some(&record), "the verdict was Written").await,
                 Verdict::Found(there) => panic!("no record was stored, but found {there:?}"),
+                Verdict::EffectRefused(refused) => panic!("there are no effects: {refused}"),
                 Verdict::Unknown(error) if error.may_have_applied() => {}
                 Verdict::Unknown(_) => slot.holds(None, "the error was not in doubt").await,
             }

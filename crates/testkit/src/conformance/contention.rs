@@ -119,11 +119,7 @@ pub async fn overlapping_batches_have_one_winner_a_key(store: &dyn Store) {
                 .cycle()
                 .skip(batch * 5)
                 .take(30)
-                .map(|key| Write {
-                    key: key.clone(),
-                    guard: Guard::Absent,
-                    record: Some(in_progress(token())),
-                })
+                .map(|key| Write::new(key.clone(), Guard::Absent, Some(in_progress(token()))))
                 .collect();
             if batch % 2 == 1 {
                 writes.reverse();
@@ -147,6 +143,7 @@ pub async fn overlapping_batches_have_one_winner_a_key(store: &dyn Store) {
                     let why = "a refused write finds the winner's record";
                     same(found.as_ref(), there.as_ref(), why);
                 }
+                Verdict::EffectRefused(refused) => panic!("a claim has no effects: {refused}"),
                 Verdict::Unknown(error) => panic!("a claim failed: {}", explain(error)),
             }
         }

@@ -53,7 +53,7 @@ impl<'a> Slot<'a> {
 
     /// The write of this key, for a batch.
     pub(super) fn asks(&self, guard: Guard, record: Option<&IdempotencyRecord>) -> Write {
-        Write { key: self.key.clone(), guard, record: record.cloned() }
+        Write::new(self.key.clone(), guard, record.cloned())
     }
 
     /// The record that is stored now.
@@ -182,6 +182,9 @@ pub(super) fn written(verdict: Verdict, why: &str) {
         Verdict::Found(there) => {
             panic!("{why}\n  expected: Written\n  got:      Found({})", describe(there.as_ref()))
         }
+        Verdict::EffectRefused(refused) => {
+            panic!("{why}\n  expected: Written\n  got:      EffectRefused({refused})")
+        }
         Verdict::Unknown(error) => {
             panic!("{why}\n  expected: Written\n  got:      Unknown({})", explain(&error))
         }
@@ -195,6 +198,10 @@ pub(super) fn found(verdict: Verdict, expected: Option<&IdempotencyRecord>, why:
         Verdict::Written => {
             panic!("{why}\n  expected: Found({})\n  got:      Written", describe(expected))
         }
+        Verdict::EffectRefused(refused) => panic!(
+            "{why}\n  expected: Found({})\n  got:      EffectRefused({refused})",
+            describe(expected)
+        ),
         Verdict::Unknown(error) => panic!(
             "{why}\n  expected: Found({})\n  got:      Unknown({})",
             describe(expected),

@@ -33,8 +33,10 @@ pub mod ambiguity;
 pub mod batches;
 pub mod boundaries;
 pub mod browsing;
+pub mod capabilities;
 pub mod claiming;
 pub mod contention;
+pub mod effects;
 pub mod fencing;
 pub mod fields;
 

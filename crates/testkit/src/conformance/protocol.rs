@@ -31,6 +31,7 @@ pub(super) async fn attempt(slot: &Slot<'_>, claim: &Claim, now: Timestamp) -> A
             Admission::Try { guard, held } => match slot.write(guard, Some(&held.record)).await {
                 Verdict::Written => return Admission::Won(held),
                 Verdict::Found(there) => seen = there,
+                Verdict::EffectRefused(refused) => panic!("a claim has no effects: {refused}"),
                 Verdict::Unknown(error) => panic!("a claim failed: {}", explain(&error)),
             },
             answer => return answer,
@@ -58,12 +59,14 @@ pub(super) async fn settle(
     let settled = match slot.write(guard, record.as_ref()).await {
         Verdict::Written => return Settled::Done,
         Verdict::Found(there) => held.settled(settlement, there.as_ref(), now),
+        Verdict::EffectRefused(refused) => panic!("there are no effects: {refused}"),
         Verdict::Unknown(error) => panic!("settling failed: {}", explain(&error)),
     };
     let Settled::Again { guard, record } = settled else { return settled };
     match slot.write(guard, Some(&record)).await {
         Verdict::Written => Settled::Done,
         Verdict::Found(there) => held.settled(settlement, there.as_ref(), now),
+        Verdict::EffectRefused(refused) => panic!("there are no effects: {refused}"),
         Verdict::Unknown(error) => panic!("settling failed: {}", explain(&error)),
     }
 }

@@ -174,6 +174,9 @@ macro_rules! __scenarios {
                 overlapping_batches_have_one_winner_a_key
                 different_keys_at_once_all_win
             }
+            capabilities {
+                effects_of_an_unknown_type_are_refused
+            }
         }
     };
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::IdempotencyRecord,
@@ -44,11 +45,8 @@ pub enum DelayedWrites {
 /// # async fn main() {
 /// let store = DelayedStore::new(MemoryStore::new());
 /// store.delayed_writes(DelayedWrites::After(1));
-/// let claim = Write {
-///     key: Key::from_text("order-1"),
-///     guard: Guard::Absent,
-///     record: Some(IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(60))),
-/// };
+/// let record = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(60));
+/// let claim = Write::new(Key::from_text("order-1"), Guard::Absent, Some(record));
 /// let call_deadline = Timestamp::from_secs(1);
 /// assert!(drop_after(1, store.write(&[claim.clone()], call_deadline)).await.is_none());
 /// assert_eq!((store.inner().len(), store.pending()), (0, 1));
@@ -145,6 +143,10 @@ impl<S: Store> Drop for Sending<'_, S> {
 }
 
 impl<S: Store> Store for DelayedStore<S> {
+    fn capabilities(&self) -> Capabilities {
+        self.shared.inner.capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
@@ -207,10 +209,12 @@ mod tests {
 
     fn claims() -> Vec<Write> {
         ["a", "b", "c"]
-            .map(|key| Write {
-                key: Key::from_text(key),
-                guard: Guard::Absent,
-                record: Some(IdempotencyRecord::new(Status::InProgress, LATER)),
+            .map(|key| {
+                Write::new(
+                    Key::from_text(key),
+                    Guard::Absent,
+                    Some(IdempotencyRecord::new(Status::InProgress, LATER)),
+                )
             })
             .into()
     }

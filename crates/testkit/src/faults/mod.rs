@@ -14,11 +14,8 @@
 //! let store = FaultyStore::new(MemoryStore::new());
 //! store.inject(Fault::lose_answer().guarded_by(GuardKind::Absent));
 //!
-//! let claim = Write {
-//!     key: Key::from_text("order-1"),
-//!     guard: Guard::Absent,
-//!     record: Some(IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(60))),
-//! };
+//! let record = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(60));
+//! let claim = Write::new(Key::from_text("order-1"), Guard::Absent, Some(record));
 //! let verdicts = store.write(std::slice::from_ref(&claim), Timestamp::from_secs(1)).await;
 //! assert!(matches!(&verdicts[0], Verdict::Unknown(e) if e.kind() == StoreErrorKind::Unavailable));
 //! assert_eq!(store.inner().len(), 1, "it was applied all the same");
@@ -39,6 +36,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::IdempotencyRecord,
@@ -193,6 +191,10 @@ impl State {
 }
 
 impl<S: Store> Store for FaultyStore<S> {
+    fn capabilities(&self) -> Capabilities {
+        self.shared.inner.capabilities()
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],

@@ -143,6 +143,9 @@ mutants! {
     ReadsAreStale: absent_key_is_written_and_read_back reads_see_the_latest_write;
     ReadsSkipWhatIsMissing: reads_are_in_order_with_gaps absent_key_is_written_and_read_back;
     ReadsInAnotherOrder: reads_are_in_order_with_gaps read_of_150_keys;
+    DropsEffects: effects_of_an_unknown_type_are_refused;
+    AppliesWithoutEffects: effects_of_an_unknown_type_are_refused;
+    EffectsAreInDoubt: effects_of_an_unknown_type_are_refused;
     AnswersNothingWithAnError: empty_write_has_no_verdicts empty_read_has_no_answers;
 }
 

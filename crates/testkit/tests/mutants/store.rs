@@ -8,6 +8,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Json, Status},
@@ -181,6 +182,17 @@ impl Mutant {
     }
 
     async fn apply(&self, write: &Write) -> Verdict {
+        if write.effects.is_some() {
+            let refused = StoreError::without_effects(write);
+            let plain = write.clone().with_effects(None);
+            match self.bug {
+                Bug::DropsEffects => return Box::pin(self.apply(&plain)).await,
+                Bug::AppliesWithoutEffects => drop(Box::pin(self.apply(&plain)).await),
+                Bug::EffectsAreInDoubt => return Verdict::Unknown(refused.with_doubt(true)),
+                _ => {}
+            }
+            return Verdict::Unknown(refused);
+        }
         let name = self.name(&write.key);
         let size = write.record.as_ref().and_then(|r| r.result.as_ref()).map_or(0, |o| o.len());
         if size > LIMIT && self.bug != Bug::TooLargeIsCut {
@@ -287,6 +299,10 @@ impl Mutant {
 }
 
 impl Store for Mutant {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE
+    }
+
     fn write<'a>(
         &'a self,
         writes: &'a [Write],
