@@ -27,14 +27,13 @@ impl Store for MapStore {
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Each write is independent: one whose condition fails does not affect the others.
         let apply = |write: &Write| {
-            if write.effects.is_some() {
-                return Verdict::Unknown(StoreError::without_effects(write));
-            }
             let found = records.get(&write.key);
-            if !write.applies(found) {
-                return Verdict::Found(found.cloned());
-            }
             match &write.record {
+                // It has no transactions.
+                _ if write.effects.is_some() => {
+                    return Verdict::Unknown(StoreError::without_effects(write));
+                }
+                _ if !write.applies(found) => return Verdict::Found(found.cloned()),
                 Some(record) => records.insert(write.key.clone(), record.clone()),
                 None => records.remove(&write.key),
             };
@@ -59,15 +58,13 @@ impl Store for MapStore {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let idempotency = Idempotency::new(MapStore::default());
     let place = Operation::new("place-order").key("orderId");
-    let function = idempotency.invoke(place, place_order)?;
+    let function = idempotency.invoke(place, |_: Value, _: Call| async {
+        println!("placed");
+        Ok::<_, Failure>(())
+    })?;
     for _ in 0..2 {
         testing::invoke(&function, &json!({ "orderId": "o-1" })).await?;
     }
-    Ok(())
-}
-
-async fn place_order(_: Value, _: Call) -> Result<(), Failure> {
-    println!("placed");
     Ok(())
 }
 
