@@ -17,12 +17,12 @@ pub(crate) const CLAIMS: &str = "idempotency";
 /// A process that was killed needs a new one; a machine may be slow to start it.
 const INIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Starts the function of these settings. Its reported effects go to `tell`.
+/// Starts the function of these settings. Effects that it reports are sent to `effects`.
 pub(crate) async fn start(
     settings: &Settings,
     schedule: &Schedule,
     ledger: &Ledger,
-    tell: UnboundedSender<Line>,
+    effects: UnboundedSender<Line>,
 ) -> Result<Local, Error> {
     let mut function = FunctionConfig::new(&settings.binary)
         .name("orders")
@@ -44,7 +44,7 @@ pub(crate) async fn start(
         .on_output(move |line| {
             if let Some(effect) = EffectLine::parse(&line.text) {
                 // The rig reads until it ends.
-                let _ = tell.send(reported(effect, line.pid));
+                let _ = effects.send(reported(effect, line.pid));
             }
         });
     let local = settings.tables.iter().cloned().fold(local, LocalBuilder::table);

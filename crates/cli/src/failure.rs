@@ -24,13 +24,13 @@ impl Failure {
     }
 
     /// Prints the error, those causes that its own text does not contain, and the remedy.
-    pub(crate) fn tell(&self) {
-        let told = self.error.to_string();
-        eprintln!("error: {told}");
+    pub(crate) fn print(&self) {
+        let message = self.error.to_string();
+        eprintln!("error: {message}");
         let mut cause = self.error.source();
         while let Some(error) = cause {
             let text = error.to_string();
-            if !told.contains(&text) {
+            if !message.contains(&text) {
                 eprintln!("  because: {text}");
             }
             cause = error.source();

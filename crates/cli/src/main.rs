@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Command::Man(arguments) => arguments.run(Cli::command()),
     };
     done.unwrap_or_else(|failure| {
-        failure.tell();
+        failure.print();
         ExitCode::from(2)
     })
 }

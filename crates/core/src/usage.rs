@@ -1,7 +1,8 @@
 //! What calls of a store consume: requests, and units of capacity.
 //!
-//! A store says it with [`add`], wherever it knows it. Who makes the call measures it with [`measured`]. In between, the
-//! numbers are kept by the thread that polls the call, so that the [`Store`](crate::store::Store) trait need not know of them.
+//! A store says it with [`add`], wherever it knows it. Who makes the call measures it with [`measured`]. In between,
+//! the numbers are kept by the thread that polls the call, so that the [`Store`](crate::store::Store) trait need not
+//! know of them.
 //!
 //! ```
 //! use lambda_idempotency_core::usage::{Usage, add, measured};

@@ -83,7 +83,7 @@ impl DynamoDbStore {
         let Some(error) = response.error else { return Answer::Written };
         match error.code {
             Some(Code::ConditionalCheckFailed | Code::DuplicateItem) => {
-                // Without an item there may be none, or the server does not tell: see the docs of
+                // Without an item there may be none, or the server does not return it: see the docs of
                 // `Error.Item` and of DuplicateItemException, which has none.
                 Answer::Lost(error.item.map_or(Lost::Unread, Lost::To))
             }

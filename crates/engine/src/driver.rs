@@ -1,5 +1,5 @@
-//! The driver of a [`Machine`]: it makes the calls of the store, polls the handlers, tells the observer
-//! and watches the clock. It decides nothing.
+//! The driver of a [`Machine`]: it makes the calls of the store, polls the handlers, reports
+//! to observers and watches the clock. It decides nothing.
 //!
 //! Nothing is spawned: the whole batch is one future, and ends with it.
 
@@ -46,7 +46,7 @@ struct Called {
 /// One batch on its way.
 pub(crate) struct Driver<'a> {
     parts: &'a Parts,
-    /// What observers are told at the end.
+    /// What observers get at the end.
     end: BatchEnd<'a>,
     begun: Timestamp,
     machine: Machine<'a>,
@@ -137,7 +137,7 @@ impl<'a> Driver<'a> {
         });
     }
 
-    /// Tells the observers of a call of the store.
+    /// Reports a call of the store to the observers.
     fn tell_of(&self, called: &Called) {
         if !self.parts.observers.are_any() {
             return;
@@ -154,7 +154,7 @@ impl<'a> Driver<'a> {
         self.parts.observers.tell(|observer| observer.store_called(&call));
     }
 
-    /// Tells the observers that all records have their outcomes.
+    /// Reports to the observers that all records have their outcomes.
     fn tell_end(&mut self) {
         if self.end.records > 0 && self.parts.observers.are_any() {
             self.end.at = self.now();
@@ -164,7 +164,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Tells the observers. If one panics, the record has its outcome all the same.
+    /// Reports an outcome to the observers. If one panics, the record has its outcome all the same.
     fn report(&mut self, told: Told) {
         if let Some((record, key)) = self.surroundings.record(told.at) {
             let mut report = Report::new(self.end.operation, record, key, told.outcome());

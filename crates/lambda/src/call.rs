@@ -1,4 +1,4 @@
-//! What a [`Call`] tells a handler about the invocation on Lambda.
+//! What a handler learns from a [`Call`] about the invocation on Lambda.
 
 use std::{any::Any, sync::Arc};
 

@@ -16,8 +16,8 @@ pub(crate) fn from_environment() -> Result<bool, ConfigError> {
     choose(read(VARIABLE), read(FUNCTION))
 }
 
-/// A function that Lambda runs has to be named: a `1` that is copied from a developer's environment into a template, and from
-/// one stage into another, must not turn the protection off there.
+/// A function that Lambda runs has to be named: a `1` that is copied from a developer's environment into a template,
+/// and from one stage into another, must not turn the protection off there.
 fn choose(variable: Option<String>, function: Option<String>) -> Result<bool, ConfigError> {
     let value = variable.unwrap_or_default();
     let function: Option<Arc<str>> = function.filter(|name| !name.is_empty()).map(Arc::from);

@@ -94,8 +94,8 @@ impl<T> EventLayer<T> {
     /// # }
     /// ```
     ///
-    /// If `hook` panics, the event gets the first answer unchanged. Numbers that are neither integers of 64 bits nor exact as
-    /// `f64` lose digits.
+    /// If `hook` panics, the event gets the first answer unchanged. Numbers that are neither integers of 64 bits nor
+    /// exact as `f64` lose digits.
     #[must_use]
     pub fn on_replay(self, hook: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self { on_replay: Some(Arc::new(hook)), ..self }

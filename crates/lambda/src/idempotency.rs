@@ -144,8 +144,8 @@ impl Idempotency {
         Self { engine: self.engine.with_clock(clock), ..self }
     }
 
-    /// Tells this observer of each outcome, each call of the store and the end of each invocation, beside the log and
-    /// the observers that were added before.
+    /// Reports each outcome, each call of the store and the end of each invocation to this observer, beside the log
+    /// and the observers that were added before.
     ///
     /// ```
     /// use lambda_idempotency::{Idempotency, MemoryStore, Observer, Report};

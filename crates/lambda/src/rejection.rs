@@ -189,7 +189,7 @@ impl From<Rejected> for Rejection {
     }
 }
 
-/// Reports to the consumer what a producer would have been told.
+/// Reports to the consumer the error that a producer would have got.
 impl From<PayloadError> for Rejection {
     fn from(error: PayloadError) -> Self {
         match error {

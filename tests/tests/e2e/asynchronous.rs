@@ -28,7 +28,7 @@ async fn is_processed_after_the_lease(id: &str, event: &Value) {
     let is_returned = |outcome: &str| ["busy", "returned"].contains(&outcome);
     assert!(between.iter().all(|(_, _, outcome)| is_returned(outcome)), "{history:?}");
     assert!(start.elapsed() > LEASE, "the key was taken over before the lease ended");
-    let line = report.records().last().unwrap().told.clone().unwrap();
+    let line = report.records().last().unwrap().line.clone().unwrap();
     assert_eq!(line.lost_attempts, 1);
     assert!(report.dead_letters.is_empty());
     world.assert_placed_once(["o-1"]);

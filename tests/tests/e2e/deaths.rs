@@ -39,7 +39,7 @@ async fn kill(world: &World, hold: impl FnOnce(&Gate) -> Fault) -> DeliveryRepor
 }
 
 fn lost_attempts(report: &DeliveryReport) -> u64 {
-    report.records().last().unwrap().told.as_ref().unwrap().lost_attempts
+    report.records().last().unwrap().line.as_ref().unwrap().lost_attempts
 }
 
 #[tokio::test]

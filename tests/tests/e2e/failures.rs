@@ -23,7 +23,7 @@ async fn only_the_failed_record_is_returned_and_its_next_delivery_places_it() {
         ]
     );
     assert_eq!(returned(&report.invocations[0].invocation.result), ["m-o-2"]);
-    let last = report.records().last().unwrap().told.clone().unwrap();
+    let last = report.records().last().unwrap().line.clone().unwrap();
     assert_eq!((last.failed_attempts, last.lost_attempts), (2, 0));
     world.assert_placed_once(["o-1", "o-2", "o-3"]);
 }

@@ -136,7 +136,7 @@ async fn a_completion_that_cannot_be_recorded_in_time_is_acknowledged_and_logged
     let report = world.send(&batch_of([order("o-1")])).await;
     assert_eq!(history(&report), [("m-o-1", 1, "completion_lost")]);
     assert_eq!(report.dispositions(Disposition::Done), 1);
-    let line = report.records().next().unwrap().told.clone().unwrap();
+    let line = report.records().next().unwrap().line.clone().unwrap();
     assert!(line.problem.is_some(), "{line:?}");
     world.assert_placed_once(["o-1"]);
     assert_eq!(world.claims()[0]["status"]["S"], "INPROGRESS", "the lease is kept until it ends");

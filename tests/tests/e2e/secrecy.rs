@@ -125,7 +125,7 @@ async fn logs_contain_the_message_of_a_handlers_error_if_enabled() {
     let world = World::of(idle().env("IDEMPOTENCY_LOG_ERROR_MESSAGES", "1")).await;
     let failing = order_with(&secret("a"), json!({ "error": format!("declined: {SECRET}") }));
     let report = world.send(&batch([message("1", &failing)])).await;
-    let count = report.records().next().and_then(|record| record.told.clone()).unwrap();
+    let count = report.records().next().and_then(|record| record.line.clone()).unwrap();
     assert_eq!(count.error_message, Some(format!("declined: {SECRET}")));
 }
 

@@ -19,7 +19,7 @@ async fn one_function_handles_all_its_sources() {
     assert_eq!(history(&requested), [("e-1", 1, "executed")]);
     assert_eq!(history(&streamed), [("49545115233661843560000000004", 1, "executed")]);
     let source_of = |report: &lambda_idempotency_local::DeliveryReport| {
-        let line = report.records().next().unwrap().told.clone().unwrap();
+        let line = report.records().next().unwrap().line.clone().unwrap();
         (line.source, line.operation)
     };
     let pair = |source: &str, operation: &str| (source.to_owned(), operation.to_owned());

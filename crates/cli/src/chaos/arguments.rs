@@ -12,10 +12,11 @@ use crate::failure::Failure;
 /// Run a real function under every fault, and audit what it did
 ///
 /// With --sqs-body, it runs your own function, which gets messages of that shape and reports its effects. Without, it
-/// builds the orders function whose orders say what goes wrong, and which can get more kinds of faults. It starts several processes of it with a Lambda Runtime
-/// API and an embedded DynamoDB, and delivers batches in which orders repeat. Meanwhile processes are killed and
-/// stopped, handlers fail, the store fails and clocks differ, as the seed decides. Then it compares what the processes
-/// did (each effect is a line in a file), the store's records and the answers to the queue.
+/// builds the orders function whose orders say what goes wrong, and which can get more kinds of faults. It starts
+/// several processes of it with a Lambda Runtime API and an embedded DynamoDB, and delivers batches in which orders
+/// repeat. Meanwhile processes are killed and stopped, handlers fail, the store fails and clocks differ, as the seed
+/// decides. Then it compares what the processes did (each effect is a line in a file), the store's records and the
+/// answers to the queue.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {

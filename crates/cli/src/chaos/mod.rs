@@ -72,11 +72,11 @@ async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     }
     let is_named = arguments.package.is_some() || arguments.bin.is_some();
     let remedy = if arguments.is_users_function() || is_named { REMEDY } else { CLONE };
-    let told = |error| Failure::from(error).remedy(remedy);
+    let with_remedy = |error| Failure::from(error).remedy(remedy);
     let build = if arguments.is_users_function() || is_named {
-        arguments.target().find(".").await.map_err(told)?
+        arguments.target().find(".").await.map_err(with_remedy)?
     } else {
         Build::binary(TESTS, SCRIPTED)
     };
-    build.release(!cfg!(debug_assertions)).quiet(false).run().await.map_err(told)
+    build.release(!cfg!(debug_assertions)).quiet(false).run().await.map_err(with_remedy)
 }

@@ -46,18 +46,18 @@ pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
     }
 }
 
-fn seen(told: &StoryInvocation) -> Shown<'_> {
-    let ends = told.messages.iter().map(|(id, disposition)| (id.clone(), end(*disposition)));
-    Shown { invocation: &told.invocation, ends: ends.collect() }
+fn seen(answered: &StoryInvocation) -> Shown<'_> {
+    let ends = answered.messages.iter().map(|(id, disposition)| (id.clone(), end(*disposition)));
+    Shown { invocation: &answered.invocation, ends: ends.collect() }
 }
 
-fn effect(told: &StoryEffect) -> Effect {
+fn effect(effect: &StoryEffect) -> Effect {
     Effect {
-        at: told.at,
-        pid: told.pid,
-        record: told.message.clone(),
+        at: effect.at,
+        pid: effect.pid,
+        record: effect.message.clone(),
         key_hash: None,
-        name: told.name.clone(),
+        name: effect.name.clone(),
     }
 }
 

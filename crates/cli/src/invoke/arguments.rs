@@ -10,11 +10,11 @@ use crate::arguments::{duration, table, time_to_work, variable};
 
 /// Deliver events to a real function on this machine: no AWS account, no Docker
 ///
-/// Builds the function, starts it with a Lambda Runtime API and an embedded DynamoDB, and delivers each event file as AWS
-/// would: SQS records through a queue that redelivers what fails, streams and Kafka topics again from their checkpoints,
-/// events of SNS, EventBridge, Scheduler, S3 and message brokers with retries, HTTP requests from a client that tries
-/// again, any other event once. Then it shows the outcome of each delivery of each record, which it reads from the
-/// function's log.
+/// Builds the function, starts it with a Lambda Runtime API and an embedded DynamoDB, and delivers each event file as
+/// AWS would: SQS records through a queue that redelivers what fails, streams and Kafka topics again from their
+/// checkpoints, events of SNS, EventBridge, Scheduler, S3 and message brokers with retries, HTTP requests from a
+/// client that tries again, any other event once. Then it shows the outcome of each delivery of each record, which it
+/// reads from the function's log.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {

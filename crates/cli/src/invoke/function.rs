@@ -13,9 +13,9 @@ pub(crate) async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
         // A name alone would be looked for in PATH, and not in this directory.
         return Ok(std::path::absolute(binary)?);
     }
-    let told = |error| Failure::from(error).remedy(REMEDY);
-    let build = arguments.target().find(".").await.map_err(told)?;
-    build.release(arguments.release).quiet(arguments.quiet).run().await.map_err(told)
+    let with_remedy = |error| Failure::from(error).remedy(REMEDY);
+    let build = arguments.target().find(".").await.map_err(with_remedy)?;
+    build.release(arguments.release).quiet(arguments.quiet).run().await.map_err(with_remedy)
 }
 
 /// What to do if the function cannot be built.

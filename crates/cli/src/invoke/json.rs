@@ -55,19 +55,19 @@ fn result(result: &InvocationResult) -> Value {
 }
 
 fn record(record: &RecordReport) -> Value {
-    let told = record.told.as_ref();
+    let line = record.line.as_ref();
     json!({
         "source": record.source,
         "record": record.record,
         "delivery": record.receive_count,
-        "operation": told.map(|line| &line.operation),
-        "key_hash": told.and_then(|line| line.key_hash.as_ref()),
+        "operation": line.map(|line| &line.operation),
+        "key_hash": line.and_then(|line| line.key_hash.as_ref()),
         "outcome": record.outcome,
-        "ms": told.and_then(|line| line.ms),
-        "failed_attempts": told.map(|line| line.failed_attempts),
-        "lost_attempts": told.map(|line| line.lost_attempts),
-        "problem": told.and_then(|line| line.problem.as_ref()),
-        "error_message": told.and_then(|line| line.error_message.as_ref()),
+        "ms": line.and_then(|line| line.ms),
+        "failed_attempts": line.map(|line| line.failed_attempts),
+        "lost_attempts": line.map(|line| line.lost_attempts),
+        "problem": line.and_then(|line| line.problem.as_ref()),
+        "error_message": line.and_then(|line| line.error_message.as_ref()),
         "disposition": record.disposition,
     })
 }

@@ -69,18 +69,18 @@ fn deliveries(report: &DeliveryReport) -> List {
     let mut rows = Vec::new();
     for (number, invocation) in report.invocations.iter().enumerate() {
         for record in &invocation.records {
-            let told = record.told.as_ref();
+            let line = record.line.as_ref();
             let text = |text: Option<&String>| text.cloned().unwrap_or_default();
             rows.push(vec![
                 (number + 1).to_string(),
                 record.source.to_string(),
                 text(record.record.as_ref()),
                 record.receive_count.to_string(),
-                told.and_then(|line| line.key_hash.clone()).unwrap_or_default(),
+                line.and_then(|line| line.key_hash.clone()).unwrap_or_default(),
                 record.outcome.to_string(),
                 end(record.disposition).to_owned(),
-                text(told.and_then(|line| line.problem.as_ref())),
-                text(told.and_then(|line| line.error_message.as_ref())),
+                text(line.and_then(|line| line.problem.as_ref())),
+                text(line.and_then(|line| line.error_message.as_ref())),
             ]);
         }
     }

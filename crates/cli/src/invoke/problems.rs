@@ -19,23 +19,23 @@ struct Problem {
 pub(crate) fn text(report: &DeliveryReport) -> String {
     let mut problems: Vec<Problem> = Vec::new();
     for invocation in &report.invocations {
-        let told: Vec<_> = invocation.records.iter().filter_map(told).collect();
+        let logged: Vec<_> = invocation.records.iter().filter_map(problem).collect();
         match &invocation.invocation.result {
             // An error that only sums up the problems of its records is not repeated.
-            InvocationResult::FunctionError { kind, message } if told.is_empty() => {
+            InvocationResult::FunctionError { kind, message } if logged.is_empty() => {
                 note(&mut problems, format!("{kind}: {message}"), None);
             }
-            _ => told.into_iter().for_each(|(text, record)| note(&mut problems, text, record)),
+            _ => logged.into_iter().for_each(|(text, record)| note(&mut problems, text, record)),
         }
     }
     problems.iter().map(line).collect()
 }
 
-/// What the function said of a record, and the record's id.
-fn told(record: &RecordReport) -> Option<(String, Option<String>)> {
-    let told = record.told.as_ref()?;
-    let problem = format!("{}: {}", record.outcome, told.problem.as_ref()?);
-    let text = match &told.error_message {
+/// The problem that the function logged for a record, and the record's id.
+fn problem(record: &RecordReport) -> Option<(String, Option<String>)> {
+    let line = record.line.as_ref()?;
+    let problem = format!("{}: {}", record.outcome, line.problem.as_ref()?);
+    let text = match &line.error_message {
         Some(message) => format!("{problem}{SAYS}{message}"),
         None => problem,
     };

@@ -33,13 +33,13 @@ pub(crate) fn records(report: &DeliveryReport, width: Option<u16>) -> Table {
     let mut table = table(header, width);
     for (number, invocation) in report.invocations.iter().enumerate() {
         for record in &invocation.records {
-            let told = record.told.as_ref();
+            let line = record.line.as_ref();
             let number = number_cell(number + 1);
             let id = name(record.record.as_deref().unwrap_or("-"), is_narrow(SHORT_IDS));
             let receives = number_cell(record.receive_count);
-            let key = told.and_then(|line| line.key_hash.as_deref()).map_or("-", short);
+            let key = line.and_then(|line| line.key_hash.as_deref()).map_or("-", short);
             let outcome = record.outcome.as_str();
-            let ms = told.and_then(|line| line.ms);
+            let ms = line.and_then(|line| line.ms);
             let ms = ms.filter(|ms| record.outcome.ran() || *ms > 0.0);
             let ms = number_cell(ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}")));
             let (then, then_colour) = then(record);
@@ -143,7 +143,7 @@ fn contents(Rows { table, items }: &Rows) -> String {
 
 /// Whether the function answered, but logged nothing of any record.
 pub(crate) fn is_silent(report: &DeliveryReport) -> bool {
-    report.records().all(|record| record.told.is_none())
+    report.records().all(|record| record.line.is_none())
         && report.records().any(|record| record.outcome == Outcome::Acknowledged)
 }
 

@@ -53,7 +53,8 @@ pub(crate) struct KeyOptions {
     #[arg(long, value_name = "[SOURCE=]NAME", value_parser = scoped::<String>)]
     pub(crate) operation: Vec<Scoped<String>>,
 
-    /// The key expression: JMESPath on the payload or, after `record:`, on the raw record [default: the record's identity]
+    /// The key expression: JMESPath on the payload or, after `record:`, on the raw record [default: the record's
+    /// identity]
     #[arg(long, value_name = "[SOURCE=]EXPRESSION", value_parser = scoped::<String>)]
     pub(crate) key: Vec<Scoped<String>>,
 

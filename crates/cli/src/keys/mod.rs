@@ -66,8 +66,8 @@ impl<'a> Inspection<'a> {
         let others = arguments.against.iter().map(|path| (path, true));
         for (path, is_other) in events.chain(others) {
             let event = read(path)?;
-            let tell = |error| Failure::from(format!("{}: {error}", path.display()));
-            let found = self.records(&event)?.map_err(tell)?;
+            let in_file = |error| Failure::from(format!("{}: {error}", path.display()));
+            let found = self.records(&event)?.map_err(in_file)?;
             let records = found.into_iter().map(|record| {
                 number += 1;
                 Numbered { number, record }

@@ -79,8 +79,8 @@ pub type Divert<'a> = Box<dyn FnOnce(DivertReason, Option<u64>) -> Aside<'a> + S
 /// own failures are never permanent: the next delivery tries again. What ran without a claim is put
 /// aside without one.
 pub struct Aside<'a> {
-    /// A key of its own: not the record's. Made of all that tells this record and this failure from
-    /// others, since whatever has the same key is taken for done.
+    /// A key of its own: not the record's. Made of all that distinguishes this record and this failure
+    /// from others: a record with the same key counts as put aside.
     pub key: Key,
     /// Puts the record aside, and returns [`Returned::Diverted`].
     pub job: Job<'a>,
@@ -94,14 +94,14 @@ pub enum Work<'a> {
         key: Key,
         /// What must agree with other deliveries of the key.
         fingerprint: Option<Fingerprint>,
-        /// The whole payload, to tell copies from others where there is no fingerprint.
+        /// The whole payload, to recognise copies where there is no fingerprint.
         payload: &'a str,
         /// The handler.
         job: Job<'a>,
     },
     /// At every delivery: it has no key, and the user said to run it.
     Unprotected {
-        /// What tells it from other records, for the subkeys of its call. Nothing is claimed by it.
+        /// Identifies the record, for the subkeys of its call. It is not used for a claim.
         identity: Key,
         /// The handler.
         job: Job<'a>,
@@ -112,7 +112,7 @@ pub enum Work<'a> {
     Divert {
         /// How it is put aside.
         aside: Aside<'a>,
-        /// The whole record, to tell copies from others.
+        /// The whole record, to recognise copies.
         payload: &'a str,
     },
     /// It cannot be processed.

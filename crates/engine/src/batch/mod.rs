@@ -96,7 +96,7 @@ impl Engine {
         self
     }
 
-    /// Tells this observer, too.
+    /// Adds an observer.
     #[must_use]
     pub fn with_observer(mut self, observer: impl Observer) -> Self {
         self.parts.observers.add(Arc::new(observer));

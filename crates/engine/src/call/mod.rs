@@ -53,7 +53,7 @@ pub struct Call {
 #[derive(Clone)]
 pub(crate) struct Subject {
     pub(crate) key: Option<Key>,
-    /// What tells a record without a key from others.
+    /// Identifies a record without a key.
     pub(crate) identity: Option<Key>,
 }
 
@@ -149,8 +149,8 @@ impl Call {
     ///
     /// It closes the gap that no record can: a worker that dies between an effect and its completion.
     /// Where the record has no idempotency key, it follows from the operation, the tenant, the record's
-    /// source and id, and the payload. Two records of equal payload that have no id are not told apart:
-    /// two calls of `run`, two messages of RabbitMQ.
+    /// source and id, and the payload. Two records of equal payload that have no id get the same
+    /// subkeys: two calls of `run`, two messages of RabbitMQ.
     ///
     /// ```
     /// use lambda_idempotency_engine::call::Call;

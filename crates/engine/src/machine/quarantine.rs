@@ -2,9 +2,9 @@
 //!
 //! A record whose last attempts were lost is a suspect. Its idempotency record has the number of losses in
 //! a row. Its suspicion falls by one with each receive since its last attempt, because it was passed over
-//! at those: that bounds how often it is received before it runs. Suspects run in *quarantine groups* of one suspicion, with nothing beside
-//! them: the more they are suspected, the smaller the groups. So the many records that were only near a
-//! death are processed soon, and the one that kills is soon alone.
+//! at those: that bounds how often it is received before it runs. Suspects run in *quarantine groups* of one
+//! suspicion, with nothing beside them: the more they are suspected, the smaller the groups. So the many
+//! records that were only near a death are processed soon, and the one that kills is soon alone.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Who is told of records, calls of the store and invocations: the log, and observers of the user.
+//! Reports outcomes, calls of the store and ends of invocations to the log and to observers of the user.
 
 mod log;
 mod observers;
@@ -26,7 +26,7 @@ pub trait Observer: Send + Sync + 'static {
     /// A delivery has its outcome.
     fn reported(&self, report: &Report<'_>);
 
-    /// A call of the store has ended. Calls that an invocation no longer waits for are not told.
+    /// A call of the store has ended. Calls for which an invocation no longer waits are not reported.
     ///
     /// Default: does nothing.
     fn store_called(&self, call: &StoreCall<'_>) {

@@ -24,7 +24,7 @@ impl Observers {
         self.others = self.others.iter().cloned().chain([observer]).collect();
     }
 
-    /// Whether there are others beside the log, which is told of records only.
+    /// Whether there are others beside the log, which gets outcomes of records only.
     pub(crate) fn are_any(&self) -> bool {
         !self.others.is_empty()
     }
@@ -33,7 +33,7 @@ impl Observers {
         self.wants_usage
     }
 
-    /// Tells the log and the others of a record.
+    /// Reports a record to the log and to the others.
     pub(crate) fn report(&self, report: &Report<'_>) {
         if let Some(log) = &self.log {
             caught(|| log.reported(report));
@@ -41,7 +41,7 @@ impl Observers {
         self.tell(|observer| observer.reported(report));
     }
 
-    /// Tells the others. One that panics keeps nobody else from being told.
+    /// Calls each of the others. If one panics, the rest are called all the same.
     pub(crate) fn tell(&self, what: impl Fn(&dyn Observer)) {
         for observer in &*self.others {
             caught(|| what(&**observer));

@@ -1,4 +1,4 @@
-//! One call of the store, as observers are told of it.
+//! One call of the store, as it is reported to observers.
 
 use std::time::Duration;
 

@@ -62,7 +62,7 @@ impl Completed {
         }
         let mut kept = self.lock();
         let entry = kept.entries.get(key)?;
-        // A clock that has stepped back cannot tell how old the entry is.
+        // If the clock has stepped back, the age of the entry is not known.
         let fresh = entry.since <= now && now.since(entry.since) <= self.bounds.max_age();
         if fresh && now <= entry.record.expires_at {
             return Some(Arc::clone(&entry.record));

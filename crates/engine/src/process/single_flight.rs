@@ -63,7 +63,7 @@ pub(super) struct Leaders {
 pub(super) type Finished = watch::Sender<Option<Arc<IdempotencyRecord>>>;
 
 pub(super) struct Flight {
-    /// Tells a lead from the one that came in its place.
+    /// Distinguishes a flight from a later one of the same key.
     pub(super) ticket: u64,
     /// It counts up to and including this instant.
     pub(super) until: Timestamp,
@@ -146,7 +146,7 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
-    /// What the followers are to be told: the record that was last seen in the store.
+    /// Keeps the record that was last seen in the store, for the followers.
     pub(crate) fn learn(&mut self, record: Arc<IdempotencyRecord>) {
         self.known = Some(record);
     }

@@ -1,5 +1,5 @@
-//! What the machine's [`Host`](crate::machine::Host) answers from: the user's code for each record, and the engine that the
-//! invocations of this process share.
+//! What the machine's [`Host`](crate::machine::Host) answers from: the user's code for each record, and the engine
+//! that the invocations of this process share.
 
 mod host;
 mod work;

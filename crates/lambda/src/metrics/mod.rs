@@ -21,8 +21,8 @@ use self::{document::documents, sums::Sums};
 /// Where CloudWatch shows the metrics, unless another namespace is set.
 const NAMESPACE: &str = "LambdaIdempotency";
 
-/// How many operations have metrics of their own. CloudWatch charges for each metric of each dimension, and a program may
-/// make names from its data.
+/// How many operations have metrics of their own. CloudWatch charges for each metric of each dimension, and a program
+/// may make names from its data.
 const MOST_OPERATIONS: usize = 100;
 
 /// The operation whose metrics are those of all others.
@@ -56,8 +56,9 @@ struct State {
 }
 
 impl CloudWatchMetrics {
-    /// Metrics in this namespace of CloudWatch: 1 to 255 characters, letters, digits and `.-_/#:`. Any other text
-    /// is replaced by `LambdaIdempotency`. Use one for each stage, since the dimensions are the operation and the source only.
+    /// Metrics in this namespace of CloudWatch: 1 to 255 characters, letters, digits and `.-_/#:`. Any other text is
+    /// replaced by `LambdaIdempotency`. Use one for each stage, since the dimensions are the operation and the source
+    /// only.
     #[must_use]
     pub fn new(namespace: &str) -> Self {
         let is_allowed = |char: char| char.is_ascii_alphanumeric() || ".-_/#:".contains(char);

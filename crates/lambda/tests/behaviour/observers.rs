@@ -1,4 +1,4 @@
-//! Observers are told of records, calls of the store and the ends of invocations, beside the log.
+//! Observers get outcomes of records, calls of the store and the ends of invocations, beside the log.
 
 use std::{
     sync::{Arc, Mutex},

@@ -170,9 +170,9 @@ impl Forwarding {
         let call = Call { proxy: self, head, operation: operation.clone(), json };
         let answer = Self::carry_out(call, action).await;
         let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
-        let told =
+        let body =
             answer.as_ref().ok().and_then(|answer| serde_json::from_slice(answer.body()).ok());
-        trace::answered(&mut items, status, &told.unwrap_or_default());
+        trace::answered(&mut items, status, &body.unwrap_or_default());
         let took = began.elapsed();
         let request = StoreRequest { began, took, operation, faulty, items };
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
@@ -239,10 +239,10 @@ impl Call<'_> {
         }
         let body = serde_json::to_vec(&self.json).map_err(|_| HangUp)?;
         let answer = self.proxy.upstream.send(self.head, body.into()).await?;
-        let told: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
-        let units = request::capacity(&told);
+        let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+        let units = request::capacity(&body);
         let (read_units, write_units) = if read { (units, 0.0) } else { (0.0, units) };
-        let refused_conditions = request::refused_conditions(&told);
+        let refused_conditions = request::refused_conditions(&body);
         self.proxy.enter(Usage { read_units, write_units, refused_conditions, ..Usage::default() });
         Ok(answer)
     }

@@ -83,8 +83,8 @@ impl FunctionConfig {
 
     /// An environment variable of the function. It replaces one that Lambda would set.
     ///
-    /// Of the caller's environment, the function sees only what the system needs, such as `PATH`, so that it does not use
-    /// an AWS account by accident.
+    /// Of the caller's environment, the function sees only what the system needs, such as `PATH`, so that it does not
+    /// use an AWS account by accident.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), value.into());

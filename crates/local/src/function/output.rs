@@ -41,14 +41,14 @@ pub(crate) struct Reader {
 }
 
 /// The record lines of a process, as they come.
-pub(crate) type Told = Arc<Mutex<Vec<RecordLine>>>;
+pub(crate) type RecordLines = Arc<Mutex<Vec<RecordLine>>>;
 
 impl Reader {
     pub(crate) fn start(
         stream: Stream,
         pipe: impl AsyncRead + Send + Unpin + 'static,
         pid: u32,
-        told: Told,
+        record_lines: RecordLines,
         on_output: OnOutput,
     ) -> Self {
         let (drained, mut asked) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
@@ -63,7 +63,7 @@ impl Reader {
                             let text = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
                             let record = RecordLine::parse(&text);
                             let is_record = record.is_some();
-                            told.lock().unwrap_or_else(PoisonError::into_inner).extend(record);
+                            record_lines.lock().unwrap_or_else(PoisonError::into_inner).extend(record);
                             on_output(OutputLine { pid, stream, text, is_record });
                         }
                         // The stream has ended: dropping `asked` with the task answers all open questions.

@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::output::{OnOutput, Reader, Stream, Told};
+use super::output::{OnOutput, Reader, RecordLines, Stream};
 use super::runtime_api::{RuntimeApi, Said, Work};
 use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
 use crate::{Error, Proxy, StoreRequest, Usage};
@@ -21,7 +21,7 @@ pub(crate) struct Process {
     pid: u32,
     api: RuntimeApi,
     proxy: Proxy,
-    told: Told,
+    record_lines: RecordLines,
     output: Vec<Reader>,
     ready: bool,
     /// The DynamoDB requests of earlier invocations.
@@ -50,21 +50,36 @@ impl Process {
             .spawn()
             .map_err(failed)?;
         let pid = child.id().unwrap_or_default();
-        let told = Told::default();
+        let record_lines = RecordLines::default();
         let mut output = Vec::new();
         if let Some(pipe) = child.stdout.take() {
             output.push(Reader::start(
                 Stream::Stdout,
                 pipe,
                 pid,
-                Arc::clone(&told),
+                Arc::clone(&record_lines),
                 Arc::clone(&on_output),
             ));
         }
         if let Some(pipe) = child.stderr.take() {
-            output.push(Reader::start(Stream::Stderr, pipe, pid, Arc::clone(&told), on_output));
+            output.push(Reader::start(
+                Stream::Stderr,
+                pipe,
+                pid,
+                Arc::clone(&record_lines),
+                on_output,
+            ));
         }
-        Ok(Self { child, pid, api, proxy, told, output, ready: false, accounted: Usage::default() })
+        Ok(Self {
+            child,
+            pid,
+            api,
+            proxy,
+            record_lines,
+            output,
+            ready: false,
+            accounted: Usage::default(),
+        })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -157,10 +172,10 @@ impl Process {
             })
             .collect();
         let timed_out = ended.iter().any(|(_, result, _)| *result == InvocationResult::TimedOut);
-        let (mut told, dynamodb, _) = self.gather(config, timed_out).await?;
+        let (mut record_lines, dynamodb, _) = self.gather(config, timed_out).await?;
         let invocations = ended.into_iter().map(|(request_id, result, duration)| {
             let mine = |line: &mut RecordLine| line.request_id.as_ref() == Some(&request_id);
-            let records = told.extract_if(.., mine).collect();
+            let records = record_lines.extract_if(.., mine).collect();
             Invocation {
                 request_id,
                 pid: self.pid,
@@ -218,7 +233,7 @@ impl Process {
             self.last_words().await;
         }
         let records =
-            std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
+            std::mem::take(&mut *self.record_lines.lock().unwrap_or_else(PoisonError::into_inner));
         let usage = self.proxy.usage();
         let dynamodb = usage.since(&std::mem::replace(&mut self.accounted, usage.clone()));
         Ok((records, dynamodb, self.proxy.take_requests()))

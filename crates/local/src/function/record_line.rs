@@ -1,8 +1,8 @@
 //! What a function logs of each record: one JSON line on its output.
 //!
-//! A function built on this project logs, through `tracing`, an event whose message begins with `record settled`, with the fields of
-//! [`RecordLine`]. Both shapes of the JSON formatter are read: fields nested under `fields` (the default of
-//! `lambda_runtime`) and flattened.
+//! A function built on this project logs, through `tracing`, an event whose message begins with `record settled`,
+//! with the fields of [`RecordLine`]. Both shapes of the JSON formatter are read: fields nested under `fields` (the
+//! default of `lambda_runtime`) and flattened.
 
 use std::fmt;
 

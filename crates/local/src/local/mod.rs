@@ -62,8 +62,9 @@ impl Local {
         self.pool.invoke(request_id.into(), event.into()).await
     }
 
-    /// Invokes the function with all of these events at the same time, in one process, as Lambda Managed Instances do; see
-    /// [`FunctionConfig::concurrency`](crate::FunctionConfig::concurrency). Events beyond the process's concurrency wait until it asks for more.
+    /// Invokes the function with all of these events at the same time, in one process, as Lambda Managed Instances
+    /// do; see [`FunctionConfig::concurrency`](crate::FunctionConfig::concurrency). Events beyond the process's
+    /// concurrency wait until it asks for more.
     ///
     /// If the future is dropped, the process is killed.
     ///
@@ -118,8 +119,8 @@ impl Local {
         self.pool.signal(pid, signal)
     }
 
-    /// Whether a process missed its deadline and was left running ([`FunctionConfig::outlives_timeout`](crate::FunctionConfig::outlives_timeout)). It gets no
-    /// more work.
+    /// Whether a process missed its deadline and was left running
+    /// ([`FunctionConfig::outlives_timeout`](crate::FunctionConfig::outlives_timeout)). It gets no more work.
     pub fn is_left_running(&self, pid: u32) -> bool {
         self.pool.is_stray(pid)
     }

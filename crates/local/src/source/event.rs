@@ -133,7 +133,7 @@ pub(crate) fn record_ids(source: Source, event: &Value) -> Vec<Option<String>> {
         Source::EventBridge => (one_or_list(), &["/id"]),
         Source::Scheduler => (one_or_list(), &["/scheduledTime"]),
         Source::Sns => (list(event.get("Records")), &["/Sns/MessageId"]),
-        // An object has no id; the function's own lines, in order, tell. So it is with Kafka's records.
+        // Objects and Kafka's records have no id: the lines that the function logs name them, in order.
         Source::S3 => (list(event.get("Records")), &[]),
         Source::Pipe => (list(Some(event)), &["/messageID", "/basicProperties/messageId"]),
         Source::ActiveMq => (list(event.get("messages")), &["/messageID"]),

@@ -1,7 +1,7 @@
 //! Kafka: an invocation gets records of several partitions, each of which continues from its own offset.
 //!
-//! In queue mode (share groups) there are no offsets to continue from: each record is acknowledged separately, unless the
-//! answer names it. AWS does not document partial answers in that mode; this is the stricter reading.
+//! In queue mode (share groups) there are no offsets to continue from: each record is acknowledged separately, unless
+//! the answer names it. AWS does not document partial answers in that mode; this is the stricter reading.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;

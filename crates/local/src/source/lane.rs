@@ -2,7 +2,8 @@
 //!
 //! The poller reads a batch from the front of a lane and removes the records that are done. After a failure it reads
 //! again from the checkpoint, and no later record is read before. This ends when the batch succeeds, or when it was
-//! retried too often: then the poller gives the batch up, sends it to the on-failure destination, and continues after it.
+//! retried too often: then the poller gives the batch up, sends it to the on-failure destination, and continues after
+//! it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -24,8 +25,8 @@ pub struct StreamConfig {
     pub report_batch_item_failures: bool,
     /// How long to wait before a batch is tried again.
     pub retry_delay: Duration,
-    /// Kafka only: queue mode (share groups). Each record is acknowledged separately, unless the answer names it. A record
-    /// that was delivered `max_retries` + 1 times is given up, even if no handler was called for it.
+    /// Kafka only: queue mode (share groups). Each record is acknowledged separately, unless the answer names it. A
+    /// record that was delivered `max_retries` + 1 times is given up, even if no handler was called for it.
     pub queue_mode: bool,
 }
 

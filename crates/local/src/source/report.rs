@@ -69,10 +69,10 @@ pub struct RecordReport {
     pub record: Option<String>,
     /// The number of this delivery, from 1.
     pub receive_count: u32,
-    /// What the function said of it; derived from the invocation's result if it said nothing.
+    /// The outcome that the function logged; derived from the invocation's result if it logged none.
     pub outcome: Outcome,
-    /// The function's own line, if it wrote one.
-    pub told: Option<RecordLine>,
+    /// The line that the function logged for it, if it logged one.
+    pub line: Option<RecordLine>,
     /// What its source did with it.
     pub disposition: Disposition,
 }
@@ -147,15 +147,15 @@ pub(crate) fn report(
         rows.push(((None, 1, disposition), None));
     }
     let records =
-        rows.into_iter().map(|((record, receive_count, disposition), told)| RecordReport {
+        rows.into_iter().map(|((record, receive_count, disposition), line)| RecordReport {
             source,
             record,
             receive_count,
-            outcome: told.as_ref().map_or_else(
+            outcome: line.as_ref().map_or_else(
                 || derived(&invocation.result, disposition),
                 |line| line.outcome.clone(),
             ),
-            told,
+            line,
             disposition,
         });
     let records = records.collect();
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn lines_go_to_their_records_and_others_get_a_default_outcome() {
-        let told = vec![line("b", "failed"), line("a", "executed"), line("a", "coalesced")];
+        let lines = vec![line("b", "failed"), line("a", "executed"), line("a", "coalesced")];
         let ids = [
             ("a", Disposition::Done),
             ("b", Disposition::Returned),
@@ -226,7 +226,7 @@ mod tests {
         let report = report(
             Source::Sqs,
             delivered,
-            invocation(InvocationResult::Response(Value::Null), told),
+            invocation(InvocationResult::Response(Value::Null), lines),
         );
         assert_eq!(outcomes(&report), ["executed", "failed", "coalesced", "acknowledged"]);
     }
@@ -237,20 +237,20 @@ mod tests {
             let id = RecordId::new("activemq", id).hidden();
             RecordLine { source: "activemq".to_owned(), ..line(id.label(), outcome) }
         };
-        let told = vec![hidden("ID:2", "failed"), hidden("ID:1", "executed")];
+        let lines = vec![hidden("ID:2", "failed"), hidden("ID:1", "executed")];
         let delivered =
             ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Disposition::Done));
-        let invocation = invocation(InvocationResult::Response(Value::Null), told);
+        let invocation = invocation(InvocationResult::Response(Value::Null), lines);
         let report = report(Source::ActiveMq, delivered.into(), invocation);
         assert_eq!(outcomes(&report), ["executed", "failed", "acknowledged"]);
     }
 
     #[test]
     fn lines_whose_ids_are_hidden_by_a_secret_go_to_records_in_order() {
-        let told = vec![line("#3f2a9c11d0be", "executed"), line("#0c11d0be3f2a", "failed")];
+        let lines = vec![line("#3f2a9c11d0be", "executed"), line("#0c11d0be3f2a", "failed")];
         let delivered =
             ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Disposition::Done));
-        let invocation = invocation(InvocationResult::Response(Value::Null), told);
+        let invocation = invocation(InvocationResult::Response(Value::Null), lines);
         let report = report(Source::ActiveMq, delivered.into(), invocation);
         assert_eq!(outcomes(&report), ["executed", "failed", "acknowledged"]);
         assert_eq!(report.records[1].record.as_deref(), Some("ID:2"));

@@ -1,8 +1,9 @@
 //! A queue, and the poller between it and the function.
 //!
-//! A received message is invisible for its visibility timeout. If its batch succeeds, it is deleted; if not, it becomes
-//! visible after the timeout, with a new receipt handle and a higher receive count. A message that was received too often
-//! goes to the dead-letter queue: here at the last failure, in AWS at the next attempt to receive it.
+//! A received message is invisible for its visibility timeout. If its batch succeeds, it is deleted; if not, it
+//! becomes visible after the timeout, with a new receipt handle and a higher receive count. A message that was
+//! received too often goes to the dead-letter queue: here at the last failure, in AWS at the next attempt to receive
+//! it.
 //!
 //! In a FIFO queue, recognised by its ARN, an invisible message blocks its message group: no later message is
 //! received until it is deleted, dead-lettered or visible again.
