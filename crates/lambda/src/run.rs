@@ -3,11 +3,12 @@
 use std::{
     fmt,
     future::Future,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use lambda_idempotency_core::{clock::Timestamp, failure::Failure, outcome::Outcome, record::Json};
+use lambda_idempotency_core::{
+    clock::Timestamp, contained::caught, failure::Failure, outcome::Outcome, record::Json,
+};
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Returned, Work},
     call::{Call, RecordId},
@@ -153,15 +154,29 @@ pub(crate) type Keeps = dyn Fn(&Value) -> bool + Send + Sync;
 /// Changes a result, as JSON, that answers a later call.
 pub(crate) type OnReplay = dyn Fn(&mut Value) + Send + Sync;
 
-/// The result as the hook has changed it; unchanged if it panics.
-fn replayed(result: Json, hook: Option<&OnReplay>) -> Json {
-    let Some(hook) = hook else { return result };
-    let changed = catch_unwind(AssertUnwindSafe(|| {
-        let mut value = serde_json::from_str(&result).ok()?;
-        hook(&mut value);
-        Some(Json::from(value.to_string()))
-    }));
-    changed.ok().flatten().unwrap_or(result)
+/// The result as the hook has changed it. Unchanged if the hook panics or makes something else of it than an `R`: the
+/// work is done, and a mistake in the hook must not fail each duplicate.
+fn replayed<R: DeserializeOwned>(
+    result: Option<Json>,
+    hook: Option<&OnReplay>,
+) -> Result<R, RunError> {
+    let changed = result.as_deref().zip(hook).and_then(|(result, hook)| {
+        let mut value = serde_json::from_str(result).ok()?;
+        caught(|| hook(&mut value))?;
+        decoded(Some(value.to_string().into())).ok()
+    });
+    match (changed, hook) {
+        (Some(changed), _) => Ok(changed),
+        (None, None) => decoded(result),
+        (None, Some(_)) => {
+            let unchanged = decoded(result)?;
+            tracing::warn!(
+                "an answer is replayed unchanged: the hook of `on_replay` panicked, or made an answer that is not of the \
+                 type of the service's answers; correct the hook"
+            );
+            Ok(unchanged)
+        }
+    }
 }
 
 /// Whether a result is kept. If `keeps` cannot decide, the result is kept, because the work is
@@ -169,7 +184,7 @@ fn replayed(result: Json, hook: Option<&OnReplay>) -> Json {
 fn is_kept(keeps: Option<&Keeps>, json: &str) -> bool {
     let Some(keeps) = keeps else { return true };
     let Ok(value) = serde_json::from_str(json) else { return true };
-    catch_unwind(AssertUnwindSafe(|| keeps(&value))).unwrap_or(true)
+    caught(|| keeps(&value)).unwrap_or(true)
 }
 
 /// Runs `function` once per key of the payload.
@@ -275,10 +290,7 @@ fn answer<R: DeserializeOwned>(
             | Outcome::Superseded { result }
             | Outcome::Coalesced { result },
             _,
-        ) => {
-            let result = decoded(result.map(|result| replayed(result, on_replay)))?;
-            Ok(Run { result, replayed: true, recorded: true })
-        }
+        ) => Ok(Run { result: replayed(result, on_replay)?, replayed: true, recorded: true }),
         (Outcome::Failed { failure, .. }, _) => Err(RunError::Failed(failure)),
         (Outcome::PermanentlyFailed { error_type, .. }, _) => {
             Err(RunError::PermanentlyFailed { error_type })

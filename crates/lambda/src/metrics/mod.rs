@@ -37,8 +37,7 @@ const OTHERS: &str = "others";
 ///     .with_observer(CloudWatchMetrics::new("Shop"));
 /// ```
 ///
-/// One value is for one process: its clones would be counted apart. It has the metrics of the first 100 operations
-/// that it sees; those of all others are of the operation `others`.
+/// It has the metrics of the first 100 operations that it sees; those of all others are of the operation `others`.
 pub struct CloudWatchMetrics {
     namespace: Arc<str>,
     output: Box<Output>,
@@ -56,19 +55,21 @@ struct State {
 }
 
 impl CloudWatchMetrics {
-    /// Metrics in this namespace of CloudWatch: 1 to 255 characters, letters, digits and `.-_/#:`. Any other text is
-    /// replaced by `LambdaIdempotency`. Use one for each stage, since the dimensions are the operation and the source
-    /// only.
+    /// Metrics in this namespace of CloudWatch: 1 to 255 characters, letters, digits, spaces and `.-_/#:`, not only
+    /// spaces, and not beginning with `:` or `AWS/`. Any other text is replaced by `LambdaIdempotency`, with a warning in
+    /// the log. Use one for each stage, since the dimensions are the operation and the source only.
     #[must_use]
     pub fn new(namespace: &str) -> Self {
-        let is_allowed = |char: char| char.is_ascii_alphanumeric() || ".-_/#:".contains(char);
+        let is_allowed = |char: char| char.is_ascii_alphanumeric() || " .-_/#:".contains(char);
         let is_valid = (1..=255).contains(&namespace.len())
             && namespace.chars().all(is_allowed)
+            && !namespace.trim().is_empty()
+            && !namespace.starts_with(':')
             && !namespace.starts_with("AWS/");
         if !is_valid {
             tracing::warn!(
-                "the metrics are written to the namespace {NAMESPACE}: CloudWatch allows no other \
-                 characters in a namespace than letters, digits and .-_/#:, and none that starts with AWS/"
+                "the metrics are written to the namespace {NAMESPACE}: CloudWatch allows letters, digits, \
+                 spaces and .-_/#: in a namespace, up to 255 characters, and none that begins with : or AWS/"
             );
         }
         Self {

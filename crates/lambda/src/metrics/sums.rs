@@ -73,11 +73,15 @@ impl Sums {
     }
 }
 
-/// Whether this delivery made the failure permanent, as opposed to one that met an earlier permanent failure.
+/// Whether this delivery made the failure permanent, as opposed to a copy of it, and to one that met an earlier permanent
+/// failure. What became of its record afterwards does not matter: it may have been put aside or not.
 fn is_new_permanent_failure(report: &Report<'_>) -> bool {
-    match report.outcome {
-        Outcome::Failed { permanent, .. } | Outcome::TimedOut { permanent } => *permanent,
-        Outcome::Diverted(DivertReason::PermanentFailure { .. }) => report.failure.is_some(),
+    let is_permanent = match (report.outcome, report.aside) {
+        (Outcome::Failed { permanent: true, .. } | Outcome::TimedOut { permanent: true }, _) => {
+            true
+        }
+        (_, Some(DivertReason::PermanentFailure { .. })) => report.failure.is_some(),
         _ => false,
-    }
+    };
+    is_permanent && report.ran_for.is_some()
 }

@@ -7,7 +7,10 @@ use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde::{Deserialize, Serialize};
 use tower_service::Service as _;
 
-use crate::support::{World, diagnostic, serve};
+use crate::{
+    secrets_capture::Captured,
+    support::{World, diagnostic, serve},
+};
 
 #[derive(Deserialize)]
 struct Payment {
@@ -99,6 +102,34 @@ async fn a_hook_for_replays_that_panics_changes_nothing() {
         let answer = serve(service.clone(), r#"{"id":"a"}"#, world.context()).await;
         assert_eq!(answer.unwrap(), 7);
     }
+}
+
+type Hook = fn(&mut serde_json::Value);
+
+#[tokio::test]
+async fn a_hook_for_replays_that_breaks_the_answer_changes_nothing_and_is_told_of() {
+    let (world, captured) = (World::new(), Captured::default());
+    let service = |hook: Hook| {
+        let layer = world.idempotency().event(by_id()).unwrap().on_replay(hook);
+        let charge = |event: LambdaEvent<Payment>| async move {
+            Ok::<_, io::Error>(Receipt { id: event.payload.id, number: 1, request: String::new() })
+        };
+        ServiceBuilder::new().layer(layer).service(service_fn(charge))
+    };
+    let hooks: [(&str, Hook); 3] = [
+        (r#"{"id":"a"}"#, |answer| answer["number"] = "again".into()),
+        (r#"{"id":"b"}"#, |answer| *answer = serde_json::json!({ "replayed": true })),
+        (r#"{"id":"c"}"#, |_| panic!("deliberate")),
+    ];
+    let guard = captured.start_as_lambda_does();
+    for (event, hook) in hooks {
+        let service = service(hook);
+        let first = serve(service.clone(), event, world.context()).await.unwrap();
+        let again = serve(service, event, world.context()).await.unwrap();
+        assert_eq!(first, again);
+    }
+    drop(guard);
+    assert_eq!(captured.text().matches("on_replay").count(), 3, "{}", captured.text());
 }
 
 #[tokio::test]

@@ -22,7 +22,10 @@ use lambda_idempotency_core::{
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, notification, order};
+use crate::{
+    diverting_failures::{Aside, index},
+    support::{World, batch, notification, order},
+};
 
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
@@ -169,6 +172,34 @@ async fn work_that_is_not_recorded_lost_attempts_and_throttles_are_counted() {
 }
 
 #[tokio::test]
+async fn a_permanent_failure_is_counted_once_also_if_its_record_cannot_be_put_aside() {
+    let (world, lines, aside) = (World::new(), Lines::default(), Aside::default());
+    let idempotency = world.idempotency().with_observer(lines.metrics());
+    let operation = index(&aside).max_failed_attempts(1);
+    let function = idempotency.sqs(operation, world.handler()).unwrap();
+    aside.refuse(1);
+    let copies = [order("m-1", "a", "give up"), order("m-2", "a", "give up")];
+    for (outcome, counted) in [("failed", json!(1.0)), ("diverted", Value::Null)] {
+        world.invoke(&function, &batch(copies.clone())).await.unwrap();
+        let document = &lines.take()[0];
+        assert!(document[outcome].is_number(), "{document}");
+        assert_eq!(document["permanent_failures"], counted, "{document}");
+    }
+    assert_eq!(aside.records().len(), 1);
+}
+
+#[tokio::test]
+async fn copies_of_a_permanent_failure_are_not_counted_with_it() {
+    let (world, lines) = (World::new(), Lines::default());
+    let idempotency = world.idempotency().with_observer(lines.metrics());
+    let function = idempotency.sqs(Operation::new("place").key("id"), world.handler()).unwrap();
+    let copies = [order("m-1", "a", "give up"), order("m-2", "a", "give up")];
+    world.invoke(&function, &batch(copies)).await.unwrap();
+    let document = &lines.take()[0];
+    assert_eq!((&document["failed"], &document["permanent_failures"]), (&json!(2.0), &json!(1.0)));
+}
+
+#[tokio::test]
 async fn more_than_100_values_are_in_several_documents() {
     let (world, lines) = (World::new(), Lines::default());
     let idempotency = world.idempotency().with_observer(lines.metrics());
@@ -260,9 +291,12 @@ async fn requests_and_capacity_are_counted_on_request() {
 fn a_namespace_that_cloudwatch_refuses_is_replaced() {
     for (name, shown) in [
         ("Shop/Prod", "Shop/Prod"),
+        ("Shop of Ann", "Shop of Ann"),
         ("", "LambdaIdempotency"),
+        (" ", "LambdaIdempotency"),
         ("AWS/SQS", "LambdaIdempotency"),
-        ("a b", "LambdaIdempotency"),
+        (":Shop", "LambdaIdempotency"),
+        ("Sh\u{f6}p", "LambdaIdempotency"),
     ] {
         let metrics = format!("{:?}", CloudWatchMetrics::new(name));
         assert!(metrics.contains(&format!("{shown:?}")), "{metrics}");
