@@ -40,6 +40,8 @@ fn function(template: &Value) -> Problems {
         ("Handler", &properties["Handler"], json!("bootstrap")),
         ("Runtime", &properties["Runtime"], json!("provided.al2023")),
         ("LogFormat", &properties["LoggingConfig"]["LogFormat"], json!("JSON")),
+        // The default is INFO. With WARN, Lambda drops errors, too: the runtime's lines have no timestamp.
+        ("ApplicationLogLevel", &properties["LoggingConfig"]["ApplicationLogLevel"], Value::Null),
         (
             "IDEMPOTENCY_APPLICATION",
             &environment["IDEMPOTENCY_APPLICATION"],

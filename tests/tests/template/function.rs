@@ -18,6 +18,13 @@ pub(crate) fn settings(template: &Value) -> Problems {
         expect(template, &format!("{FUNCTION}/Runtime"), json!("provided.al2023")),
         expect(template, &format!("{FUNCTION}/Architectures"), json!(["arm64"])),
         expect(template, &format!("{FUNCTION}/LoggingConfig/LogFormat"), json!("JSON")),
+        // With WARN, Lambda drops the lines of the runtime's subscriber that are errors, too: they have no timestamp.
+        expect(template, &format!("{FUNCTION}/LoggingConfig/ApplicationLogLevel"), json!("INFO")),
+        expect(
+            template,
+            &format!("{FUNCTION}/Environment/Variables/RUST_LOG/Fn::Sub"),
+            json!("${LogLevel},aws_config=warn,aws_sdk_dynamodb=warn,aws_smithy_runtime=warn,hyper_util=warn"),
+        ),
     ]
     .concat()
 }

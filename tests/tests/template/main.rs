@@ -139,6 +139,12 @@ fn every_check_reports_its_problem() {
         (format!("{FUNCTION}/Handler"), None, "Handler"),
         (format!("{FUNCTION}/LoggingConfig/LogFormat"), Some(json!("Text")), "LogFormat"),
         (
+            format!("{FUNCTION}/LoggingConfig/ApplicationLogLevel"),
+            Some(json!({"Ref": "LogLevel"})),
+            "ApplicationLogLevel",
+        ),
+        (format!("{FUNCTION}/Environment/Variables/RUST_LOG"), None, "RUST_LOG"),
+        (
             "/Resources/OrdersFunction/Metadata/BuildProperties/Binary".into(),
             Some(json!("order")),
             "Binary",

@@ -63,6 +63,12 @@ fn every_mistake_in_another_topology_is_found() {
         ("minimal", format!("{function}/LoggingConfig/LogFormat"), None, "LogFormat"),
         (
             "minimal",
+            format!("{function}/LoggingConfig/ApplicationLogLevel"),
+            Some(json!("WARN")),
+            "ApplicationLogLevel",
+        ),
+        (
+            "minimal",
             format!("{function}/Environment/Variables/IDEMPOTENCY_APPLICATION"),
             None,
             "IDEMPOTENCY_APPLICATION",
