@@ -1,7 +1,9 @@
-//! The notes of a release are the section of its version in the changelog.
+//! The notes of a release are the section of its version in the changelog, and a release that stopped between two
+//! crates goes on.
 
 use std::{
-    fs,
+    env, fs,
+    path::PathBuf,
     process::{Command, Output},
 };
 
@@ -44,4 +46,50 @@ fn an_unfinished_changelog_has_no_notes() {
     // The section of the next version becomes its notes when it gets number and date.
     let finished = read("CHANGELOG.md").replace("## [Unreleased]", "## [9.9.9] - 2026-11-30");
     assert!(String::from_utf8_lossy(&notes("9.9.9", &finished).stdout).contains("### Added"));
+}
+
+/// What `tests/publish-crates` asks Cargo to publish if crates.io has these versions, and its exit code.
+fn published(there: &str) -> (String, bool) {
+    let folder = env::temp_dir().join(format!("publish-{}-{}", std::process::id(), there.len()));
+    fs::create_dir_all(&folder).expect("a folder");
+    // Stands for Cargo: two crates to publish and one that is not.
+    let cargo = r#"#!/bin/sh
+case $1 in
+metadata) echo '{"packages":[
+    {"name":"core","version":"0.2.0","publish":null},
+    {"name":"engine","version":"0.2.0","publish":null},
+    {"name":"example","version":"0.2.0","publish":[]}]}' ;;
+info) case " $THERE " in *" $5 "*) ;; *) exit 101 ;; esac ;;
+publish) echo "$@" >"${0%/*}/published" ;;
+esac
+"#;
+    let script = folder.join("cargo");
+    fs::write(&script, cargo).expect("a script");
+    Command::new("chmod").arg("+x").arg(&script).status().expect("chmod");
+    let others = env::var_os("PATH").unwrap_or_default();
+    let path: Vec<PathBuf> =
+        [folder.clone()].into_iter().chain(env::split_paths(&others)).collect();
+    let status = Command::new("bash")
+        .arg(root().join("tests/publish-crates"))
+        .env("PATH", env::join_paths(path).expect("a path"))
+        .env("THERE", there)
+        .output()
+        .expect("bash, which tests/run needs, too");
+    let asked = fs::read_to_string(folder.join("published")).unwrap_or_default();
+    fs::remove_dir_all(&folder).expect("the folder");
+    (asked.trim().to_owned(), status.status.success())
+}
+
+#[test]
+fn a_release_that_stopped_between_two_crates_goes_on() {
+    let all = "publish --workspace --locked";
+    for (there, asked) in [
+        ("", all.to_owned()),
+        ("core@0.1.0", all.to_owned()),
+        ("core@0.2.0", format!("{all} --exclude core")),
+        ("core@0.2.0 engine@0.2.0", String::new()),
+    ] {
+        assert_eq!(published(there), (asked, true), "{there:?}");
+    }
+    assert!(read(".github/workflows/release.yml").contains("run: bash tests/publish-crates\n"));
 }
