@@ -94,10 +94,11 @@ impl<T> EventLayer<T> {
     /// # }
     /// ```
     ///
-    /// The answer is then read as the service's type of answers: members that the type does not have are dropped, so
-    /// a marker needs a member of the type, or answers of type `serde_json::Value`. If `hook` panics or makes something of
-    /// the answer that is not of that type, the event gets the first answer unchanged, and the log has a warning. Numbers
-    /// that are neither integers of 64 bits nor exact as `f64` lose digits.
+    /// The answer is then read as the service's type of answers: members that the type does not
+    /// have are dropped, so a marker needs a member of the type, or answers of type
+    /// `serde_json::Value`. If `hook` panics or makes something of the answer that is not of that
+    /// type, the event gets the first answer unchanged, and the log has a warning. Numbers that are
+    /// neither integers of 64 bits nor exact as `f64` lose digits.
     #[must_use]
     pub fn on_replay(self, hook: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self { on_replay: Some(Arc::new(hook)), ..self }

@@ -154,8 +154,8 @@ pub(crate) type Keeps = dyn Fn(&Value) -> bool + Send + Sync;
 /// Changes a result, as JSON, that answers a later call.
 pub(crate) type OnReplay = dyn Fn(&mut Value) + Send + Sync;
 
-/// The result as the hook has changed it. Unchanged if the hook panics or makes something else of it than an `R`: the
-/// work is done, and a mistake in the hook must not fail each duplicate.
+/// The result as the hook has changed it. Unchanged if the hook panics or makes something else of
+/// it than an `R`: the work is done, and a mistake in the hook must not fail each duplicate.
 fn replayed<R: DeserializeOwned>(
     result: Option<Json>,
     hook: Option<&OnReplay>,

@@ -55,9 +55,10 @@ struct State {
 }
 
 impl CloudWatchMetrics {
-    /// Metrics in this namespace of CloudWatch: 1 to 255 characters, letters, digits, spaces and `.-_/#:`, not only
-    /// spaces, and not beginning with `:` or `AWS/`. Any other text is replaced by `LambdaIdempotency`, with a warning in
-    /// the log. Use one for each stage, since the dimensions are the operation and the source only.
+    /// Metrics in this namespace of CloudWatch: 1 to 255 characters, letters, digits, spaces and
+    /// `.-_/#:`, not only spaces, and not beginning with `:` or `AWS/`. Any other text is replaced
+    /// by `LambdaIdempotency`, with a warning in the log. Use one for each stage, since the
+    /// dimensions are the operation and the source only.
     #[must_use]
     pub fn new(namespace: &str) -> Self {
         let is_allowed = |char: char| char.is_ascii_alphanumeric() || " .-_/#:".contains(char);

@@ -57,8 +57,9 @@ impl Sums {
         self.add(name, more as f64);
     }
 
-    /// What is 0 is not written: CloudWatch charges for each metric. A store of the user's may say that it consumed what
-    /// is no number, for which JSON has no form, and CloudWatch would refuse the document.
+    /// What is 0 is not written: CloudWatch charges for each metric. A store of the user's may say
+    /// that it consumed what is no number, for which JSON has no form, and CloudWatch would refuse
+    /// the document.
     fn add(&mut self, name: &'static str, more: f64) {
         if more > 0.0 && more.is_finite() {
             *self.counts.entry(name).or_default() += more;
@@ -74,8 +75,9 @@ impl Sums {
     }
 }
 
-/// Whether this delivery made the failure permanent, as opposed to a copy of it, and to one that met an earlier permanent
-/// failure. What became of its record afterwards does not matter: it may have been put aside or not.
+/// Whether this delivery made the failure permanent, as opposed to a copy of it, and to one that
+/// met an earlier permanent failure. What became of its record afterwards does not matter: it may
+/// have been put aside or not.
 fn is_new_permanent_failure(report: &Report<'_>) -> bool {
     let is_permanent = match (report.outcome, report.aside) {
         (Outcome::Failed { permanent: true, .. } | Outcome::TimedOut { permanent: true }, _) => {
