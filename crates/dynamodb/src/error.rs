@@ -97,7 +97,7 @@ impl Failure {
 
     pub(crate) fn corrupt(config: &Config, Corrupt { attribute, problem }: Corrupt) -> Self {
         let context = format!(
-            "an item in DynamoDB table {} is no idempotency record: attribute `{attribute}` \
+            "an item in DynamoDB table {} is not an idempotency record: attribute `{attribute}` \
              {problem}",
             config.table
         );

@@ -101,7 +101,7 @@ fn value_size(value: &AttributeValue) -> usize {
     }
 }
 
-/// An item that is no record.
+/// An item that is not an idempotency record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Corrupt {
     /// The name of the attribute at fault.

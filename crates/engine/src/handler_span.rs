@@ -1,4 +1,4 @@
-//! The `tracing` span of a handler: what is logged in it can be told from what other handlers log.
+//! The `tracing` span of a handler: its fields name the record to which a log line of the handler belongs.
 
 use std::fmt;
 

@@ -152,7 +152,7 @@ async fn a_batch_of_a_hundred_costs_no_more_than_twelve_requests() {
     documented(&row("duplicate, known to the table, in a batch", cold));
 }
 
-/// What was received before is read first, so that a duplicate is no write at all.
+/// Records that were received before are read first, so that a duplicate costs no write.
 #[tokio::test]
 async fn records_that_are_received_again_cost_a_read_and_save_a_write() {
     for records in [1, 10] {

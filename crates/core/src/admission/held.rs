@@ -30,7 +30,7 @@ pub enum Settlement {
         result: Option<Json>,
     },
     /// The handler returned, and its effects are committed in one transaction with this completion.
-    /// Final. If the record is gone, nothing is applied: whoever claims the key next runs the handler
+    /// Final. If the record is gone, nothing is applied: the worker that claims the key next runs the handler
     /// again, and only one of the two may have its effects.
     Commit {
         /// The handler's result as JSON text, if later deliveries are to get it.

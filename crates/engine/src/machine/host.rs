@@ -35,7 +35,7 @@ pub trait Host {
     /// The store has granted the claim of record `at`: followers may rely on it.
     fn holds(&mut self, at: usize);
 
-    /// Record `at` goes back to its source: followers must not rely on its claim any more.
+    /// Record `at` is returned to its source: followers must not rely on its claim any more.
     fn returns(&mut self, at: usize);
 
     /// Record `at` gives up the lead of its key in this process. Its followers get the record that it has

@@ -158,7 +158,7 @@ impl Leader {
         self.single_flight.set_holds(&self.key, self.ticket, true);
     }
 
-    /// The record goes back to its source: followers must not rely on the claim any more.
+    /// The record is returned to its source: followers must not rely on the claim any more.
     pub(crate) fn returns(&self) {
         self.single_flight.set_holds(&self.key, self.ticket, false);
     }

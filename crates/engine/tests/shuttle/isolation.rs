@@ -72,7 +72,7 @@ impl<S: Steps> Drop for Guard<S> {
     }
 }
 
-/// One process. What it counts is no place to be interrupted at.
+/// One process. Its counters are not points at which a thread can be interrupted.
 #[derive(Clone, Default)]
 struct World {
     isolation: Arc<Isolation>,

@@ -37,7 +37,7 @@ const OTHERS: &str = "others";
 ///     .with_observer(CloudWatchMetrics::new("Shop"));
 /// ```
 ///
-/// It has the metrics of the first 100 operations that it sees; those of all others are of the operation `others`.
+/// It has the metrics of the first 100 operations that it sees; all others are counted as the operation `others`.
 pub struct CloudWatchMetrics {
     namespace: Arc<str>,
     output: Box<Output>,
@@ -121,7 +121,8 @@ impl State {
     }
 }
 
-/// Writes a line with one call, so that no other line gets into it. An error is ignored: metrics are not worth a record.
+/// Writes a line with one call, so that no other line gets into it. An error is ignored: no record
+/// fails because its metrics could not be written.
 fn print(line: &str) {
     let mut line = line.to_owned();
     line.push('\n');

@@ -109,7 +109,7 @@ pub async fn a_fenced_write_applies_no_effect(store: &dyn Store, kit: &dyn Effec
     }
 }
 
-/// If the record is gone, whoever claims the key next runs the work again: the effects of the one before
+/// If the record is gone, the worker that claims the key next does the work again: the effects of the one before
 /// must not be applied as well.
 pub async fn a_write_whose_record_is_gone_applies_no_effect(
     store: &dyn Store,

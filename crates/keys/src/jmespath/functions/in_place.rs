@@ -21,7 +21,7 @@ impl Call<'_> {
             match coercion::number(item) {
                 Some(number) if items.len() < 2 || !number.is_nan() => keyed.push((number, item)),
                 _ if items.len() < 2 => keyed.push((0.0, item)),
-                _ => return Err(self.differs("TypeScript sorts what is no number")),
+                _ => return Err(self.differs("TypeScript sorts values that are not numbers")),
             }
         }
         if last.is_empty() && keyed.is_sorted_by(|a, b| items.len() < 2 || a.0 <= b.0) {
