@@ -97,9 +97,9 @@ impl Source for Pipe {
 
     fn identity(&self) -> &'static Identity {
         &Identity {
-            parts: "that of the record's own source",
-            catches: "what that of the record's own source does, and retries by the pipe",
-            misses: "what that of the record's own source does",
+            parts: "as for the record's own source",
+            catches: "as for the record's own source; also retries by the pipe",
+            misses: "as for the record's own source",
         }
     }
 
