@@ -82,7 +82,7 @@ esac
 
 #[test]
 fn a_release_that_stopped_between_two_crates_goes_on() {
-    let all = "publish --workspace --locked";
+    let all = "publish --workspace --locked --no-verify";
     for (there, asked) in [
         ("", all.to_owned()),
         ("core@0.1.0", all.to_owned()),
@@ -91,5 +91,8 @@ fn a_release_that_stopped_between_two_crates_goes_on() {
     ] {
         assert_eq!(published(there), (asked, true), "{there:?}");
     }
-    assert!(read(".github/workflows/release.yml").contains("run: bash tests/publish-crates\n"));
+    let workflow = read(".github/workflows/release.yml");
+    for step in ["bash tests/publish-crates", "bash tests/run publish"] {
+        assert!(workflow.contains(&format!("run: {step}\n")), "{step}");
+    }
 }

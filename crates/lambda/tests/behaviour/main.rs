@@ -11,6 +11,7 @@ mod busy;
 mod cache;
 mod calls;
 mod direct;
+mod disabled;
 mod diverting;
 mod diverting_failures;
 mod diverting_logs;

@@ -28,17 +28,17 @@ use crate::{
 };
 
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<String>>>);
 
 impl Lines {
-    fn metrics(&self) -> CloudWatchMetrics {
+    pub(crate) fn metrics(&self) -> CloudWatchMetrics {
         let lines = Arc::clone(&self.0);
         CloudWatchMetrics::new("Shop")
             .with_output(move |line| lines.lock().unwrap().push(line.to_owned()))
     }
 
     /// The documents that were written, each of which keeps the format.
-    fn take(&self) -> Vec<Value> {
+    pub(crate) fn take(&self) -> Vec<Value> {
         let lines = std::mem::take(&mut *self.0.lock().unwrap());
         lines.iter().map(|line| checked(line)).collect()
     }

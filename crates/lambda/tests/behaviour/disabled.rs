@@ -1,0 +1,123 @@
+//! Without protection, each delivery is processed, and everything else is as with it.
+
+use std::process::Command;
+
+/// Runs the tests of `child` in a separate process, because all tests of this process share its environment.
+#[test]
+fn with_the_switch_of_the_environment_nothing_is_claimed_and_sources_are_answered_as_before() {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["disabled::child::", "--ignored", "--test-threads=1"]);
+    child.env("IDEMPOTENCY_DISABLED", "1").env_remove("AWS_LAMBDA_FUNCTION_NAME");
+    let output = child.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("6 passed"), "{text}");
+}
+
+mod child {
+    use lambda_idempotency::{DivertReason, Operation, store::StoreErrorKind};
+    use lambda_idempotency_testkit::faults::Fault;
+    use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
+    use serde_json::{Value, json};
+
+    use crate::{
+        diverting_failures::Aside,
+        metrics::Lines,
+        support::{FIFO, World, batch, grouped, order, serve, with_body},
+    };
+
+    /// A world whose store refuses each call.
+    fn world() -> World {
+        let world = World::new();
+        world.store.inject(Fault::refuse(StoreErrorKind::Unavailable).always());
+        world
+    }
+
+    fn place() -> Operation {
+        Operation::new("place").key("id")
+    }
+
+    #[tokio::test]
+    #[ignore = "run by the test above"]
+    async fn groups_keep_their_order_and_return_as_a_whole() {
+        let world = world();
+        let function = world.idempotency().sqs(place(), world.handler()).unwrap();
+        let in_group =
+            |message, id, action, group| grouped(order(message, id, action), FIFO, group);
+        let event = batch([
+            in_group("m-1", "a", "", "g"),
+            in_group("m-2", "b", "fail", "g"),
+            in_group("m-3", "c", "", "g"),
+            in_group("m-4", "d", "", "h"),
+        ]);
+        for times in 1..=2 {
+            assert_eq!(world.returned(&function, &event).await, ["m-2", "m-3"]);
+            let executed = ["a", "c", "d"].map(|id| world.ledger.executed(id));
+            assert_eq!(executed, [times, 0, times]);
+        }
+    }
+
+    #[tokio::test]
+    #[ignore = "run by the test above"]
+    async fn copies_are_processed_and_handlers_are_stopped_at_the_deadline() {
+        let world = world();
+        let function = world.idempotency().sqs(place(), world.handler()).unwrap();
+        let event =
+            batch([order("m-1", "a", ""), order("m-2", "a", ""), order("m-3", "b", "sleep")]);
+        assert_eq!(world.returned(&function, &event).await, ["m-3"]);
+        assert_eq!(world.ledger.executed("a"), 2);
+    }
+
+    #[tokio::test]
+    #[ignore = "run by the test above"]
+    async fn permanent_failures_are_put_aside() {
+        let (world, aside) = (world(), Aside::default());
+        let operation = place().divert(aside.sink());
+        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let event = batch([order("m-1", "a", "give up")]);
+        for times in 1..=2 {
+            assert!(world.returned(&function, &event).await.is_empty());
+            assert_eq!(aside.records().len(), times);
+        }
+    }
+
+    /// The sink fails permanently, which is no failure of a handler.
+    #[tokio::test]
+    #[ignore = "run by the test above"]
+    async fn a_bad_record_that_cannot_be_put_aside_is_returned() {
+        let (world, aside) = (world(), Aside::default());
+        let operation = place().divert(aside.sink());
+        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let event = batch([with_body("m-1", "{}")]);
+        aside.refuse(1);
+        assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+        assert!(world.returned(&function, &event).await.is_empty());
+        let reason = &aside.records()[0].reason;
+        assert!(matches!(reason, DivertReason::BadRecord(_)), "{reason:?}");
+    }
+
+    #[tokio::test]
+    #[ignore = "run by the test above"]
+    async fn metrics_say_that_nothing_was_protected() {
+        let (world, lines) = (world(), Lines::default());
+        let idempotency = world.idempotency().with_observer(lines.metrics());
+        let function = idempotency.sqs(place(), world.handler()).unwrap();
+        world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
+        let document = &lines.take()[0];
+        assert_eq!((&document["unprotected"], &document["records"]), (&json!(1.0), &json!(1.0)));
+        assert_eq!(document["store_calls"], Value::Null);
+    }
+
+    #[tokio::test]
+    #[ignore = "run by the test above"]
+    async fn no_answer_is_a_replay() {
+        let world = world();
+        let layer = world.idempotency().event(place()).unwrap();
+        let layer = layer.on_replay(|answer| *answer = "a replay".into());
+        let charge = |_: LambdaEvent<Value>| async { Ok::<_, std::io::Error>(json!("first")) };
+        let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
+        for _ in 0..2 {
+            let answer = serve(service.clone(), r#"{"id":"a"}"#, world.context()).await;
+            assert_eq!(answer.unwrap(), "first");
+        }
+    }
+}
