@@ -54,6 +54,9 @@ const outcome = async (call) => {
       result = await makeIdempotent(async (_order) => work(), settings)(event);
     } else if (call.form === 'handler') {
       result = await makeIdempotent(async (_event, _context) => work(), settings)(event, context);
+    } else if (call.form === 'method') {
+      const method = { value: async (_order) => work() };
+      result = await idempotency.idempotent(settings)(null, 'process', method).value(event);
     } else {
       const recordHandler = makeIdempotent(async (_record) => work(), settings);
       const batch = new BatchProcessor(EventType.SQS);
@@ -67,20 +70,24 @@ const outcome = async (call) => {
   return { executed, ...answer };
 };
 
-/** The names of members in a file of type declarations. */
-const members = (file) => {
+// The names of members in a file of type declarations, or of one type in it.
+const members = (file, type) => {
   const types = join(dirname(require.resolve('@aws-lambda-powertools/idempotency')), 'types', file);
-  const names = readFileSync(types, 'utf8').matchAll(/^ {4}(\w+)\??: /gm);
-  return [...new Set([...names].map(([, name]) => name))];
+  const text = readFileSync(types, 'utf8');
+  const of = type ? text.slice(text.indexOf(`type ${type} = {`)).split('\n};')[0] : text;
+  return [...of.matchAll(/^ {4}(\w+)\??: /gm)].map(([, name]) => name);
 };
 
-// The names that a user of Powertools can write.
-const options = () => ({
-  config: members('IdempotencyOptions.d.ts'),
-  store: [...members('DynamoDBPersistence.d.ts'), ...members('BasePersistenceLayer.d.ts')],
-  cache: members('CachePersistence.d.ts'),
-  errors: Object.keys(idempotency).filter((name) => name.endsWith('Error')),
-});
+// The options and errors of Powertools, and where its source is. What only its own code passes is left out.
+const options = () => {
+  const declared = ['IdempotencyOptions.d.ts', 'DynamoDBPersistence.d.ts', 'BasePersistenceLayer.d.ts', 'CachePersistence.d.ts'];
+  const internal = [...members('IdempotencyOptions.d.ts', 'IdempotencyHandlerOptions'), 'functionName'];
+  const names = [
+    ...declared.flatMap((file) => members(file)).filter((name) => name === 'keyPrefix' || !internal.includes(name)),
+    ...Object.keys(idempotency).filter((name) => name.endsWith('Error')),
+  ];
+  return { names: [...new Set(names)].sort(), source: join(process.cwd(), 'node_modules/@aws-lambda-powertools') };
+};
 
 for (let line = await lines.next(); !line.done; line = await lines.next()) {
   const call = JSON.parse(line.value);

@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 
+import aws_lambda_powertools
 import boto3
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 from aws_lambda_powertools.utilities.idempotency import (
@@ -100,24 +101,24 @@ def outcome(call, client):
 
 
 def parameters(function):
-    """The names that a function or class takes."""
-    names = inspect.signature(function).parameters
-    return [name for name, parameter in names.items() if parameter.kind is not parameter.VAR_KEYWORD]
+    """The names that a function, or the constructor of a class, takes."""
+    if inspect.isclass(function):
+        function = function.__init__
+    names = inspect.signature(function).parameters.values()
+    return [one.name for one in names if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) and one.name != "self"]
 
 
 def options():
-    """The names that a user of Powertools can write."""
+    """The options and errors of Powertools, and where its source is."""
     # Here, because it needs a client of Redis.
     from aws_lambda_powertools.utilities.idempotency.persistence.cache import CachePersistenceLayer
 
     errors = [name for name, item in vars(exceptions).items() if inspect.isclass(item) and item.__module__ == exceptions.__name__]
-    return {
-        "config": parameters(IdempotencyConfig),
-        "store": parameters(DynamoDBPersistenceLayer),
-        "function": parameters(idempotent_function),
-        "cache": parameters(CachePersistenceLayer),
-        "errors": [name for name in errors if name != "BaseError"],
-    }
+    names = [*errors]
+    for item in (IdempotencyConfig, DynamoDBPersistenceLayer, CachePersistenceLayer, idempotent_function):
+        names += parameters(item)
+    # The base of all errors, and the function that is decorated.
+    return {"names": sorted(set(names) - {"BaseError", "function"}), "source": os.path.dirname(aws_lambda_powertools.__file__)}
 
 
 def serve():

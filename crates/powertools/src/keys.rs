@@ -30,7 +30,7 @@ impl PowertoolsKeys {
     }
 
     /// Powertools for TypeScript. The prefix is its `keyPrefix` or, where there is none,
-    /// `<AWS_LAMBDA_FUNCTION_NAME>` (for a method with the decorator, `.` and its name after it).
+    /// `<AWS_LAMBDA_FUNCTION_NAME>`, also for a method with the decorator.
     #[must_use]
     pub fn typescript(prefix: impl Into<Arc<str>>) -> Self {
         Self::of(PowertoolsLanguage::TypeScript, prefix)

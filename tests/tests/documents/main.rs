@@ -15,6 +15,7 @@ mod names;
 mod outcomes;
 mod packages;
 mod pages;
+mod powertools;
 mod release;
 mod scenarios;
 mod settings;

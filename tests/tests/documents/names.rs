@@ -6,7 +6,7 @@ use std::fs;
 use crate::root;
 
 /// The folder of the first part of a name.
-const PLACES: [(&str, &str); 13] = [
+const PLACES: [(&str, &str); 14] = [
     ("conformance", "crates/testkit/src/conformance"),
     ("engine", "crates/engine/tests/engine"),
     ("keys", "crates/keys/tests/keys"),
@@ -20,6 +20,7 @@ const PLACES: [(&str, &str); 13] = [
     ("admission", "crates/core/src/admission"),
     ("cli", "crates/cli/tests"),
     ("e2e", "tests/tests/e2e"),
+    ("with_powertools", "tests/tests/with_powertools"),
 ];
 /// Places that are one file: `hostile::a_test`.
 const FILES: [(&str, &str); 2] = [

@@ -65,7 +65,7 @@ fn cases() -> Vec<Case> {
         ),
         by(
             "a function of JMESPath",
-            "join('-', sort(tags))",
+            "join('-', tags)",
             r#"{"tags": ["b", "a"]}"#,
             r#"{"ok": true}"#,
         ),
@@ -168,4 +168,15 @@ async fn completions_in_a_table_with_a_sort_key_count() {
         assert_executed(shared.ours.run(&settings, BY_US, "1").await, "1");
         assert_eq!(shared.theirs.call(&settings, Call::new(BY_US, "2")), replayed("1"));
     }
+}
+
+/// The default prefix of a method with TypeScript's decorator does not contain the method's name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Powertools: bash tests/run powertools"]
+async fn a_decorated_method_has_the_prefix_of_its_function() {
+    const EVENT: &str = r#"{"id": "A-1"}"#;
+    let settings = Settings { prefix: None, form: Form::Method, ..Settings::by("id") };
+    let mut shared = Shared::new(Language::TypeScript).await;
+    assert_eq!(shared.theirs.call(&settings, Call::new(EVENT, "1")), executed("1"));
+    assert_replayed(shared.ours.run(&settings, EVENT, "2").await, "1");
 }

@@ -85,7 +85,7 @@ impl Ours {
     /// As [`operation`](Self::operation), with another name, which is not in the keys.
     pub(crate) fn named(&self, name: &str, settings: &Settings) -> Operation {
         let prefix = settings.prefix.unwrap_or(match (self.language, settings.form) {
-            (Language::Python, Form::Function) => "orders-fn.app.process",
+            (Language::Python, Form::Function | Form::Method) => "orders-fn.app.process",
             (Language::Python, Form::Handler) => "orders-fn.app.handler",
             (Language::Python, Form::Records) => "orders-fn.app.process_record",
             (Language::TypeScript, _) => FUNCTION,

@@ -40,6 +40,8 @@ pub(crate) enum Form {
     Handler,
     /// The handler of each record of an SQS batch.
     Records,
+    /// A method with the decorator (TypeScript).
+    Method,
 }
 
 impl Settings {
@@ -179,6 +181,7 @@ fn request(settings: &Settings, call: Call<'_>) -> Value {
         Form::Function => "function",
         Form::Handler => "handler",
         Form::Records => "records",
+        Form::Method => "method",
     };
     let mut request = json!({
         "table": TABLE,

@@ -19,6 +19,8 @@
 //! | [Moving work](migrations) | between sources and functions, without doing it twice |
 //! | [Producers](producers) | keys and deduplication ids before sending |
 //! | [Coming from Powertools](powertools) | a table that a Python or TypeScript function shares or had before |
+//! | [Powertools, option by option](powertools::options) | every option and error of Powertools, and what there is here |
+//! | [From Powertools, step by step](powertools::migration) | four versions of a function, without work that is done twice |
 //! | [Troubleshooting](troubleshooting) | what a message means, and what to do |
 //!
 //! For contributors and auditors, the repository has more: [what is guaranteed, and the tests that show
@@ -125,6 +127,13 @@ pub mod producers {
 }
 pub mod powertools {
     #![doc = include_str!("powertools.md")]
+
+    pub mod options {
+        #![doc = include_str!("powertools/options.md")]
+    }
+    pub mod migration {
+        #![doc = include_str!("powertools/migration.md")]
+    }
 }
 pub mod troubleshooting {
     #![doc = include_str!("troubleshooting.md")]
