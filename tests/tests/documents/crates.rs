@@ -59,6 +59,7 @@ fn a_crate_compiles_only_the_crates_that_it_needs() {
         ("keys", &[][..]),
         ("powertools", &["keys"]),
         ("core", &["keys"]),
+        ("results", &["core", "keys"]),
         ("dynamodb", &["core", "keys"]),
         ("testkit", &["core", "keys"]),
         ("engine", &["core", "keys"]),
