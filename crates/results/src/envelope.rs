@@ -32,11 +32,6 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Whether the content is the result itself.
-    pub(crate) const fn is_plain(&self) -> bool {
-        !self.zlib
-    }
-
     fn text(&self) -> &'static str {
         if self.zlib { ZLIB } else { PLAIN }
     }

@@ -2,7 +2,7 @@
 
 use lambda_idempotency_core::memory::MemoryStore;
 use lambda_idempotency_results::Results;
-use lambda_idempotency_testkit::{browse_conformance, effects_conformance, store_conformance};
+use lambda_idempotency_testkit::{browse_conformance, store_conformance};
 
 mod plain {
     use super::*;

@@ -1,0 +1,226 @@
+//! What goes into a store, and what comes out.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use std::sync::Mutex;
+
+use lambda_idempotency_core::{
+    capabilities::Capabilities,
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    memory::MemoryStore,
+    record::{IdempotencyRecord, Status},
+    store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_results::Results;
+use proptest::prelude::*;
+use support::{completed, get, key, long, put, result, soon, stored, tamper};
+
+fn compressed() -> Results<MemoryStore> {
+    Results::new(MemoryStore::new()).compress_above(1024)
+}
+
+/// JSON texts, with those among them that look like a stored form.
+fn json() -> impl Strategy<Value = String> {
+    let strings = prop_oneof![
+        ".{0,2000}".prop_map(String::from),
+        "lambda-idempotency:[12] (plain|zlib) [A-Za-z0-9_-]{0,40}".prop_map(String::from),
+    ];
+    let texts = strings.prop_map(|text| serde_json::to_string(&text).unwrap());
+    let lists = proptest::collection::vec(any::<i64>(), 0..500)
+        .prop_map(|list| serde_json::to_string(&list).unwrap());
+    let spaces = "[ \n]{0,3}".prop_map(String::from);
+    (spaces, prop_oneof![texts, lists]).prop_map(|(space, text)| space + &text)
+}
+
+proptest! {
+    #[test]
+    fn every_json_text_comes_out_as_it_went_in(text in json(), above in 0_usize..3000) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            for store in [
+                Results::new(MemoryStore::new()),
+                Results::new(MemoryStore::new()).compress_above(above),
+            ] {
+                let record = completed(text.clone());
+                assert!(matches!(put(&store, &record).await, Verdict::Written));
+                assert_eq!(get(&store).await.unwrap(), Some(record));
+                // A store may parse what it gets, and write it again.
+                let parsed: serde_json::Value = serde_json::from_str(&stored(&store).await.unwrap()).unwrap();
+                tamper(&store, parsed.to_string()).await;
+                let again: serde_json::Value = serde_json::from_str(&result(&store).await.unwrap()).unwrap();
+                assert_eq!(again, serde_json::from_str::<serde_json::Value>(&text).unwrap());
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_large_result_is_compressed_and_a_small_one_is_not() {
+    for (bytes, is_smaller) in [(1000, false), (1100, true)] {
+        let store = compressed();
+        let text = long(bytes);
+        put(&store, &completed(text.clone())).await;
+        let stored = stored(&store).await.unwrap();
+        assert_eq!(stored.len() < text.len(), is_smaller, "{stored}");
+        assert_eq!(stored.starts_with("\"lambda-idempotency:1 zlib "), is_smaller, "{stored}");
+    }
+}
+
+#[tokio::test]
+async fn a_permanent_failure_is_compressed_too() {
+    let store = compressed();
+    let mut failed = completed(long(5000));
+    failed.status = Status::PermanentlyFailed;
+    put(&store, &failed).await;
+    assert!(stored(&store).await.unwrap().len() < 200);
+    assert_eq!(get(&store).await.unwrap(), Some(failed));
+}
+
+#[tokio::test]
+async fn what_was_compressed_is_read_without_the_setting() {
+    let with = compressed();
+    put(&with, &completed(long(5000))).await;
+    let without = Results::new(MemoryStore::new());
+    let record = get(with.store()).await.unwrap().unwrap();
+    without.store().insert(key(), record);
+    assert_eq!(result(&without).await, Some(long(5000)));
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_is_refused_and_the_claim_stays() {
+    let store = compressed().max_bytes(5000);
+    for (text, is_written) in [(long(4990), true), (long(5010), false)] {
+        match put(&store, &completed(text)).await {
+            Verdict::Written => assert!(is_written),
+            Verdict::Unknown(error) => {
+                assert!(!is_written && !error.may_have_applied());
+                assert_eq!(error.kind(), StoreErrorKind::TooLarge);
+            }
+            other => panic!("{other:?}"),
+        }
+        let record = get(store.store()).await.unwrap();
+        assert_eq!(record.is_some(), is_written);
+        let delete = Write::new(key(), Guard::Absent, None);
+        store.write(&[delete], soon()).await;
+    }
+}
+
+#[tokio::test]
+async fn with_status_only_the_record_is_completed_without_a_result() {
+    let store = Results::new(MemoryStore::new()).status_only();
+    put(&store, &completed("1")).await;
+    let record = get(&store).await.unwrap().unwrap();
+    assert_eq!((record.status, record.result), (Status::Completed, None));
+    tamper(&store, "2").await;
+    assert_eq!(result(&store).await.as_deref(), Some("2"), "what is stored is read");
+}
+
+/// Each way to meet the record: by a read, by a claim, by a late settlement of another owner.
+async fn errors(store: &Results<MemoryStore>) -> Vec<StoreError> {
+    let read = get(store).await.unwrap_err();
+    let claim = Write::new(key(), Guard::Absent, Some(completed("1")));
+    let settle = Write::new(key(), Guard::OwnedBy(support::owner(9)), Some(completed("1")));
+    let verdicts = store.write(&[claim], soon()).await.into_iter();
+    let verdicts = verdicts.chain(store.write(&[settle], soon()).await);
+    let of_verdict = |verdict| match verdict {
+        Verdict::Unknown(error) => error,
+        other => panic!("{other:?}"),
+    };
+    std::iter::once(read).chain(verdicts.map(of_verdict)).collect()
+}
+
+#[tokio::test]
+async fn a_record_whose_result_cannot_be_read_is_an_error_and_never_gone() {
+    let store = compressed();
+    put(&store, &completed(long(5000))).await;
+    let whole = stored(&store).await.unwrap();
+    let mut forms = vec![
+        "\"lambda-idempotency:2 zlib MQ\"".to_owned(),
+        "\"lambda-idempotency:1 zstd MQ\"".to_owned(),
+        "\"lambda-idempotency:1 plain _w\"".to_owned(),
+        "\"lambda-idempotency:1 plain ?\"".to_owned(),
+    ];
+    forms.extend((1..whole.len() - 40).map(|cut| format!("{}\"", &whole[..whole.len() - cut])));
+    for form in forms {
+        tamper(&store, form.clone()).await;
+        for error in errors(&store).await {
+            assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{form}");
+            assert!(!error.is_transient() && !error.may_have_applied(), "{form}");
+            let said = error.to_string();
+            assert!(said.contains("the work is not done again"), "{said}");
+            assert!(!said.contains("MQ"), "it quotes the content: {said}");
+        }
+        assert!(get(store.store()).await.unwrap().is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_stored_text_that_unpacks_to_too_much_is_not_read() {
+    let generous = compressed();
+    put(&generous, &completed(long(200_000))).await;
+    let bomb = stored(&generous).await.unwrap();
+    assert!(bomb.len() < 1000);
+    let store = compressed().max_bytes(100_000);
+    put(&store, &completed("1")).await;
+    tamper(&store, bomb).await;
+    let error = get(&store).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Corrupt);
+    assert!(error.to_string().contains("set a higher `max_bytes`"), "{error}");
+}
+
+#[tokio::test]
+async fn one_result_that_cannot_be_read_harms_no_other_record_of_the_call() {
+    let store = compressed();
+    let bad = "\"lambda-idempotency:9 x\"";
+    store.store().insert(Key::from_text("a"), completed(bad));
+    store.store().insert(Key::from_text("b"), completed("2"));
+    let keys = ["a", "b", "c"].map(Key::from_text);
+    let found = store.read(&keys, soon()).await;
+    assert!(found[0].is_err());
+    assert_eq!(found[1].as_ref().unwrap().as_ref(), Some(&completed("2")));
+    assert_eq!(found[2].as_ref().unwrap(), &None);
+    let writes = keys.map(|key| Write::new(key, Guard::Absent, Some(completed("3"))));
+    let verdicts = store.write(&writes, soon()).await;
+    assert!(
+        matches!(&verdicts[..], [Verdict::Unknown(_), Verdict::Found(Some(_)), Verdict::Written]),
+        "{verdicts:?}"
+    );
+}
+
+/// Notes where the writes are that it gets.
+#[derive(Default)]
+struct Spy(MemoryStore, Mutex<Vec<usize>>);
+
+impl Store for Spy {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
+        self.1.lock().unwrap().push(writes.as_ptr().addr());
+        self.0.write(writes, until)
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        until: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.0.read(keys, until)
+    }
+}
+
+#[tokio::test]
+async fn writes_without_results_are_not_copied() {
+    let store = Results::new(Spy::default()).compress_above(0);
+    let mut claim = completed("1");
+    (claim.status, claim.result) = (Status::InProgress, None);
+    let writes =
+        ["a", "b"].map(|name| Write::new(Key::from_text(name), Guard::Absent, Some(claim.clone())));
+    store.write(&writes, soon()).await;
+    assert_eq!(*store.store().1.lock().unwrap(), [writes.as_ptr().addr()]);
+    assert_eq!(store.capabilities(), store.store().capabilities());
+}
