@@ -90,9 +90,9 @@ async fn what_was_compressed_is_read_without_the_setting() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_too_large_is_refused_and_the_claim_stays() {
-    let store = compressed().max_bytes(5000);
+async fn a_result_that_is_too_large_is_refused_and_nothing_is_written() {
     for (text, is_written) in [(long(4990), true), (long(5010), false)] {
+        let store = compressed().max_bytes(5000);
         match put(&store, &completed(text)).await {
             Verdict::Written => assert!(is_written),
             Verdict::Unknown(error) => {
@@ -103,8 +103,6 @@ async fn a_result_that_is_too_large_is_refused_and_the_claim_stays() {
         }
         let record = get(store.store()).await.unwrap();
         assert_eq!(record.is_some(), is_written);
-        let delete = Write::new(key(), Guard::Absent, None);
-        store.write(&[delete], soon()).await;
     }
 }
 
@@ -143,7 +141,7 @@ async fn a_record_whose_result_cannot_be_read_is_an_error_and_never_gone() {
         "\"lambda-idempotency:1 plain _w\"".to_owned(),
         "\"lambda-idempotency:1 plain ?\"".to_owned(),
     ];
-    forms.extend((1..whole.len() - 40).map(|cut| format!("{}\"", &whole[..whole.len() - cut])));
+    forms.extend((2..whole.len() - 40).map(|cut| format!("{}\"", &whole[..whole.len() - cut])));
     for form in forms {
         tamper(&store, form.clone()).await;
         for error in errors(&store).await {

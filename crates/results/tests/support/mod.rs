@@ -11,20 +11,20 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_results::Results;
 
-pub fn soon() -> Timestamp {
+pub(crate) fn soon() -> Timestamp {
     SystemClock.now().plus(std::time::Duration::from_secs(5))
 }
 
-pub fn key() -> Key {
+pub(crate) fn key() -> Key {
     Key::from_text("report#1")
 }
 
-pub fn owner(bits: u128) -> Owner {
+pub(crate) fn owner(bits: u128) -> Owner {
     Owner::from_bits(bits)
 }
 
 /// A record that `owner(1)` completed.
-pub fn completed(result: impl Into<String>) -> IdempotencyRecord {
+pub(crate) fn completed(result: impl Into<String>) -> IdempotencyRecord {
     let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(4_000_000_000));
     record.owner = Some(owner(1));
     record.result = Some(result.into().into());
@@ -32,34 +32,34 @@ pub fn completed(result: impl Into<String>) -> IdempotencyRecord {
 }
 
 /// Writes a record under `key()`, which has none.
-pub async fn put(store: &impl Store, record: &IdempotencyRecord) -> Verdict {
+pub(crate) async fn put(store: &impl Store, record: &IdempotencyRecord) -> Verdict {
     let write = Write::new(key(), Guard::Absent, Some(record.clone()));
     store.write(&[write], soon()).await.pop().unwrap()
 }
 
 /// Reads `key()`.
-pub async fn get(store: &impl Store) -> Result<Option<IdempotencyRecord>, StoreError> {
+pub(crate) async fn get(store: &impl Store) -> Result<Option<IdempotencyRecord>, StoreError> {
     store.read(&[key()], soon()).await.pop().unwrap()
 }
 
 /// The result that a store answers with.
-pub async fn result(store: &impl Store) -> Option<String> {
+pub(crate) async fn result(store: &impl Store) -> Option<String> {
     get(store).await.unwrap().unwrap().result.map(|result| result.to_string())
 }
 
 /// What the inner store has of the result.
-pub async fn stored(results: &Results<MemoryStore>) -> Option<String> {
+pub(crate) async fn stored(results: &Results<MemoryStore>) -> Option<String> {
     result(results.store()).await
 }
 
 /// Replaces what the inner store has of the result.
-pub async fn tamper(results: &Results<MemoryStore>, with: impl Into<String>) {
+pub(crate) async fn tamper(results: &Results<MemoryStore>, with: impl Into<String>) {
     let mut record = get(results.store()).await.unwrap().unwrap();
     record.result = Some(with.into().into());
     results.store().insert(key(), record);
 }
 
 /// A JSON text of about this many bytes, which compresses well.
-pub fn long(bytes: usize) -> String {
+pub(crate) fn long(bytes: usize) -> String {
     format!("[{}0]", "0,".repeat(bytes / 2))
 }
