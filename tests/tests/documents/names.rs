@@ -6,7 +6,7 @@ use std::fs;
 use crate::root;
 
 /// The folder of the first part of a name.
-const PLACES: [(&str, &str); 14] = [
+const PLACES: [(&str, &str); 15] = [
     ("conformance", "crates/testkit/src/conformance"),
     ("engine", "crates/engine/tests/engine"),
     ("keys", "crates/keys/tests/keys"),
