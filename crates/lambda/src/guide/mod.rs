@@ -14,6 +14,7 @@
 //! | [Operating a table](operating) | what is stuck and why; having work done again; redrives |
 //! | [Cost](cost) | requests, and dollars per million records |
 //! | [Topologies](topologies) | templates; what SNS FIFO, SQS FIFO and this library deduplicate, each |
+//! | [Durable functions](durable_functions) | a dispatcher that starts each execution once, and what each layer deduplicates |
 //! | [Where it runs](where_it_runs) | Managed Instances, VPC, tenants, global tables |
 //! | [Security](security) | logs, the table, permissions, tenants, hostile payloads |
 //! | [Moving work](migrations) | between sources and functions, without doing it twice |
@@ -109,6 +110,9 @@ pub mod cost {
 }
 pub mod topologies {
     #![doc = include_str!("topologies.md")]
+}
+pub mod durable_functions {
+    #![doc = include_str!("durable_functions.md")]
 }
 pub mod where_it_runs {
     #![doc = include_str!("where_it_runs.md")]
