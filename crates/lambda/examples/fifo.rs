@@ -15,8 +15,8 @@
 //! another account.
 //!
 //! ```console
-//! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/fifo.json \
-//!     --package lambda-idempotency --example fifo
+//! $ cargo run --bin lambda-idempotency -- invoke crates/lambda/examples/fifo.json \
+//!     --example fifo
 //! ```
 
 use std::time::Duration;

@@ -8,8 +8,8 @@
 //! **Here**, with six messages that contain four orders:
 //!
 //! ```console
-//! $ cargo run -p lambda-idempotency-cli -- invoke events/sqs-duplicates.json \
-//!     --package lambda-idempotency --example first_use
+//! $ cargo run --bin lambda-idempotency -- invoke events/sqs-duplicates.json \
+//!     --example first_use
 //! ```
 
 use std::time::Duration;

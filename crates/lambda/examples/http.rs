@@ -9,8 +9,8 @@
 //! receipt, the second with `idempotency-replayed: true`.
 //!
 //! ```console
-//! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/http.json \
-//!     --package lambda-idempotency --example http --repeat 2 --json
+//! $ cargo run --bin lambda-idempotency -- invoke crates/lambda/examples/http.json \
+//!     --example http --repeat 2 --json
 //! ```
 
 use lambda_http::{

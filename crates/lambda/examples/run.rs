@@ -11,8 +11,8 @@
 //! **Here**: the second run sends nothing.
 //!
 //! ```console
-//! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/run.json \
-//!     --package lambda-idempotency --example run --repeat 2 --json
+//! $ cargo run --bin lambda-idempotency -- invoke crates/lambda/examples/run.json \
+//!     --example run --repeat 2 --json
 //! ```
 
 use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, RunError};

@@ -9,8 +9,8 @@
 //! deliver them again (`--repeat 2`), no handler runs for the copies.
 //!
 //! ```console
-//! $ cargo run -p lambda-idempotency-cli -- invoke events/sqs.json events/sns.json \
-//!     crates/lambda/examples/several_sources.json --package lambda-idempotency --example several_sources
+//! $ cargo run --bin lambda-idempotency -- invoke events/sqs.json events/sns.json \
+//!     crates/lambda/examples/several_sources.json --example several_sources
 //! ```
 
 use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, Sources};

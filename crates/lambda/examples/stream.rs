@@ -12,8 +12,8 @@
 //! **Here**, with four records that contain three orders:
 //!
 //! ```console
-//! $ cargo run -p lambda-idempotency-cli -- invoke events/kinesis.json \
-//!     --package lambda-idempotency --example stream
+//! $ cargo run --bin lambda-idempotency -- invoke events/kinesis.json \
+//!     --example stream
 //! ```
 
 use std::time::Duration;

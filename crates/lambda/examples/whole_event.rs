@@ -10,8 +10,8 @@
 //! **Here**: both answers are the same receipt.
 //!
 //! ```console
-//! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/whole_event.json \
-//!     --package lambda-idempotency --example whole_event --repeat 2 --json
+//! $ cargo run --bin lambda-idempotency -- invoke crates/lambda/examples/whole_event.json \
+//!     --example whole_event --repeat 2 --json
 //! ```
 
 use lambda_idempotency::{

@@ -12,7 +12,9 @@
 //! function's role needs `lambda:InvokeFunction` on it.
 
 use aws_config::BehaviorVersion;
-use aws_sdk_lambda::{Client, operation::invoke::InvokeError, primitives::Blob, types::InvocationType};
+use aws_sdk_lambda::{
+    Client, operation::invoke::InvokeError, primitives::Blob, types::InvocationType,
+};
 use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation};
 use lambda_runtime::Error;
 use serde_json::Value;
@@ -57,7 +59,9 @@ async fn start(lambda: &Client, workflow: &str, order: &Value, call: &Call) -> R
 
 #[cfg(test)]
 mod tests {
-    use aws_sdk_lambda::{operation::invoke::InvokeOutput, types::error::DurableExecutionAlreadyStartedException};
+    use aws_sdk_lambda::{
+        operation::invoke::InvokeOutput, types::error::DurableExecutionAlreadyStartedException,
+    };
     use aws_smithy_mocks::{RuleMode, mock, mock_client};
     use lambda_idempotency::{MemoryStore, testing};
     use serde_json::json;
@@ -89,8 +93,11 @@ mod tests {
             .match_requests(|request| {
                 let name = request.durable_execution_name().unwrap_or_default();
                 // What Lambda allows in a name.
-                let valid = name.chars().all(|it| it.is_ascii_alphanumeric() || it == '-' || it == '_');
-                name.len() == 64 && valid && request.invocation_type() == Some(&InvocationType::Event)
+                let valid =
+                    name.chars().all(|it| it.is_ascii_alphanumeric() || it == '-' || it == '_');
+                name.len() == 64
+                    && valid
+                    && request.invocation_type() == Some(&InvocationType::Event)
             })
             .then_output(|| InvokeOutput::builder().status_code(202).build());
         let lambda = mock_client!(aws_sdk_lambda, RuleMode::MatchAny, [&started]);
@@ -107,7 +114,9 @@ mod tests {
             InvokeError::DurableExecutionAlreadyStartedException(error)
         });
         let lambda = mock_client!(aws_sdk_lambda, RuleMode::MatchAny, [&known]);
-        let answer = deliver(&lambda, &event(&[("m-1", json!({ "orderId": "o-1", "sent": "10:05" }))])).await;
+        let answer =
+            deliver(&lambda, &event(&[("m-1", json!({ "orderId": "o-1", "sent": "10:05" }))]))
+                .await;
         assert_eq!(answer, json!({ "batchItemFailures": [] }));
         assert_eq!(known.num_calls(), 1);
     }

@@ -28,7 +28,8 @@ async fn fulfil(order: Order, context: DurableContext) -> Result<String, BoxErro
     let key = format!("{}#charge", context.execution_arn());
     let payment = context.step(move |_| charge(key)).name("charge").await?;
     context.wait(Duration::from_secs(24 * 60 * 60)).name("cooling-off").await?;
-    context.step(move |_| async move { Ok(format!("{} shipped, {payment}", order.order_id)) }).name("ship").await.map_err(Into::into)
+    let shipped = format!("{} shipped, {payment}", order.order_id);
+    Ok(context.step(move |_| async move { Ok(shipped) }).name("ship").await?)
 }
 
 /// Here the payment service would be called, which charges once for each key.
