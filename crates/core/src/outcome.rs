@@ -56,6 +56,14 @@ pub enum Outcome {
         /// Why it could not be recorded.
         error: StoreError,
     },
+    /// The handler returned, and the store did not say that its effects were committed with the
+    /// completion. Neither was applied or, if the error [may have been
+    /// applied](StoreError::may_have_applied), maybe both. The record returns to its source, and its
+    /// next delivery finds out: it is answered from the completion, or runs again.
+    Uncommitted {
+        /// Why it is not known that they were committed.
+        error: StoreError,
+    },
     /// The handler failed, and the record returns to its source.
     Failed {
         /// The handler's failure.
@@ -128,6 +136,7 @@ impl Outcome {
             | Self::CompletionLost { .. } => true,
             Self::PermanentlyFailed { acknowledged, .. } => *acknowledged,
             Self::Declined
+            | Self::Uncommitted { .. }
             | Self::Failed { .. }
             | Self::Busy { .. }
             | Self::Mismatch
@@ -153,6 +162,7 @@ impl Outcome {
             Self::Declined => "declined",
             Self::Skipped => "skipped",
             Self::CompletionLost { .. } => "completion_lost",
+            Self::Uncommitted { .. } => "uncommitted",
             Self::Failed { .. } => "failed",
             Self::PermanentlyFailed { .. } => "permanently_failed",
             Self::Busy { .. } => "busy",
@@ -189,6 +199,14 @@ impl Outcome {
             Self::Declined => {
                 "the handler declined the record, and its key is free again".to_owned()
             }
+            Self::Uncommitted { error } if error.may_have_applied() => format!(
+                "the handler returned, and it is not known whether its effects were committed; the \
+                 next delivery finds out: {error}"
+            ),
+            Self::Uncommitted { error } => format!(
+                "the handler returned, but its effects could not be committed; the next delivery \
+                 runs it again: {error}"
+            ),
             Self::Failed { failure, failed_attempts, permanent } => {
                 let permanently = if *permanent { "; it is not tried again" } else { "" };
                 format!("{failure} (failure {failed_attempts} for this key{permanently})")

@@ -47,6 +47,9 @@ pub struct Policy {
     pub max_failed_attempts: Option<u32>,
     /// The most handlers of one batch that run at once, at least 1. Default: 16.
     pub concurrency: usize,
+    /// Whether calls collect [effects](crate::effects), which are committed with their completion. The
+    /// store has to commit effects. Default: no.
+    pub transactional: bool,
 }
 
 impl Default for Policy {
@@ -64,6 +67,7 @@ impl Default for Policy {
             on_permanent_failure: OnPermanentFailure::Return,
             max_failed_attempts: None,
             concurrency: 16,
+            transactional: false,
         }
     }
 }

@@ -68,7 +68,9 @@ impl<'a> Driver<'a> {
         let records = batch.deliveries.len();
         let source = batch.deliveries.first().map_or("", |delivery| delivery.record.source);
         let (id, pace) = (batch.request_id, batch.pace);
-        let mut surroundings = Surroundings::new(parts, batch.operation, id, pace, records);
+        let effects = parts.store.capabilities().effects.filter(|_| batch.policy.transactional);
+        let mut surroundings =
+            Surroundings::new(parts, batch.operation, id, pace, effects, records);
         let asks: Vec<_> =
             batch.deliveries.into_iter().map(|delivery| surroundings.take_in(delivery)).collect();
         let now = parts.clock.now();

@@ -14,6 +14,7 @@ use std::{
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
     contained::{Contained, caught, discard},
+    effects::{Collector, Effects},
     failure::Failure,
     outcome::NotStarted,
 };
@@ -65,12 +66,15 @@ pub(crate) struct Handler<'a> {
     renewed: Timestamp,
     /// From the first poll on.
     span: Span,
+    /// What its call collects, if its operation is transactional.
+    effects: Option<Arc<Collector>>,
 }
 
 impl<'a> Handler<'a> {
     pub(crate) fn new(due: Due<'a>) -> Self {
         let renewed = Timestamp::from_millis(0);
         Self {
+            effects: due.call.collector().cloned(),
             due: Contained::new(due),
             running: Contained::none(),
             begun: None,
@@ -90,7 +94,7 @@ impl<'a> Handler<'a> {
     }
 
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
-        let Self { due, running, begun, renewed, span } = self;
+        let Self { due, running, begun, renewed, span, effects } = self;
         let mut entered = None;
         if let Some(Due { operation, job, call, latest, clock }) = due.take() {
             let now = clock.now();
@@ -110,8 +114,16 @@ impl<'a> Handler<'a> {
         if let Err(failure) = &answer {
             handler_span::failed(span, failure.error_type());
         }
-        Poll::Ready(Ended::Through(answer))
+        Poll::Ready(match (answer, close(effects)) {
+            (Ok(returned), Some(effects)) => Ended::WithEffects(returned, effects),
+            (answer, _) => Ended::Through(answer),
+        })
     }
+}
+
+/// Ends collecting, so that what is left of the handler can add nothing to what is committed.
+fn close(effects: &mut Option<Arc<Collector>>) -> Option<Effects> {
+    effects.take().and_then(|effects| effects.close())
 }
 
 impl Future for Handler<'_> {
@@ -131,7 +143,8 @@ impl Future for Handler<'_> {
 /// A handler that is stopped is dropped in its span.
 impl Drop for Handler<'_> {
     fn drop(&mut self) {
-        let Self { running, span, .. } = self;
+        let Self { running, span, effects, .. } = self;
+        caught(|| close(effects));
         if running.get().is_none() {
             return;
         }

@@ -299,7 +299,9 @@ fn answer<R: DeserializeOwned>(
         (Outcome::Mismatch, _) => Err(RunError::Mismatch),
         (Outcome::Foreign(foreign), _) => Err(RunError::Foreign(foreign)),
         (Outcome::Rejected(rejected), _) => Err(RunError::Rejected(rejected.into())),
-        (Outcome::Unavailable(error), _) => Err(RunError::Store(error)),
+        (Outcome::Unavailable(error) | Outcome::Uncommitted { error }, _) => {
+            Err(RunError::Store(error))
+        }
         (Outcome::Fenced, _) => Err(RunError::Fenced),
         (Outcome::Skipped, _) => Err(RunError::Skipped),
         (Outcome::TimedOut { .. } | Outcome::Returned(_), _) => Err(RunError::OutOfTime),

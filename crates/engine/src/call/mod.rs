@@ -1,5 +1,6 @@
 //! What a handler can read about its call.
 
+mod effects;
 mod setters;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -11,6 +12,7 @@ pub use crate::{record_id::RecordId, trace_context::TraceContext};
 use crate::delivered::{Delivered, Invocation, Messaging, RecordError};
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
+    effects::Collector,
     record::IdempotencyRecord,
 };
 use lambda_idempotency_keys::{Digest, Key};
@@ -47,6 +49,8 @@ pub struct Call {
     handler_deadline: Option<Timestamp>,
     clock: Arc<dyn Clock>,
     delivered: Delivered,
+    /// If its operation is transactional.
+    effects: Option<Arc<Collector>>,
 }
 
 /// What a call is for.
@@ -89,7 +93,7 @@ impl Call {
         clock: Arc<dyn Clock>,
         delivered: Delivered,
     ) -> Self {
-        Self { subject, record, history, handler_deadline, clock, delivered }
+        Self { subject, record, history, handler_deadline, clock, delivered, effects: None }
     }
 
     /// The hash of the idempotency key; `None` if the operation's policy let a record without a key

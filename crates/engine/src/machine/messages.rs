@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use lambda_idempotency_core::{
     admission::Held,
     clock::Timestamp,
+    effects::Effects,
     failure::Failure,
     outcome::{NotStarted, Outcome},
     policy::Policy,
@@ -94,6 +95,8 @@ pub enum Input {
 pub enum Ended {
     /// It was called, and this is its answer.
     Through(Result<Returned, Failure>),
+    /// It was called and returned this, and its call collected these effects.
+    WithEffects(Returned, Effects),
     /// It was not called: its lease or the time for handlers was over.
     NotBegun(NotStarted),
 }

@@ -99,6 +99,7 @@ pub(super) fn overtaken(
 /// Leaves the result out of what is recorded; false if there is none.
 pub(super) fn shrink(settling: &mut Settling) -> bool {
     let (Settlement::Complete { result: outcome }
+    | Settlement::Commit { result: outcome }
     | Settlement::FailPermanently { result: outcome, .. }) = &mut settling.settlement
     else {
         return false;

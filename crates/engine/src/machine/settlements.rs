@@ -7,6 +7,7 @@ use super::calls::{CallId, Calls, FIRST_CALL, PATIENCE, ends};
 use lambda_idempotency_core::{
     admission::{Held, Settlement},
     clock::Timestamp,
+    effects::Effects,
     outcome::Outcome,
     record::IdempotencyRecord,
     store::{Guard, StoreError, StoreErrorKind, Write},
@@ -32,6 +33,8 @@ pub(super) struct Settling {
     pub(super) key: Key,
     pub(super) held: Arc<Held>,
     pub(super) settlement: Settlement,
+    /// What is committed with the settlement.
+    pub(super) effects: Option<Effects>,
     /// What to write instead of the settlement's own write.
     pub(super) instead: Option<Box<(Guard, IdempotencyRecord)>>,
     /// The delivery's outcome if this succeeds.
@@ -49,15 +52,24 @@ pub(super) struct Settling {
     pub(super) again: u32,
     /// Whether an answer that a retry may not change is retried all the same.
     pub(super) insists: bool,
+    /// Whether one of its writes had no answer.
+    pub(super) in_doubt: bool,
 }
 
 impl Settling {
-    fn write(&self, now: Timestamp) -> Write {
+    fn write(&mut self, now: Timestamp) -> Write {
         let (guard, record) = match self.instead.as_deref().cloned() {
             Some((guard, record)) => (guard, Some(record)),
             None => self.held.write(&self.settlement, now),
         };
-        Write::new(self.key.clone(), guard, record)
+        // A store recognises a transaction that is sent again if it is the same each time.
+        if self.effects.is_some()
+            && self.instead.is_none()
+            && let Some(record) = &record
+        {
+            self.instead = Some(Box::new((guard.clone(), record.clone())));
+        }
+        Write::new(self.key.clone(), guard, record).with_effects(self.effects.clone())
     }
 
     /// Whether it takes so long that nothing else of its process waits for it any more. Its handler has
@@ -149,12 +161,12 @@ impl Settlements {
         if self.waiting.is_empty() || (!presses && self.calls.next(now, now) > now) {
             return None;
         }
-        let members: Vec<Settling> =
+        let mut members: Vec<Settling> =
             self.waiting.extract_if(.., |settling| settling.due(now) <= now).collect();
         let until = members.iter().map(|settling| settling.until).min()?;
         let tries = members.iter().map(|settling| settling.tries).max().unwrap_or_default();
         let deadline = until.min(ends(now, FIRST_CALL, tries));
-        let writes = members.iter().map(|settling| settling.write(now)).collect();
+        let writes = members.iter_mut().map(|settling| settling.write(now)).collect();
         self.calls.add(call, members, now, deadline, PATIENCE);
         Some((writes, deadline))
     }

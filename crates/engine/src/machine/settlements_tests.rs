@@ -8,6 +8,7 @@ fn settling(at: usize) -> Settling {
         key: Key::from_text(format!("op#{at}")),
         held: held(60_000),
         settlement: Settlement::Undo,
+        effects: None,
         instead: None,
         outcome: Carried(Outcome::Skipped),
         due: START,
@@ -17,6 +18,7 @@ fn settling(at: usize) -> Settling {
         tries: 0,
         again: 0,
         insists: true,
+        in_doubt: false,
     }
 }
 

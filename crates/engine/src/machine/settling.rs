@@ -14,6 +14,7 @@ use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Overtaken, Settled, Settlement},
     clock::Timestamp,
+    effects::{CollectError, Effects},
     failure::Failure,
     outcome::{NotStarted, Outcome},
     store::{StoreError, StoreErrorKind, Verdict},
@@ -33,14 +34,23 @@ impl Machine<'_> {
         }
         self.records.at(at).ended(since, present.now);
         self.leases.forget(at);
-        self.starts.ended(matches!(ended, Ended::Through(_)));
+        self.starts.ended(!matches!(ended, Ended::NotBegun(_)));
         match ended {
-            Ended::Through(result) => self.through(at, result, present),
+            Ended::Through(result) => self.through(at, result, None, present),
+            Ended::WithEffects(returned, effects) => {
+                self.through(at, Ok(returned), Some(effects), present);
+            }
             Ended::NotBegun(why) => self.not_started(at, why, present),
         }
     }
 
-    fn through(&mut self, at: usize, result: Result<Returned, Failure>, present: &mut Present<'_>) {
+    fn through(
+        &mut self,
+        at: usize,
+        result: Result<Returned, Failure>,
+        effects: Option<Effects>,
+        present: &mut Present<'_>,
+    ) {
         let entry = self.records.at(at);
         let result = if entry.ask().is_aside {
             result.map_err(Failure::of_sink)
@@ -49,24 +59,34 @@ impl Machine<'_> {
             result
         };
         let Some(held) = entry.held().cloned() else {
+            // Without a claim there is no completion to commit the effects with.
+            let result = match effects {
+                Some(_) => Err(CollectError::NotTransactional.into()),
+                None => result,
+            };
             return self.through_unprotected(at, result, present);
         };
-        let (settlement, outcome) = match result {
-            Ok(returned) => {
-                let outcome = done(returned);
-                let settlement = match &outcome {
-                    Outcome::Declined => Settlement::Decline,
-                    outcome => Settlement::Complete { result: outcome.result().cloned() },
-                };
-                (settlement, outcome)
-            }
-            Err(failure) => {
-                let failed_attempts = held.failed_attempts().saturating_add(1);
-                let settlement = self.settlement_of(at, &failure, failed_attempts);
-                let permanent = matches!(settlement, Settlement::FailPermanently { .. });
-                (settlement, Outcome::Failed { failure, failed_attempts, permanent })
-            }
+        let outcome = match result {
+            Ok(returned) => done(returned),
+            Err(failure) => return self.failed(at, held, failure, present),
         };
+        let result = outcome.result().cloned();
+        match (&outcome, effects) {
+            (Outcome::Declined, _) => self.settle(at, held, Settlement::Decline, outcome, present),
+            (_, None) => self.settle(at, held, Settlement::Complete { result }, outcome, present),
+            (_, Some(effects)) => {
+                let commit = Settlement::Commit { result };
+                self.settle_with(at, held, commit, Some(effects), outcome, present);
+            }
+        }
+    }
+
+    /// The handler failed, or one of its effects was refused.
+    fn failed(&mut self, at: usize, held: Arc<Held>, failure: Failure, present: &mut Present<'_>) {
+        let failed_attempts = held.failed_attempts().saturating_add(1);
+        let settlement = self.settlement_of(at, &failure, failed_attempts);
+        let permanent = matches!(settlement, Settlement::FailPermanently { .. });
+        let outcome = Outcome::Failed { failure, failed_attempts, permanent };
         self.settle(at, held, settlement, outcome, present);
     }
 
@@ -136,11 +156,25 @@ impl Machine<'_> {
         outcome: Outcome,
         present: &mut Present<'_>,
     ) {
+        self.settle_with(at, held, settlement, None, outcome, present);
+    }
+
+    /// The same, with effects.
+    fn settle_with(
+        &mut self,
+        at: usize,
+        held: Arc<Held>,
+        settlement: Settlement,
+        effects: Option<Effects>,
+        outcome: Outcome,
+        present: &mut Present<'_>,
+    ) {
         let due = present.now;
         let until = self.starts.budget().settle_deadline(due);
         let entry = self.records.at(at);
         entry.enter(Stage::Ending);
-        let insists = !entry.ask().is_aside;
+        // What was not committed was not done, so the next delivery may do it.
+        let insists = !entry.ask().is_aside && effects.is_none();
         let Some(key) = entry.key().cloned() else { return self.finish(at, outcome, present) };
         let goes_back = !outcome.is_acknowledged() && !self.is_put_aside(at, &outcome);
         self.settlements.add(Settling {
@@ -148,6 +182,7 @@ impl Machine<'_> {
             key,
             held,
             settlement,
+            effects,
             instead: None,
             outcome: Carried(outcome),
             due,
@@ -157,6 +192,7 @@ impl Machine<'_> {
             tries: 0,
             again: 0,
             insists,
+            in_doubt: false,
         });
         if goes_back {
             present.host.returns(at);
@@ -173,6 +209,10 @@ impl Machine<'_> {
     ) {
         let found = match verdict {
             Verdict::Written => return self.finish(settling.at, settling.outcome.0, present),
+            Verdict::EffectRefused(refused) if settling.effects.is_some() => {
+                let failure = Failure::refused(refused);
+                return self.failed(settling.at, settling.held, failure, present);
+            }
             Verdict::EffectRefused(refused) => {
                 return self.unsettled(settling, refused.into(), present);
             }
@@ -196,7 +236,10 @@ impl Machine<'_> {
                 self.give_up(settling, error, present);
             }
             Settled::Again { guard, record } => {
-                settling.instead = Some(Box::new((guard, record)));
+                // A commit is the same write each time.
+                if settling.effects.is_none() {
+                    settling.instead = Some(Box::new((guard, record)));
+                }
                 settling.again += 1;
                 self.settlements.add(settling);
             }
@@ -204,9 +247,13 @@ impl Machine<'_> {
     }
 
     fn unsettled(&mut self, mut settling: Settling, error: StoreError, present: &mut Present<'_>) {
+        settling.in_doubt |= error.may_have_applied();
         let shrunk = error.kind() == StoreErrorKind::TooLarge && shrink(&mut settling);
         if shrunk || settling.is_retried(&error, present.now) {
             self.settlements.add(settling);
+        } else if settling.effects.is_some() && !settling.in_doubt && !error.is_transient() {
+            // Nothing was applied, and it will not be. The key is free for the next delivery.
+            self.failed(settling.at, settling.held, Failure::from(error), present);
         } else {
             self.give_up(settling, error, present);
         }
@@ -220,6 +267,11 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) {
         let outcome = match settling.outcome.0 {
+            Outcome::Executed { .. } if settling.effects.is_some() => {
+                present.host.returns(settling.at);
+                let in_doubt = settling.in_doubt || error.may_have_applied();
+                Outcome::Uncommitted { error: error.with_doubt(in_doubt) }
+            }
             Outcome::Executed { result: outcome, .. } => {
                 Outcome::CompletionLost { result: outcome, error }
             }

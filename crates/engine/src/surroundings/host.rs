@@ -137,6 +137,7 @@ impl Host for Surroundings<'_> {
             identity: None,
             job: Contained::new(work.job),
             divert: None,
+            is_aside: true,
             handler: None,
             times: (None, None),
             leader: None,

@@ -15,6 +15,7 @@ use lambda_idempotency_core::{
     admission::Held,
     clock::{BoxFuture, Timestamp},
     contained::Contained,
+    effects::{Collector, EffectsKind},
     outcome::{NotStarted, Outcome},
     record::{IdempotencyRecord, Worker},
 };
@@ -40,6 +41,8 @@ struct Slot<'a> {
     identity: Option<Key>,
     /// Until the handler starts. It holds the user's payload.
     job: Contained<Job<'a>>,
+    /// Whether it is put aside, which commits no effects.
+    is_aside: bool,
     /// How the record is put aside, until that begins.
     divert: Option<Divert<'a>>,
     /// The slot in which its handler runs.
@@ -64,6 +67,8 @@ pub(crate) struct Surroundings<'a> {
     /// The worker that claims in this invocation.
     worker: Arc<Worker>,
     pace: &'a Pace,
+    /// Which effects calls collect, if the operation is transactional.
+    effects: Option<EffectsKind>,
     slots: Vec<Slot<'a>>,
     running: Running<'a>,
     /// This invocation's place in the process, taken or waited for.
@@ -81,6 +86,7 @@ impl<'a> Surroundings<'a> {
         operation: &'a str,
         request_id: Option<&str>,
         pace: &'a Pace,
+        effects: Option<EffectsKind>,
         records: usize,
     ) -> Self {
         let worker = match request_id {
@@ -95,6 +101,7 @@ impl<'a> Surroundings<'a> {
             operation,
             worker,
             pace,
+            effects,
             slots,
             running,
             place: None,
@@ -118,6 +125,7 @@ impl<'a> Surroundings<'a> {
             leader: None,
             outcome: None,
             divert: delivery.divert,
+            is_aside: ask.is_aside,
         });
         let can_be_put_aside = self.slots.last().is_some_and(|slot| slot.divert.is_some());
         Ask { can_be_put_aside, ..ask }
@@ -131,14 +139,17 @@ impl<'a> Surroundings<'a> {
     /// Starts the handler of a record, unless that has been done.
     pub(crate) fn start(&mut self, at: usize, held: Option<&Held>, stop: Option<Timestamp>) {
         let (clock, operation) = (Arc::clone(&self.parts.clock), self.operation);
+        let effects = self.effects.filter(|_| held.is_some());
         let slot = self.slot(at);
         let Some(job) = slot.job.take() else { return };
+        let effects = effects.filter(|_| !slot.is_aside).map(|kind| Arc::new(Collector::new(kind)));
         let record = held.map(|held| &held.record);
         let history = record.map_or_else(|| History::none(clock.now()), History::of);
         let lease = record.and_then(|record| record.lease_until);
         let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone() };
         let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
-        let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered);
+        let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered)
+            .collecting(effects);
         let due = Due { operation, job, call, latest: Latest { lease, stop }, clock };
         let handler = self.running.start(at, Handler::new(due));
         let now = self.parts.clock.now();

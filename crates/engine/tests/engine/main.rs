@@ -11,6 +11,7 @@ mod contract;
 mod deadline;
 mod diverting;
 mod diverting_again;
+mod effects;
 mod fuzz;
 mod handles;
 mod in_process;

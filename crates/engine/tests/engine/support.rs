@@ -155,6 +155,11 @@ impl Rec {
         self
     }
 
+    /// Declines the record when the handler has returned.
+    pub(crate) fn declines(self) -> Self {
+        Self { declines: true, ..self }
+    }
+
     /// Takes the record's key away: it runs unprotected.
     pub(crate) fn unprotected(mut self) -> Self {
         self.has_key = false;

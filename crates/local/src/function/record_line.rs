@@ -152,6 +152,8 @@ outcomes! {
     Unavailable = "unavailable",
     /// The handler succeeded, but the completion could not be recorded.
     CompletionLost = "completion_lost",
+    /// The handler succeeded, and it is not known whether its effects were committed.
+    Uncommitted = "uncommitted",
     /// The function logged nothing about it, and acknowledged it.
     Acknowledged = "acknowledged",
     /// The function logged nothing about it, and the invocation failed or returned it.
@@ -164,9 +166,10 @@ impl Outcome {
     /// Whether the handler ran to its end.
     pub fn ran(&self) -> bool {
         use Outcome::{
-            CompletionLost, Declined, Executed, Failed, Fenced, Superseded, Unprotected,
+            CompletionLost, Declined, Executed, Failed, Fenced, Superseded, Uncommitted,
+            Unprotected,
         };
-        let failed = matches!(self, Failed | Superseded | Fenced);
+        let failed = matches!(self, Failed | Superseded | Fenced | Uncommitted);
         failed || matches!(self, Executed | Unprotected | Declined | CompletionLost)
     }
 
