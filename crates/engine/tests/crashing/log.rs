@@ -185,11 +185,16 @@ impl Log {
         state.gone.push((id, gone));
     }
 
-    /// At the end: each effect is recorded, or its call was stopped before it could be.
-    pub(crate) fn check_effects(&self) {
+    /// At the end: each effect is recorded, or its call was stopped before it could be. Effects that are
+    /// `committed` are recorded in any case, and happen once.
+    pub(crate) fn check_effects(&self, committed: bool) {
         let mut state = self.lock();
         let mut wrong = Vec::new();
-        for call in state.calls.iter().filter(|call| call.had_effect && !call.stopped) {
+        if committed && !self.ledger.doubled().is_empty() {
+            wrong.push(format!("committed twice: {:?}", self.ledger.doubled()));
+        }
+        let counts = |call: &&Started| call.had_effect && (committed || !call.stopped);
+        for call in state.calls.iter().filter(counts) {
             let recorded = (call.label, call.fence, Status::Completed);
             if !state.landed.contains(&recorded) {
                 let label = call.label;

@@ -20,6 +20,8 @@ pub(crate) struct Message {
     /// Whether these failures are permanent.
     pub(crate) permanent: bool,
     pub(crate) takes: Duration,
+    /// Where effects are committed: the store refuses them until the key has this many failed attempts.
+    pub(crate) refused: u32,
     /// If it has a sink: the label under which it is put aside, and how often the sink fails first.
     pub(crate) aside: Option<(&'static str, u32)>,
 }
@@ -36,6 +38,7 @@ pub(crate) fn message(label: &'static str) -> Message {
         fails: 0,
         permanent: false,
         takes: Duration::ZERO,
+        refused: 0,
         aside: None,
     }
 }
@@ -55,6 +58,10 @@ impl Message {
 
     pub(crate) fn fails(self, fails: u32) -> Self {
         Self { fails, ..self }
+    }
+
+    pub(crate) fn refused(self, refused: u32) -> Self {
+        Self { refused, ..self }
     }
 
     pub(crate) fn fails_permanently(self) -> Self {

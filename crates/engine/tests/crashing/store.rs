@@ -4,8 +4,8 @@ use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     memory::MemoryStore,
-    record::IdempotencyRecord,
-    store::{Store, StoreError, Verdict, Write},
+    record::{IdempotencyRecord, Owner},
+    store::{Guard, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
 
@@ -19,6 +19,8 @@ pub(crate) enum Treatment {
     Force(Write),
     /// Reports the write as applied, and does not apply it.
     Forget,
+    /// Applies the effects before it asks the guard.
+    Early(Write),
 }
 
 pub(crate) type Mutant = fn(Write) -> Treatment;
@@ -44,6 +46,13 @@ impl Watched {
             }
             Treatment::Force(write) => write,
             Treatment::Forget => return Verdict::Written,
+            Treatment::Early(write) => {
+                let fresh = Key::from_text(format!("other#{}", Owner::random().unwrap()));
+                let early = Write::new(fresh, Guard::Absent, write.record.clone());
+                let early = early.with_effects(write.effects.clone());
+                self.memory.write(&[early], call_deadline).await;
+                write.with_effects(None)
+            }
         };
         let verdict =
             self.memory.write(std::slice::from_ref(&write), call_deadline).await.remove(0);

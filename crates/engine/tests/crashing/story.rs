@@ -225,7 +225,7 @@ impl Story {
     }
 
     fn check(&self, log: &Log, deliveries: usize, took: Duration) {
-        log.check_effects();
+        log.check_effects(self.policy.transactional);
         if deliveries > self.deliveries || took > self.within {
             log.violation(format!(
                 "stuck: {deliveries} deliveries and {took:?} after the last stop"

@@ -8,6 +8,7 @@ use std::{
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     failure::Failure,
+    memory::MemoryEffects,
     policy::{Lease, Policy},
     record::Fingerprint,
 };
@@ -150,7 +151,12 @@ impl<'w> Handlers<'w> {
             let failure = if message.permanent { Failure::permanent } else { Failure::transient };
             return Err(failure("scripted"));
         }
-        running.effect();
+        if self.worker.policy.transactional {
+            let (commits, holds) = (running.commits(), call.failed_attempts() >= message.refused);
+            call.collect(|effects: &mut MemoryEffects| effects.add_if(move || holds, commits))?;
+        } else {
+            running.effect();
+        }
         self.pause(&running, number, Pause::AfterTheEffect).await;
         Ok(())
     }

@@ -30,15 +30,13 @@ pub(crate) struct Running {
 impl Running {
     /// The effect happens.
     pub(crate) fn effect(&self) {
-        let mut state = self.log.lock();
-        let call = &mut state.calls[self.at];
-        call.had_effect = true;
-        self.log.ledger.record(call.label, format!("fence {}", call.fence));
-        let label = call.label;
-        if state.calls.iter().skip(self.at + 1).any(|later| later.label == label) {
-            state.violations.insert(format!("{label} has its effect after another took over"));
-        }
-        state.note(|| format!("  {label} has its effect"));
+        self.log.effect(self.at);
+    }
+
+    /// The effect, for when the store commits it.
+    pub(crate) fn commits(&self) -> impl Fn() + Send + Sync + 'static {
+        let (log, at) = (self.log.clone(), self.at);
+        move || log.effect(at)
     }
 
     /// The handler stops here and now, for ever or by a panic.
@@ -59,6 +57,18 @@ impl Drop for Running {
 }
 
 impl Log {
+    fn effect(&self, at: usize) {
+        let mut state = self.lock();
+        let call = &mut state.calls[at];
+        call.had_effect = true;
+        self.ledger.record(call.label, format!("fence {}", call.fence));
+        let label = call.label;
+        if state.calls.iter().skip(at + 1).any(|later| later.label == label) {
+            state.violations.insert(format!("{label} has its effect after another took over"));
+        }
+        state.note(|| format!("  {label} has its effect"));
+    }
+
     /// A handler was called.
     pub(crate) fn started(
         &self,
