@@ -197,6 +197,21 @@ pub(crate) fn service_failure(
             StoreErrorKind::Contended,
             format!("{doing} met another write to the same item"),
         ),
+        // Both speak of an earlier request with the same token, which may have been applied.
+        "TransactionInProgress" => Failure {
+            in_doubt: true,
+            ..Failure::transient(
+                StoreErrorKind::Contended,
+                format!("{doing}: the same transaction is still being processed"),
+            )
+        },
+        "IdempotentParameterMismatch" => Failure {
+            in_doubt: true,
+            ..Failure::new(
+                StoreErrorKind::Refused,
+                format!("{doing}: its token was used for another transaction; report this mistake"),
+            )
+        },
         "InternalServer" | "InternalFailure" | "ServiceUnavailable" => {
             Failure::unanswered(format!("{doing} met an error of the server"))
         }
@@ -276,7 +291,7 @@ fn of_the_key(message: &str) -> bool {
 }
 
 /// The message up to its first quotation, because the rest may be data.
-fn unquoted(message: &str) -> String {
+pub(crate) fn unquoted(message: &str) -> String {
     let end = message.find(['\'', '"', '{', '[', '`']).unwrap_or(message.len());
     message.get(..end).unwrap_or_default().trim_end().to_owned()
 }

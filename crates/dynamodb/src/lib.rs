@@ -41,6 +41,9 @@
 //! * **Several writes** are sent in a `BatchExecuteStatement`, up to 25 in each, and each write has
 //!   its own verdict. A consistent `BatchGetItem` then reads the items of the writes whose guard
 //!   failed.
+//! * **A write with [effects](DynamoDbEffects)** is a `TransactWriteItems` of its own, with the record first.
+//!   Up to ten of a call are sent at once. It needs `PutItem` on this table, and on the tables of the
+//!   effects `PutItem`, `UpdateItem`, `DeleteItem` or `ConditionCheckItem`, as if they were sent alone.
 //! * **A lost response** (a timeout, a broken connection, a server error): the write is sent again.
 //!   If it then finds the record that it was to write, with its own token, the first request was
 //!   applied.
@@ -55,7 +58,7 @@
 //!
 //! # What is logged
 //!
-//! The store logs no keys and no content of records, at any level. The AWS SDK logs whole requests
+//! The store logs no keys and no content of records or effects, at any level. The AWS SDK logs whole requests
 //! and responses at the level `TRACE`, so the store silences it for its own requests;
 //! [`DynamoDbStoreBuilder::with_sdk_logs`] turns these logs on. If your function uses the SDK
 //! itself, filter its log lines (`aws_smithy_runtime=warn,aws_sdk_dynamodb=warn`).
@@ -110,6 +113,7 @@ mod config;
 mod config_error;
 mod credentials;
 mod data;
+mod effects;
 #[cfg(feature = "from-env")]
 mod env;
 mod error;
@@ -123,6 +127,7 @@ mod retry;
 mod scalar;
 mod single;
 mod store;
+mod transaction;
 mod write;
 
 use lambda_idempotency_core::{
@@ -137,13 +142,14 @@ pub use crate::{
     attributes::{Attributes, DataForm, SortKey},
     builder::DynamoDbStoreBuilder,
     config_error::DynamoDbConfigError,
+    effects::{DynamoDbEffectError, DynamoDbEffects},
     store::DynamoDbStore,
 };
 use crate::{error::Failure, retry::Budget};
 
 impl Store for DynamoDbStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::NONE.with_native_expiry()
+        Capabilities::NONE.with_effects::<DynamoDbEffects>().with_native_expiry()
     }
 
     fn write<'a>(

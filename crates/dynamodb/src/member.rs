@@ -1,14 +1,16 @@
 //! One write of a call: the item to send, and the meaning of a response.
 
 use lambda_idempotency_core::{
+    effects::{RefusalReason, RefusedEffect},
     record::IdempotencyRecord,
-    store::{StoreErrorKind, Verdict, Write},
+    store::{StoreError, StoreErrorKind, Verdict, Write},
 };
 
 use crate::{
     attributes::DataForm,
     config::Config,
     data,
+    effects::DynamoDbEffects,
     error::Failure,
     item::{Item, decode, encode, size},
     limits::{LARGEST, fit_key},
@@ -20,6 +22,8 @@ pub(crate) struct Member<'w> {
     pub(crate) write: &'w Write,
     /// The item to store; `None` deletes.
     pub(crate) item: Option<Item>,
+    /// What is applied with it, in a transaction.
+    pub(crate) effects: Option<&'w DynamoDbEffects>,
     pub(crate) size: usize,
     /// A request had no response, so it may have been applied.
     pub(crate) in_doubt: bool,
@@ -36,6 +40,8 @@ pub(crate) enum Answer {
     Written,
     /// Its guard did not hold.
     Lost(Lost),
+    /// Its guard held, but an effect was refused, and nothing was applied.
+    Refused(RefusedEffect),
     /// It was not applied, or it is not known whether it was.
     Failed(Failure),
     /// Its batch was refused as a whole; it has to be sent by itself.
@@ -54,7 +60,24 @@ pub(crate) enum Lost {
 }
 
 impl<'w> Member<'w> {
-    pub(crate) fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, Failure> {
+    /// The write, or its verdict if it cannot be sent.
+    pub(crate) fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, Verdict> {
+        let effects = match &write.effects {
+            None => None,
+            Some(effects) => match effects.get::<DynamoDbEffects>() {
+                Some(effects) if write.record.is_some() => Some(effects),
+                _ => return Err(Verdict::Unknown(StoreError::without_effects(write))),
+            },
+        };
+        let plain = Self::without_effects(config, index, write);
+        let plain = plain.map_err(|failure| Verdict::Unknown(failure.report(false)))?;
+        match effects.and_then(|effects| unfit(config, effects, plain.size)) {
+            Some(refused) => Err(Verdict::EffectRefused(refused)),
+            None => Ok(Self { effects, ..plain }),
+        }
+    }
+
+    fn without_effects(config: &Config, index: usize, write: &'w Write) -> Result<Self, Failure> {
         fit_key(config, &write.key)?;
         let form = config.attributes.data_form;
         let outcome = write.record.as_ref().and_then(|record| record.result.as_deref());
@@ -77,7 +100,14 @@ impl<'w> Member<'w> {
             );
             return Err(Failure::new(StoreErrorKind::TooLarge, context));
         }
-        Ok(Self { index, write, item, size, in_doubt: false, alone: false, lost_attempts: 0 })
+        let effects = None;
+        let (in_doubt, alone, lost_attempts) = (false, false, 0);
+        Ok(Self { index, write, item, effects, size, in_doubt, alone, lost_attempts })
+    }
+
+    /// Whether it must not share a request with others.
+    pub(crate) const fn is_alone(&self) -> bool {
+        self.alone || self.effects.is_some()
     }
 
     pub(crate) fn unknown(&self, failure: Failure) -> Verdict {
@@ -109,4 +139,16 @@ impl<'w> Member<'w> {
             Verdict::Found(Some(found))
         }
     }
+}
+
+/// Why these effects cannot be committed with a record of this size.
+fn unfit(config: &Config, effects: &DynamoDbEffects, record: usize) -> Option<RefusedEffect> {
+    if let Some(position) = effects.on_records(config) {
+        let detail = format!("it would change idempotency records, in table {}", config.table);
+        return Some(RefusedEffect::new(RefusalReason::Invalid).at(position).with_detail(detail));
+    }
+    effects.are_too_large_beside(record).then(|| {
+        let detail = "with the idempotency record, the effects of the call are larger than 4 MB";
+        RefusedEffect::new(RefusalReason::TooLarge).with_detail(detail)
+    })
 }

@@ -22,9 +22,12 @@ use crate::{
 impl DynamoDbStore {
     /// Sends one write and waits for its answer.
     pub(crate) async fn write_one(&self, member: &Member<'_>, budget: &Budget<'_>) -> Answer {
-        match &member.item {
-            Some(item) => self.put(member, item.clone(), budget).await,
-            None => self.delete(member, budget).await,
+        match (&member.item, member.effects) {
+            (Some(item), Some(effects)) => {
+                self.write_transaction(member, item, effects, budget).await
+            }
+            (Some(item), None) => self.put(member, item.clone(), budget).await,
+            (None, _) => self.delete(member, budget).await,
         }
     }
 
@@ -99,7 +102,7 @@ impl DynamoDbStore {
 /// What a write with a failed condition found. A response without an item means that there is none,
 /// except under `Absent`, which fails only if there is an item: then the server ignored `ALL_OLD`,
 /// and the item has to be read.
-fn lost_to(member: &Member<'_>, item: Option<Item>) -> Lost {
+pub(crate) fn lost_to(member: &Member<'_>, item: Option<Item>) -> Lost {
     match (item, &member.write.guard) {
         (Some(item), _) => Lost::To(item),
         (None, Guard::Absent) => Lost::Unread,

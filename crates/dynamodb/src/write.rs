@@ -3,7 +3,7 @@
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
-    store::{Guard, StoreError, Verdict, Write},
+    store::{Guard, Verdict, Write},
 };
 
 use crate::{
@@ -118,16 +118,9 @@ impl<'w> Rounds<'w> {
     fn begin(config: &Config, writes: &'w [Write]) -> Self {
         let mut rounds = Self { verdicts: vec![], pending: vec![], unread: vec![], failed: vec![] };
         for (index, write) in writes.iter().enumerate() {
-            if write.effects.is_some() {
-                let error = StoreError::without_effects(write);
-                rounds.verdicts.push((index, Verdict::Unknown(error)));
-                continue;
-            }
             match Member::new(config, index, write) {
                 Ok(member) => rounds.pending.push(member),
-                Err(failure) => {
-                    rounds.verdicts.push((index, Verdict::Unknown(failure.report(false))));
-                }
+                Err(verdict) => rounds.verdicts.push((index, verdict)),
             }
         }
         rounds
@@ -149,6 +142,7 @@ impl<'w> Rounds<'w> {
             }
             Answer::Lost(Lost::ToNothing) => self.lost_to_nothing(config, member),
             Answer::Lost(Lost::Unread) => self.unread.push(member),
+            Answer::Refused(refused) => self.settle(&member, Verdict::EffectRefused(refused)),
             Answer::Alone => {
                 member.alone = true;
                 self.pending.push(member);
@@ -194,13 +188,13 @@ impl<'w> Rounds<'w> {
 
 /// Groups the writes into requests.
 fn parcels(members: Vec<Member<'_>>, statements: bool) -> Vec<Vec<Member<'_>>> {
-    let together = members.iter().filter(|member| !member.alone).count();
+    let together = members.iter().filter(|member| !member.is_alone()).count();
     let batched = statements && together >= BATCH_FROM;
     let mut parcels = Vec::new();
     let mut open: Vec<Member<'_>> = Vec::new();
     let mut bytes = 0usize;
     for member in members {
-        if !batched || member.alone {
+        if !batched || member.is_alone() {
             parcels.push(vec![member]);
             continue;
         }
@@ -230,6 +224,7 @@ mod tests {
             index,
             write: &write,
             item: None,
+            effects: None,
             size: *size,
             in_doubt: false,
             alone: *size == 0,

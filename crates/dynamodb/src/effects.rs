@@ -1,0 +1,229 @@
+//! What the store commits together with a completion.
+
+use std::fmt;
+
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+
+use crate::{
+    config::Config,
+    item::{Item, size},
+    limits::LARGEST,
+};
+
+/// The most items of a transaction. One of them is the idempotency record.
+const MOST_ITEMS: usize = 100;
+/// The most bytes of the items of a transaction.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// The effects that a [`DynamoDbStore`](crate::DynamoDbStore) commits together with the completion of a
+/// key, in one `TransactWriteItems`: puts, updates, deletes and condition checks, in the order in which
+/// they were added.
+///
+/// [`add`](Self::add) checks DynamoDB's limits as far as they can be checked without DynamoDB.
+///
+/// ```
+/// use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
+/// use lambda_idempotency_dynamodb::DynamoDbEffects;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let id = AttributeValue::S("o-1".into());
+/// let delete = Delete::builder().table_name("orders").key("id", id).build()?;
+/// let delete = TransactWriteItem::builder().delete(delete).build();
+///
+/// let mut effects = DynamoDbEffects::default();
+/// effects.add(delete.clone())?;
+/// assert_eq!(
+///     effects.add(delete).unwrap_err().to_string(),
+///     "this effect is for the same item of table orders as effect 1, and a transaction of DynamoDB \
+///      does one thing to each item: make one update of both"
+/// );
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct DynamoDbEffects {
+    items: Vec<TransactWriteItem>,
+    bytes: usize,
+}
+
+/// Why an effect does not fit into a transaction.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DynamoDbEffectError {
+    /// The item says nothing to do, or several things.
+    #[error(
+        "a `TransactWriteItem` has exactly one of `put`, `update`, `delete` and `condition_check`, \
+         and this one has {actions}: add one for each"
+    )]
+    NotOneAction {
+        /// How many it has.
+        actions: usize,
+    },
+    /// There are as many as a transaction can have.
+    #[error(
+        "a transaction of DynamoDB has at most {MOST_ITEMS} items, and the idempotency record is one \
+         of them: collect at most {} effects in a call, or split the work into several records",
+        MOST_ITEMS - 1
+    )]
+    TooMany,
+    /// An item is larger than DynamoDB holds.
+    #[error(
+        "an item of {bytes} bytes, and DynamoDB holds {LARGEST}: keep large values elsewhere, and \
+         a reference in the item"
+    )]
+    ItemTooLarge {
+        /// How large it is.
+        bytes: usize,
+    },
+    /// The items together are larger than a transaction can be.
+    #[error(
+        "the effects of this call have {bytes} bytes together, and a transaction of DynamoDB takes \
+         {MOST_BYTES}: collect less in a call"
+    )]
+    TooLarge {
+        /// How large they would be together.
+        bytes: usize,
+    },
+    /// Another effect is for the same item.
+    #[error(
+        "this effect is for the same item of table {table} as effect {}, and a transaction of \
+         DynamoDB does one thing to each item: make one update of both", .position + 1
+    )]
+    SameItem {
+        /// The table.
+        table: String,
+        /// The position of the other effect, from 0.
+        position: usize,
+    },
+}
+
+impl DynamoDbEffects {
+    /// Adds an effect. Two effects must not be for one item. Of two puts that is noticed only by
+    /// DynamoDB, unless they are equal, because a put does not say which attributes are the key.
+    ///
+    /// # Errors
+    /// It does not fit into the transaction. What was added before stays.
+    pub fn add(&mut self, item: TransactWriteItem) -> Result<(), DynamoDbEffectError> {
+        let actions = actions(&item);
+        if actions != 1 {
+            return Err(DynamoDbEffectError::NotOneAction { actions });
+        }
+        if self.items.len() + 1 >= MOST_ITEMS {
+            return Err(DynamoDbEffectError::TooMany);
+        }
+        let target = Target::of(&item);
+        if let Some(target) = &target {
+            let same = |other: &TransactWriteItem| {
+                Target::of(other).is_some_and(|other| other.is_same(target))
+            };
+            if let Some(position) = self.items.iter().position(same) {
+                let table = target.table.to_owned();
+                return Err(DynamoDbEffectError::SameItem { table, position });
+            }
+        }
+        let bytes = target.map_or(0, |target| size(target.attributes));
+        if bytes > LARGEST {
+            return Err(DynamoDbEffectError::ItemTooLarge { bytes });
+        }
+        let bytes = self.bytes.saturating_add(bytes).saturating_add(values(&item));
+        if bytes > MOST_BYTES {
+            return Err(DynamoDbEffectError::TooLarge { bytes });
+        }
+        self.bytes = bytes;
+        self.items.push(item);
+        Ok(())
+    }
+
+    /// The effects, in the order in which they were added.
+    #[must_use]
+    pub fn items(&self) -> &[TransactWriteItem] {
+        &self.items
+    }
+
+    /// Whether there is no room for an idempotency record of this size.
+    pub(crate) fn are_too_large_beside(&self, record: usize) -> bool {
+        self.bytes.saturating_add(record) > MOST_BYTES
+    }
+
+    /// The position of an effect that would change idempotency records.
+    pub(crate) fn on_records(&self, config: &Config) -> Option<usize> {
+        self.items.iter().position(|item| {
+            let Some(target) = Target::of(item) else { return false };
+            let sort_key = config.attributes.sort_key.as_ref();
+            let is_other_partition = sort_key.is_some_and(|sort_key| {
+                let partition = target.attributes.get(config.attributes.id.as_ref());
+                partition != Some(&AttributeValue::S(sort_key.partition.to_string()))
+            });
+            plain_name(target.table) == plain_name(&config.table) && !is_other_partition
+        })
+    }
+}
+
+/// Without the items, which hold the application's data.
+impl fmt::Debug for DynamoDbEffects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynamoDbEffects")
+            .field("items", &self.items.len())
+            .field("bytes", &self.bytes)
+            .finish()
+    }
+}
+
+/// The item that an effect is for.
+struct Target<'a> {
+    table: &'a str,
+    /// The key, or all attributes of an item that is put.
+    attributes: &'a Item,
+    is_put: bool,
+}
+
+impl<'a> Target<'a> {
+    fn of(item: &'a TransactWriteItem) -> Option<Self> {
+        let key = |table, attributes| Self { table, attributes, is_put: false };
+        if let Some(put) = item.put() {
+            return Some(Self { is_put: true, ..key(put.table_name(), put.item()) });
+        }
+        if let Some(update) = item.update() {
+            return Some(key(update.table_name(), update.key()));
+        }
+        if let Some(delete) = item.delete() {
+            return Some(key(delete.table_name(), delete.key()));
+        }
+        item.condition_check().map(|check| key(check.table_name(), check.key()))
+    }
+
+    fn is_same(&self, other: &Target<'_>) -> bool {
+        let has =
+            |item: &Item, key: &Item| key.iter().all(|(name, value)| item.get(name) == Some(value));
+        let is_same_item = match (self.is_put, other.is_put) {
+            (true, false) => has(self.attributes, other.attributes),
+            (false, true) => has(other.attributes, self.attributes),
+            (true, true) | (false, false) => self.attributes == other.attributes,
+        };
+        plain_name(self.table) == plain_name(other.table) && is_same_item
+    }
+}
+
+/// The name of a table that may be given by its ARN.
+fn plain_name(table: &str) -> &str {
+    table.rsplit_once(":table/").map_or(table, |(_, name)| name)
+}
+
+fn actions(item: &TransactWriteItem) -> usize {
+    let actions = [
+        item.put().is_some(),
+        item.update().is_some(),
+        item.delete().is_some(),
+        item.condition_check().is_some(),
+    ];
+    actions.into_iter().filter(|is_there| *is_there).count()
+}
+
+/// The bytes of the values of expressions, which become parts of an item.
+fn values(item: &TransactWriteItem) -> usize {
+    item.update().and_then(|update| update.expression_attribute_values()).map_or(0, size)
+}
+
+#[cfg(test)]
+#[path = "effects_tests.rs"]
+mod tests;

@@ -1,0 +1,180 @@
+//! A completion and the effects of its handler, in one `TransactWriteItems`.
+//!
+//! The first item is the idempotency record, with its guard as the condition; the effects follow in their
+//! order. The request has a `ClientRequestToken` that follows from the write, so DynamoDB recognises a
+//! request that is sent again, for ten minutes. After that, and on servers that ignore the token, the
+//! record's own condition fails and the record is recognised by its owner.
+//!
+//! <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>
+
+use aws_sdk_dynamodb::{
+    error::ProvideErrorMetadata,
+    operation::transact_write_items::TransactWriteItemsError,
+    types::{
+        CancellationReason, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem,
+    },
+};
+use lambda_idempotency_core::{
+    effects::{RefusalReason, RefusedEffect},
+    key::Digest,
+    store::{Guard, StoreErrorKind, Write},
+};
+
+use crate::{
+    capacity,
+    effects::DynamoDbEffects,
+    error::{Doing, Failure, sdk_failure, service_failure, unquoted},
+    guard::{Condition, condition, terms},
+    item::Item,
+    member::{Answer, Member},
+    retry::Budget,
+    single::lost_to,
+    store::DynamoDbStore,
+};
+
+const OPERATION: &str = "TransactWriteItems";
+/// What the record needs. The effects need more, on their tables.
+const PERMISSION: &str = "PutItem";
+
+impl DynamoDbStore {
+    /// Sends one write with its effects, and waits for its answer.
+    pub(crate) async fn write_transaction(
+        &self,
+        member: &Member<'_>,
+        item: &Item,
+        effects: &DynamoDbEffects,
+        budget: &Budget<'_>,
+    ) -> Answer {
+        let doing = Doing { config: &self.config, operation: OPERATION, permission: PERMISSION };
+        let Some(record) = self.record(member, item) else {
+            let context = format!("{doing} could not be put in a request");
+            return Answer::Failed(Failure::new(StoreErrorKind::Refused, context));
+        };
+        let items = std::iter::once(record).chain(effects.items().iter().cloned());
+        let request = self
+            .client
+            .transact_write_items()
+            .set_transact_items(Some(items.collect()))
+            .set_client_request_token(request_token(member.write))
+            .set_return_consumed_capacity(capacity::wanted());
+        match budget.attempt(request.send()).await {
+            Err(late) => Answer::Failed(Failure::timed_out(doing, late)),
+            Ok(Ok(output)) => {
+                capacity::consumed(output.consumed_capacity());
+                Answer::Written
+            }
+            Ok(Err(error)) => {
+                let failure = sdk_failure(doing, &error);
+                match error.into_service_error() {
+                    TransactWriteItemsError::TransactionCanceledException(canceled) => {
+                        let reasons = canceled.cancellation_reasons.unwrap_or_default();
+                        cancelled(member, doing, reasons)
+                    }
+                    refused => match refusal(refused.code(), refused.message()) {
+                        Some(refused) if !failure.retry => Answer::Refused(refused),
+                        _ => Answer::Failed(failure),
+                    },
+                }
+            }
+        }
+    }
+
+    fn record(&self, member: &Member<'_>, item: &Item) -> Option<TransactWriteItem> {
+        let Condition { expression, names, values } =
+            condition(terms(&member.write.guard, &self.config.attributes));
+        let put = Put::builder()
+            .table_name(&self.config.table)
+            .set_item(Some(item.clone()))
+            .condition_expression(expression)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(values)
+            .return_values_on_condition_check_failure(AllOld)
+            .build()
+            .ok()?;
+        Some(TransactWriteItem::builder().put(put).build())
+    }
+}
+
+/// The answer to a transaction that was cancelled: nothing of it was applied. There is a reason for each
+/// item, with the code `None` for those that were not to blame.
+///
+/// The record comes first. If its guard failed, its owner has lost the key, whatever its effects are; and
+/// if another request was changing the record, it is not known yet who owns it.
+fn cancelled(member: &Member<'_>, doing: Doing<'_>, reasons: Vec<CancellationReason>) -> Answer {
+    let mut reasons = reasons.into_iter();
+    let ours = reasons.next();
+    if let Some(ours) = ours.filter(is_to_blame) {
+        if ours.code() == Some("ConditionalCheckFailed") {
+            return Answer::Lost(lost_to(member, ours.item));
+        }
+        return Answer::Failed(service_failure(doing, ours.code(), ours.message(), None));
+    }
+    let mut transient = None;
+    for (position, reason) in reasons.enumerate().filter(|(_, reason)| is_to_blame(reason)) {
+        let failure = service_failure(doing, reason.code(), reason.message(), None);
+        if failure.retry {
+            transient = Some(failure);
+            continue;
+        }
+        return Answer::Refused(refused_by(reason.code(), reason.message()).at(position));
+    }
+    let unexplained =
+        || Failure::new(StoreErrorKind::Refused, format!("{doing} was cancelled without a reason"));
+    Answer::Failed(transient.unwrap_or_else(unexplained))
+}
+
+fn is_to_blame(reason: &CancellationReason) -> bool {
+    reason.code().is_some_and(|code| code != "None")
+}
+
+/// Why one item was refused.
+fn refused_by(code: Option<&str>, message: Option<&str>) -> RefusedEffect {
+    let is_size = message.is_some_and(|message| message.contains("size"));
+    let refused = RefusedEffect::new(match code {
+        Some("ConditionalCheckFailed") => {
+            return RefusedEffect::new(RefusalReason::ConditionFailed);
+        }
+        Some("ItemCollectionSizeLimitExceeded") => RefusalReason::TooLarge,
+        Some("ValidationError") if is_size => RefusalReason::TooLarge,
+        Some("AccessDenied") => RefusalReason::Denied,
+        _ => RefusalReason::Invalid,
+    });
+    refused.with_detail(detail(code, message))
+}
+
+/// Why the whole request was refused, if that is because of an effect. The record is written in the same
+/// way as at its claim, so it is not to blame.
+fn refusal(code: Option<&str>, message: Option<&str>) -> Option<RefusedEffect> {
+    let reason = match code? {
+        "AccessDeniedException" => RefusalReason::Denied,
+        "ValidationException" | "ResourceNotFoundException" => RefusalReason::Invalid,
+        _ => return None,
+    };
+    Some(RefusedEffect::new(reason).with_detail(detail(code, message)))
+}
+
+/// What DynamoDB said, without data.
+fn detail(code: Option<&str>, message: Option<&str>) -> String {
+    let (code, message) = (code.unwrap_or("UnknownError"), unquoted(message.unwrap_or_default()));
+    if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }
+}
+
+/// The token by which DynamoDB recognises a request that is sent again: 32 hexadecimal digits. Two writes
+/// of one claim have different tokens unless they are the same write. `None` without a claim; then the
+/// record's condition alone keeps the write from being applied twice.
+fn request_token(write: &Write) -> Option<String> {
+    let record = write.record.as_ref()?;
+    let mut digest = Digest::new(b"lambda-idempotency transaction 1");
+    digest.part(record.owner?.to_string().as_bytes());
+    digest.part(write.key.as_str().as_bytes());
+    digest.part(match write.guard {
+        Guard::Absent => b"absent",
+        Guard::Unchanged(_) => b"unchanged",
+        Guard::OwnedBy(_) => b"owned",
+    });
+    digest.part(&record.expires_at.as_millis().to_be_bytes());
+    digest.part(record.result.as_deref().unwrap_or_default().as_bytes());
+    let mut token = digest.hex();
+    token.truncate(32);
+    Some(token)
+}
