@@ -61,18 +61,22 @@ pub(crate) enum Lost {
 
 impl<'w> Member<'w> {
     /// The write, or its verdict if it cannot be sent.
-    pub(crate) fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, Verdict> {
+    pub(crate) fn new(
+        config: &Config,
+        index: usize,
+        write: &'w Write,
+    ) -> Result<Self, Box<Verdict>> {
         let effects = match &write.effects {
             None => None,
             Some(effects) => match effects.get::<DynamoDbEffects>() {
                 Some(effects) if write.record.is_some() => Some(effects),
-                _ => return Err(Verdict::Unknown(StoreError::without_effects(write))),
+                _ => return Err(Box::new(Verdict::Unknown(StoreError::without_effects(write)))),
             },
         };
         let plain = Self::without_effects(config, index, write);
-        let plain = plain.map_err(|failure| Verdict::Unknown(failure.report(false)))?;
+        let plain = plain.map_err(|failure| Box::new(Verdict::Unknown(failure.report(false))))?;
         match effects.and_then(|effects| unfit(config, effects, plain.size)) {
-            Some(refused) => Err(Verdict::EffectRefused(refused)),
+            Some(refused) => Err(Box::new(Verdict::EffectRefused(refused))),
             None => Ok(Self { effects, ..plain }),
         }
     }

@@ -120,7 +120,7 @@ impl<'w> Rounds<'w> {
         for (index, write) in writes.iter().enumerate() {
             match Member::new(config, index, write) {
                 Ok(member) => rounds.pending.push(member),
-                Err(verdict) => rounds.verdicts.push((index, verdict)),
+                Err(verdict) => rounds.verdicts.push((index, *verdict)),
             }
         }
         rounds
