@@ -113,8 +113,8 @@ fn effects_on_idempotency_records_are_found() {
     assert_eq!(effects.on_records(&own), Some(1));
     assert_eq!(all([update("orders", "o-1")]).on_records(&own), None);
 
-    let mut names = Attributes::default();
-    names.sort_key = Some(SortKey { name: "sk".into(), partition: "idempotency#orders".into() });
+    let sort_key = SortKey { name: "sk".into(), partition: "idempotency#orders".into() };
+    let names = Attributes { sort_key: Some(sort_key), ..Attributes::default() };
     let shared = DynamoDbStore::builder(client, "orders").attributes(names).build().unwrap();
     let shared = Arc::clone(&shared.config);
     let effects = all([update("orders", "o-1"), update("orders", "idempotency#orders")]);
