@@ -138,6 +138,10 @@ use lambda_idempotency_core::{
     store::{Store, StoreError, Verdict, Write},
 };
 
+/// One effect, of the version of the AWS SDK that the store uses.
+#[doc(no_inline)]
+pub use aws_sdk_dynamodb::types::TransactWriteItem;
+
 pub use crate::{
     attributes::{Attributes, DataForm, SortKey},
     builder::DynamoDbStoreBuilder,

@@ -2,6 +2,8 @@
 
 use std::{any::Any, sync::Arc};
 
+#[cfg(feature = "dynamodb")]
+use lambda_idempotency_dynamodb::{DynamoDbEffects, TransactWriteItem};
 use lambda_idempotency_engine::{
     call::{Call, RecordId},
     delivered::{Delivered, Invocation, Messaging},
@@ -9,9 +11,11 @@ use lambda_idempotency_engine::{
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::value::RawValue;
 
+#[cfg(feature = "dynamodb")]
+use crate::error::TransactError;
 use crate::source::{Record, messaging};
 
-/// The methods of a [`Call`] that need Lambda's types.
+/// The methods of a [`Call`] that need the types of Lambda or of a store.
 ///
 /// ```
 /// use lambda_idempotency::{Call, CallExt as _, Failure};
@@ -47,6 +51,41 @@ pub trait CallExt: sealed::Sealed {
     /// Sets the invocation's context, for the unit test of a handler.
     #[must_use]
     fn with_context(self, context: Context) -> Self;
+
+    /// Collects a put, update, delete or condition check of the AWS SDK, and sends nothing. When the handler
+    /// has returned `Ok`, all that it collected is committed in one `TransactWriteItems` with the completion
+    /// of its key: both or neither. If it fails, panics or is stopped, nothing is.
+    ///
+    /// The operation has to be [`transactional`](crate::Operation::transactional). The guide has the
+    /// [guarantees, limits and costs](crate::guide::choosing_a_mode).
+    ///
+    /// ```
+    /// use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
+    /// use lambda_idempotency::{Call, CallExt as _, Failure, dynamodb::DynamoDbEffects};
+    ///
+    /// async fn forget(customer: String, call: Call) -> Result<(), Failure> {
+    ///     let id = AttributeValue::S(customer);
+    ///     let delete = Delete::builder().table_name("customers").key("id", id).build()?;
+    ///     call.transact(TransactWriteItem::builder().delete(delete).build())?;
+    ///     Ok(())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// // The unit test of such a handler:
+    /// let (call, collected) = Call::test("c-1").with_effects::<DynamoDbEffects>();
+    /// forget("c-1".to_owned(), call).await.unwrap();
+    /// let effects = collected.close().unwrap();
+    /// let items = effects.get::<DynamoDbEffects>().unwrap().items();
+    /// assert_eq!(items[0].delete().unwrap().table_name(), "customers");
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The operation is not transactional, the call runs without a claim, the handler has ended, or the
+    /// effect does not fit into the transaction with those before it.
+    #[cfg(feature = "dynamodb")]
+    fn transact(&self, item: TransactWriteItem) -> Result<(), TransactError>;
 }
 
 impl CallExt for Call {
@@ -57,6 +96,11 @@ impl CallExt for Call {
 
     fn with_context(self, context: Context) -> Self {
         self.with_invocation(Invoked::without_event(context))
+    }
+
+    #[cfg(feature = "dynamodb")]
+    fn transact(&self, item: TransactWriteItem) -> Result<(), TransactError> {
+        Ok(self.collect(|effects: &mut DynamoDbEffects| effects.add(item))??)
     }
 }
 

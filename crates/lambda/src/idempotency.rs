@@ -135,6 +135,7 @@ impl Idempotency {
         entry_point: EntryPoint,
     ) -> Result<(), ConfigError> {
         self.mistake().map_or(Ok(()), Err)?;
+        operation.commits_with(&self.engine)?;
         self.names.take(&operation.name, entry_point)
     }
 

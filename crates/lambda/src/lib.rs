@@ -35,12 +35,13 @@
 //! | to see an event's records and keys | [`inspect`] |
 //! | the record around the payload, attributes, headers, Lambda's context | [`Call::record_as`], [`Call::attribute`], [`CallExt::context`] |
 //! | the trace in which a record was sent | [`Call::trace_context`] |
+//! | effects in DynamoDB that happen exactly once | [`Operation::transactional`], [`CallExt::transact`] |
 //! | to put aside records that will never be processed | [`Operation::divert`] |
 //! | to keep the results of records | [`keep_result`], [`Idempotency::kept_result`] |
 //! | how to do each of these | [`guide`] |
 //! | to test a handler, or a whole function | [`Call::test`], [`testing`] |
 //! | a store of your own | [`store`] |
-//! | complete programs to copy | the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`, `custom_store`, `test_a_handler`, `producer`, `typed_events`; `sources` has one event of each source |
+//! | complete programs to copy | the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`, `custom_store`, `test_a_handler`, `producer`, `transaction`, `typed_events`; `sources` has one event of each source |
 //!
 //! [examples]: https://github.com/lambda-idempotency/lambda-idempotency/tree/main/crates/lambda/examples
 //!
@@ -48,7 +49,8 @@
 //!
 //! A record is processed once, unless a worker dies or is stopped between an effect and its
 //! completion. Then the effect may happen again, and [`Call::lost_attempts`] tells the next call
-//! so. A duplicate that comes after the retention (24 hours by default) is processed again. A
+//! so. Effects of a [transactional](Operation::transactional) operation happen exactly once: they are
+//! committed together with their completion, or not at all. A duplicate that comes after the retention (24 hours by default) is processed again. A
 //! delivery is acknowledged only if its key is completed, or its handler succeeded and that could
 //! not be recorded (an error in the log says so), or your sink has it, or a policy that you named
 //! says so.

@@ -56,7 +56,7 @@
 pub use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::BoxFuture,
-    effects::{Effects, EffectsKind, RefusalReason, RefusedEffect},
+    effects::{CollectError, Collector, Effects, EffectsKind, RefusalReason, RefusedEffect},
     record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
     store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };

@@ -47,6 +47,7 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::{
     admission::{Admission, Claim, admit},
+    capabilities::Capabilities,
     clock::{Clock, SystemClock},
     outcome::{Foreign, Outcome},
     policy::Policy,
@@ -148,6 +149,18 @@ impl Engine {
     #[must_use]
     pub fn foreign(&self, operation: &str, theirs: Arc<str>) -> Foreign {
         Foreign::new(operation, theirs, self.parts.application.clone())
+    }
+
+    /// What its store can do.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.parts.store.capabilities()
+    }
+
+    /// Whether it runs each record without a claim.
+    #[must_use]
+    pub const fn is_unprotected(&self) -> bool {
+        self.parts.is_unprotected
     }
 
     /// The engine's clock.

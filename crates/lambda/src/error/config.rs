@@ -7,7 +7,7 @@ use lambda_idempotency_keys::{
     producer::{ExpressionUse, KeySpecError},
 };
 
-use super::mistakes::{FilterMistake, HttpLayerMistake, SettingScope};
+use super::mistakes::{FilterMistake, HttpLayerMistake, NoTransaction, SettingScope};
 
 /// A mistake in how a function is configured, found when it starts.
 ///
@@ -153,6 +153,14 @@ pub enum ConfigError {
         setting: &'static str,
         /// Where the setting has an effect.
         scope: SettingScope,
+    },
+    /// An operation is transactional where its effects could not be committed.
+    #[error("operation `{operation}` is `.transactional()`, but it has no transactions: {mistake}")]
+    Transaction {
+        /// The operation.
+        operation: Arc<str>,
+        /// Why.
+        mistake: NoTransaction,
     },
     /// A filter has a name that no record can match.
     #[error(

@@ -31,6 +31,30 @@ pub enum FilterMistake {
     KafkaArn,
 }
 
+/// Why the effects of a transactional operation could not be committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoTransaction {
+    /// The store has no transactions.
+    #[error("the store has none; use one that commits effects, such as `DynamoDbStore`")]
+    Store,
+    /// A policy runs handlers without a claim.
+    #[error(
+        "its policy `.{setting}(..)` runs handlers without a claim, and then there is no completion to \
+         commit effects with; return such records instead"
+    )]
+    Unprotected {
+        /// The policy.
+        setting: &'static str,
+    },
+    /// `IDEMPOTENCY_DISABLED` is set.
+    #[error(
+        "IDEMPOTENCY_DISABLED is set, and without a claim there is no completion to commit effects with; \
+         remove the variable"
+    )]
+    Disabled,
+}
+
 /// Where a setting of an operation has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -41,6 +65,8 @@ pub enum SettingScope {
     AllSources,
     /// Everywhere except `.http(..)`.
     AllButHttp,
+    /// Everywhere except `.event(..)`.
+    AllButEvent,
 }
 
 impl fmt::Display for SettingScope {
@@ -53,6 +79,10 @@ impl fmt::Display for SettingScope {
             Self::AllButHttp => {
                 f.write_str("it has an effect for event sources, `.event(..)` and `.run(..)`")
             }
+            Self::AllButEvent => f.write_str(
+                "it has an effect where handlers have a `Call`: for event sources, \
+                             `.http(..)` and `.run(..)`",
+            ),
         }
     }
 }

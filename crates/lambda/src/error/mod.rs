@@ -4,13 +4,17 @@ mod config;
 mod invocation;
 mod mistakes;
 mod run;
+#[cfg(feature = "dynamodb")]
+mod transact;
 
 pub use lambda_idempotency_core::failure::BoxError;
 
 pub use config::ConfigError;
 pub use invocation::{InvocationError, NotJson};
-pub use mistakes::{FilterMistake, HttpLayerMistake, SettingScope};
+pub use mistakes::{FilterMistake, HttpLayerMistake, NoTransaction, SettingScope};
 pub use run::{ResultLost, RunError};
+#[cfg(feature = "dynamodb")]
+pub use transact::TransactError;
 
 #[doc(no_inline)]
 pub use crate::rejection::NoDefaultKey;

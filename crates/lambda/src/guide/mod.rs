@@ -7,6 +7,7 @@
 //! | [Keys](keys) | what makes two deliveries the same work |
 //! | [Event sources](sources) | what each source delivers, orders and retries: one page each |
 //! | [Policies and settings](settings) | everything that can be set, with its default |
+//! | [Choosing a mode](choosing_a_mode) | completing after the effects, or committing both in one transaction |
 //! | [Failure modes](failure_modes) | what happens when something goes wrong; putting records aside; every outcome |
 //! | [Testing](testing) | a handler, a function, a key, the real binary, faults |
 //! | [Logs and traces](logs_and_traces) | the line of each delivery, the span of each handler, the producer's trace |
@@ -92,6 +93,9 @@ pub mod sources {
 }
 pub mod settings {
     #![doc = include_str!("settings.md")]
+}
+pub mod choosing_a_mode {
+    #![doc = include_str!("choosing_a_mode.md")]
 }
 pub mod failure_modes {
     #![doc = include_str!("failure_modes.md")]

@@ -39,7 +39,7 @@ const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, scope: Setti
 /// streams and brokers. A setting for all event sources concerns several records, the record around
 /// a payload, or the response to the source; even a source with one record for each event can
 /// deliver several, in an envelope. `tests/behaviour/misplaced.rs` tries all settings at all entry points.
-const ROWS: [Row; 20] = [
+const ROWS: [Row; 21] = [
     row("queue", |o| o.is_from("queue"), SettingScope::Sources(&["sqs", "pipe"])),
     row("topic", |o| o.is_from("topic"), SettingScope::Sources(&["sns", "kafka"])),
     row("stream", |o| o.is_from("stream"), SettingScope::Sources(&["kinesis", "pipe"])),
@@ -87,6 +87,8 @@ const ROWS: [Row; 20] = [
     ),
     // A client that sends no key must not get a success.
     row("on_missing_key", Operation::skips_without_key, SettingScope::AllButHttp),
+    // A service of whole events has no call to collect with.
+    row("transactional", |o| o.policy.transactional, SettingScope::AllButEvent),
 ];
 
 impl EntryPoint {
@@ -105,8 +107,11 @@ impl SettingScope {
     fn has(&self, entry_point: EntryPoint) -> bool {
         match (self, entry_point) {
             (Self::Sources(sources), EntryPoint::Source(name)) => sources.contains(&name),
-            (Self::AllSources | Self::AllButHttp, EntryPoint::Source(_)) => true,
+            (Self::AllSources | Self::AllButHttp | Self::AllButEvent, EntryPoint::Source(_)) => {
+                true
+            }
             (Self::Sources(_) | Self::AllSources, _) => false,
+            (Self::AllButEvent, entry_point) => entry_point != EntryPoint::Event,
             #[cfg(feature = "http")]
             (Self::AllButHttp, EntryPoint::Http) => false,
             (Self::AllButHttp, _) => true,

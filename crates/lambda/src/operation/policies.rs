@@ -141,6 +141,30 @@ impl Operation {
         self.changed()
     }
 
+    /// Commits the effects that the handler collects in one transaction with the completion of the key: both
+    /// or neither, whatever fails. Default: no, the handler makes its effects itself.
+    ///
+    /// The handler collects with [`CallExt::transact`](crate::CallExt::transact), and sends nothing. What is
+    /// guaranteed, and what it costs: [choosing a mode](crate::guide::choosing_a_mode).
+    ///
+    /// # Errors
+    /// When a function is built: a store without transactions; `RunUnprotected` for
+    /// [`on_outage`](Self::on_outage) or [`on_missing_key`](Self::on_missing_key), and
+    /// `IDEMPOTENCY_DISABLED`, because without a claim there is no completion to commit with;
+    /// [`Idempotency::event`](crate::Idempotency::event), whose service has no call.
+    ///
+    /// ```
+    /// use lambda_idempotency::Operation;
+    ///
+    /// let deposit = Operation::new("deposit").key("depositId").transactional();
+    /// assert_eq!(deposit.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn transactional(mut self) -> Self {
+        self.policy.transactional = true;
+        self.changed()
+    }
+
     /// Which records are not started after a record that returns to its source. Default:
     /// [`AfterFailure::Group`], the rest of its order group.
     ///

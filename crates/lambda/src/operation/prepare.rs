@@ -40,6 +40,7 @@ impl Operation {
         {
             return Err(ConfigError::AcknowledgedAndDiverted { operation: self.shared_name() });
         }
+        self.check_transaction()?;
         let Compiled { operation, key_format, keys, .. } = self.compiled()?;
         let (key, fingerprint, powertools) = match keys {
             CompiledKeys::Own { key, fingerprint } => (key, fingerprint, None),

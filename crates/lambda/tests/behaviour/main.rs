@@ -54,6 +54,7 @@ mod streams;
 mod subkeys;
 mod support;
 mod support_streams;
+mod transactions;
 mod typed_events;
 mod unknown_events;
 mod views;

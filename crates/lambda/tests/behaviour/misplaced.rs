@@ -80,6 +80,11 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ("on_failure", |o| o.on_failure(OnFailure::FailPermanently), everywhere()),
         ("max_failed_attempts", |o| o.max_failed_attempts(3), everywhere()),
         ("on_timeout", |o| o.on_timeout(OnTimeout::FailPermanently), everywhere()),
+        (
+            "transactional",
+            Operation::transactional,
+            SOURCES.iter().copied().chain(["`.run(..)`"]).collect(),
+        ),
         ("on_outage", |o| o.on_outage(OnOutage::RunUnprotected), everywhere()),
     ]
 }

@@ -5,6 +5,7 @@
 //! | variable | effect |
 //! |---|---|
 //! | `SCRIPTED_LEDGER` | orders are placed by appending to this file, instead of in the orders table |
+//! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys |
 //! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by this much, or behind if negative |
 //! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to test that an audit notices it |
 
@@ -13,7 +14,9 @@ mod ledger;
 mod order;
 mod script;
 
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, OnMissingKey, Operation};
+use lambda_idempotency::{
+    Call, CallExt as _, DynamoDbStore, Failure, Idempotency, OnMissingKey, Operation,
+};
 use lambda_runtime::Error;
 
 use clock::SkewedClock;
@@ -27,6 +30,7 @@ pub(crate) struct Shop {
     orders: Orders,
     ledger: Option<Ledger>,
     unprotected: bool,
+    transactional: bool,
 }
 
 impl Shop {
@@ -42,7 +46,8 @@ impl Shop {
         let shop = Self {
             orders: Orders::from_env().await?,
             ledger: Ledger::from_env()?,
-            unprotected: std::env::var("SCRIPTED_UNPROTECTED").is_ok_and(|value| value == "1"),
+            unprotected: is_set("SCRIPTED_UNPROTECTED"),
+            transactional: is_set("SCRIPTED_TRANSACTION"),
         };
         Ok((shop, idempotency))
     }
@@ -50,6 +55,9 @@ impl Shop {
     /// The operation. If the environment asks for it, the operation is unprotected: its key expression selects
     /// nothing in any record.
     pub(crate) fn operation(&self, operation: Operation) -> Operation {
+        if self.transactional {
+            return operation.transactional();
+        }
         if !self.unprotected {
             return operation;
         }
@@ -67,9 +75,14 @@ impl Shop {
         order.script.before(&call).await?;
         match &self.ledger {
             Some(ledger) => ledger.write("effect", &order, &call)?,
+            None if self.transactional => call.transact(self.orders.placing(&order)?)?,
             None => self.orders.place(&order).await?,
         }
         order.script.after(&call).await;
         Ok(())
     }
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|value| value == "1")
 }

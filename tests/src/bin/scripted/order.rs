@@ -1,7 +1,13 @@
 //! The order of a scripted function, and the table in which it is placed.
 
+use std::collections::HashMap;
+
 use aws_config::BehaviorVersion;
-use aws_sdk_dynamodb::{Client, types::AttributeValue};
+use aws_sdk_dynamodb::{
+    Client,
+    error::BuildError,
+    types::{AttributeValue, TransactWriteItem, Update},
+};
 use lambda_runtime::Error;
 use serde::Deserialize;
 
@@ -35,20 +41,39 @@ impl Orders {
 
     /// Adds one to the number of times that the order was placed: a duplicate makes it 2.
     pub(super) async fn place(&self, order: &Order) -> Result<(), aws_sdk_dynamodb::Error> {
-        let text = |value: &str| AttributeValue::S(value.to_owned());
-        self.client
+        let request = self
+            .client
             .update_item()
             .table_name(&self.table)
-            .key("orderId", text(&order.order_id))
-            .update_expression(
-                "SET customer = :customer, sku = :sku, quantity = :quantity ADD placed :one",
-            )
-            .expression_attribute_values(":customer", text(&order.customer))
-            .expression_attribute_values(":sku", text(&order.sku))
-            .expression_attribute_values(":quantity", AttributeValue::N(order.quantity.to_string()))
-            .expression_attribute_values(":one", AttributeValue::N("1".to_owned()))
-            .send()
-            .await?;
+            .key("orderId", AttributeValue::S(order.order_id.clone()))
+            .update_expression(PLACING)
+            .set_expression_attribute_values(Some(values(order)));
+        request.send().await?;
         Ok(())
     }
+
+    /// The same as an effect of a transaction.
+    pub(super) fn placing(&self, order: &Order) -> Result<TransactWriteItem, BuildError> {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .key("orderId", AttributeValue::S(order.order_id.clone()))
+            .update_expression(PLACING)
+            .set_expression_attribute_values(Some(values(order)));
+        Ok(TransactWriteItem::builder().update(update.build()?).build())
+    }
+}
+
+const PLACING: &str = "SET customer = :customer, sku = :sku, quantity = :quantity ADD placed :one";
+
+fn values(order: &Order) -> HashMap<String, AttributeValue> {
+    let text = |value: &str| AttributeValue::S(value.to_owned());
+    let number = |value: u32| AttributeValue::N(value.to_string());
+    [
+        (":customer", text(&order.customer)),
+        (":sku", text(&order.sku)),
+        (":quantity", number(order.quantity)),
+        (":one", number(1)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
 }

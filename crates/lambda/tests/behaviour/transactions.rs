@@ -1,0 +1,130 @@
+//! Operations whose effects are committed with their completion.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
+use lambda_idempotency::{
+    Call, CallExt as _, ConfigError, Failure, Idempotency, OnMissingKey, OnOutage, Operation,
+    RunContext, Timestamp,
+    error::{NoTransaction, TransactError},
+    store::*,
+    testing,
+};
+use lambda_idempotency_core::memory::{MemoryEffects, MemoryStore};
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, order};
+
+fn deposits() -> Operation {
+    Operation::new("deposit").key("orderId").transactional()
+}
+
+async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// A store without transactions.
+struct Plain(MemoryStore);
+
+impl Store for Plain {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE
+    }
+
+    fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
+        self.0.write(writes, until)
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        until: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.0.read(keys, until)
+    }
+}
+
+fn refused(result: Result<impl Sized, ConfigError>) -> NoTransaction {
+    match result.map(drop) {
+        Err(ConfigError::Transaction { mistake, .. }) => mistake,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
+    let plain = Idempotency::new(Plain(MemoryStore::new()));
+    assert_eq!(refused(plain.sqs(deposits(), nothing)), NoTransaction::Store);
+    assert!(plain.sqs(Operation::new("others").key("orderId"), nothing).is_ok());
+    let (operation, payload) = (deposits(), json!({ "orderId": "a" }));
+    let run = plain.run(&operation, &payload, RunContext::without_deadline(), async |_: Call| {
+        Ok::<_, Failure>(())
+    });
+    let error = run.await.unwrap_err().to_string();
+    assert!(error.contains("such as `DynamoDbStore`"), "{error}");
+
+    for (operation, setting) in [
+        (deposits().on_outage(OnOutage::RunUnprotected), "on_outage"),
+        (deposits().on_missing_key(OnMissingKey::RunUnprotected), "on_missing_key"),
+    ] {
+        assert_eq!(refused(operation.check()), NoTransaction::Unprotected { setting });
+    }
+    assert_eq!(deposits().on_missing_key(OnMissingKey::Skip).check(), Ok(()));
+}
+
+#[tokio::test]
+async fn what_a_handler_collects_is_committed_once() {
+    let (world, deposited) = (World::new(), Arc::new(AtomicUsize::new(0)));
+    let counts = Arc::clone(&deposited);
+    let deposit = move |_: Value, call: Call| {
+        let counts = Arc::clone(&counts);
+        async move {
+            call.collect(|effects: &mut MemoryEffects| {
+                effects.add(move || drop(counts.fetch_add(1, Ordering::SeqCst)));
+            })?;
+            Ok::<_, Failure>(())
+        }
+    };
+    let function = world.idempotency().sqs(deposits(), deposit).unwrap();
+    let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
+    for _ in 0..2 {
+        let answer = world.clock.drive(testing::invoke(&function, &event)).await.unwrap();
+        assert_eq!(answer, json!({ "batchItemFailures": [] }));
+    }
+    assert_eq!(deposited.load(Ordering::SeqCst), 2);
+}
+
+fn delete(id: &str) -> TransactWriteItem {
+    let id = AttributeValue::S(id.to_owned());
+    let delete = Delete::builder().table_name("orders").key("id", id).build().unwrap();
+    TransactWriteItem::builder().delete(delete).build()
+}
+
+#[tokio::test]
+async fn effects_of_another_store_fail_the_handler() {
+    let world = World::new();
+    let handler =
+        |_: Value, call: Call| async move { Ok::<_, Failure>(call.transact(delete("a"))?) };
+    let function = world.idempotency().sqs(deposits(), handler).unwrap();
+    let event = batch([order("m-1", "a", "")]);
+    let answer = world.clock.drive(testing::invoke(&function, &event)).await.unwrap();
+    assert_eq!(answer["batchItemFailures"][0]["itemIdentifier"], "m-1");
+}
+
+#[test]
+fn a_call_says_why_it_does_not_collect() {
+    let plain = Call::test("a").transact(delete("a")).unwrap_err();
+    assert_eq!(plain, TransactError::NotCollected(CollectError::NotTransactional));
+    assert!(plain.to_string().contains("`.transactional()`"), "{plain}");
+    let (call, _collected) = Call::test("a").with_effects::<MemoryEffects>();
+    let other = call.transact(delete("a")).unwrap_err().to_string();
+    assert!(other.contains("MemoryEffects") && other.contains("DynamoDbEffects"), "{other}");
+    let (call, _collected) =
+        Call::test("a").with_effects::<lambda_idempotency::dynamodb::DynamoDbEffects>();
+    assert_eq!(call.transact(delete("a")), Ok(()));
+    let twice = call.transact(delete("a")).unwrap_err();
+    assert!(matches!(twice, TransactError::Unfit(_)), "{twice}");
+}
