@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::support::{World, batch, order};
 
 fn deposits() -> Operation {
-    Operation::new("deposit").key("orderId").transactional()
+    Operation::new("deposit").key("id").transactional()
 }
 
 async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
@@ -58,8 +58,8 @@ fn refused(result: Result<impl Sized, ConfigError>) -> NoTransaction {
 async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
     let plain = Idempotency::new(Plain(MemoryStore::new()));
     assert_eq!(refused(plain.sqs(deposits(), nothing)), NoTransaction::Store);
-    assert!(plain.sqs(Operation::new("others").key("orderId"), nothing).is_ok());
-    let (operation, payload) = (deposits(), json!({ "orderId": "a" }));
+    assert!(plain.sqs(Operation::new("others").key("id"), nothing).is_ok());
+    let (operation, payload) = (deposits(), json!({ "id": "a" }));
     let run = plain.run(&operation, &payload, RunContext::without_deadline(), async |_: Call| {
         Ok::<_, Failure>(())
     });
@@ -83,7 +83,9 @@ async fn what_a_handler_collects_is_committed_once() {
         let counts = Arc::clone(&counts);
         async move {
             call.collect(|effects: &mut MemoryEffects| {
-                effects.add(move || drop(counts.fetch_add(1, Ordering::SeqCst)));
+                effects.add(move || {
+                    counts.fetch_add(1, Ordering::SeqCst);
+                });
             })?;
             Ok::<_, Failure>(())
         }
