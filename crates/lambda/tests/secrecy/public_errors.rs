@@ -41,6 +41,7 @@ fn no_error_is_forgotten() {
         "Foreign",
         "HttpLayerMistake",
         "NoDefaultKey",
+        "NoTransaction",
         "NotStarted",
         "KeySpecError",
         "UnknownHashFunction",
