@@ -185,6 +185,12 @@ pub enum Verdict {
     Unknown(StoreError),
 }
 
+impl From<StoreError> for Verdict {
+    fn from(error: StoreError) -> Self {
+        Self::Unknown(error)
+    }
+}
+
 /// Why a call of a store failed.
 #[derive(Clone, Debug)]
 pub struct StoreError {

@@ -68,7 +68,10 @@ impl<'a> Driver<'a> {
         let records = batch.deliveries.len();
         let source = batch.deliveries.first().map_or("", |delivery| delivery.record.source);
         let (id, pace) = (batch.request_id, batch.pace);
-        let effects = parts.store.capabilities().effects.filter(|_| batch.policy.transactional);
+        let effects = match batch.policy.transactional {
+            true => parts.store.capabilities().effects,
+            false => None,
+        };
         let mut surroundings =
             Surroundings::new(parts, batch.operation, id, pace, effects, records);
         let asks: Vec<_> =

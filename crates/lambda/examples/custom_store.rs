@@ -1,8 +1,7 @@
 //! A store of your own, with the conformance suite that tests it.
 //!
-//! A store applies conditional writes and takes no decisions: for each write it reports that it was
-//! applied, or which record it found instead. This one keeps its records in the memory of one
-//! process, which is enough to show the code; a real one uses the conditional writes of its server.
+//! A store applies conditional writes and takes no decisions. This one keeps its records in the memory
+//! of one process; a real one uses the conditional writes of its server.
 //!
 //! ```console
 //! $ cargo test -p lambda-idempotency --example custom_store     # the suite
@@ -29,10 +28,7 @@ impl Store for MapStore {
         let apply = |write: &Write| {
             let found = records.get(&write.key);
             match &write.record {
-                // It has no transactions.
-                _ if write.effects.is_some() => {
-                    return Verdict::Unknown(StoreError::without_effects(write));
-                }
+                _ if write.effects.is_some() => return StoreError::without_effects(write).into(),
                 _ if !write.applies(found) => return Verdict::Found(found.cloned()),
                 Some(record) => records.insert(write.key.clone(), record.clone()),
                 None => records.remove(&write.key),

@@ -24,7 +24,7 @@
 //!             let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
 //!             let mut apply = |write: &Write| {
 //!                 if write.effects.is_some() {
-//!                     return Verdict::Unknown(StoreError::without_effects(write));
+//!                     return StoreError::without_effects(write).into();
 //!                 }
 //!                 let found = records.get(&write.key);
 //!                 if !write.applies(found) {
