@@ -2,14 +2,15 @@
 //!
 //! Lambda starts a new execution for each invocation of a durable function by an event source mapping, retries
 //! included. So the queue invokes this function, and it invokes the durable function by a name that follows from the
-//! order: the hash of the idempotency key, whose 64 characters are as many as a name may have.
+//! order: a hash of the idempotency key and of the durable function's name. Its 64 characters are as many as an
+//! execution's name may have.
 //!
 //! The library answers duplicates before they get here. The name covers the gap that is left: this process dies after
 //! `Invoke` and before the order is completed in the table. The next attempt uses the same name, and Lambda starts
 //! nothing.
 //!
-//! In AWS: `WORKFLOW` is the durable function's name with its version or alias (`order-workflow:live`), and this
-//! function's role needs `lambda:InvokeFunction` on it.
+//! In AWS: `WORKFLOW` is the durable function's name, without a version, and `WORKFLOW_ALIAS` its alias. This function's
+//! role needs `lambda:InvokeFunction` on that alias.
 
 use aws_config::BehaviorVersion;
 use aws_sdk_lambda::{
@@ -22,7 +23,8 @@ use serde_json::Value;
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     lambda_runtime::tracing::init_default_subscriber();
-    let workflow = std::env::var("WORKFLOW")?;
+    let workflow =
+        Workflow { function: std::env::var("WORKFLOW")?, alias: std::env::var("WORKFLOW_ALIAS")? };
     let lambda = Client::new(&aws_config::load_defaults(BehaviorVersion::v2026_01_12()).await);
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     let start = move |order: Value, call: Call| {
@@ -32,21 +34,33 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(idempotency.sqs(operation(), start)?).await
 }
 
+/// The durable function.
+#[derive(Clone)]
+struct Workflow {
+    function: String,
+    alias: String,
+}
+
 fn operation() -> Operation {
     Operation::new("start-order-workflow").key("orderId")
 }
 
 /// Starts the execution of this order, if it has not been started.
-async fn start(lambda: &Client, workflow: &str, order: &Value, call: &Call) -> Result<(), Failure> {
-    let Some(name) = call.key_hash() else {
-        return Err(Failure::permanent("an order without a key has no name"));
-    };
+async fn start(
+    lambda: &Client,
+    workflow: &Workflow,
+    order: &Value,
+    call: &Call,
+) -> Result<(), Failure> {
     let started = lambda
         .invoke()
-        .function_name(workflow)
+        .function_name(&workflow.function)
+        .qualifier(&workflow.alias)
         // `Event`: Lambda answers at once. `RequestResponse` would wait for the whole execution.
         .invocation_type(InvocationType::Event)
-        .durable_execution_name(name)
+        // Not `key_hash`: two stacks in one account have the same keys, and each has to start its own execution. Not
+        // the alias: a message may be delivered again after a deployment.
+        .durable_execution_name(call.subkey(&workflow.function))
         .payload(Blob::new(order.to_string()))
         .send()
         .await;
@@ -59,6 +73,8 @@ async fn start(lambda: &Client, workflow: &str, order: &Value, call: &Call) -> R
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use aws_sdk_lambda::{
         operation::invoke::InvokeOutput, types::error::DurableExecutionAlreadyStartedException,
     };
@@ -76,12 +92,20 @@ mod tests {
         json!({ "Records": messages.iter().map(message).collect::<Vec<_>>() })
     }
 
+    fn workflow(function: &str) -> Workflow {
+        Workflow { function: function.to_owned(), alias: "live".to_owned() }
+    }
+
     /// Delivers an event to a new process with an empty table.
     async fn deliver(lambda: &Client, event: &Value) -> Value {
+        deliver_to(lambda, workflow("order-workflow"), event).await
+    }
+
+    async fn deliver_to(lambda: &Client, workflow: Workflow, event: &Value) -> Value {
         let lambda = lambda.clone();
         let start = move |order: Value, call: Call| {
-            let lambda = lambda.clone();
-            async move { start(&lambda, "order-workflow:live", &order, &call).await }
+            let (lambda, workflow) = (lambda.clone(), workflow.clone());
+            async move { start(&lambda, &workflow, &order, &call).await }
         };
         let function = Idempotency::new(MemoryStore::new()).sqs(operation(), start).unwrap();
         testing::invoke(&function, event).await.unwrap()
@@ -105,6 +129,27 @@ mod tests {
         let answer = deliver(&lambda, &event(&[("m-1", order.clone()), ("m-2", order)])).await;
         assert_eq!(answer, json!({ "batchItemFailures": [] }));
         assert_eq!(started.num_calls(), 1);
+    }
+
+    /// As after the death of a process, which leaves nothing in the table here; and as in two stacks of an account.
+    #[tokio::test]
+    async fn a_name_is_the_same_in_each_attempt_and_another_for_each_durable_function() {
+        let names = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&names);
+        let started = mock!(Client::invoke)
+            .match_requests(move |request| {
+                seen.lock().unwrap().push(request.durable_execution_name().unwrap().to_owned());
+                true
+            })
+            .then_output(|| InvokeOutput::builder().status_code(202).build());
+        let lambda = mock_client!(aws_sdk_lambda, RuleMode::MatchAny, [&started]);
+        let event = event(&[("m-1", json!({ "orderId": "o-1" }))]);
+        for function in ["test-workflow", "test-workflow", "prod-workflow"] {
+            deliver_to(&lambda, workflow(function), &event).await;
+        }
+        let names = names.lock().unwrap();
+        assert_eq!(names[0], names[1]);
+        assert_ne!(names[1], names[2]);
     }
 
     #[tokio::test]
