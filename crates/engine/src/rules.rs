@@ -61,6 +61,14 @@ pub(crate) enum Rule {
     WakesForLeases,
     /// A record that waits for a busy key is looked at again.
     WakesWaitingRecords,
+    /// What a call collected is part of its completion.
+    CommitsEffects,
+    /// A commit without an answer is sent again with its effects.
+    RepeatsTheCommit,
+    /// A refused effect is the failure of its handler.
+    RefusedEffectsFail,
+    /// A delivery is returned if it is not known whether its effects were committed.
+    ReturnsWhatIsUncommitted,
 }
 
 /// Whether the machine keeps this rule.

@@ -5,14 +5,17 @@ use std::{any::Any, collections::BTreeMap, panic::AssertUnwindSafe, time::Durati
 use aws_sdk_dynamodb::{
     Client,
     types::{
-        AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
-        TableStatus,
+        AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType,
+        ScalarAttributeType, TableStatus, TransactWriteItem, Update,
     },
 };
 use futures_util::{FutureExt, StreamExt, stream};
-use lambda_idempotency_core::{record::Owner, store::Store};
-use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
-use lambda_idempotency_testkit::conformance::{SCENARIOS, Scenario};
+use lambda_idempotency_core::{clock::BoxFuture, effects::Effects, record::Owner, store::Store};
+use lambda_idempotency_dynamodb::{DynamoDbEffects, DynamoDbStore, DynamoDbStoreBuilder};
+use lambda_idempotency_testkit::conformance::{
+    SCENARIOS, Scenario,
+    effects::{EFFECTS_SCENARIOS, EffectsKit},
+};
 
 use crate::company::InCompany;
 
@@ -40,16 +43,61 @@ pub(crate) enum Way {
 /// Runs the suite in a new table, and deletes the table.
 pub(crate) async fn conforms(client: &Client, deviations: &[Deviation]) {
     let table = format!("idempotency-test-{}", Owner::random().unwrap());
-    let created = create(client, &table).await;
-    let outcome = match created {
-        Ok(()) => AssertUnwindSafe(run(client, &table, deviations)).catch_unwind().await,
-        Err(error) => Err(error),
-    };
-    let deleted = client.delete_table().table_name(&table).send().await;
+    let tables = [table.clone(), counts(&table)];
+    let mut outcome = Ok(());
+    for table in &tables {
+        outcome = outcome.and(create(client, table).await);
+    }
+    if outcome.is_ok() {
+        outcome = AssertUnwindSafe(run(client, &table, deviations)).catch_unwind().await;
+    }
+    let mut undeleted = Vec::new();
+    for table in &tables {
+        let deleted = client.delete_table().table_name(table).send().await;
+        undeleted.extend(deleted.err().map(|error| format!("{table}: {error:?}")));
+    }
     if let Err(panic) = outcome {
         std::panic::resume_unwind(panic);
     }
-    deleted.unwrap_or_else(|error| panic!("table {table} could not be deleted: {error:?}"));
+    assert!(undeleted.is_empty(), "tables that could not be deleted: {undeleted:?}");
+}
+
+/// The table in which effects count.
+fn counts(table: &str) -> String {
+    format!("{table}-counts")
+}
+
+/// Effects that count in a table.
+struct Counts<'a> {
+    client: &'a Client,
+    table: String,
+}
+
+impl EffectsKit for Counts<'_> {
+    fn adding(&self, names: &[String], refused: Option<usize>) -> Effects {
+        let mut effects = DynamoDbEffects::default();
+        for (position, name) in names.iter().enumerate() {
+            let exists = if refused == Some(position) { "exists" } else { "not_exists" };
+            let update = Update::builder()
+                .table_name(&self.table)
+                .key("id", AttributeValue::S(name.clone()))
+                .update_expression("ADD n :one")
+                .condition_expression(format!("attribute_{exists}(never)"))
+                .expression_attribute_values(":one", AttributeValue::N("1".into()));
+            let item = TransactWriteItem::builder().update(update.build().unwrap()).build();
+            effects.add(item).unwrap();
+        }
+        Effects::new(effects)
+    }
+
+    fn count<'a>(&'a self, name: &'a str) -> BoxFuture<'a, u64> {
+        Box::pin(async move {
+            let key = AttributeValue::S(name.to_owned());
+            let request = self.client.get_item().table_name(&self.table).key("id", key);
+            let item = request.consistent_read(true).send().await.unwrap().item;
+            item.map_or(0, |item| item["n"].as_n().unwrap().parse().unwrap())
+        })
+    }
 }
 
 async fn create(client: &Client, table: &str) -> Result<(), Box<dyn Any + Send>> {
@@ -100,14 +148,24 @@ async fn run(client: &Client, table: &str, deviations: &[Deviation]) {
             failed.extend(failure.map(|message| ((name, *way), message)));
         }
     }
+    let (way, store) = &ways[0];
+    let kit = Counts { client, table: counts(table) };
+    for (name, run) in EFFECTS_SCENARIOS {
+        let ended = AssertUnwindSafe(run(&**store, &kit)).catch_unwind().await;
+        failed.extend(ended.err().map(|panic| ((*name, *way), text(&*panic))));
+    }
     std::panic::set_hook(hook);
-    judge(failed, deviations, SCENARIOS.len() * ways.len());
+    judge(failed, deviations, SCENARIOS.len() * ways.len() + EFFECTS_SCENARIOS.len());
 }
 
 async fn failure(scenario: &Scenario, store: &dyn Store) -> Option<String> {
     let panic = AssertUnwindSafe((scenario.run)(store)).catch_unwind().await.err()?;
+    Some(text(&*panic))
+}
+
+fn text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
-    Some(text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default())
+    text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
 }
 
 /// Every failure is a known deviation, and every known deviation still fails.

@@ -52,7 +52,7 @@ pub(super) struct Settling {
     pub(super) again: u32,
     /// Whether an answer that a retry may not change is retried all the same.
     pub(super) insists: bool,
-    /// Whether one of its writes had no answer.
+    /// Whether one of its writes had no answer, if it has effects.
     pub(super) in_doubt: bool,
 }
 

@@ -71,6 +71,7 @@ impl Machine<'_> {
             Err(failure) => return self.failed(at, held, failure, present),
         };
         let result = outcome.result().cloned();
+        let effects = effects.filter(|_| keeps(Rule::CommitsEffects));
         match (&outcome, effects) {
             (Outcome::Declined, _) => self.settle(at, held, Settlement::Decline, outcome, present),
             (_, None) => self.settle(at, held, Settlement::Complete { result }, outcome, present),
@@ -209,6 +210,9 @@ impl Machine<'_> {
     ) {
         let found = match verdict {
             Verdict::Written => return self.finish(settling.at, settling.outcome.0, present),
+            Verdict::EffectRefused(_) if !keeps(Rule::RefusedEffectsFail) => {
+                return self.finish(settling.at, settling.outcome.0, present);
+            }
             Verdict::EffectRefused(refused) if settling.effects.is_some() => {
                 let failure = Failure::refused(refused);
                 return self.failed(settling.at, settling.held, failure, present);
@@ -247,7 +251,10 @@ impl Machine<'_> {
     }
 
     fn unsettled(&mut self, mut settling: Settling, error: StoreError, present: &mut Present<'_>) {
-        settling.in_doubt |= error.may_have_applied();
+        settling.in_doubt |= settling.effects.is_some() && error.may_have_applied();
+        if settling.in_doubt && !keeps(Rule::RepeatsTheCommit) {
+            settling.effects = None;
+        }
         let shrunk = error.kind() == StoreErrorKind::TooLarge && shrink(&mut settling);
         if shrunk || settling.is_retried(&error, present.now) {
             self.settlements.add(settling);
@@ -267,7 +274,9 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) {
         let outcome = match settling.outcome.0 {
-            Outcome::Executed { .. } if settling.effects.is_some() => {
+            Outcome::Executed { .. }
+                if settling.effects.is_some() && keeps(Rule::ReturnsWhatIsUncommitted) =>
+            {
                 present.host.returns(settling.at);
                 let in_doubt = settling.in_doubt || error.may_have_applied();
                 Outcome::Uncommitted { error: error.with_doubt(in_doubt) }

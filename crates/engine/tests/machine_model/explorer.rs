@@ -14,7 +14,7 @@ use crate::{
     machine::{Ended, Input},
     properties, rules,
     setup::Setup,
-    store::{land, would_change},
+    store::{Effect, land, would_change},
     time,
     world::{Place, Request, World},
 };
@@ -45,6 +45,8 @@ pub(crate) enum Action {
     Refuse { invocation: usize, call: usize },
     /// A handler ends.
     End { invocation: usize, running: usize, is_ok: bool },
+    /// A handler ends that has collected an effect which the store refuses.
+    EndRefused { invocation: usize, running: usize },
     /// A handler will not end by itself.
     Hang { invocation: usize, running: usize },
     /// A follower learns that its leader has ended.
@@ -96,6 +98,9 @@ impl Explorer {
             actions.push(Action::End { invocation: place, running, is_ok: true });
             if faults.errors > 0 {
                 actions.push(Action::End { invocation: place, running, is_ok: false });
+                if self.setup.policy.transactional {
+                    actions.push(Action::EndRefused { invocation: place, running });
+                }
             }
             if faults.hangs > 0 {
                 actions.push(Action::Hang { invocation: place, running });
@@ -298,16 +303,26 @@ impl Model for Explorer {
                 let own = &mut world.invocations[invocation].own;
                 let handler = own.running.remove(running);
                 let message = setup.messages[own.records[handler.at]];
-                let result = if is_ok {
+                let ended = if is_ok && setup.policy.transactional {
+                    Ended::WithEffects(Returned::Nothing, Effect::Holds.collected())
+                } else if is_ok {
                     world.effects[message.key].add(message.payload);
-                    Ok(Returned::Nothing)
+                    Ended::Through(Ok(Returned::Nothing))
                 } else {
                     own.failed = own.failed.into_iter().chain([handler.at]).min();
                     world.faults.errors -= 1;
                     world.fault();
-                    Err(Failure::transient("a failure"))
+                    Ended::Through(Err(Failure::transient("a failure")))
                 };
-                let ended = Ended::Through(result);
+                let (at, since) = (handler.at, Some(handler.since));
+                let input = Input::Ended { at, ended, since, blocked: Duration::ZERO };
+                advance(setup, world, invocation, Some(input));
+            }
+            Action::EndRefused { invocation, running } => {
+                let handler = world.invocations[invocation].own.running.remove(running);
+                world.faults.errors -= 1;
+                world.fault();
+                let ended = Ended::WithEffects(Returned::Nothing, Effect::Refused.collected());
                 let (at, since) = (handler.at, Some(handler.since));
                 let input = Input::Ended { at, ended, since, blocked: Duration::ZERO };
                 advance(setup, world, invocation, Some(input));

@@ -74,5 +74,6 @@ mod run;
 mod setup;
 mod store;
 mod time;
+mod transactions;
 mod world;
 mod worlds;

@@ -55,6 +55,9 @@ pub(crate) const IN_TIME: &str = "I4 the response is in time";
 /// acknowledged or failed permanently.
 pub(crate) const RECOVERY: &str = "I12 recovery is bounded";
 
+/// Where operations are transactional, a key is completed together with the effects of one handler, once.
+pub(crate) const COMMITTED_ONCE: &str = "I16 effects are committed once";
+
 /// The property that a flaw breaks.
 pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
     match flaw {
@@ -76,6 +79,7 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
         Flaw::TooLate => IN_TIME,
         Flaw::LockedInVain => UNDONE,
         Flaw::ReceivedTooOften => RECOVERY,
+        Flaw::NotCommittedOnce => COMMITTED_ONCE,
     }
 }
 
@@ -106,7 +110,8 @@ pub(crate) fn all() -> Vec<Property<Explorer>> {
         NeverWakes,
         TooLate,
         LockedInVain,
-        ReceivedTooOften
+        ReceivedTooOften,
+        NotCommittedOnce
     ];
     all.extend([
         Property::always(ONE_HANDLER, |model: &Explorer, world: &World| {

@@ -32,6 +32,10 @@ pub(crate) enum Rule {
     WakesForTheEnd,
     WakesForLeases,
     WakesWaitingRecords,
+    CommitsEffects,
+    RepeatsTheCommit,
+    RefusedEffectsFail,
+    ReturnsWhatIsUncommitted,
 }
 
 thread_local! {

@@ -1,6 +1,9 @@
 //! A write reaches the store: whether it is applied, and whether it breaks a property.
 
+use std::sync::LazyLock;
+
 use lambda_idempotency_core::{
+    effects::{Effects, RefusalReason, RefusedEffect},
     record::{IdempotencyRecord, Owner, Status},
     store::{Guard, Verdict, Write},
 };
@@ -18,6 +21,10 @@ pub(crate) fn land(setup: &Setup, world: &mut World, write: &Write) -> Verdict {
         world.store[key].clone_from(&found);
         return Verdict::Found(found);
     }
+    if let Some(refused) = commit(setup, world, key, write) {
+        world.store[key].clone_from(&found);
+        return Verdict::EffectRefused(refused);
+    }
     if let Some(old) = found.as_ref().filter(|old| write.record.as_ref() != Some(*old)) {
         check(setup, world, old, write);
     }
@@ -26,6 +33,43 @@ pub(crate) fn land(setup: &Setup, world: &mut World, write: &Write) -> Verdict {
     }
     world.store[key].clone_from(&write.record);
     Verdict::Written
+}
+
+/// Commits the effects of a write whose guard holds. Returns the effect that is refused, if one is.
+fn commit(setup: &Setup, world: &mut World, key: usize, write: &Write) -> Option<RefusedEffect> {
+    let completes = |record: &IdempotencyRecord| record.status == Status::Completed;
+    if !setup.policy.transactional || !write.record.as_ref().is_some_and(completes) {
+        return None;
+    }
+    let effect = write.effects.as_ref().and_then(|effects| effects.get::<Effect>());
+    if effect == Some(&Effect::Refused) {
+        setup.witness.saw("refused effect");
+        return Some(RefusedEffect::new(RefusalReason::ConditionFailed));
+    }
+    if effect.is_some() {
+        world.committed[key] += 1;
+        world.effects[key].add(0);
+    }
+    if world.committed[key] != 1 {
+        world.flaws.add(Flaw::NotCommittedOnce);
+    }
+    None
+}
+
+/// What a handler collects, where effects are committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Holds,
+    Refused,
+}
+
+impl Effect {
+    /// The same value for the same effect, so that equal states are equal.
+    pub(crate) fn collected(self) -> Effects {
+        static ALL: LazyLock<[Effects; 2]> =
+            LazyLock::new(|| [Effects::new(Effect::Holds), Effects::new(Effect::Refused)]);
+        ALL[self as usize].clone()
+    }
 }
 
 /// Whether the store would apply this write, and change the record.

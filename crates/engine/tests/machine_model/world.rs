@@ -35,6 +35,8 @@ pub(crate) struct World {
     pub(crate) source: Vec<Delivery>,
     /// By key: the payloads for which a handler returned Ok.
     pub(crate) effects: Vec<Payloads>,
+    /// By key: how often effects were committed, where they are.
+    pub(crate) committed: Vec<u8>,
     /// By key: until when the effect of a stopped handler may still happen.
     pub(crate) lingering: Vec<Timestamp>,
     /// By key: how often its handler died because of another key's handler.
@@ -264,6 +266,7 @@ pub(crate) enum Flaw {
     TooLate,
     LockedInVain,
     ReceivedTooOften,
+    NotCommittedOnce,
 }
 
 /// A set of [`Flaw`].
@@ -300,6 +303,7 @@ impl World {
             begun: 0,
             source: vec![delivery; setup.messages.len()],
             effects: vec![Payloads::default(); keys],
+            committed: vec![0; keys],
             lingering: vec![Timestamp::EPOCH; keys],
             harmed: vec![0; keys],
             finished: Vec::new(),

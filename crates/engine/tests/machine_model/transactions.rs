@@ -1,0 +1,86 @@
+//! Worlds in which effects are committed with their completion, and what breaks without the rules for that.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::policy::Lease;
+
+use crate::{
+    properties::{ACKNOWLEDGED_LAST, COMMITTED_ONCE},
+    rules::Rule,
+    run::{catch, hold},
+    setup::Setup,
+    world::Faults,
+    worlds::NONE,
+};
+
+fn alone() -> Setup {
+    Setup::new("a transaction", &[0])
+        .with(|world| {
+            world.faults = Faults { deaths: 1, losses: 1, late: 1, errors: 1, refusals: 1, ..NONE };
+            world.expect = &["death", "late write", "refused effect", "failed", "replayed"];
+        })
+        .policy(|policy| policy.transactional = true)
+}
+
+#[test]
+fn a_transaction() {
+    hold(alone());
+}
+
+/// A short lease ends while a commit is on its way, and another process takes over.
+fn overtaken() -> Setup {
+    Setup::new("transactions of two processes", &[0, 0])
+        .with(|world| {
+            (world.processes, world.batch) = (2, 1);
+            world.timeout = Some(Duration::from_secs(4));
+            world.takes = Duration::from_millis(1_500);
+            world.receives = 3;
+            world.faults = Faults { losses: 1, late: 1, delays: 2, ..NONE };
+            world.expect = &["late write", "takeover", "renewal", "fenced", "busy", "replayed"];
+        })
+        .policy(|policy| {
+            policy.transactional = true;
+            policy.lease = Lease::Renewed { length: Duration::from_secs(2) };
+        })
+}
+
+#[test]
+fn transactions_of_two_processes() {
+    hold(overtaken());
+}
+
+/// Handlers end shortly before the response is due, so that a commit is not sent a second time.
+fn at_the_deadline() -> Setup {
+    Setup::new("a transaction at the deadline", &[0])
+        .with(|world| {
+            world.takes = Duration::from_millis(5_200);
+            world.faults = Faults { losses: 3, late: 1, ..NONE };
+            world.expect = &["uncommitted", "replayed", "late write"];
+        })
+        .policy(|policy| policy.transactional = true)
+}
+
+#[test]
+fn a_transaction_at_the_deadline() {
+    hold(at_the_deadline());
+}
+
+#[test]
+fn effects_that_are_dropped_are_found() {
+    catch(Rule::CommitsEffects, COMMITTED_ONCE, alone);
+}
+
+#[test]
+fn a_completion_without_its_effects_is_found() {
+    catch(Rule::RepeatsTheCommit, COMMITTED_ONCE, alone);
+}
+
+#[test]
+fn a_refused_effect_that_counts_as_done_is_found() {
+    catch(Rule::RefusedEffectsFail, ACKNOWLEDGED_LAST, alone);
+}
+
+#[test]
+fn an_unknown_commit_that_is_acknowledged_is_found() {
+    catch(Rule::ReturnsWhatIsUncommitted, ACKNOWLEDGED_LAST, at_the_deadline);
+}
