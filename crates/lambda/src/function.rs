@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
     outcome::Outcome,
     policy::Policy,
 };
-use lambda_idempotency_engine::batch::{Batch, Engine};
+use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Engine, Work};
 use lambda_runtime::LambdaEvent;
 use serde_json::value::RawValue;
 use tower_service::Service;
@@ -129,11 +129,7 @@ impl Inner {
         let mut done: Vec<_> = join_all(running).await.into_iter().flatten().collect();
         if let Some(rest) = &rest {
             let records = self.unclaimed(source.records(rest, &first.operation), &**source);
-            done.extend(
-                records
-                    .into_iter()
-                    .map(|record| (record, Outcome::Rejected(Rejection::NoOperation.into()))),
-            );
+            done.extend(self.reject(records, first, invoked).await);
         }
         if shares.len() > 1 || rest.is_some() {
             // The records of a list are slices of the event's text, so their addresses give their
@@ -152,6 +148,36 @@ impl Inner {
             Some(secret) => hidden_with(secret, records),
             None => records,
         }
+    }
+
+    /// Rejects records that no operation takes. They have no operation, and the engine only reports them: the log has
+    /// a line for each delivery.
+    async fn reject<'e>(
+        &self,
+        records: Vec<Record<'e>>,
+        other: &Route,
+        invoked: &Arc<Invoked>,
+    ) -> Vec<(Record<'e>, Outcome)> {
+        let context = invoked.context();
+        let delivery = |record: &Record<'_>| Delivery {
+            record: record.id.clone(),
+            delivered: invoked.delivers(record, false),
+            group: None,
+            receives: 0,
+            work: Work::Reject(Rejection::NoOperation.into()),
+            divert: None,
+        };
+        let batch = Batch {
+            operation: "",
+            deliveries: records.iter().map(delivery).collect(),
+            after_failure: AfterFailure::Group,
+            policy: &other.policy,
+            request_id: Some(&context.request_id),
+            invocation_deadline: invocation_deadline(context),
+            pace: &other.prepared.pace,
+        };
+        let outcomes = self.engine.run(batch).await;
+        records.into_iter().zip(outcomes).collect()
     }
 
     /// Processes the records of an event, or of the route's share of it.

@@ -1,9 +1,13 @@
 //! A custom event bus invokes the function with lists of events.
 
-use lambda_idempotency::{KeyFormat, Operation, inspect};
+use lambda_idempotency::{KeyFormat, Operation, TracingObserver, inspect};
 use serde_json::{Value, json};
 
-use crate::support::{World, bus_event, diagnostic, event_id, without};
+use crate::{
+    metrics::Lines,
+    secrets_capture::Captured,
+    support::{World, bus_event, diagnostic, event_id, without},
+};
 
 fn placed(id: &str, order: &str, action: &str) -> Value {
     bus_event(&event_id(id), "Placed", &json!({ "id": order, "do": action }))
@@ -136,6 +140,31 @@ async fn an_event_of_a_list_that_no_operation_takes_is_returned_and_the_others_a
         assert!(!text.contains("s3cr3t"), "{text}");
         assert_eq!((world.ledger.executed("a"), world.ledger.total()), (1, 1));
     }
+}
+
+#[tokio::test]
+async fn the_log_and_metrics_have_the_events_of_a_list_that_no_operation_takes() {
+    let (world, captured, metrics) = (World::new(), Captured::default(), Lines::default());
+    let idempotency = world.idempotency().with_log(TracingObserver::new());
+    let idempotency = idempotency.with_observer(metrics.metrics());
+    let function = idempotency.event_bridge(of("place", "Placed"), world.handler()).unwrap();
+    let unknown = bus_event(&event_id("9"), "Strange", &json!({}));
+    let guard = captured.start_as_lambda_does();
+    world.invoke(&function, &json!([unknown, placed("1", "a", "")])).await.unwrap_err();
+    drop(guard);
+    let lines = captured.text();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found: Vec<[&str; 3]> = lines
+        .iter()
+        .map(|line| {
+            ["operation", "record", "outcome"].map(|it| line["fields"][it].as_str().unwrap())
+        })
+        .collect();
+    let wanted = [["place", &event_id("1"), "executed"], ["", &event_id("9"), "rejected"]];
+    assert_eq!(found, wanted);
+    let rejected: Vec<_> =
+        metrics.take().into_iter().filter(|document| document["rejected"] == 1.0).collect();
+    assert_eq!((rejected.len(), &rejected[0]["operation"]), (1, &json!("?")));
 }
 
 /// A transformer may have set any id.
