@@ -10,7 +10,10 @@ use std::io::Write;
 
 use super::{
     SelectionError,
-    jmespath::value::{Kind, Number, Text, Value},
+    jmespath::{
+        text::Text,
+        value::{Kind, Number, Value},
+    },
     limits::MOST_BYTES,
     parts::Optional,
 };

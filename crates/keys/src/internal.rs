@@ -11,8 +11,8 @@ use crate::{
     DocumentError, ExpressionError, Functions, Selection, SelectionError,
     jmespath::{
         ast::Node,
-        evaluate::{self, Evaluation},
-        numbers,
+        evaluate::Evaluation,
+        fields, numbers,
         parser::parse,
         read::read,
         state::State,
@@ -51,7 +51,7 @@ impl VariantExpression {
     /// The first mistake, with its offset.
     pub fn compile(variant: Variant, text: &str) -> Result<Self, ExpressionError> {
         let error = |(offset, reason)| ExpressionError::at(text, offset, reason);
-        if variant == Variant::TypeScript && evaluate::is_inherited(text) {
+        if variant == Variant::TypeScript && fields::is_inherited(text) {
             let reason = "Powertools for TypeScript fails for an expression of this name; write `@.name` instead";
             return Err(error((0, reason.to_owned())));
         }

@@ -1,6 +1,6 @@
 //! What can be known of a value from the expression alone.
 
-use super::jmespath::value::{Text, Value};
+use super::jmespath::{text::Text, value::Value};
 
 /// What is known of a value from the expression alone, before a record is read.
 #[derive(Clone)]

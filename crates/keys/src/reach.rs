@@ -10,7 +10,8 @@ use super::{
         ast::Node,
         evaluate::Evaluation,
         state::{Budget, State},
-        value::{Text, Value},
+        text::Text,
+        value::Value,
     },
     known::{Held, Known, NOTHING, Variety, together},
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::value::{Text, Value};
+use super::{text::Text, value::Value};
 use crate::own::Own;
 
 #[derive(Clone)]

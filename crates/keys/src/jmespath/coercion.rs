@@ -1,9 +1,6 @@
 //! Converts values between types as JavaScript does.
 
-use super::{
-    digits, numbers,
-    value::{Text, Value},
-};
+use super::{digits, numbers, text::Text, value::Value};
 use crate::jmespath::Variant;
 
 /// <https://tc39.es/ecma262/#sec-toboolean>

@@ -9,10 +9,7 @@ use base64::{
 };
 use flate2::bufread::GzDecoder;
 
-use super::{
-    Collision, Collisions, Variant,
-    value::{Text, Value},
-};
+use super::{Collision, Collisions, Variant, text::Text, value::Value};
 
 /// Both libraries ignore bits after the last byte.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(

@@ -7,36 +7,16 @@ use super::{
     absences::Absences,
     ast::{Comparator, Node},
     compare,
+    fields::{self, evaluation},
     functions::{self, Argument, Evaluated},
     lists::{at, slice},
     state::State,
-    value::{Members, Text, Value},
+    text::Text,
+    value::{Members, Value},
 };
 use crate::{SelectionError, own};
 
-/// The members that every JavaScript object inherits. In TypeScript, a missing field of such a name
-/// is a function.
-const INHERITED: [&str; 11] = [
-    "constructor",
-    "hasOwnProperty",
-    "isPrototypeOf",
-    "propertyIsEnumerable",
-    "toLocaleString",
-    "toString",
-    "valueOf",
-    "__defineGetter__",
-    "__defineSetter__",
-    "__lookupGetter__",
-    "__lookupSetter__",
-];
-
 const STEP: &str = "the step of a slice cannot be 0";
-
-/// Expressions of these names seem to be in TypeScript's cache of parsed expressions, so it fails
-/// for them.
-pub(crate) fn is_inherited(expression: &str) -> bool {
-    expression == "__proto__" || INHERITED.contains(&expression)
-}
 
 /// One evaluation.
 pub(crate) struct Evaluation<'e> {
@@ -72,7 +52,7 @@ impl Evaluation<'_> {
     fn step(&self, node: &Node, value: &Value) -> Evaluated {
         Ok(match node {
             Node::Current => value.clone(),
-            Node::Field { name, offset } => self.field(name, value, *offset)?,
+            Node::Field { name, offset } => fields::field(&self.state, name, value, *offset)?,
             Node::Literal(value) => value.clone(),
             Node::Index(index) => at(value, *index),
             Node::Slice { start, stop, step, offset } => match (value, step.unwrap_or(1)) {
@@ -254,29 +234,6 @@ impl Evaluation<'_> {
         self.each(kept.into_iter(), each)
     }
 
-    fn field(&self, name: &Text, value: &Value, offset: usize) -> Evaluated {
-        let Value::Object(members) = value else { return Ok(Value::Null) };
-        if self.state.variant == Variant::TypeScript && name.is_empty() {
-            return Ok(Value::Null);
-        }
-        self.state.collisions.see_members(members);
-        match members.get(name) {
-            Some(value) => Ok(value.clone()),
-            None if self.state.variant != Variant::TypeScript => Ok(Value::Null),
-            None if name.is("__proto__") => {
-                Ok(Value::Object(Arc::new(Members::new(self.state.variant, vec![]))))
-            }
-            None => match INHERITED.iter().find(|inherited| name.is(inherited)) {
-                Some(name) => {
-                    let why =
-                        format!("`{name}` is missing, and JavaScript takes a function for it");
-                    Err(evaluation(why, offset))
-                }
-                None => Ok(Value::Null),
-            },
-        }
-    }
-
     fn compare(
         &self,
         comparator: Comparator,
@@ -317,8 +274,4 @@ impl Evaluation<'_> {
         }
         Ok(Value::Object(Arc::new(Members::new(self.state.variant, members))))
     }
-}
-
-fn evaluation(reason: String, offset: usize) -> SelectionError {
-    SelectionError::Evaluation { reason, offset }
 }

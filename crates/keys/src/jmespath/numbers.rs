@@ -5,7 +5,8 @@ use super::{
     Collision, Collisions, Variant, compare,
     decimal::{Decimal, NoSum},
     read::{MOST_DIGITS, read},
-    value::{Kind, Number, Text, Value},
+    text::Text,
+    value::{Kind, Number, Value},
 };
 
 const TOO_LARGE: &str = "it meets integers beyond 128 bits";

@@ -1,6 +1,6 @@
 //! Scans the strings and numerals of a JSON text, with the positions of errors.
 
-use super::{Variant, value::Text};
+use super::{Variant, text::Text};
 use crate::DocumentError;
 
 pub(super) const EARLY: &str = "it ends too early";

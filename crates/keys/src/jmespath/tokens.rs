@@ -1,11 +1,6 @@
 //! An expression cut into tokens.
 
-use super::{
-    Mistake, Variant,
-    ast::Comparator,
-    read::read,
-    value::{Text, Value},
-};
+use super::{Mistake, Variant, ast::Comparator, read::read, text::Text, value::Value};
 
 #[derive(Clone)]
 pub(crate) enum Token {

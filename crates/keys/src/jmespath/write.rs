@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::{
     Collision, Collisions, Variant, digits,
-    value::{Kind, Members, Number, Text, Value},
+    text::Text,
+    value::{Kind, Members, Number, Value},
 };
 use crate::limits::MOST_BYTES;
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use super::{
     Collision, Variant, coercion, numbers, signatures,
     state::State,
-    value::{Members, Number, Text, Value},
+    text::Text,
+    value::{Members, Number, Value},
     write::{Layout, TooLong, write},
 };
 use crate::SelectionError;

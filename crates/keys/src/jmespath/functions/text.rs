@@ -10,7 +10,8 @@ use crate::{
         Variant, coercion, compare,
         decode::{self, NotUnpacked},
         read::{is_beyond_us, read, read_wanted},
-        value::{Text, Value},
+        text::Text,
+        value::Value,
     },
 };
 
