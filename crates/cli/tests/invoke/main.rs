@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
-#[path = "../../local/tests/common/mod.rs"]
+#[path = "../../../local/tests/common/mod.rs"]
 mod common;
+mod report;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

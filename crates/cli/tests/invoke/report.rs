@@ -1,51 +1,21 @@
 //! The page of `invoke --report`: well formed, complete, with nothing from outside and nothing that could run.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-
-#[path = "../../local/tests/common/mod.rs"]
-mod common;
-
-use std::process::Command;
-
-use serde_json::json;
+use crate::{invoke, messages, text};
 
 /// The id of a record that would change the title of the page if it were markup.
 const HOSTILE: &str = "<script>document.title='hacked'</script>\"'><img src=x onerror=alert(1)>";
 
 /// The page after a delivery of these messages.
 async fn page(name: &str, event: &str) -> String {
-    let path = |end: &str| {
-        std::env::temp_dir().join(format!("lambda-idempotency-{}-{name}.{end}", std::process::id()))
-    };
-    let (file, page) = (path("json"), path("html"));
-    std::fs::write(&file, event).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-        .args([
-            "invoke",
-            "--timeout",
-            "60",
-            "--visibility",
-            "20ms",
-            "--max-receive-count",
-            "2",
-            "--binary",
-        ])
-        .arg(common::binary().await)
-        .arg("--report")
-        .args([&page, &file])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let page =
+        std::env::temp_dir().join(format!("lambda-idempotency-{}-{name}.html", std::process::id()));
+    let options = ["--max-receive-count", "2", "--report", page.to_str().unwrap()];
+    let (output, _) = invoke(name, event, &options).await;
+    let said = text(&output.stderr);
     assert!(said.contains("The page is in"), "{said}");
     let text = std::fs::read_to_string(&page).unwrap();
-    std::fs::remove_file(file).unwrap();
     std::fs::remove_file(page).unwrap();
     text
-}
-
-fn messages(steps: &[(&str, &str)]) -> String {
-    let record = |(id, step): &(&str, &str)| json!({ "messageId": id, "eventSource": "aws:sqs", "body": json!({ "do": step }).to_string() });
-    json!({ "Records": steps.iter().map(record).collect::<Vec<_>>() }).to_string()
 }
 
 /// What a browser would see: the elements with their attributes, and the text outside of scripts and styles.
