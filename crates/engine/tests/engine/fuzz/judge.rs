@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    future::{Future, poll_fn},
+    future::Future,
     pin::Pin,
     sync::{
         Arc, Mutex,
@@ -17,6 +17,7 @@ use lambda_idempotency_core::{
     clock::Clock as _, outcome::Outcome, policy::OnConflict, record::Status,
 };
 use lambda_idempotency_engine::batch::{AfterFailure, Batch, Engine};
+use lambda_idempotency_testkit::crashing::drop_after;
 
 use super::{
     scenario::{Invocation, Kind, Plan},
@@ -181,7 +182,8 @@ impl World {
             asked: Arc::clone(&self.asked),
             spurious: planned.spurious,
         };
-        let running = std::pin::pin!(dies(planned.dies_after, running));
+        let running = drop_after(planned.dies_after.unwrap_or(usize::MAX), running);
+        let running = std::pin::pin!(running);
         let ends = select(killed, self.clock.sleep(HANGS));
         let outcomes = match select(running, ends).await {
             Either::Left((Some(outcomes), _)) => outcomes,
@@ -307,21 +309,4 @@ impl<F: Future> Future for Spurious<F> {
         }
         polled
     }
-}
-
-async fn dies<F: Future>(after: Option<usize>, future: F) -> Option<F::Output> {
-    let Some(mut left) = after else { return Some(future.await) };
-    let mut future = Box::pin(future);
-    poll_fn(move |cx| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
 }
