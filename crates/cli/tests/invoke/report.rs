@@ -99,7 +99,7 @@ async fn markup_in_an_event_stays_text() {
     let page = page("hostile", &messages(&[(HOSTILE, "report")])).await;
     let parsed = parse(&page);
     assert!(parsed.text.contains(HOSTILE), "the id is shown as it is: {}", parsed.text);
-    assert_eq!(parsed.scripts, [include_str!("../src/report/page.js")]);
+    assert_eq!(parsed.scripts, [include_str!("../../src/report/page.js")]);
     assert!(!parsed.elements.iter().any(|(name, _)| name == "img"));
     assert!(!page.contains("<script>document"), "{page}");
 }
