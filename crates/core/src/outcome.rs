@@ -119,6 +119,8 @@ pub enum ResultKept {
     TooLarge,
     /// Only that the work was done: the result could not be serialized.
     Unserializable,
+    /// Only that the work was done: what keeps large results, or encrypts them, did not answer.
+    Unavailable,
 }
 
 impl Outcome {

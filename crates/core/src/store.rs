@@ -218,6 +218,10 @@ pub enum StoreErrorKind {
     TooLarge,
     /// The stored item cannot be read as a record.
     Corrupt,
+    /// The record can be stored or read, but not its result: what keeps results apart from their records, or
+    /// has the keys that they are encrypted with, does not answer, perhaps briefly. A key that is completed
+    /// stays completed.
+    ResultUnavailable,
     /// The store refused the request for another reason.
     Refused,
 }
@@ -271,7 +275,10 @@ impl StoreError {
     pub const fn is_transient(&self) -> bool {
         matches!(
             self.kind,
-            StoreErrorKind::Unavailable | StoreErrorKind::Throttled | StoreErrorKind::Contended
+            StoreErrorKind::Unavailable
+                | StoreErrorKind::Throttled
+                | StoreErrorKind::Contended
+                | StoreErrorKind::ResultUnavailable
         )
     }
 
@@ -300,6 +307,7 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Misconfigured => "store misconfigured",
             StoreErrorKind::TooLarge => "record too large",
             StoreErrorKind::Corrupt => "stored record unreadable",
+            StoreErrorKind::ResultUnavailable => "result unavailable",
             StoreErrorKind::Refused => "refused by the store",
         };
         write!(f, "{kind}: {}", self.context)

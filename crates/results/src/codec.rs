@@ -1,18 +1,34 @@
 //! From a result to what is stored of it, and back.
 
+use std::{fmt, future::Future, pin::pin, sync::Arc};
+
+use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
-    record::Json,
+    clock::{Clock, Timestamp},
+    key::Key,
+    record::{IdempotencyRecord, Json, Owner},
     store::{StoreError, StoreErrorKind},
 };
+use tokio::sync::Semaphore;
 
 use crate::{
     compression::{compress, decompress},
-    envelope::{self, Steps},
-    unreadable::Unreadable,
+    encryption::EncryptionKey,
+    envelope::{self, Steps, Stored},
+    key_provider::{BoxError, KeyProvider},
+    result_name::ResultName,
+    result_store::ResultStore,
+    unreadable::{Helper, Unreadable},
 };
 
+/// How many calls of a result store are made at once: a Lambda process may have 1024 open files.
+const AT_ONCE: usize = 32;
+/// By how much an object may be longer than the content that is encrypted in it: the header with the longest id of a
+/// key, the nonce and the tag.
+const OVERHEAD: usize = 1024;
+
 /// How results are stored.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Codec {
     /// Longer results are compressed.
     pub(crate) compress_above: Option<usize>,
@@ -20,14 +36,46 @@ pub(crate) struct Codec {
     pub(crate) max_bytes: usize,
     /// Results are not stored at all.
     pub(crate) status_only: bool,
+    /// Whether results are encrypted, and not only decrypted.
+    pub(crate) encrypts: bool,
+    pub(crate) keys: Option<Arc<dyn KeyProvider>>,
+    pub(crate) elsewhere: Option<Elsewhere>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// Where large results are kept.
+#[derive(Clone)]
+pub(crate) struct Elsewhere {
+    /// What is longer as a part of the record is kept elsewhere.
+    above: usize,
+    results: Arc<dyn ResultStore>,
+    calls: Arc<Semaphore>,
+}
+
+impl Elsewhere {
+    pub(crate) fn new(above: usize, results: impl ResultStore) -> Self {
+        Self { above, results: Arc::new(results), calls: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
 }
 
 impl Codec {
-    /// What is stored of a result.
-    pub(crate) fn encode(&self, result: &Json) -> Result<Option<Json>, StoreError> {
-        if self.status_only {
+    /// Until when results may be encoded for a call with this deadline: half of its time. Without its result, a
+    /// completion can then still be written in time.
+    pub(crate) fn encode_deadline(&self, call_deadline: Timestamp) -> Timestamp {
+        let now = self.clock.now();
+        now.plus(call_deadline.since(now) / 2)
+    }
+
+    /// What is stored of the result of a record.
+    pub(crate) async fn encode(
+        &self,
+        key: &Key,
+        record: &IdempotencyRecord,
+        deadline: Timestamp,
+    ) -> Result<Option<Json>, StoreError> {
+        let Some(result) = record.result.as_ref().filter(|_| !self.status_only) else {
             return Ok(None);
-        }
+        };
         if result.len() > self.max_bytes {
             let context = format!(
                 "a result of {} bytes, and at most {} are stored: return less from the handler, or set a \
@@ -37,29 +85,153 @@ impl Codec {
             );
             return Err(StoreError::new(StoreErrorKind::TooLarge, context));
         }
+        let mut steps = Steps::default();
+        let mut content = None;
         if let Some(compressed) = self.compressed(result) {
-            return Ok(Some(envelope::write(&Steps { zlib: true }, &compressed).into()));
+            (steps.zlib, content) = (true, Some(compressed));
         }
-        if envelope::looks_stored(result) {
-            return Ok(Some(envelope::write(&Steps::default(), result.as_bytes()).into()));
+        if let Some(keys) = self.keys.as_deref().filter(|_| self.encrypts) {
+            let encryption = current(keys, &*self.clock, deadline).await?;
+            steps.key_id = Some(encryption.shared_id());
+            let plain = content.unwrap_or_else(|| result.as_bytes().to_vec());
+            let sealed = encryption.seal(&steps.about(key, record.owner), plain);
+            content = Some(sealed.ok_or_else(|| Helper::Randomness.not_stored(None))?);
         }
-        Ok(Some(result.clone()))
+        let is_as_it_is = steps.is_plain() && !envelope::looks_stored(result);
+        let content = content.as_deref().unwrap_or(result.as_bytes());
+        let length =
+            if is_as_it_is { content.len() } else { envelope::length_here(&steps, content.len()) };
+        if let Some(elsewhere) = self.elsewhere.as_ref().filter(|place| length > place.above) {
+            let object = envelope::object(&steps, content);
+            let name = self.put(elsewhere, key, record, object, deadline).await?;
+            return Ok(Some(envelope::elsewhere(&name).into()));
+        }
+        if is_as_it_is {
+            return Ok(Some(result.clone()));
+        }
+        Ok(Some(envelope::here(&steps, content).into()))
     }
 
     /// The compressed result, if that is wanted and saves something.
     fn compressed(&self, result: &Json) -> Option<Vec<u8>> {
         let above = self.compress_above?;
         let compressed = (result.len() > above).then(|| compress(result.as_bytes()))??;
-        (envelope::length(compressed.len()) < result.len()).then_some(compressed)
+        let steps = Steps { zlib: true, key_id: None };
+        (envelope::length_here(&steps, compressed.len()) < result.len()).then_some(compressed)
     }
 
-    /// The result, from what is stored of it. `None` if it is stored as it is.
-    pub(crate) fn decode(&self, stored: &Json) -> Result<Option<Json>, Unreadable> {
-        let Some((steps, mut content)) = envelope::read(stored)? else { return Ok(None) };
+    /// Keeps an object elsewhere, under a name that no other claim has.
+    async fn put(
+        &self,
+        elsewhere: &Elsewhere,
+        key: &Key,
+        record: &IdempotencyRecord,
+        object: Vec<u8>,
+        deadline: Timestamp,
+    ) -> Result<ResultName, StoreError> {
+        // A record of no claim has no owner; then another write must not replace this result.
+        let owner = record.owner.map_or_else(Owner::random, Ok);
+        let owner = owner.map_err(|_| Helper::Randomness.not_stored(None))?;
+        let name = ResultName::new(key, owner);
+        let put = async {
+            let _permit = elsewhere.calls.acquire().await;
+            elsewhere.results.put(&name, object, record.expires_at, deadline).await
+        };
+        match within(&*self.clock, deadline, put).await {
+            Some(Ok(())) => Ok(name),
+            Some(Err(why)) => Err(Helper::Results.not_stored(Some(why))),
+            None => Err(Helper::Results.not_stored(None)),
+        }
+    }
+
+    /// The result from what is stored of it in a record; `None` if it is not there any more.
+    pub(crate) async fn decode(
+        &self,
+        key: &Key,
+        owner: Option<Owner>,
+        stored: &str,
+        deadline: Timestamp,
+    ) -> Result<Option<Json>, StoreError> {
+        let (steps, content) = match envelope::read(stored)? {
+            None => return Ok(Some(stored.into())),
+            Some(Stored::Here(steps, content)) => (steps, content),
+            Some(Stored::Elsewhere(name)) => match self.get(&name, deadline).await? {
+                Some(object) => envelope::read_object(object)?,
+                None => return Ok(None),
+            },
+        };
+        let mut content = content;
+        if let Some(id) = &steps.key_id {
+            let keys = self.keys.as_deref().ok_or(Unreadable::NoKeys)?;
+            let key_of_id = match within(&*self.clock, deadline, keys.find(id, deadline)).await {
+                Some(Ok(found)) => found.ok_or(Unreadable::UnknownKey)?,
+                Some(Err(why)) => return Err(Helper::Keys.not_read(Some(why))),
+                None => return Err(Helper::Keys.not_read(None)),
+            };
+            content = key_of_id.open(&steps.about(key, owner), &mut content)?;
+        }
         if steps.zlib {
             content = decompress(&content, self.max_bytes)?;
         }
         let text = String::from_utf8(content).map_err(|_| Unreadable::Damaged)?;
         Ok(Some(text.into()))
+    }
+
+    async fn get(
+        &self,
+        name: &ResultName,
+        deadline: Timestamp,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let elsewhere = self.elsewhere.as_ref().ok_or(Unreadable::NoResultStore)?;
+        let get = async {
+            let _permit = elsewhere.calls.acquire().await;
+            elsewhere.results.get(name, deadline).await
+        };
+        match within(&*self.clock, deadline, get).await {
+            Some(Ok(Some(object))) if object.len() > self.max_bytes.saturating_add(OVERHEAD) => {
+                Err(Unreadable::TooLarge { max_bytes: self.max_bytes }.into())
+            }
+            Some(Ok(object)) => Ok(object),
+            Some(Err(why)) => Err(Helper::Results.not_read(Some(why))),
+            None => Err(Helper::Results.not_read(None)),
+        }
+    }
+}
+
+async fn current(
+    keys: &dyn KeyProvider,
+    clock: &dyn Clock,
+    deadline: Timestamp,
+) -> Result<EncryptionKey, StoreError> {
+    match within(clock, deadline, keys.current(deadline)).await {
+        Some(Ok(key)) => Ok(key),
+        Some(Err(why)) => Err(Helper::Keys.not_stored(Some(why))),
+        None => Err(Helper::Keys.not_stored(None)),
+    }
+}
+
+/// What a call returns, if it does so before its deadline.
+async fn within<T>(
+    clock: &dyn Clock,
+    deadline: Timestamp,
+    call: impl Future<Output = Result<T, BoxError>> + Send,
+) -> Option<Result<T, BoxError>> {
+    let late = clock.sleep(deadline.since(clock.now()));
+    match select(pin!(call), late).await {
+        Either::Left((answer, _)) => Some(answer),
+        Either::Right(_) => None,
+    }
+}
+
+/// Without what users gave.
+impl fmt::Debug for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Codec")
+            .field("compress_above", &self.compress_above)
+            .field("max_bytes", &self.max_bytes)
+            .field("status_only", &self.status_only)
+            .field("encrypts", &self.encrypts)
+            .field("offload_above", &self.elsewhere.as_ref().map(|elsewhere| elsewhere.above))
+            .finish_non_exhaustive()
     }
 }

@@ -42,11 +42,22 @@
 
 mod codec;
 mod compression;
+mod encryption;
 mod envelope;
+mod key_provider;
+mod result_name;
+mod result_store;
 mod results;
+mod store;
 mod unreadable;
 
-pub use self::results::Results;
+pub use self::{
+    encryption::{EncryptionKey, InvalidEncryptionKey},
+    key_provider::{BoxError, KeyProvider, LocalKeys},
+    result_name::ResultName,
+    result_store::{MemoryResults, ResultStore},
+    results::Results,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,17 +1,14 @@
-//! A store around another, which changes the form of results on their way.
+//! The settings of a store that stores results in another form.
 
-use std::num::NonZeroUsize;
+use std::sync::Arc;
 
-use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Page},
-    capabilities::Capabilities,
-    clock::{BoxFuture, Timestamp},
-    key::Key,
-    record::IdempotencyRecord,
-    store::{Store, StoreError, Verdict, Write},
+use lambda_idempotency_core::clock::{Clock, SystemClock};
+
+use crate::{
+    codec::{Codec, Elsewhere},
+    key_provider::KeyProvider,
+    result_store::ResultStore,
 };
-
-use crate::codec::Codec;
 
 /// The most bytes of a result, unless [`Results::max_bytes`] says otherwise: more than a response of Lambda can
 /// have.
@@ -20,22 +17,41 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// A store around another, which stores results in another form: see the [crate](crate).
 ///
 /// Without a setting, results are stored as they are, and all forms that need no setting are read.
+///
+/// | setting | what is stored | default |
+/// |---|---|---|
+/// | [`compress_above`](Self::compress_above) | longer results compressed | as they are |
+/// | [`encrypt_with`](Self::encrypt_with) | all results encrypted | not encrypted |
+/// | [`decrypt_with`](Self::decrypt_with) | no change: encrypted results can be read | none can |
+/// | [`offload_above`](Self::offload_above) | a reference to longer results, which are kept elsewhere | none |
+/// | [`status_only`](Self::status_only) | no results | results |
+/// | [`max_bytes`](Self::max_bytes) | no longer results | 8 MiB |
 #[derive(Clone, Debug)]
 pub struct Results<S> {
-    store: S,
-    codec: Codec,
+    pub(crate) store: S,
+    pub(crate) codec: Codec,
 }
 
 impl<S> Results<S> {
     /// Stores records in `store`.
     #[must_use]
-    pub const fn new(store: S) -> Self {
-        let codec = Codec { compress_above: None, max_bytes: MAX_BYTES, status_only: false };
+    pub fn new(store: S) -> Self {
+        let codec = Codec {
+            compress_above: None,
+            max_bytes: MAX_BYTES,
+            status_only: false,
+            encrypts: false,
+            keys: None,
+            elsewhere: None,
+            clock: Arc::new(SystemClock),
+        };
         Self { store, codec }
     }
 
     /// Compresses results of more than `bytes` bytes with zlib, if that makes them smaller. Default: no result
     /// is compressed. 1024 is a good value: a DynamoDB item is billed by the kilobyte.
+    ///
+    /// Compressed results can be read without this setting.
     ///
     /// ```
     /// use lambda_idempotency_core::memory::MemoryStore;
@@ -44,8 +60,73 @@ impl<S> Results<S> {
     /// let store = Results::new(MemoryStore::new()).compress_above(1024);
     /// ```
     #[must_use]
-    pub const fn compress_above(mut self, bytes: usize) -> Self {
+    pub fn compress_above(mut self, bytes: usize) -> Self {
         self.codec.compress_above = Some(bytes);
+        self
+    }
+
+    /// Encrypts all results, and the messages of permanent failures, with the current key of `keys`. Reads what was
+    /// encrypted with any key that `keys` finds, and results that are not encrypted. Default: results are not
+    /// encrypted.
+    ///
+    /// If several functions share a table, first deploy all of them with [`decrypt_with`](Self::decrypt_with).
+    ///
+    /// A result that cannot be encrypted, because the key provider fails or does not answer in half of the call's time,
+    /// is not stored; that the work was done is.
+    ///
+    /// ```
+    /// use lambda_idempotency_core::memory::MemoryStore;
+    /// use lambda_idempotency_results::{EncryptionKey, InvalidEncryptionKey, LocalKeys, Results};
+    ///
+    /// # fn secret() -> Vec<u8> { vec![7; 32] }
+    /// // 32 random bytes, from a secret store.
+    /// let keys = LocalKeys::new(EncryptionKey::new("2026-11", &secret())?);
+    /// let store = Results::new(MemoryStore::new()).encrypt_with(keys);
+    /// # Ok::<(), InvalidEncryptionKey>(())
+    /// ```
+    #[must_use]
+    pub fn encrypt_with(mut self, keys: impl KeyProvider) -> Self {
+        self.codec.encrypts = true;
+        self.codec.keys = Some(Arc::new(keys));
+        self
+    }
+
+    /// Reads results that other functions have encrypted, and encrypts none. Replaces
+    /// [`encrypt_with`](Self::encrypt_with).
+    ///
+    /// ```
+    /// use lambda_idempotency_core::memory::MemoryStore;
+    /// use lambda_idempotency_results::{EncryptionKey, InvalidEncryptionKey, LocalKeys, Results};
+    ///
+    /// # fn secret() -> Vec<u8> { vec![7; 32] }
+    /// let keys = LocalKeys::new(EncryptionKey::new("2026-11", &secret())?);
+    /// let store = Results::new(MemoryStore::new()).decrypt_with(keys);
+    /// # Ok::<(), InvalidEncryptionKey>(())
+    /// ```
+    #[must_use]
+    pub fn decrypt_with(mut self, keys: impl KeyProvider) -> Self {
+        self.codec.encrypts = false;
+        self.codec.keys = Some(Arc::new(keys));
+        self
+    }
+
+    /// Keeps results in `results` that are longer than `bytes` bytes after they were compressed and encrypted; the
+    /// record has a reference. Default: all results are in their records. `usize::MAX` only reads what other functions
+    /// keep there.
+    ///
+    /// A result that cannot be put there in half of the call's time is not stored; that the work was done is. A result
+    /// that is not there any more counts as not kept. While `results` does not answer, a delivery whose work was done is
+    /// returned, and its handler is not called.
+    ///
+    /// ```
+    /// use lambda_idempotency_core::memory::MemoryStore;
+    /// use lambda_idempotency_results::{MemoryResults, Results};
+    ///
+    /// let store = Results::new(MemoryStore::new()).offload_above(4096, MemoryResults::default());
+    /// ```
+    #[must_use]
+    pub fn offload_above(mut self, bytes: usize, results: impl ResultStore) -> Self {
+        self.codec.elsewhere = Some(Elsewhere::new(bytes, results));
         self
     }
 
@@ -61,13 +142,13 @@ impl<S> Results<S> {
     /// let store = Results::new(MemoryStore::new()).status_only();
     /// ```
     #[must_use]
-    pub const fn status_only(mut self) -> Self {
+    pub fn status_only(mut self) -> Self {
         self.codec.status_only = true;
         self
     }
 
-    /// The most bytes of a result before it is compressed. A larger one is not stored: its record is, without a
-    /// result. A stored one that decompresses to more is not read. Default: 8 MiB.
+    /// The most bytes of a result before it is compressed. A larger one is not stored; that the work was done is. A
+    /// stored one that decompresses to more is not read. Default: 8 MiB.
     ///
     /// ```
     /// use lambda_idempotency_core::memory::MemoryStore;
@@ -76,8 +157,15 @@ impl<S> Results<S> {
     /// let store = Results::new(MemoryStore::new()).compress_above(1024).max_bytes(256 * 1024);
     /// ```
     #[must_use]
-    pub const fn max_bytes(mut self, bytes: usize) -> Self {
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.codec.max_bytes = bytes;
+        self
+    }
+
+    /// Measures deadlines on this clock, for tests. Default: the system's.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.codec.clock = Arc::new(clock);
         self
     }
 
@@ -85,115 +173,5 @@ impl<S> Results<S> {
     #[must_use]
     pub const fn store(&self) -> &S {
         &self.store
-    }
-
-    fn decoded(&self, mut record: IdempotencyRecord) -> Result<IdempotencyRecord, StoreError> {
-        let Some(stored) = &record.result else { return Ok(record) };
-        if let Some(result) = self.codec.decode(stored)? {
-            record.result = Some(result);
-        }
-        Ok(record)
-    }
-
-    fn decoded_verdict(&self, verdict: Verdict) -> Verdict {
-        match verdict {
-            Verdict::Found(Some(record)) => match self.decoded(record) {
-                Ok(record) => Verdict::Found(Some(record)),
-                Err(error) => Verdict::Unknown(error),
-            },
-            other => other,
-        }
-    }
-}
-
-fn has_result(write: &Write) -> bool {
-    write.record.as_ref().is_some_and(|record| record.result.is_some())
-}
-
-impl<S: Store> Results<S> {
-    /// Writes whose results have their stored form. Those that have none because their result is too large are not
-    /// sent.
-    async fn write_encoded(&self, writes: &[Write], call_deadline: Timestamp) -> Vec<Verdict> {
-        let mut sent = Vec::with_capacity(writes.len());
-        let mut refused = Vec::with_capacity(writes.len());
-        for write in writes {
-            let mut write = write.clone();
-            let result = write.record.as_ref().and_then(|record| record.result.as_ref());
-            match result.map_or(Ok(None), |result| self.codec.encode(result)) {
-                Ok(result) => {
-                    if let Some(record) = &mut write.record {
-                        record.result = result;
-                    }
-                    sent.push(write);
-                    refused.push(None);
-                }
-                Err(error) => refused.push(Some(error)),
-            }
-        }
-        let mut verdicts = self.store.write(&sent, call_deadline).await.into_iter();
-        let verdict = |refused| match refused {
-            Some(error) => Some(Verdict::Unknown(error)),
-            None => verdicts.next(),
-        };
-        refused.into_iter().map_while(verdict).collect()
-    }
-}
-
-impl<S: Store> Store for Results<S> {
-    fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
-    }
-
-    fn write<'a>(
-        &'a self,
-        writes: &'a [Write],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Verdict>> {
-        Box::pin(async move {
-            let mut verdicts = if writes.iter().any(has_result) {
-                self.write_encoded(writes, call_deadline).await
-            } else {
-                self.store.write(writes, call_deadline).await
-            };
-            for verdict in &mut verdicts {
-                let answered = std::mem::replace(verdict, Verdict::Written);
-                *verdict = self.decoded_verdict(answered);
-            }
-            verdicts
-        })
-    }
-
-    fn read<'a>(
-        &'a self,
-        keys: &'a [Key],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
-        Box::pin(async move {
-            let found = self.store.read(keys, call_deadline).await.into_iter();
-            found.map(|found| found?.map(|record| self.decoded(record)).transpose()).collect()
-        })
-    }
-}
-
-impl<S: Browse> Browse for Results<S> {
-    fn page<'a>(
-        &'a self,
-        after: Option<&'a Cursor>,
-        limit: NonZeroUsize,
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        Box::pin(async move {
-            let mut page = self.store.page(after, limit, call_deadline).await?;
-            for (_, item) in &mut page.items {
-                if let Ok(record) = item {
-                    *item = self.decoded(record.clone());
-                }
-            }
-            Ok(page)
-        })
-    }
-
-    fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
-        self.store.count(call_deadline)
     }
 }

@@ -1,8 +1,10 @@
-//! Why a stored result cannot be read.
+//! Why a result cannot be stored or read now, or at all.
 
 use lambda_idempotency_core::store::{StoreError, StoreErrorKind};
 
-/// Why a stored result cannot be read. Says what to do, and nothing of the content.
+use crate::key_provider::BoxError;
+
+/// Why a stored result cannot be read, also later. Says what to do, and nothing of the content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error(
@@ -17,6 +19,24 @@ pub(crate) enum Unreadable {
          results may be that large"
     )]
     TooLarge { max_bytes: usize },
+    #[error(
+        "it is encrypted, and this function has no keys; add `decrypt_with` or `encrypt_with` to its store"
+    )]
+    NoKeys,
+    #[error(
+        "it is encrypted with a key that the key provider does not have; add the key that was in use when \
+         the result was stored"
+    )]
+    UnknownKey,
+    #[error(
+        "it cannot be decrypted: it was changed or moved from another record, or its key has the id of \
+         another key"
+    )]
+    NotAuthentic,
+    #[error(
+        "it is kept elsewhere, and this function does not know where; add `offload_above` to its store"
+    )]
+    NoResultStore,
 }
 
 /// The idempotency record is there, and stays as it is: its key must not be claimed.
@@ -26,5 +46,45 @@ impl From<Unreadable> for StoreError {
             "the result of a settled record cannot be read, and the work is not done again: {unreadable}"
         );
         Self::new(StoreErrorKind::Corrupt, context)
+    }
+}
+
+/// What did not answer, or failed. It may succeed later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Helper {
+    Keys,
+    Results,
+    /// The random numbers of the operating system.
+    Randomness,
+}
+
+impl Helper {
+    /// The result cannot be stored now.
+    pub(crate) fn not_stored(self, why: Option<BoxError>) -> StoreError {
+        self.error("a result cannot be stored now", why)
+    }
+
+    /// The result cannot be read now.
+    pub(crate) fn not_read(self, why: Option<BoxError>) -> StoreError {
+        self.error(
+            "the result of a settled record cannot be read now, and the work is not done again",
+            why,
+        )
+    }
+
+    /// Without `why`, it did not answer in time.
+    fn error(self, what: &str, why: Option<BoxError>) -> StoreError {
+        let helper = match self {
+            Self::Keys => "the key provider",
+            Self::Results => "the result store",
+            Self::Randomness => "the operating system's source of random numbers",
+        };
+        let how = if why.is_some() { "failed" } else { "did not answer in time" };
+        let error =
+            StoreError::new(StoreErrorKind::ResultUnavailable, format!("{what}: {helper} {how}"));
+        match why {
+            Some(why) => error.with_source(why),
+            None => error,
+        }
     }
 }

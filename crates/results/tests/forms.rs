@@ -38,7 +38,7 @@ fn json() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn every_json_text_comes_out_as_it_went_in(text in json(), above in 0_usize..3000) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             for store in [
                 Results::new(MemoryStore::new()),

@@ -9,6 +9,7 @@ use lambda_idempotency_core::{
     admission::{Overtaken, Settlement},
     failure::Failure,
     outcome::{DivertReason, Foreign, Outcome, ResultKept},
+    store::{StoreError, StoreErrorKind},
 };
 
 /// Why a record is put aside.
@@ -96,8 +97,14 @@ pub(super) fn overtaken(
     }
 }
 
-/// Leaves the result out of what is recorded; false if there is none.
-pub(super) fn shrink(settling: &mut Settling) -> bool {
+/// Leaves the result out of what is recorded, if this error says that only the result cannot be stored;
+/// false if it says something else, or there is no result.
+pub(super) fn shrink(settling: &mut Settling, error: &StoreError) -> bool {
+    let reason = match error.kind() {
+        StoreErrorKind::TooLarge => ResultKept::TooLarge,
+        StoreErrorKind::ResultUnavailable => ResultKept::Unavailable,
+        _ => return false,
+    };
     let (Settlement::Complete { result: outcome }
     | Settlement::Commit { result: outcome }
     | Settlement::FailPermanently { result: outcome, .. }) = &mut settling.settlement
@@ -111,7 +118,7 @@ pub(super) fn shrink(settling: &mut Settling) -> bool {
         record.result = None;
     }
     if let Outcome::Executed { kept, .. } = &mut settling.outcome.0 {
-        *kept = ResultKept::TooLarge;
+        *kept = reason;
     }
     true
 }

@@ -255,7 +255,7 @@ impl Machine<'_> {
         if settling.in_doubt && !keeps(Rule::RepeatsTheCommit) {
             settling.effects = None;
         }
-        let shrunk = error.kind() == StoreErrorKind::TooLarge && shrink(&mut settling);
+        let shrunk = shrink(&mut settling, &error);
         if shrunk || settling.is_retried(&error, present.now) {
             self.settlements.add(settling);
         } else if settling.effects.is_some() && !settling.in_doubt && !error.is_transient() {

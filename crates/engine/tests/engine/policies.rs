@@ -172,6 +172,18 @@ async fn an_outage_runs_records_unprotected_on_request() {
     world.ledger.assert_once("a");
 }
 
+/// The work was done: to run its handler again would do it twice.
+#[tokio::test]
+async fn a_result_that_cannot_be_read_is_not_an_outage() {
+    let mut world = World::new();
+    world.policy.on_outage = OnOutage::RunUnprotected;
+    for kind in [StoreErrorKind::ResultUnavailable, StoreErrorKind::Corrupt] {
+        world.store.inject(Fault::refuse(kind).always());
+        assert_eq!(world.deliver(vec![ok("a")]).await, ["unavailable"], "{kind:?}");
+    }
+    world.ledger.assert_never("a");
+}
+
 #[tokio::test]
 async fn a_refusal_is_not_an_outage() {
     let mut world = World::new();

@@ -151,6 +151,24 @@ async fn a_result_too_large_to_keep_is_left_out_of_the_completion() {
 }
 
 #[tokio::test]
+async fn a_result_that_cannot_be_stored_now_is_left_out_of_the_completion() {
+    let world = World::new();
+    let result = Fault::refuse(StoreErrorKind::ResultUnavailable)
+        .for_writes(|write| write.record.as_ref().is_some_and(|record| record.result.is_some()))
+        .always();
+    world.store.inject(result);
+    let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
+    assert!(
+        matches!(
+            &outcomes[0],
+            Outcome::Executed { result: Some(_), kept: ResultKept::Unavailable }
+        ),
+        "{outcomes:?}"
+    );
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);
+}
+
+#[tokio::test]
 async fn a_completion_whose_record_was_deleted_is_written_anew_after_an_outage() {
     let world = World::new();
     let refuse = Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::Completed);

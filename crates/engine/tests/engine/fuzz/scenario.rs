@@ -169,6 +169,7 @@ pub(super) fn fault() -> impl Strategy<Value = StoreFault> {
         Just(StoreErrorKind::TooLarge),
         Just(StoreErrorKind::Corrupt),
         Just(StoreErrorKind::Contended),
+        Just(StoreErrorKind::ResultUnavailable),
     ];
     let what = prop_oneof![
         3 => kind.prop_map(Trouble::Refuse),

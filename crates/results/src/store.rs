@@ -1,0 +1,219 @@
+//! The store around another: encodes what is written, and decodes what is found.
+
+use std::num::NonZeroUsize;
+
+use futures_util::{
+    future::join_all,
+    stream::{FuturesUnordered, StreamExt as _},
+};
+use lambda_idempotency_core::{
+    browse::{Browse, Cursor, Page},
+    capabilities::Capabilities,
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    record::{IdempotencyRecord, Owner},
+    store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
+};
+
+use crate::{envelope::is_form, results::Results};
+
+/// The position of a write in its call, and what it has become.
+type Encoded = (usize, Result<Write, StoreError>);
+
+impl<S: Store> Store for Results<S> {
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let verdicts = if writes.iter().any(has_result) {
+                self.write_encoded(writes, call_deadline).await
+            } else {
+                self.store.write(writes, call_deadline).await
+            };
+            if !verdicts.iter().any(|verdict| found(verdict).is_some_and(needs_decoding)) {
+                return verdicts;
+            }
+            let decoded = writes.iter().zip(verdicts);
+            let decoded =
+                decoded.map(|(write, verdict)| self.decoded_verdict(write, verdict, call_deadline));
+            join_all(decoded).await
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        Box::pin(async move {
+            let found = self.store.read(keys, call_deadline).await;
+            if !found.iter().flatten().flatten().any(needs_decoding) {
+                return found;
+            }
+            let decoded = keys.iter().zip(found).map(async |(key, found)| match found {
+                Ok(Some(record)) => self.decoded(key, record, call_deadline).await.map(Some),
+                other => other,
+            });
+            join_all(decoded).await
+        })
+    }
+}
+
+impl<S: Browse> Browse for Results<S> {
+    fn page<'a>(
+        &'a self,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        Box::pin(async move {
+            let page = self.store.page(after, limit, call_deadline).await?;
+            let decoded = page.items.into_iter().map(async |(key, item)| match item {
+                Ok(record) => {
+                    let record = self.decoded(&key, record, call_deadline).await;
+                    (key, record)
+                }
+                error => (key, error),
+            });
+            Ok(Page::new(join_all(decoded).await, page.next))
+        })
+    }
+
+    fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
+        self.store.count(call_deadline)
+    }
+}
+
+impl<S: Store> Results<S> {
+    /// Encodes results and writes. A write is sent as soon as it is encoded, together with those that are ready at the
+    /// same time: usually all. No completion waits for the encryption key or for the upload of another.
+    async fn write_encoded(&self, writes: &[Write], call_deadline: Timestamp) -> Vec<Verdict> {
+        let deadline = self.codec.encode_deadline(call_deadline);
+        let encoded: FuturesUnordered<BoxFuture<'_, Encoded>> = writes
+            .iter()
+            .enumerate()
+            .map(|(at, write)| -> BoxFuture<'_, Encoded> {
+                Box::pin(async move { (at, self.encoded(write, deadline).await) })
+            })
+            .collect();
+        let most = writes.len().max(1);
+        let answered = encoded
+            .ready_chunks(most)
+            .map(|ready| self.send(ready, call_deadline))
+            .buffer_unordered(most)
+            .concat()
+            .await;
+        let mut verdicts: Vec<_> = writes.iter().map(|_| Verdict::Unknown(unanswered())).collect();
+        for (at, verdict) in answered {
+            if let Some(place) = verdicts.get_mut(at) {
+                *place = verdict;
+            }
+        }
+        verdicts
+    }
+
+    async fn encoded(&self, write: &Write, deadline: Timestamp) -> Result<Write, StoreError> {
+        let mut write = write.clone();
+        if let Some(record) = write.record.as_mut().filter(|record| record.result.is_some()) {
+            let encoded = self.codec.encode(&write.key, record, deadline).await;
+            if let Err(error) = &encoded {
+                let cause = std::error::Error::source(error).map(ToString::to_string);
+                tracing::warn!(key = %write.key, %error, cause, "the result of a record is not stored");
+            }
+            record.result = encoded?;
+        }
+        Ok(write)
+    }
+
+    /// Sends those that could be encoded.
+    async fn send(&self, ready: Vec<Encoded>, call_deadline: Timestamp) -> Vec<(usize, Verdict)> {
+        let (mut places, mut writes, mut verdicts) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, encoded) in ready {
+            match encoded {
+                Ok(write) => {
+                    places.push(at);
+                    writes.push(write);
+                }
+                Err(error) => verdicts.push((at, Verdict::Unknown(error))),
+            }
+        }
+        if !writes.is_empty() {
+            let answers = self.store.write(&writes, call_deadline).await;
+            verdicts.extend(places.into_iter().zip(answers));
+        }
+        verdicts
+    }
+}
+
+impl<S> Results<S> {
+    async fn decoded(
+        &self,
+        key: &Key,
+        mut record: IdempotencyRecord,
+        deadline: Timestamp,
+    ) -> Result<IdempotencyRecord, StoreError> {
+        if let Some(stored) = record.result.as_ref().filter(|stored| is_form(stored)) {
+            record.result = self.codec.decode(key, record.owner, stored, deadline).await?;
+            if record.result.is_none() {
+                tracing::warn!(%key, "the result of a record is not in the result store any more");
+            }
+        }
+        Ok(record)
+    }
+
+    async fn decoded_verdict(
+        &self,
+        write: &Write,
+        verdict: Verdict,
+        deadline: Timestamp,
+    ) -> Verdict {
+        let Verdict::Found(Some(record)) = verdict else { return verdict };
+        // The record of this very claim, whose answer was lost: the worker has to learn that it is completed, and
+        // has the result.
+        let own = record.owner.is_some() && record.owner == owner(write);
+        let mut without_result = own.then(|| record.clone());
+        if let Some(record) = &mut without_result {
+            record.result = None;
+        }
+        match self.decoded(&write.key, record, deadline).await {
+            Ok(record) => Verdict::Found(Some(record)),
+            Err(_) if own => Verdict::Found(without_result),
+            Err(error) => Verdict::Unknown(error),
+        }
+    }
+}
+
+fn has_result(write: &Write) -> bool {
+    write.record.as_ref().is_some_and(|record| record.result.is_some())
+}
+
+fn found(verdict: &Verdict) -> Option<&IdempotencyRecord> {
+    match verdict {
+        Verdict::Found(found) => found.as_ref(),
+        _ => None,
+    }
+}
+
+fn needs_decoding(record: &IdempotencyRecord) -> bool {
+    record.result.as_deref().is_some_and(is_form)
+}
+
+/// The claim that sends a write.
+fn owner(write: &Write) -> Option<Owner> {
+    match write.guard {
+        Guard::OwnedBy(owner) => Some(owner),
+        _ => write.record.as_ref()?.owner,
+    }
+}
+
+/// In place of a verdict that the inner store did not give.
+fn unanswered() -> StoreError {
+    let context = "the store gave fewer answers than it was asked for; run its conformance tests";
+    StoreError::new(StoreErrorKind::Unavailable, context)
+}
