@@ -120,7 +120,7 @@ impl Codec {
         (envelope::length_here(&steps, compressed.len()) < result.len()).then_some(compressed)
     }
 
-    /// Keeps an object elsewhere, under a name that no other claim has.
+    /// Keeps an object elsewhere, under a name that no other content has.
     async fn put(
         &self,
         elsewhere: &Elsewhere,
@@ -129,10 +129,7 @@ impl Codec {
         object: Vec<u8>,
         deadline: Timestamp,
     ) -> Result<ResultName, StoreError> {
-        // A record of no claim has no owner; then another write must not replace this result.
-        let owner = record.owner.map_or_else(Owner::random, Ok);
-        let owner = owner.map_err(|_| Helper::Randomness.not_stored(None))?;
-        let name = ResultName::new(key, owner);
+        let name = ResultName::new(key, &object);
         let put = async {
             let _permit = elsewhere.calls.acquire().await;
             elsewhere.results.put(&name, object, record.expires_at, deadline).await
@@ -155,7 +152,7 @@ impl Codec {
         let (steps, content) = match envelope::read(stored)? {
             None => return Ok(Some(stored.into())),
             Some(Stored::Here(steps, content)) => (steps, content),
-            Some(Stored::Elsewhere(name)) => match self.get(&name, deadline).await? {
+            Some(Stored::Elsewhere(name)) => match self.get(key, &name, deadline).await? {
                 Some(object) => envelope::read_object(object)?,
                 None => return Ok(None),
             },
@@ -179,6 +176,7 @@ impl Codec {
 
     async fn get(
         &self,
+        key: &Key,
         name: &ResultName,
         deadline: Timestamp,
     ) -> Result<Option<Vec<u8>>, StoreError> {
@@ -190,6 +188,9 @@ impl Codec {
         match within(&*self.clock, deadline, get).await {
             Some(Ok(Some(object))) if object.len() > self.max_bytes.saturating_add(OVERHEAD) => {
                 Err(Unreadable::TooLarge { max_bytes: self.max_bytes }.into())
+            }
+            Some(Ok(Some(object))) if ResultName::new(key, &object) != *name => {
+                Err(Unreadable::Damaged.into())
             }
             Some(Ok(object)) => Ok(object),
             Some(Err(why)) => Err(Helper::Results.not_read(Some(why))),

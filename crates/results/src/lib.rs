@@ -1,28 +1,40 @@
-//! Compresses the results that an idempotency store keeps, or leaves them out. [`Results`] is a store around
-//! another, so it works with every store.
+//! Stores the results of idempotent work compressed, encrypted or elsewhere. [`Results`] is a store around another,
+//! so it works with every store.
 //!
 //! `run`, whole events and HTTP keep the result of the work as JSON text in the idempotency record, and so do
-//! records with `keep_result`. That makes records large, and each duplicate is billed by the size of the record
-//! that it finds.
+//! records with `keep_result`. That makes records large, each duplicate is billed by the size of the record that it
+//! finds, and everybody who can read the table can read the results.
+//!
+//! | setting | for |
+//! |---|---|
+//! | [`compress_above`](Results::compress_above) | results of more than a kilobyte or so |
+//! | [`encrypt_with`](Results::encrypt_with) | results with personal data; keys from a [`KeyProvider`] |
+//! | [`offload_above`](Results::offload_above) | results that no record can hold; kept in a [`ResultStore`] |
+//! | [`status_only`](Results::status_only) | results that no later call needs |
+//!
+//! A result is compressed, then encrypted, and if it is still large, kept elsewhere.
 //!
 //! ```
 //! use lambda_idempotency_core::{
-//!     clock::Timestamp, key::Key, memory::MemoryStore, record::{IdempotencyRecord, Status},
-//!     store::{Guard, Store, StoreError, Write},
+//!     clock::{Clock, SystemClock}, key::Key, memory::MemoryStore, record::{IdempotencyRecord, Status},
+//!     store::{Guard, Store, Write},
 //! };
-//! use lambda_idempotency_results::Results;
+//! use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
 //!
+//! # fn secret() -> Vec<u8> { vec![7; 32] }
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), StoreError> {
-//! let store = Results::new(MemoryStore::new()).compress_above(1024);
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let keys = LocalKeys::new(EncryptionKey::new("2026-11", &secret())?);
+//! let store = Results::new(MemoryStore::new()).compress_above(1024).encrypt_with(keys);
 //!
-//! let (key, soon) = (Key::from_text("report#1"), Timestamp::from_secs(5));
-//! let mut done = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(60));
+//! let (key, soon) = (Key::from_text("report#1"), SystemClock.now().plus(std::time::Duration::from_secs(5)));
+//! let mut done = IdempotencyRecord::new(Status::Completed, soon);
 //! done.result = Some(format!("[{}0]", "0,".repeat(10_000)).into());
 //! store.write(&[Write::new(key.clone(), Guard::Absent, Some(done.clone()))], soon).await;
 //!
 //! let stored = store.store().read(&[key.clone()], soon).await.remove(0)?.expect("a record");
-//! assert!(stored.result.expect("a result").len() < 200);
+//! let stored = stored.result.expect("a result");
+//! assert!(stored.starts_with("\"lambda-idempotency:1 zlib,aes-256-gcm=2026-11 ") && stored.len() < 200);
 //! assert_eq!(store.read(&[key], soon).await.remove(0)?, Some(done));
 //! # Ok(())
 //! # }
@@ -30,15 +42,27 @@
 //!
 //! # Rules
 //!
-//! 1. Records without a result pass through unchanged.
+//! 1. Records without a result pass through unchanged, and so does what the inner store can do.
 //! 2. A stored form is a JSON string, so every store can keep it. It begins with `lambda-idempotency:` and a
 //!    version. A result of yours that looks like it is stored in such a form too, so that the two are never confused.
-//! 3. A record whose result cannot be read is an error of the kind
-//!    [`Corrupt`](lambda_idempotency_core::store::StoreErrorKind::Corrupt), and never a record that is not there: work
-//!    that was done is not done again.
-//! 4. A program that does not know these forms takes them for results. Put `Results::new` around the store of all
-//!    functions that share a table before one of them uses a setting. Do not use this crate in a table that you
-//!    share with Powertools.
+//! 3. A result that cannot be stored, because a key provider or a result store does not answer, is left out. Half of the
+//!    time of the call remains for the completion without it. It is never stored unencrypted instead.
+//! 4. A result that cannot be read is an error, never a record that is not there: work that was done is not done
+//!    again, whatever [`OnOutage`](https://docs.rs/lambda-idempotency/latest/lambda_idempotency/enum.OnOutage.html) says.
+//!    The error is [`ResultUnavailable`](lambda_idempotency_core::store::StoreErrorKind::ResultUnavailable) if it may be
+//!    read later, and [`Corrupt`](lambda_idempotency_core::store::StoreErrorKind::Corrupt) if something has to be
+//!    corrected. Only a result that is not in the result store any more counts as not kept.
+//! 5. An encrypted result belongs to the key and the claim of its record. Nobody who can write to the table can move it to
+//!    another record. That does not protect what is not encrypted: the status, and results in plain text, which are
+//!    read too.
+//! 6. No write waits for the key or the upload of another.
+//!
+//! Functions that share a table share its forms. A program that does not know them takes them for results: before one
+//! function uses a setting, give all of them `Results::new`, with [`decrypt_with`](Results::decrypt_with) and
+//! [`offload_above`](Results::offload_above) if they are to be used. Do not use this crate in a table that you share with
+//! Powertools, which cannot read these forms.
+//!
+//! What the process remembers of completed keys (`Idempotency::with_cache`) is decoded: it is in memory only.
 
 mod codec;
 mod compression;

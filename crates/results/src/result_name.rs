@@ -2,30 +2,28 @@
 
 use std::{fmt, sync::Arc};
 
-use lambda_idempotency_core::{key::Key, record::Owner};
+use lambda_idempotency_core::key::Key;
 use sha2::{Digest as _, Sha256};
 
 /// The name under which a result is kept in a [`ResultStore`](crate::ResultStore): 64 hexadecimal digits, a slash,
-/// and 32 more. It can be a part of a URL or of a path.
+/// and 64 more. It can be a part of a URL or of a path.
 ///
-/// The first part is the SHA-256 of the record's key, the second the token of the claim. So a worker that has lost its
-/// lease cannot overwrite what its successor has stored, and a write that is sent again replaces itself.
+/// The first part is the SHA-256 of the record's key, the second that of the content. So nothing that is stored later
+/// can replace a result to which a record refers, and a content that was changed is found.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ResultName(Arc<str>);
 
-const KEY: usize = 64;
-const OWNER: usize = 32;
+/// The hexadecimal digits of a SHA-256.
+const HASH: usize = 64;
 
 impl ResultName {
-    /// The name of the result that `owner` has for `key`.
+    /// The name of this content for a record of this key.
     #[must_use]
-    pub fn new(key: &Key, owner: Owner) -> Self {
-        use fmt::Write as _;
-        let mut name = String::with_capacity(KEY + 1 + OWNER);
-        for byte in Sha256::digest(key.as_str()) {
-            let _ = write!(name, "{byte:02x}");
-        }
-        let _ = write!(name, "/{owner}");
+    pub fn new(key: &Key, content: &[u8]) -> Self {
+        let mut name = String::with_capacity(2 * HASH + 1);
+        add_hash(&mut name, key.as_str().as_bytes());
+        name.push('/');
+        add_hash(&mut name, content);
         Self(name.into())
     }
 
@@ -36,11 +34,18 @@ impl ResultName {
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let is_hex = |text: &str, length| {
-            text.len() == length && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        let is_hash = |text: &str| {
+            text.len() == HASH && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
         };
-        let (key, owner) = text.split_once('/')?;
-        (is_hex(key, KEY) && is_hex(owner, OWNER)).then(|| Self(text.into()))
+        let (key, content) = text.split_once('/')?;
+        (is_hash(key) && is_hash(content)).then(|| Self(text.into()))
+    }
+}
+
+fn add_hash(name: &mut String, of: &[u8]) {
+    use fmt::Write as _;
+    for byte in Sha256::digest(of) {
+        let _ = write!(name, "{byte:02x}");
     }
 }
 

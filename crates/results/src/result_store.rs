@@ -50,8 +50,8 @@ use crate::{key_provider::BoxError, result_name::ResultName};
 /// }
 /// ```
 pub trait ResultStore: Send + Sync + 'static {
-    /// Keeps `content` under `name` until `expires_at` at least, in place of what was there. After an `Ok`, every
-    /// `get` has it.
+    /// Keeps `content` under `name` until `expires_at` at least. After an `Ok`, every `get` has it. What is there
+    /// already is the same content, with an earlier expiry.
     fn put<'a>(
         &'a self,
         name: &'a ResultName,

@@ -14,9 +14,13 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_results::Results;
+use lambda_idempotency_results::{EncryptionKey, LocalKeys, MemoryResults, Results};
 use proptest::prelude::*;
-use support::{completed, get, key, long, put, result, soon, stored, tamper};
+use support::{completed, get, key, long, owner, put, result, soon, stored, tamper};
+
+fn keys() -> LocalKeys {
+    LocalKeys::new(EncryptionKey::new("2026-11", &[7; 32]).unwrap())
+}
 
 fn compressed() -> Results<MemoryStore> {
     Results::new(MemoryStore::new()).compress_above(1024)
@@ -43,6 +47,11 @@ proptest! {
             for store in [
                 Results::new(MemoryStore::new()),
                 Results::new(MemoryStore::new()).compress_above(above),
+                Results::new(MemoryStore::new()).encrypt_with(keys()),
+                Results::new(MemoryStore::new())
+                    .compress_above(above)
+                    .encrypt_with(keys())
+                    .offload_above(above, MemoryResults::default()),
             ] {
                 let record = completed(text.clone());
                 assert!(matches!(put(&store, &record).await, Verdict::Written));
@@ -116,11 +125,17 @@ async fn with_status_only_the_record_is_completed_without_a_result() {
     assert_eq!(result(&store).await.as_deref(), Some("2"), "what is stored is read");
 }
 
+fn by(bits: u128, result: &str) -> IdempotencyRecord {
+    let mut record = completed(result);
+    record.owner = Some(owner(bits));
+    record
+}
+
 /// Each way to meet the record: by a read, by a claim, by a late settlement of another owner.
 async fn errors(store: &Results<MemoryStore>) -> Vec<StoreError> {
     let read = get(store).await.unwrap_err();
-    let claim = Write::new(key(), Guard::Absent, Some(completed("1")));
-    let settle = Write::new(key(), Guard::OwnedBy(support::owner(9)), Some(completed("1")));
+    let claim = Write::new(key(), Guard::Absent, Some(by(2, "1")));
+    let settle = Write::new(key(), Guard::OwnedBy(owner(9)), Some(by(9, "1")));
     let verdicts = store.write(&[claim], soon()).await.into_iter();
     let verdicts = verdicts.chain(store.write(&[settle], soon()).await);
     let of_verdict = |verdict| match verdict {
@@ -180,7 +195,7 @@ async fn one_result_that_cannot_be_read_harms_no_other_record_of_the_call() {
     assert!(found[0].is_err());
     assert_eq!(found[1].as_ref().unwrap().as_ref(), Some(&completed("2")));
     assert_eq!(found[2].as_ref().unwrap(), &None);
-    let writes = keys.map(|key| Write::new(key, Guard::Absent, Some(completed("3"))));
+    let writes = keys.map(|key| Write::new(key, Guard::Absent, Some(by(3, "3"))));
     let verdicts = store.write(&writes, soon()).await;
     assert!(
         matches!(&verdicts[..], [Verdict::Unknown(_), Verdict::Found(Some(_)), Verdict::Written]),

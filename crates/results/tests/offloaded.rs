@@ -154,7 +154,7 @@ async fn a_changed_object_is_not_read() {
     let store = over(&bucket).encrypt_with(keys).compress_above(0).offload_above(0, bucket.clone());
     put(&store, &completed("\"secret\"")).await;
     let (object, expires_at) = bucket.last.lock().unwrap().clone().unwrap();
-    let name = ResultName::new(&key(), owner(1));
+    let name = ResultName::new(&key(), &object);
     for at in 0..object.len() {
         let mut changed = object.clone();
         changed[at] ^= 1;
@@ -182,6 +182,31 @@ async fn a_fenced_worker_does_not_replace_the_result_of_its_successor() {
     }
     assert_eq!(get(&store).await.unwrap(), Some(winners));
     assert_eq!(bucket.kept.len(), 2, "nothing refers to the result of the fenced worker");
+}
+
+/// A completed record is final, also for the claim that completed it, and so is its result.
+#[tokio::test]
+async fn a_later_result_of_the_same_claim_does_not_replace_the_first() {
+    let bucket = Bucket::new();
+    let store = over(&bucket);
+    let first = completed(long(5000));
+    put(&store, &first).await;
+    let other = Write::new(key(), Guard::OwnedBy(owner(1)), Some(completed(long(6000))));
+    match store.write(&[other], soon()).await.pop().unwrap() {
+        Verdict::Found(Some(found)) => assert_eq!(found, first),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_reference_of_another_record_is_not_followed() {
+    let bucket = Bucket::new();
+    let store = over(&bucket);
+    put(&store, &completed(long(5000))).await;
+    let other = Key::from_text("report#2");
+    store.store().insert(other.clone(), get(store.store()).await.unwrap().unwrap());
+    let error = store.read(&[other], soon()).await.pop().unwrap().unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Corrupt);
 }
 
 #[tokio::test]

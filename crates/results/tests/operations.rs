@@ -1,0 +1,167 @@
+//! `run` with results in another form: work is done once, whatever cannot be stored or read.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+};
+
+use lambda_idempotency::{
+    Cache, Idempotency, OnOutage, Operation, Run, RunContext, RunError, error::ResultLost,
+};
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Timestamp},
+    memory::MemoryStore,
+    store::StoreErrorKind,
+};
+use lambda_idempotency_results::{
+    BoxError, EncryptionKey, LocalKeys, MemoryResults, ResultName, ResultStore, Results,
+};
+
+/// A bucket that can be down.
+#[derive(Clone, Default)]
+struct Bucket {
+    kept: MemoryResults,
+    is_down: Arc<AtomicBool>,
+}
+
+impl Bucket {
+    fn check(&self) -> Result<(), BoxError> {
+        if self.is_down.load(Ordering::SeqCst) { Err("no connection".into()) } else { Ok(()) }
+    }
+}
+
+impl ResultStore for Bucket {
+    fn put<'a>(
+        &'a self,
+        name: &'a ResultName,
+        content: Vec<u8>,
+        expires_at: Timestamp,
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<(), BoxError>> {
+        Box::pin(async move {
+            self.check()?;
+            self.kept.put(name, content, expires_at, deadline).await
+        })
+    }
+
+    fn get<'a>(
+        &'a self,
+        name: &'a ResultName,
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, BoxError>> {
+        Box::pin(async move {
+            self.check()?;
+            self.kept.get(name, deadline).await
+        })
+    }
+}
+
+/// A function whose work is counted. Each call is one of another process: nothing is cached.
+struct World {
+    records: Arc<MemoryStore>,
+    bucket: Bucket,
+    key: u8,
+    calls: AtomicU32,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            records: Arc::default(),
+            bucket: Bucket::default(),
+            key: 1,
+            calls: AtomicU32::new(0),
+        }
+    }
+
+    fn down(&self, is_down: bool) {
+        self.bucket.is_down.store(is_down, Ordering::SeqCst);
+    }
+
+    fn calls(&self) -> u32 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    async fn report(&self) -> Result<Run<Vec<u32>>, RunError> {
+        let key = EncryptionKey::new("k", &[self.key; 32]).unwrap();
+        let store = Results::new(Arc::clone(&self.records))
+            .encrypt_with(LocalKeys::new(key))
+            .offload_above(1000, self.bucket.clone());
+        let operation = Operation::new("report").key("id").on_outage(OnOutage::RunUnprotected);
+        Idempotency::new(store)
+            .with_cache(Cache::off())
+            .run(
+                &operation,
+                &serde_json::json!({"id": 1}),
+                RunContext::without_deadline(),
+                async |_| {
+                    self.calls.fetch_add(1, Ordering::SeqCst);
+                    Ok::<_, Infallible>(vec![7; 5000])
+                },
+            )
+            .await
+    }
+}
+
+#[tokio::test]
+async fn a_later_call_gets_the_result() {
+    let world = World::new();
+    assert!(!world.report().await.unwrap().replayed);
+    assert_eq!(world.bucket.kept.len(), 1);
+    let again = world.report().await.unwrap();
+    assert_eq!((again.result, again.replayed, world.calls()), (vec![7; 5000], true, 1));
+}
+
+#[tokio::test]
+async fn a_completion_is_recorded_while_the_result_store_is_down() {
+    let world = World::new();
+    world.down(true);
+    let first = world.report().await.unwrap();
+    assert!(first.recorded && first.result.len() == 5000);
+    world.down(false);
+    let later = world.report().await.unwrap_err();
+    assert!(matches!(later, RunError::ResultLost(ResultLost::NotKept)), "{later}");
+    assert_eq!(world.calls(), 1);
+}
+
+/// `OnOutage::RunUnprotected` is about keys of which nothing is known. This one is known to be done.
+#[tokio::test]
+async fn work_is_not_done_again_because_its_result_cannot_be_read_now() {
+    let world = World::new();
+    world.report().await.unwrap();
+    world.down(true);
+    let error = world.report().await.unwrap_err();
+    assert!(error.is_transient(), "{error}");
+    assert!(matches!(&error, RunError::Store(e) if e.kind() == StoreErrorKind::ResultUnavailable));
+    world.down(false);
+    assert!(world.report().await.unwrap().replayed);
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
+async fn work_is_not_done_again_because_its_result_cannot_be_decrypted() {
+    let mut world = World::new();
+    world.report().await.unwrap();
+    world.key = 2;
+    let error = world.report().await.unwrap_err();
+    assert!(!error.is_transient(), "{error}");
+    assert!(matches!(&error, RunError::Store(e) if e.kind() == StoreErrorKind::Corrupt));
+    world.key = 1;
+    assert!(world.report().await.unwrap().replayed);
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_result_that_was_removed_counts_as_not_kept() {
+    let world = World::new();
+    world.report().await.unwrap();
+    world.bucket.kept.clear();
+    let error = world.report().await.unwrap_err();
+    assert!(matches!(error, RunError::ResultLost(ResultLost::NotKept)), "{error}");
+    assert_eq!(world.calls(), 1);
+}
