@@ -12,10 +12,11 @@ use lambda_idempotency_core::{
 use tokio::sync::Semaphore;
 
 use crate::{
+    box_error::BoxError,
     compression::{compress, decompress},
     encryption::EncryptionKey,
     envelope::{self, Steps, Stored},
-    key_provider::{BoxError, KeyProvider},
+    key_provider::KeyProvider,
     result_name::ResultName,
     result_store::ResultStore,
     unreadable::{Helper, Unreadable},

@@ -1,14 +1,10 @@
 //! Where encryption keys come from.
 
-use std::{collections::HashMap, error::Error, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use lambda_idempotency_core::clock::{BoxFuture, Timestamp};
 
-use crate::encryption::EncryptionKey;
-
-/// The error of a [`KeyProvider`] or of a [`ResultStore`](crate::ResultStore). Its message may be logged, so it must
-/// hold neither keys nor results.
-pub type BoxError = Box<dyn Error + Send + Sync>;
+use crate::{box_error::BoxError, encryption::EncryptionKey};
 
 /// Has the keys with which results are encrypted: [`LocalKeys`], or your own.
 ///

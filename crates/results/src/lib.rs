@@ -64,6 +64,7 @@
 //!
 //! What the process remembers of completed keys (`Idempotency::with_cache`) is decoded: it is in memory only.
 
+mod box_error;
 mod codec;
 mod compression;
 mod encryption;
@@ -76,8 +77,9 @@ mod store;
 mod unreadable;
 
 pub use self::{
+    box_error::BoxError,
     encryption::{EncryptionKey, InvalidEncryptionKey},
-    key_provider::{BoxError, KeyProvider, LocalKeys},
+    key_provider::{KeyProvider, LocalKeys},
     result_name::ResultName,
     result_store::{MemoryResults, ResultStore},
     results::Results,

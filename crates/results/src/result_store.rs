@@ -7,7 +7,7 @@ use std::{
 
 use lambda_idempotency_core::clock::{BoxFuture, Timestamp};
 
-use crate::{key_provider::BoxError, result_name::ResultName};
+use crate::{box_error::BoxError, result_name::ResultName};
 
 /// Keeps results that are too large for a record: a bucket, for example.
 ///

@@ -2,7 +2,7 @@
 
 use lambda_idempotency_core::store::{StoreError, StoreErrorKind};
 
-use crate::key_provider::BoxError;
+use crate::box_error::BoxError;
 
 /// Why a stored result cannot be read, also later. Says what to do, and nothing of the content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

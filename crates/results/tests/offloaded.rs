@@ -42,8 +42,11 @@ struct Bucket {
     fault: Arc<Mutex<Fault>>,
     running: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
-    last: Arc<Mutex<Option<(Vec<u8>, Timestamp)>>>,
+    last: Arc<Mutex<Option<Put>>>,
 }
+
+/// A content, and its expiry.
+type Put = (Vec<u8>, Timestamp);
 
 impl Bucket {
     fn new() -> Self {
