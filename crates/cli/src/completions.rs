@@ -1,11 +1,11 @@
 //! `completions` and `man`: made from the arguments, so that they are never older than the command.
 
-use std::{fs, io, path::PathBuf, process::ExitCode};
+use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::print_bytes};
 
 /// Print the completions of a shell
 ///
@@ -49,9 +49,7 @@ impl Man {
     }
 }
 
-/// An error is ignored, because the reader may have closed the pipe (`| head`).
 fn write(bytes: &[u8]) -> Result<ExitCode, Failure> {
-    use io::Write as _;
-    let _ = io::stdout().write_all(bytes);
+    print_bytes(bytes)?;
     Ok(ExitCode::SUCCESS)
 }

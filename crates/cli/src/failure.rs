@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use crate::terminal::printable;
+
 /// A usage or environment error: exit code 2.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -26,17 +28,17 @@ impl Failure {
     /// Prints the error, those causes that its own text does not contain, and the remedy.
     pub(crate) fn print(&self) {
         let message = self.error.to_string();
-        eprintln!("error: {message}");
+        eprintln!("error: {}", printable(&message));
         let mut cause = self.error.source();
         while let Some(error) = cause {
             let text = error.to_string();
             if !message.contains(&text) {
-                eprintln!("  because: {text}");
+                eprintln!("  because: {}", printable(&text));
             }
             cause = error.source();
         }
         if let Some(remedy) = &self.remedy {
-            eprintln!("\n  {remedy}");
+            eprintln!("\n  {}", printable(remedy));
         }
     }
 }

@@ -20,6 +20,7 @@ mod records;
 mod report;
 #[cfg(any(feature = "local", feature = "records"))]
 mod runtime;
+mod terminal;
 
 use std::process::ExitCode;
 

@@ -3,7 +3,6 @@
 mod arguments;
 mod page;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use lambda_idempotency_local::Build;
 
 use crate::failure::Failure;
 use crate::invoke::REMEDY;
+use crate::terminal::{document, print, printable};
 pub(crate) use arguments::Arguments;
 
 /// Runs the command: 0 if no run shows a violation, 1 if one does.
@@ -24,13 +24,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     loop {
         let report = watch(&settings, arguments.json).await?;
         violated |= !report.violations.is_empty();
-        let text = if arguments.json {
-            serde_json::to_string_pretty(&report)?
+        print(&if arguments.json {
+            document(&serde_json::to_value(&report)?)
         } else {
-            format!("{report}\n")
-        };
-        // An error is ignored, because the reader may have closed the pipe (`| head`).
-        let _ = writeln!(std::io::stdout(), "{text}");
+            format!("{}\n", printable(&report.to_string()))
+        })?;
         if let (Some(path), Some(story)) = (&arguments.report, &report.story) {
             crate::report::write(&page::run(&report, story), path).await?;
         }

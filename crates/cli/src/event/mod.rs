@@ -5,7 +5,6 @@ mod envelope;
 mod stamp;
 
 use std::io::Read as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 pub(crate) use arguments::{Arguments, Source};
@@ -13,6 +12,7 @@ pub(crate) use envelope::event;
 pub(crate) use stamp::Stamp;
 
 use crate::failure::Failure;
+use crate::terminal::{document, print};
 
 /// The payload of an event for which the user gave none.
 const SAMPLE: &str = r#"{"orderId":"o-1001","customer":"c-17","sku":"tea-assam-250","quantity":2}"#;
@@ -25,8 +25,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         payloads.push(SAMPLE.to_owned());
     }
     let event = event(arguments.source, &payloads, &mut Stamp::now(arguments.id.clone()))?;
-    // An error is ignored, because the reader may have closed the pipe (`| head`).
-    let _ = writeln!(std::io::stdout(), "{event:#}");
+    print(&document(&event))?;
     Ok(ExitCode::SUCCESS)
 }
 

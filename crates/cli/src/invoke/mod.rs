@@ -12,7 +12,6 @@ mod so_far;
 mod table;
 mod totals;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -23,6 +22,7 @@ pub(crate) use function::REMEDY;
 pub(crate) use page::end;
 
 use crate::failure::Failure;
+use crate::terminal::{document, print, printable};
 use crate::runtime::{INTERRUPTED, interrupted};
 use output::Output;
 use progress::Progress;
@@ -51,12 +51,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 
     if arguments.json {
-        print(&format!("{:#}", json::document(&report, &tables)));
+        print(&document(&json::document(&report, &tables)))?;
     } else {
-        show(&arguments, &report, &tables);
+        show(&arguments, &report, &tables)?;
         // An empty batch has no records of which the function could log something.
         if is_whole && table::is_silent(&report) && !ready.events.iter().all(events::is_empty) {
-            print(SILENT);
+            print(SILENT)?;
         }
     }
     if !is_whole {
@@ -133,20 +133,21 @@ fn tables(arguments: &Arguments, local: &Local) -> Result<Vec<Rows>, Failure> {
     Ok(tables)
 }
 
-fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) {
+fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) -> Result<(), Failure> {
     if !arguments.quiet {
         let width = table::terminal();
         print(&format!(
             "{}\n\n{}\n",
             table::records(report, width),
             table::invocations(report, width)
-        ));
+        ))?;
         let problems = problems::text(report);
         if !problems.is_empty() {
-            print(&problems);
+            print(&printable(&problems))?;
         }
     }
-    print(&table::summary(report, tables));
+    print(&printable(&table::summary(report, tables)))?;
+    Ok(())
 }
 
 /// Shown if the function logged nothing of its records.
@@ -155,7 +156,3 @@ note: the function logged no line about any record, so this report cannot say wh
       subscriber: add `lambda_runtime::tracing::init_default_subscriber();` at the beginning of `main`.
       A function with its own observer does not log these lines, nor are there lines for events without an operation.";
 
-/// Prints to stdout. An error is ignored, because the reader may have closed the pipe (`| head`).
-fn print(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
-}

@@ -11,6 +11,7 @@ use lambda_idempotency_local::{
 use serde_json::Value;
 
 use super::totals::{Rows, Totals};
+use crate::terminal::printable;
 
 /// The width of the terminal; none if the output goes elsewhere.
 pub(crate) fn terminal() -> Option<u16> {
@@ -35,17 +36,19 @@ pub(crate) fn records(report: &DeliveryReport, width: Option<u16>) -> Table {
         for record in &invocation.records {
             let line = record.line.as_ref();
             let number = number_cell(number + 1);
-            let id = name(record.record.as_deref().unwrap_or("-"), is_narrow(SHORT_IDS));
+            let id = printable(record.record.as_deref().unwrap_or("-"));
+            let id = name(&id, is_narrow(SHORT_IDS));
             let receives = number_cell(record.receive_count);
             let key = line.and_then(|line| line.key_hash.as_deref()).map_or("-", short);
-            let outcome = record.outcome.as_str();
+            let key = printable(key);
+            let outcome = printable(record.outcome.as_str());
             let ms = line.and_then(|line| line.ms);
             let ms = ms.filter(|ms| record.outcome.ran() || *ms > 0.0);
             let ms = number_cell(ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}")));
             let (then, then_colour) = then(record);
             let coloured = |text: &str| Cell::new(text).fg(colour(&record.outcome));
             table.add_row(match (few, then) {
-                (true, "") => vec![number, id.into(), receives, key.into(), coloured(outcome)],
+                (true, "") => vec![number, id.into(), receives, key.into(), coloured(&outcome)],
                 (true, then) => {
                     let outcome = coloured(&format!("{outcome},\n{then}"));
                     vec![number, id.into(), receives, key.into(), outcome]
@@ -53,7 +56,7 @@ pub(crate) fn records(report: &DeliveryReport, width: Option<u16>) -> Table {
                 (false, then) => {
                     let then =
                         then_colour.map_or_else(|| Cell::new(then), |c| Cell::new(then).fg(c));
-                    let (source, outcome) = (Cell::new(record.source), coloured(outcome));
+                    let (source, outcome) = (Cell::new(record.source), coloured(&outcome));
                     vec![number, source, id.into(), receives, key.into(), outcome, ms, then]
                 }
             });
@@ -75,8 +78,8 @@ pub(crate) fn invocations(report: &DeliveryReport, width: Option<u16>) -> Table 
         let invocation = &invocation.invocation;
         let result = match &invocation.result {
             // The message is shown with the problems, below the table.
-            InvocationResult::FunctionError { kind, .. } => Cell::new(format!("error {kind}")),
-            result => Cell::new(result),
+            InvocationResult::FunctionError { kind, .. } => Cell::new(format!("error {}", printable(kind))),
+            result => Cell::new(printable(&result.to_string())),
         };
         let result = if invocation.result.is_response() { result } else { result.fg(Color::Red) };
         let number = number_cell(number + 1);

@@ -8,7 +8,7 @@ mod report;
 mod scoped;
 mod text;
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ use lambda_idempotency::{
 
 pub(crate) use arguments::{Arguments, KeyOptions};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::{document, print}};
 use operations::Operations;
 use report::{File, Numbered, Report};
 use scoped::HTTP;
@@ -29,12 +29,11 @@ use scoped::HTTP;
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let report = Inspection::new(&arguments.keys)?.report(arguments)?;
     let shown = if arguments.json {
-        format!("{:#}", json::document(&report))
+        document(&json::document(&report))
     } else {
         text::page(&report, arguments)
     };
-    // An error is ignored, because the reader may have closed the pipe (`| head`).
-    let _ = writeln!(std::io::stdout(), "{shown}");
+    print(&shown)?;
     let is_complete = report.totals().without_key == 0;
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -10,6 +10,7 @@ use lambda_idempotency::inspect::{Record, RecordKey, View};
 use super::arguments::Arguments;
 use super::operations::UNNAMED;
 use super::report::{File, Numbered, Report, Shared};
+use crate::terminal::printable;
 
 /// The width without a terminal, and the least width in a narrow one.
 const WIDTH: u16 = 100;
@@ -208,17 +209,6 @@ fn summary(report: &Report) -> String {
 
 fn plural(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
-}
-
-/// Removes control characters, because a text of an event must not move the terminal's cursor.
-fn printable(text: &str) -> String {
-    let shown = |c: char| match c {
-        '\n' => c,
-        '\t' => ' ',
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    };
-    text.chars().map(shown).collect()
 }
 
 /// Labels and texts, a row each.

@@ -1,12 +1,17 @@
 //! A change of one record: written only if the record is still the one that was shown.
 
 use lambda_idempotency_core::{
+    clock::Timestamp,
     key::Key,
-    record::IdempotencyRecord,
+    policy::Policy,
+    record::{IdempotencyRecord, Owner, Status},
     store::{Guard, RecordVersion, Store as _, Verdict, Write},
 };
 
-use super::connect::Table;
+use super::{
+    connect::Table,
+    target::{AT_ONCE, Found},
+};
 
 /// What is to be done with a key.
 #[expect(clippy::large_enum_variant, reason = "a few for each command")]
@@ -22,7 +27,7 @@ pub(crate) enum Decision {
 /// A key, what was found, and what is to be done.
 pub(crate) struct Change {
     pub(crate) key: Key,
-    pub(crate) found: Option<IdempotencyRecord>,
+    pub(crate) found: Found,
     pub(crate) decision: Decision,
 }
 
@@ -31,15 +36,23 @@ pub(crate) enum Done {
     Written,
     /// A worker has changed the record meanwhile.
     Changed,
-    /// It is not known whether it was written, or it was refused.
-    Unknown(String),
+    /// It was not written or, in doubt, that is not known.
+    Unknown {
+        why: String,
+        in_doubt: bool,
+    },
 }
 
 impl Change {
+    /// The record that was found, if there is one that can be read.
+    pub(crate) fn record(&self) -> Option<&IdempotencyRecord> {
+        self.found.as_ref().ok()?.as_ref()
+    }
+
     /// The write, under the guard that the record is the one that was found.
     fn write(&self) -> Option<Write> {
         let Decision::Write(record) = &self.decision else { return None };
-        let found = self.found.as_ref();
+        let found = self.record();
         let guard = found.map_or(Guard::Absent, |found| Guard::Unchanged(RecordVersion::of(found)));
         Some(Write::new(self.key.clone(), guard, record.clone()))
     }
@@ -48,12 +61,59 @@ impl Change {
 /// Writes the changes; the result of each that has something to write, in order.
 pub(crate) async fn apply(table: &Table, changes: &[Change]) -> Vec<Done> {
     let writes: Vec<_> = changes.iter().filter_map(Change::write).collect();
-    let verdicts = table.store.write(&writes, Table::deadline()).await;
-    let done = verdicts.into_iter().map(|verdict| match verdict {
-        Verdict::Written => Done::Written,
-        Verdict::Found(_) => Done::Changed,
-        Verdict::EffectRefused(refused) => Done::Unknown(refused.to_string()),
-        Verdict::Unknown(error) => Done::Unknown(error.to_string()),
-    });
-    done.collect()
+    let mut done = Vec::with_capacity(writes.len());
+    for some in writes.chunks(AT_ONCE) {
+        let verdicts = table.store.write(some, Table::deadline()).await;
+        done.extend(some.iter().zip(verdicts).map(|(write, verdict)| match verdict {
+            Verdict::Written => Done::Written,
+            // The answer of an earlier attempt was lost: what it wrote has a token of its own, or is gone.
+            Verdict::Found(found) if found == write.record => Done::Written,
+            Verdict::Found(_) => Done::Changed,
+            Verdict::EffectRefused(refused) => {
+                Done::Unknown { why: refused.to_string(), in_doubt: false }
+            }
+            Verdict::Unknown(error) => {
+                Done::Unknown { in_doubt: error.may_have_applied(), why: error.to_string() }
+            }
+        }));
+    }
+    done
+}
+
+/// The lease of a released record: in the past, but not 0, which some libraries read as "unknown".
+const LAPSED: Timestamp = Timestamp::from_millis(1);
+
+/// The record after its claim was given up in the name of its worker. `by` makes it differ from every earlier one.
+///
+/// If the worker did not give it up itself, its attempt counts as lost, as it would in a takeover: it may have had its
+/// effect, so the next handler has to be told, and it may have killed its process, so it stays in quarantine.
+pub(crate) fn given_up(found: &IdempotencyRecord, by: Owner) -> IdempotencyRecord {
+    let lost = u32::from(found.status == Status::InProgress && !found.is_given_up());
+    let mut record = found.clone();
+    record.status = Status::InProgress;
+    record.lost_attempts = found.lost_attempts.saturating_add(lost);
+    record.consecutive_losses = found.consecutive_losses.saturating_add(lost);
+    record.owner = None;
+    record.last_owner = Some(by);
+    record.lease_until = Some(LAPSED);
+    record
+}
+
+/// What is left of a record so that its work begins from the beginning: nothing, or, if attempts were lost, a
+/// released record that tells the next handler of them.
+pub(crate) fn reset(
+    found: &IdempotencyRecord,
+    now: Timestamp,
+    by: Owner,
+) -> Option<IdempotencyRecord> {
+    let mut record = given_up(found, by);
+    if record.lost_attempts == 0 {
+        return None;
+    }
+    record.failed_attempts = 0;
+    record.error_type = None;
+    record.result = None;
+    record.expires_at =
+        record.expires_at.max(now.plus(Policy::default().retention).ceil_to_second());
+    Some(record)
 }

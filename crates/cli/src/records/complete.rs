@@ -13,9 +13,9 @@ use lambda_idempotency_core::{
 use super::{
     change::Decision,
     connect::Table,
-    edit::{self, Verb},
+    edit::{self, How, Verb},
     state::State,
-    target::Target,
+    target::{Asked, Target},
 };
 use crate::failure::Failure;
 
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     result: Option<String>,
 
     /// For how long, such as `24h` [default: 24 hours]
-    #[arg(long, value_name = "DURATION", value_parser = crate::arguments::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = retention)]
     retention: Option<Duration>,
 
     /// The application of a key that has no record yet: the name of the function, unless it has another
@@ -62,11 +62,15 @@ pub(crate) async fn run(
     }
     let keys = arguments.target.keys()?;
     let by = Owner::random()?;
-    let decide = |found: Option<&IdempotencyRecord>, now| decide(found, now, arguments, by);
-    edit::run(table, keys, &COMPLETE, arguments.yes, as_json, decide).await
+    let how = How { yes: arguments.yes, as_json };
+    edit::run(table, (keys, Vec::new()), &COMPLETE, how, |asked, found, now| {
+        decide(asked, found, now, arguments, by)
+    })
+    .await
 }
 
 fn decide(
+    asked: &Asked,
     found: Option<&IdempotencyRecord>,
     now: Timestamp,
     arguments: &Arguments,
@@ -84,15 +88,22 @@ fn decide(
             record.fence = now.as_millis();
             record.result = arguments.result.as_deref().map(Into::into);
             record.application = arguments.application.as_deref().map(Into::into);
+            record.fingerprint.clone_from(&asked.fingerprint);
             if let Some(found) = found {
                 record.failed_attempts = found.failed_attempts;
                 record.lost_attempts = found.lost_attempts;
                 record.fence = record.fence.max(found.fence.saturating_add(1));
-                record.fingerprint.clone_from(&found.fingerprint);
+                record.fingerprint = record.fingerprint.or_else(|| found.fingerprint.clone());
                 record.application = found.application.clone().or(record.application);
                 record.provenance.clone_from(&found.provenance);
             }
             Decision::Write(Some(record))
         }
     }
+}
+
+/// DynamoDB counts whole seconds.
+fn retention(text: &str) -> Result<Duration, String> {
+    let retention = crate::arguments::time_to_work(text)?;
+    if retention < Duration::from_secs(1) { Err("must be at least one second".to_owned()) } else { Ok(retention) }
 }

@@ -3,15 +3,18 @@
 use std::{borrow::Cow, time::Duration};
 
 use aws_config::{BehaviorVersion, Region, retry::RetryConfig, timeout::TimeoutConfig};
-use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::{Client, config};
 use clap::Args;
 use lambda_idempotency_core::clock::{Clock as _, SystemClock, Timestamp};
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore, SortKey};
 
+use super::{clock::ServerClock, credentials::Found};
 use crate::failure::Failure;
 
 /// How long one call may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long one request may take. At a terminal a slow connection is not a lost one.
+const ATTEMPT: Duration = Duration::from_secs(10);
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -24,7 +27,7 @@ pub(crate) struct Options {
     region: Option<String>,
 
     /// Another endpoint than that of AWS, such as of a local DynamoDB
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL", value_parser = url)]
     endpoint_url: Option<String>,
 
     /// An attribute of another name, where a Powertools table has one; may be repeated: `expiration=ttl`
@@ -43,11 +46,18 @@ pub(crate) struct Options {
 /// A table that was reached.
 pub(crate) struct Table {
     pub(crate) name: String,
+    pub(crate) names: Attributes,
     pub(crate) store: DynamoDbStore,
     pub(crate) client: Client,
+    clock: ServerClock,
 }
 
 impl Table {
+    /// The time by the table's clock, once it has answered.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// When a call that begins now has to have ended.
     pub(crate) fn deadline() -> Timestamp {
         SystemClock.now().plus(PATIENCE)
@@ -57,11 +67,11 @@ impl Table {
 impl Options {
     /// The table, as a store. Sends no request to it.
     pub(crate) async fn connect(&self) -> Result<Table, Failure> {
-        let (name, client) = (self.name()?, self.client().await?);
+        let (name, names, clock) = (self.name()?, self.attributes()?, ServerClock::default());
+        let client = self.client_with(&clock).await?;
         let store = DynamoDbStore::builder(client.clone(), name.clone());
-        // At a terminal a slow connection is not a lost one.
-        let store = store.attributes(self.attributes()?).attempt_timeout(Duration::from_secs(10));
-        Ok(Table { name, store: store.build()?, client })
+        let store = store.attributes(names.clone()).attempt_timeout(ATTEMPT).build()?;
+        Ok(Table { name, names, store, client, clock })
     }
 
     /// The table's name.
@@ -74,7 +84,15 @@ impl Options {
     }
 
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
-        let timeouts = TimeoutConfig::builder().connect_timeout(Duration::from_secs(5)).build();
+        self.client_with(&ServerClock::default()).await
+    }
+
+    async fn client_with(&self, clock: &ServerClock) -> Result<Client, Failure> {
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(Duration::from_secs(5))
+            .operation_attempt_timeout(ATTEMPT)
+            .operation_timeout(PATIENCE)
+            .build();
         let mut config = aws_config::defaults(BehaviorVersion::v2026_01_12())
             .retry_config(RetryConfig::standard())
             .timeout_config(timeouts);
@@ -89,7 +107,11 @@ impl Options {
             let failure = Failure::from("no AWS Region is configured");
             return Err(failure.remedy("Name it by --region or AWS_REGION."));
         }
-        Ok(Client::new(&config))
+        let mut of_client = config::Builder::from(&config).interceptor(clock.clone());
+        if let Some(provider) = config.credentials_provider() {
+            of_client = of_client.credentials_provider(Found::by(provider).await?);
+        }
+        Ok(Client::from_conf(of_client.build()))
     }
 
     /// The names of the attributes.
@@ -108,6 +130,7 @@ impl Options {
                 "failed_attempts" => &mut names.failed_attempts,
                 "lost_attempts" => &mut names.lost_attempts,
                 "consecutive_losses" => &mut names.consecutive_losses,
+                "last_receive" => &mut names.last_receive,
                 "fence" => &mut names.fence,
                 "error" => &mut names.error,
                 "application" => &mut names.application,
@@ -116,7 +139,8 @@ impl Options {
                     let failure = Failure::from(format!("items have no attribute `{other}`"));
                     return Err(failure.remedy(
                         "The attributes are id, status, expiration, in_progress_expiration, data, validation, owner, \
-                         last_owner, failed_attempts, lost_attempts, consecutive_losses, fence, error, application, provenance.",
+                         last_owner, failed_attempts, lost_attempts, consecutive_losses, last_receive, fence, error, \
+                         application, provenance.",
                     ));
                 }
             };
@@ -126,6 +150,14 @@ impl Options {
             names.sort_key = Some(SortKey::new(name.clone(), partition.clone()));
         }
         Ok(names)
+    }
+}
+
+fn url(text: &str) -> Result<String, String> {
+    let host = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    match host {
+        Some(host) if !host.is_empty() => Ok(text.to_owned()),
+        _ => Err("must begin with http:// or https://".to_owned()),
     }
 }
 

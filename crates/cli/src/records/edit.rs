@@ -3,9 +3,8 @@
 use std::process::ExitCode;
 
 use lambda_idempotency_core::{
-    clock::{Clock as _, SystemClock, Timestamp},
-    key::Key,
-    record::IdempotencyRecord,
+    clock::Timestamp,
+    record::{IdempotencyRecord, Status},
 };
 use serde_json::{Value, json};
 
@@ -14,7 +13,7 @@ use super::{
     connect::Table,
     print, print_json,
     state::State,
-    target,
+    target::{self, Asked, Keyless},
     view::{self, Entry},
 };
 use crate::failure::Failure;
@@ -33,34 +32,49 @@ pub(crate) struct Verb {
 pub(crate) const WARM_CACHES: &str = "Processes that saw a key completed answer it from memory for up to 60 seconds \
      more (`Idempotency::with_cache`).";
 
-/// Reads the records of `keys`, decides, and writes if `yes`.
+/// How a command is run.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    pub(crate) yes: bool,
+    pub(crate) as_json: bool,
+}
+
+/// Reads the records of keys, decides, and writes with `yes`. Records of events that have no key are named.
 pub(crate) async fn run(
     table: &Table,
-    keys: Vec<Key>,
+    (asked, keyless): (Vec<Asked>, Vec<Keyless>),
     verb: &Verb,
-    yes: bool,
-    as_json: bool,
-    decide: impl Fn(Option<&IdempotencyRecord>, Timestamp) -> Decision,
+    How { yes, as_json }: How,
+    decide: impl Fn(&Asked, Option<&IdempotencyRecord>, Timestamp) -> Decision,
 ) -> Result<ExitCode, Failure> {
-    let found = target::look_up(table, &keys).await?;
-    let now = SystemClock.now();
-    let changes: Vec<_> = keys
-        .into_iter()
-        .zip(found)
-        .map(|(key, found)| Change { decision: decide(found.as_ref(), now), key, found })
-        .collect();
+    let found = target::look_up(table, &asked).await?;
+    let now = table.now();
+    let change = |(asked, found): (Asked, target::Found)| {
+        let decision = match &found {
+            Ok(record) => decide(&asked, record.as_ref(), now),
+            Err(error) => Decision::Refuse(error.to_string()),
+        };
+        Change { decision, key: asked.key, found }
+    };
+    let changes: Vec<_> = asked.into_iter().zip(found).map(change).collect();
     let done = if yes { apply(table, &changes).await } else { Vec::new() };
     let shown = shown(&changes, done, verb, yes);
-    let is_refused = shown.iter().any(|(_, result)| result.is_failure);
+    let is_refused = !keyless.is_empty() || shown.iter().any(|(_, result)| result.is_failure);
     let is_written = changes.iter().any(|change| matches!(change.decision, Decision::Write(_)));
     if as_json {
         let records = shown.iter().map(|(change, result)| document(change, result, now));
-        print_json(&json!({ "dry_run": !yes, "records": records.collect::<Vec<_>>() }));
+        let keyless = keyless.iter().map(|Keyless { record, why }| {
+            json!({ "key": null, "record": record, "state": null, "result": "refused", "message": why })
+        });
+        print_json(&json!({ "dry_run": !yes, "records": records.chain(keyless).collect::<Vec<_>>() }))?;
     } else {
         let mut page = String::new();
         for (change, result) in &shown {
             page.push_str(&entry_text(change, now));
             page.push_str(&format!("  -> {}\n\n", result.text));
+        }
+        for Keyless { record, why } in &keyless {
+            page.push_str(&format!("{record}\n  no key\n  -> refused: {why}\n\n"));
         }
         if is_written && !yes {
             page.push_str("Nothing was changed: add --yes to do it.\n");
@@ -68,7 +82,7 @@ pub(crate) async fn run(
         if is_written {
             page.push_str(verb.note);
         }
-        print(&page);
+        print(&page)?;
     }
     Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -92,15 +106,22 @@ fn shown<'c>(
         let (text, name, is_failure) = match &change.decision {
             Decision::Refuse(why) => (format!("refused: {why}"), "refused", true),
             Decision::Nothing(why) => (format!("nothing to do: {why}"), "nothing", false),
-            Decision::Write(_) if !yes => (format!("to {}", verb.plan), "planned", false),
-            Decision::Write(_) => match done.next() {
-                Some(Done::Written) => (verb.done.to_owned(), "done", false),
+            Decision::Write(to) if !yes => {
+                (format!("to {}{}", verb.plan, losses(change, to.as_ref())), "planned", false)
+            }
+            Decision::Write(to) => match done.next() {
+                Some(Done::Written) => {
+                    (format!("{}{}", verb.done, losses(change, to.as_ref())), "done", false)
+                }
                 Some(Done::Changed) => (
                     "not changed: a worker has changed the record meanwhile; look again".to_owned(),
                     "changed-meanwhile",
                     true,
                 ),
-                Some(Done::Unknown(error)) => (format!("not changed: {error}"), "failed", true),
+                Some(Done::Unknown { why, in_doubt: true }) => {
+                    (format!("it is not known whether it was changed; look again: {why}"), "failed", true)
+                }
+                Some(Done::Unknown { why, .. }) => (format!("not changed: {why}"), "failed", true),
                 None => ("not changed: the store did not answer".to_owned(), "failed", true),
             },
         };
@@ -109,18 +130,39 @@ fn shown<'c>(
     changes.iter().map(said).collect()
 }
 
-fn entry_text(change: &Change, now: Timestamp) -> String {
-    match &change.found {
-        Some(found) => {
-            let entry = Entry { key: change.key.clone(), found: Ok(found.clone()) };
-            view::text(&entry, now, false)
+/// What the write does with the lost attempts of the key, which may have had their effects.
+fn losses(change: &Change, to: Option<&IdempotencyRecord>) -> String {
+    match to {
+        Some(record) if record.status == Status::InProgress && record.lost_attempts > 0 => {
+            format!(", and its handler is told of lost attempts ({})", record.lost_attempts)
         }
-        None => format!("{}\n  no record\n", change.key.as_str()),
+        None if change.record().is_some_and(has_losses) => {
+            ", and its handler is not told that attempts were lost: check that they had no effect"
+                .to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+fn has_losses(record: &IdempotencyRecord) -> bool {
+    let is_lost = record.status == Status::InProgress && !record.is_given_up();
+    record.status != Status::Completed && (is_lost || record.lost_attempts > 0)
+}
+
+fn entry_text(change: &Change, now: Timestamp) -> String {
+    let entry = |found| Entry { key: change.key.clone(), found };
+    match &change.found {
+        Ok(Some(found)) => view::text(&entry(Ok(found.clone())), now, false),
+        Ok(None) => format!("{}\n  no record\n", change.key.as_str()),
+        Err(error) => view::text(&entry(Err(error.clone())), now, false),
     }
 }
 
 fn document(change: &Change, said: &Said, now: Timestamp) -> Value {
-    let state = change.found.as_ref().map(|found| State::of(found, now).name());
+    let state = match &change.found {
+        Ok(found) => found.as_ref().map(|found| State::of(found, now).name()),
+        Err(_) => Some(State::Unreadable.name()),
+    };
     json!({
         "key": change.key.as_str(),
         "state": state,

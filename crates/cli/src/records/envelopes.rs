@@ -3,102 +3,146 @@
 //! | what | the event |
 //! |---|---|
 //! | the answer of `aws sqs receive-message` | its messages, as their queue delivers them; or what is in their bodies, below |
-//! | a record of a Lambda destination (`requestContext`, `requestPayload`) | `requestPayload` |
+//! | a record of a Lambda destination (`requestContext`, `requestPayload`), also in an event of EventBridge or a notification of SNS | `requestPayload` |
 //! | an object that a stream's destination wrote to S3 (`requestContext`, `payload`) | `payload`, a text |
-//! | a message of a dead-letter queue of a function (attribute `ErrorCode`) | its body |
-//! | a list, or one document after another | each of them |
+//! | a message of a dead-letter queue of a function or a rule (attribute `ErrorCode`, `ERROR_CODE`) | its body |
+//! | a list, or one document after another | each of them; a list of a pipe's records is one event |
 //! | anything else | itself |
+//!
+//! Events are passed on as they are written: read and written again, a number or a member that occurs twice could
+//! give them another key.
 
-use serde_json::{Deserializer, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::{Deserializer, Value, json, value::RawValue};
+
+/// The members of an object, as they are written.
+type Members = BTreeMap<String, Box<RawValue>>;
 
 /// The events of a file.
-pub(crate) fn events(text: &str) -> Result<Vec<Value>, String> {
+pub(crate) fn events(text: &str) -> Result<Vec<String>, String> {
     let mut events = Vec::new();
-    for document in Deserializer::from_str(text).into_iter::<Value>() {
+    for document in Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
         let document = document.map_err(|error| format!("it is not JSON: {error}"))?;
-        unwrap(document, &mut events)?;
+        unwrap(document.get(), &mut events)?;
     }
     if events.is_empty() { Err("it holds no events".to_owned()) } else { Ok(events) }
 }
 
-fn unwrap(document: Value, events: &mut Vec<Value>) -> Result<(), String> {
-    match document {
-        Value::Array(documents) => documents.into_iter().try_for_each(|one| unwrap(one, events)),
-        Value::Object(mut members) if members.contains_key("requestContext") => {
-            // An HTTP event has a `requestContext` too.
-            if let Some(event) = members.remove("requestPayload") {
-                return unwrap(event, events);
-            }
-            if members.keys().any(|name| name.ends_with("BatchInfo")) {
-                let Some(Value::String(payload)) = members.remove("payload") else {
-                    return Err(
-                        "it names the positions of a batch in its stream, and holds no records: read them from the \
-                         stream, or let the failure destination be an S3 bucket"
-                            .to_owned(),
-                    );
-                };
-                let payload = serde_json::from_str(&payload);
-                return unwrap(
-                    payload.map_err(|error| format!("its `payload` is not JSON: {error}"))?,
-                    events,
-                );
-            }
-            events.push(Value::Object(members));
-            Ok(())
+fn unwrap(document: &str, events: &mut Vec<String>) -> Result<(), String> {
+    if let Ok(documents) = serde_json::from_str::<Vec<Box<RawValue>>>(document) {
+        let is_of_a_pipe = |document: &Box<RawValue>| {
+            members(document.get()).is_some_and(|members| members.contains_key("eventSource"))
+        };
+        if !documents.is_empty() && documents.iter().all(is_of_a_pipe) {
+            events.push(document.to_owned());
+            return Ok(());
         }
-        Value::Object(mut members) => match members.remove("Messages") {
-            Some(Value::Array(messages)) => {
-                messages.into_iter().try_for_each(|message| of_message(message, events))
-            }
-            Some(other) => {
-                members.insert("Messages".to_owned(), other);
-                events.push(Value::Object(members));
-                Ok(())
-            }
-            None => {
-                events.push(Value::Object(members));
-                Ok(())
-            }
-        },
-        _ => Err("it holds something that is not an event".to_owned()),
+        return documents.iter().try_for_each(|document| unwrap(document.get(), events));
     }
+    let Some(members) = members(document) else {
+        return Err("it holds something that is not an event".to_owned());
+    };
+    if let Some(inner) = failed(&members)? {
+        events.extend(inner);
+        return Ok(());
+    }
+    let messages = members.get("Messages");
+    match messages.and_then(|list| serde_json::from_str::<Vec<Box<RawValue>>>(list.get()).ok()) {
+        Some(messages) => {
+            for message in messages {
+                of_message(message.get(), events)?;
+            }
+        }
+        None => events.push(document.to_owned()),
+    }
+    Ok(())
+}
+
+/// The events that failed, if a document is what a failure destination wrote.
+fn failed(members: &Members) -> Result<Option<Vec<String>>, String> {
+    if members.contains_key("requestContext") {
+        if let Some(payload) = members.get("requestPayload") {
+            return Ok(Some(vec![payload.get().to_owned()]));
+        }
+        // An HTTP event has a `requestContext` too.
+        if members.keys().any(|name| name.ends_with("BatchInfo")) {
+            let payload = text(members, "payload").ok_or(
+                "it names the positions of a batch in its stream, and holds no records: read them from the stream, or \
+                 let the failure destination be an S3 bucket",
+            )?;
+            return match serde_json::from_str::<Box<RawValue>>(&payload) {
+                Ok(_) => Ok(Some(vec![payload])),
+                Err(error) => Err(format!("its `payload` is not JSON: {error}")),
+            };
+        }
+        return Ok(None);
+    }
+    // By EventBridge.
+    if text(members, "detail-type").is_some_and(|kind| kind.starts_with(RESULT)) {
+        return of_text(members.get("detail").map(|detail| detail.get()));
+    }
+    // By SNS to a queue.
+    if text(members, "Type").is_some_and(|kind| kind == "Notification") {
+        return of_text(text(members, "Message").as_deref());
+    }
+    // By SNS to a function.
+    let records = members.get("Records").map(|records| records.get());
+    let records: Vec<Members> =
+        records.and_then(|records| serde_json::from_str(records).ok()).unwrap_or_default();
+    let mut all = Vec::new();
+    for record in &records {
+        let notification = record.get("Sns").and_then(|sns| self::members(sns.get()));
+        let message = notification.and_then(|notification| text(&notification, "Message"));
+        match of_text(message.as_deref())? {
+            Some(inner) => all.extend(inner),
+            None => return Ok(None),
+        }
+    }
+    Ok((!all.is_empty()).then_some(all))
+}
+
+/// The `detail-type` of what Lambda sends to an event bus.
+const RESULT: &str = "Lambda Function Invocation Result";
+
+fn of_text(document: Option<&str>) -> Result<Option<Vec<String>>, String> {
+    document.and_then(members).map_or(Ok(None), |members| failed(&members))
 }
 
 /// A message of `aws sqs receive-message`.
-fn of_message(message: Value, events: &mut Vec<Value>) -> Result<(), String> {
-    let body = message.get("Body").and_then(Value::as_str).ok_or("a message has no `Body`")?;
-    let is_of_a_function = message.pointer("/MessageAttributes/ErrorCode").is_some();
-    let inner: Option<Value> = serde_json::from_str(body).ok();
-    let is_envelope = |inner: &Value| {
-        inner.get("requestPayload").is_some() && inner.get("requestContext").is_some()
-    };
-    if let Some(inner) = inner.filter(|inner| is_of_a_function || is_envelope(inner)) {
-        return unwrap(inner, events);
+fn of_message(message: &str, events: &mut Vec<String>) -> Result<(), String> {
+    let message = members(message).ok_or("a message is not an object")?;
+    let body = text(&message, "Body").ok_or("a message has no `Body`")?;
+    let attributes = value(&message, "MessageAttributes");
+    let is_event = ["ErrorCode", "ERROR_CODE"].iter().any(|name| attributes.get(name).is_some());
+    if let Some(inner) = of_text(Some(&body))? {
+        events.extend(inner);
+        return Ok(());
     }
-    let text = |name: &str| message.get(name).cloned().unwrap_or(Value::Null);
-    let attributes = message.get("Attributes").cloned().unwrap_or_else(|| json!({}));
-    // The queue from which the message was moved is the one that its keys are about.
-    let queue = attributes.get("DeadLetterQueueSourceArn").cloned().unwrap_or(Value::Null);
+    if is_event {
+        return unwrap(&body, events);
+    }
+    let of_the_system = value(&message, "Attributes");
     let mut record = json!({
         "eventSource": "aws:sqs",
-        "messageId": text("MessageId"),
-        "receiptHandle": text("ReceiptHandle"),
+        "messageId": value(&message, "MessageId"),
+        "receiptHandle": value(&message, "ReceiptHandle"),
         "body": body,
-        "attributes": attributes,
-        "messageAttributes": attributes_of(&message),
+        "attributes": if of_the_system.is_null() { json!({}) } else { of_the_system.clone() },
+        "messageAttributes": in_small_letters(&attributes),
     });
-    if let (Value::Object(record), Value::String(_)) = (&mut record, &queue) {
-        record.insert("eventSourceARN".to_owned(), queue);
+    // The queue from which the message was moved is the one that its keys are about.
+    let queue = of_the_system.get("DeadLetterQueueSourceArn").filter(|queue| queue.is_string());
+    if let (Value::Object(record), Some(queue)) = (&mut record, queue) {
+        record.insert("eventSourceARN".to_owned(), queue.clone());
     }
-    events.push(json!({ "Records": [record] }));
+    events.push(json!({ "Records": [record] }).to_string());
     Ok(())
 }
 
 /// Message attributes, whose members have small letters in an event.
-fn attributes_of(message: &Value) -> Value {
-    let Some(Value::Object(attributes)) = message.get("MessageAttributes") else {
-        return json!({});
-    };
+fn in_small_letters(attributes: &Value) -> Value {
+    let Value::Object(attributes) = attributes else { return json!({}) };
     let small = |name: &str| {
         let mut letters = name.chars();
         letters
@@ -113,9 +157,26 @@ fn attributes_of(message: &Value) -> Value {
     Value::Object(attributes.collect())
 }
 
+fn members(document: &str) -> Option<Members> {
+    serde_json::from_str(document).ok()
+}
+
+fn text(members: &Members, name: &str) -> Option<String> {
+    serde_json::from_str(members.get(name)?.get()).ok()
+}
+
+fn value(members: &Members, name: &str) -> Value {
+    members.get(name).and_then(|value| serde_json::from_str(value.get()).ok()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parsed(text: &Value) -> Result<Vec<Value>, String> {
+        let events = events(&text.to_string())?;
+        Ok(events.iter().map(|event| serde_json::from_str(event).unwrap()).collect())
+    }
 
     fn event() -> Value {
         json!({ "Records": [{ "eventSource": "aws:sns", "Sns": { "Message": "{}" } }] })
@@ -132,8 +193,19 @@ mod tests {
         let s3 = json!({
             "requestContext": {}, "KinesisBatchInfo": {}, "payload": event().to_string(),
         });
-        for wrapped in [event(), json!([event()]), destination, queued, s3] {
-            assert_eq!(events(&wrapped.to_string()), Ok(vec![event()]), "{wrapped}");
+        let bus = json!({
+            "version": "0", "source": "lambda", "detail": destination,
+            "detail-type": "Lambda Function Invocation Result - Failure",
+        });
+        let notification = json!({ "Type": "Notification", "Message": destination.to_string() });
+        let topic = json!({ "Records": [{ "EventSource": "aws:sns", "Sns": notification }] });
+        let body = |body: &Value| json!({ "Messages": [{ "MessageId": "m", "Body": body.to_string() }] });
+        let (bus_queued, topic_queued) = (body(&bus), body(&notification));
+        let documents = [
+            event(), json!([event()]), destination, queued, s3, bus, bus_queued, topic, topic_queued,
+        ];
+        for wrapped in documents {
+            assert_eq!(parsed(&wrapped), Ok(vec![event()]), "{wrapped}");
         }
         let two = format!("{}\n{}\n", event(), event());
         assert_eq!(events(&two).map(|events| events.len()), Ok(2), "one document after another");
@@ -146,7 +218,7 @@ mod tests {
             "Attributes": { "DeadLetterQueueSourceArn": "arn:aws:sqs:eu-west-1:1:orders" },
             "MessageAttributes": { "tenant": { "StringValue": "acme", "DataType": "String" } },
         });
-        let found = events(&json!({ "Messages": [message] }).to_string()).unwrap().remove(0);
+        let found = parsed(&json!({ "Messages": [message] })).unwrap().remove(0);
         let record = &found["Records"][0];
         assert_eq!(record["body"], "{\"orderId\":1}");
         assert_eq!(record["eventSourceARN"], "arn:aws:sqs:eu-west-1:1:orders");
@@ -154,12 +226,35 @@ mod tests {
     }
 
     #[test]
-    fn the_body_of_a_functions_dead_letter_is_its_event() {
-        let message = json!({
-            "Body": event().to_string(),
-            "MessageAttributes": { "ErrorCode": { "StringValue": "200", "DataType": "Number" } },
-        });
-        assert_eq!(events(&json!({ "Messages": [message] }).to_string()), Ok(vec![event()]));
+    fn the_body_of_a_functions_or_a_rules_dead_letter_is_its_event() {
+        for attribute in ["ErrorCode", "ERROR_CODE"] {
+            let message = json!({
+                "Body": event().to_string(),
+                "MessageAttributes": { attribute: { "StringValue": "200", "DataType": "Number" } },
+            });
+            assert_eq!(parsed(&json!({ "Messages": [message] })), Ok(vec![event()]));
+        }
+    }
+
+    #[test]
+    fn an_event_is_passed_on_as_it_is_written() {
+        let event = r#"{"z":1e2,"a":{"same":1,"same":2},"t":"\ud800"}"#;
+        let destination = format!(r#"{{"requestContext":{{}},"requestPayload":{event}}}"#);
+        assert_eq!(events(&destination), Ok(vec![event.to_owned()]));
+    }
+
+    #[test]
+    fn what_a_destination_holds_is_the_event_of_the_function_whatever_it_is() {
+        let destination = |payload: Value| json!({ "requestContext": {}, "requestPayload": payload });
+        for payload in [json!("text"), json!([1, 2]), json!(null), destination(json!({}))] {
+            assert_eq!(parsed(&destination(payload.clone())), Ok(vec![payload]));
+        }
+    }
+
+    #[test]
+    fn a_list_of_a_pipes_records_is_one_event() {
+        let pipe = json!([{ "eventSource": "aws:sqs", "messageId": "1" }, { "eventSource": "aws:sqs" }]);
+        assert_eq!(parsed(&pipe), Ok(vec![pipe]));
     }
 
     #[test]

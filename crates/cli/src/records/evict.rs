@@ -8,7 +8,7 @@ use lambda_idempotency_core::{clock::Timestamp, record::IdempotencyRecord};
 use super::{
     change::Decision,
     connect::Table,
-    edit::{self, Verb, WARM_CACHES},
+    edit::{self, How, Verb, WARM_CACHES},
     state::State,
     target::Target,
 };
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     yes: bool,
 }
 
-pub(crate) const EVICT: Verb =
+const EVICT: Verb =
     Verb { done: "evicted: the next delivery is new work", plan: "evict", note: WARM_CACHES };
 
 pub(crate) async fn run(
@@ -37,7 +37,8 @@ pub(crate) async fn run(
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
     let keys = arguments.target.keys()?;
-    edit::run(table, keys, &EVICT, arguments.yes, as_json, decide).await
+    let how = How { yes: arguments.yes, as_json };
+    edit::run(table, (keys, Vec::new()), &EVICT, how, |_, found, now| decide(found, now)).await
 }
 
 fn decide(found: Option<&IdempotencyRecord>, now: Timestamp) -> Decision {

@@ -3,10 +3,7 @@
 use std::{num::NonZeroUsize, process::ExitCode};
 
 use clap::Args;
-use lambda_idempotency_core::{
-    browse::Cursor,
-    clock::{Clock as _, SystemClock},
-};
+use lambda_idempotency_core::browse::Cursor;
 use serde_json::json;
 
 use super::{connect::Table, print, print_json, scan, state::State, view};
@@ -44,10 +41,10 @@ pub(crate) async fn run(
     arguments: &Arguments,
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
-    eprintln!("{}", scan::cost(table, arguments.limit).await);
+    eprintln!("{}", scan::cost(table, arguments.limit).await?);
     let after = arguments.cursor.as_deref().map(Cursor::from_text);
     let read = scan::read(table, arguments.limit, after).await?;
-    let (now, count) = (SystemClock.now(), read.entries.len());
+    let (now, count) = (table.now(), read.entries.len());
     let is_wanted = |entry: &&view::Entry| {
         let operation = arguments.operation.as_deref();
         let state = &arguments.state;
@@ -59,7 +56,7 @@ pub(crate) async fn run(
     if as_json {
         let records = shown.iter().map(|entry| view::json(entry, now, arguments.show_result));
         let records: Vec<_> = records.collect();
-        print_json(&json!({ "records": records, "read": count, "next": next }));
+        print_json(&json!({ "records": records, "read": count, "next": next }))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut page = String::new();
@@ -69,9 +66,23 @@ pub(crate) async fn run(
     }
     page.push_str(&format!("{} of {count} items that were read", shown.len()));
     match next {
-        Some(next) => page.push_str(&format!("; there are more: --cursor '{next}'")),
+        Some(next) => page.push_str(&format!("; there are more: --cursor {}", quoted(next))),
         None => page.push_str("; that was the whole table"),
     }
-    print(&page);
+    print(&page)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A text as an argument of a shell. Keys come from events, and this one is copied into a command.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_cursor_stays_one_argument() {
+        assert_eq!(super::quoted("a#b"), "'a#b'");
+        assert_eq!(super::quoted("x'; echo 'y"), r"'x'\''; echo '\''y'");
+    }
 }

@@ -4,8 +4,10 @@
 //! has changed the record meanwhile, nothing is written.
 
 mod change;
+mod clock;
 mod complete;
 mod connect;
+mod credentials;
 mod edit;
 mod envelopes;
 mod evict;
@@ -13,6 +15,7 @@ mod list;
 mod redrive;
 mod release;
 mod scan;
+mod schema;
 mod show;
 mod state;
 mod stats;
@@ -26,7 +29,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    terminal::{self, Reader},
+};
 
 /// Look at the idempotency records of a DynamoDB table: what is stuck, why, and since when
 ///
@@ -107,13 +113,17 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Prints a page. An error is ignored, because the reader may have closed the pipe (`| head`).
-fn print(page: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stdout(), "{}", page.trim_end());
+/// Prints a page. Keys and names in it come from the table.
+fn print(page: &str) -> Result<Reader, Failure> {
+    terminal::print(terminal::printable(page).trim_end())
 }
 
 /// Prints a JSON document.
-fn print_json(document: &serde_json::Value) {
-    print(&format!("{document:#}"));
+fn print_json(document: &serde_json::Value) -> Result<Reader, Failure> {
+    terminal::print(&terminal::document(document))
+}
+
+/// Prints a JSON document on one line.
+fn print_line(document: &serde_json::Value) -> Result<Reader, Failure> {
+    terminal::print(&terminal::line(document))
 }

@@ -3,10 +3,18 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use lambda_idempotency_core::{clock::Timestamp, record::IdempotencyRecord};
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    record::{IdempotencyRecord, Owner},
+};
 
 use super::{
-    change::Decision, connect::Table, edit, envelopes, evict::EVICT, state::State, target,
+    change::{Decision, reset},
+    connect::Table,
+    edit::{self, How, Verb, WARM_CACHES},
+    envelopes,
+    state::State,
+    target::{self, Asked, each_once},
 };
 use crate::{
     failure::Failure,
@@ -16,10 +24,13 @@ use crate::{
 /// Reset the idempotency records of failed events, so that they are processed when they are delivered again
 ///
 /// Takes what a dead-letter queue or a failure destination holds: the answer of `aws sqs receive-message`, records of
-/// Lambda destinations, events; one document or several. Computes the keys as `keys` does, so say what the operation
-/// says. Deletes the records of permanent failures and of attempts that were lost or given up; leaves completed ones,
-/// because their work is done; refuses those that a worker holds. It does not deliver anything: move the queue
-/// afterwards. Shows what it would do; `--yes` does it.
+/// Lambda destinations, also through SNS and EventBridge, events; one document or several. Computes the keys as `keys`
+/// does, so say what the operation says.
+///
+/// Resets the records of permanent failures and of attempts that were lost or given up; the handler of the next delivery
+/// is still told of lost attempts, because they may have had their effects. Leaves completed records, because their work
+/// is done; refuses those that a worker holds. Messages without a key are named, and do not keep the others from being
+/// reset. It does not deliver anything: move the queue afterwards. Shows what it would do; `--yes` does it.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Files of failed events; `-` is standard input
@@ -39,32 +50,63 @@ pub(crate) async fn run(
     arguments: &Arguments,
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
-    let mut keys = Vec::new();
+    let (mut asked, mut keyless) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         let in_file = |failure: Failure| failure.in_file(path);
         let events = envelopes::events(&keys::read(path)?).map_err(|e| in_file(e.into()))?;
         for event in events {
-            let found = target::of_event(&arguments.options, &event.to_string());
-            keys.extend(found.map_err(in_file)?);
+            for found in target::of_event(&arguments.options, &event).map_err(in_file)? {
+                match found {
+                    Ok(found) => asked.push(found),
+                    Err(found) => keyless.push(found),
+                }
+            }
         }
     }
-    let mut seen = std::collections::BTreeSet::new();
-    keys.retain(|key| seen.insert(key.clone()));
-    edit::run(table, keys, &EVICT, arguments.yes, as_json, decide).await
+    let by = Owner::random()?;
+    let how = How { yes: arguments.yes, as_json };
+    edit::run(table, (each_once(asked), keyless), &RESET, how, |asked, found, now| {
+        decide(asked, found, now, by)
+    })
+    .await
 }
 
-fn decide(found: Option<&IdempotencyRecord>, now: Timestamp) -> Decision {
-    match found.map(|record| State::of(record, now)) {
-        None | Some(State::Expired) => {
-            Decision::Nothing("its next delivery is new work".to_owned())
-        }
-        Some(State::Completed) => Decision::Nothing(
+const RESET: Verb = Verb {
+    done: "reset: the next delivery begins from the beginning",
+    plan: "reset",
+    note: WARM_CACHES,
+};
+
+fn decide(
+    asked: &Asked,
+    found: Option<&IdempotencyRecord>,
+    now: Timestamp,
+    by: Owner,
+) -> Decision {
+    let Some(found) = found else { return Decision::Nothing(NEW_WORK.to_owned()) };
+    let state = State::of(found, now);
+    let is_another = asked.fingerprint.is_some()
+        && found.fingerprint.is_some()
+        && asked.fingerprint != found.fingerprint;
+    match state {
+        State::Expired => Decision::Nothing(NEW_WORK.to_owned()),
+        State::InProgress => Decision::Refuse("a worker holds the key".to_owned()),
+        State::Completed | State::Failed if is_another => Decision::Refuse(
+            "the record of the key has another fingerprint: it is of other work, which keeps it".to_owned(),
+        ),
+        State::Completed if asked.is_message_id => Decision::Refuse(
+            "the work is done, and a redrive would have it done again: it gives the message a new id, and the id is \
+             the key. Delete the message from the dead-letter queue instead"
+                .to_owned(),
+        ),
+        State::Completed => Decision::Nothing(
             "the work is done, and its next delivery is answered; `evict` has it done again"
                 .to_owned(),
         ),
-        Some(State::InProgress) => Decision::Refuse("a worker holds the key".to_owned()),
-        Some(State::Lapsed | State::Released | State::Failed | State::Unreadable) => {
-            Decision::Write(None)
+        State::Lapsed | State::Released | State::Failed | State::Unreadable => {
+            Decision::Write(reset(found, now, by))
         }
     }
 }
+
+const NEW_WORK: &str = "its next delivery is new work";

@@ -9,20 +9,18 @@ use lambda_idempotency_core::{
 };
 
 use super::{
-    change::Decision,
+    change::{Decision, given_up},
     connect::Table,
-    edit::{self, Verb},
+    edit::{self, How, Verb},
     state::State,
     target::Target,
 };
 use crate::failure::Failure;
 
-/// The lease of a released record: in the past, but not 0, which some libraries read as "unknown".
-const LAPSED: Timestamp = Timestamp::from_millis(1);
-
 /// Give up claims in the name of workers that are dead, so that the next delivery need not wait for their leases
 ///
-/// The counts of attempts are kept. A claim whose lease stands is refused without `--even-if-held`: if its worker lives
+/// The counts of attempts are kept, and an attempt whose worker did not give the key up itself counts as lost: it may
+/// have had its effect, and the handler of the next delivery is told so. A claim whose lease stands is refused without `--even-if-held`: if its worker lives
 /// after all, the work is done twice. Shows what it would do; `--yes` does it.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -41,7 +39,7 @@ pub(crate) struct Arguments {
 const RELEASE: Verb = Verb {
     done: "released: the next delivery tries again",
     plan: "release",
-    note: "The attempt counts neither as failed nor as lost.",
+    note: "An attempt of which nothing was heard counts as lost (`Call::lost_attempts`).",
 };
 
 pub(crate) async fn run(
@@ -52,9 +50,11 @@ pub(crate) async fn run(
     let keys = arguments.target.keys()?;
     // By this token the record differs from every earlier one.
     let by = Owner::random()?;
-    let decide =
-        |found: Option<&IdempotencyRecord>, now| decide(found, now, arguments.even_if_held, by);
-    edit::run(table, keys, &RELEASE, arguments.yes, as_json, decide).await
+    let how = How { yes: arguments.yes, as_json };
+    edit::run(table, (keys, Vec::new()), &RELEASE, how, |_, found, now| {
+        decide(found, now, arguments.even_if_held, by)
+    })
+    .await
 }
 
 fn decide(
@@ -77,11 +77,7 @@ fn decide(
                 .to_owned(),
         ),
         State::InProgress | State::Lapsed | State::Unreadable => {
-            let mut record = found.clone();
-            record.owner = None;
-            record.last_owner = Some(by);
-            record.lease_until = Some(LAPSED);
-            Decision::Write(Some(record))
+            Decision::Write(Some(given_up(found, by)))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use lambda_idempotency_core::browse::{Browse as _, Cursor};
 
-use super::{connect::Table, view::Entry};
+use super::{connect::Table, schema, view::Entry};
 use crate::failure::Failure;
 
 /// The most items in one request: far below the megabyte that a page may have.
@@ -37,14 +37,23 @@ pub(crate) async fn read(
     Ok(Read { entries, next })
 }
 
-/// What reading so many items costs at most, by the size that DynamoDB knows (it counts every six hours).
-pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> String {
+/// What reading so many items costs at most, by the size that DynamoDB knows (it counts every six hours). An error if
+/// the table has another key: nothing in it could be read.
+pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, Failure> {
     let limit = limit.get();
     let described = table.client.describe_table().table_name(&table.name).send().await;
+    // Without the permission the cost is not known; every other error is met by the read, too.
     let described = described.ok().and_then(|output| output.table);
+    let problems = described.iter().flat_map(|found| schema::problems(found, &table.names));
+    if let Some(problem) = problems.into_iter().next() {
+        let failure = Failure::from(format!("table {}: {problem}", table.name));
+        return Err(failure.remedy(
+            "Tell this command of its key with --attribute id=NAME, or --sort-key NAME and --partition TEXT.",
+        ));
+    }
     let size =
         described.as_ref().and_then(|table| Some((table.item_count?, table.table_size_bytes?)));
-    match size
+    let cost = match size
         .and_then(|(items, bytes)| Some((u64::try_from(items).ok()?, u64::try_from(bytes).ok()?)))
     {
         Some((items, bytes)) if items > 0 => {
@@ -57,5 +66,6 @@ pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> String {
             )
         }
         _ => format!("reading at most {limit} items: a read unit for each 4 KB"),
-    }
+    };
+    Ok(cost)
 }

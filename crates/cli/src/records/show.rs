@@ -3,14 +3,15 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lambda_idempotency_core::{
-    clock::{Clock as _, SystemClock},
-    key::Key,
-    store::{Store as _, StoreErrorKind},
-};
+use lambda_idempotency_core::key::Key;
 use serde_json::{Value, json};
 
-use super::{connect::Table, print, print_json, target::Target, view};
+use super::{
+    connect::Table,
+    print, print_json,
+    target::{self, Asked, Target},
+    view,
+};
 use crate::failure::Failure;
 
 /// Show the idempotency records of keys, or of the records of an event
@@ -34,7 +35,7 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Failure> {
     let keys = arguments.target.keys()?;
     let found = table_records(table, &keys).await?;
-    let now = SystemClock.now();
+    let now = table.now();
     let is_complete = found.iter().all(|(_, entry)| entry.is_some());
     if as_json {
         let records = found.iter().map(|(key, entry)| match entry {
@@ -43,13 +44,13 @@ pub(crate) async fn run(
                 "key": key.as_str(), "operation": view::operation(key), "state": Value::Null,
             }),
         });
-        print_json(&json!({ "records": records.collect::<Vec<_>>() }));
+        print_json(&json!({ "records": records.collect::<Vec<_>>() }))?;
     } else {
         let pages = found.iter().map(|(key, entry)| match entry {
             Some(entry) => view::text(entry, now, arguments.show_result),
             None => format!("{}\n  no record: the next delivery is new work\n", key.as_str()),
         });
-        print(&pages.collect::<Vec<_>>().join("\n"));
+        print(&pages.collect::<Vec<_>>().join("\n"))?;
     }
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -57,18 +58,12 @@ pub(crate) async fn run(
 /// The record of each key; an item that cannot be read is shown as such.
 async fn table_records(
     table: &Table,
-    keys: &[Key],
+    asked: &[Asked],
 ) -> Result<Vec<(Key, Option<view::Entry>)>, Failure> {
-    let answers = table.store.read(keys, Table::deadline()).await;
+    let found = target::look_up(table, asked).await?;
     let entry = |key: &Key, found| view::Entry { key: key.clone(), found };
-    keys.iter()
-        .zip(answers)
-        .map(|(key, answer)| match answer {
-            Ok(record) => Ok((key.clone(), record.map(|record| entry(key, Ok(record))))),
-            Err(error) if error.kind() == StoreErrorKind::Corrupt => {
-                Ok((key.clone(), Some(entry(key, Err(error)))))
-            }
-            Err(error) => Err(error.into()),
-        })
-        .collect()
+    let all = asked.iter().zip(found).map(|(Asked { key, .. }, found)| {
+        (key.clone(), found.transpose().map(|found| entry(key, found)))
+    });
+    Ok(all.collect())
 }

@@ -3,10 +3,7 @@
 use std::{collections::BTreeMap, num::NonZeroUsize, process::ExitCode, time::Duration};
 
 use clap::Args;
-use lambda_idempotency_core::{
-    browse::Cursor,
-    clock::{Clock as _, SystemClock, Timestamp},
-};
+use lambda_idempotency_core::{browse::Cursor, clock::Timestamp};
 use serde_json::json;
 
 use super::{connect::Table, print, print_json, scan, state::State, view::Entry};
@@ -40,9 +37,9 @@ pub(crate) async fn run(
     arguments: &Arguments,
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
-    eprintln!("{}", scan::cost(table, arguments.limit).await);
+    eprintln!("{}", scan::cost(table, arguments.limit).await?);
     let read = scan::read(table, arguments.limit, None).await?;
-    let now = SystemClock.now();
+    let now = table.now();
     let mut by_operation: BTreeMap<&str, BTreeMap<State, usize>> = BTreeMap::new();
     let mut ages = [0; AGES.len()];
     let mut unknown = 0;
@@ -69,7 +66,7 @@ pub(crate) async fn run(
         print_json(&json!({
             "operations": operations.collect::<Vec<_>>(), "claimed": ages.collect::<Vec<_>>(),
             "claimed_unknown": unknown, "read": count, "next": next,
-        }));
+        }))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut page = String::new();
@@ -98,7 +95,7 @@ pub(crate) async fn run(
     } else {
         "; that was the whole table"
     });
-    print(&page);
+    print(&page)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,7 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lambda_idempotency_core::{key::Key, record::IdempotencyRecord, store::Store as _};
+use lambda_idempotency::inspect::Record;
+use lambda_idempotency_core::{
+    key::Key,
+    record::{Fingerprint, IdempotencyRecord},
+    store::{Store as _, StoreError, StoreErrorKind},
+};
 
 use super::connect::Table;
 use crate::{
@@ -25,40 +30,93 @@ pub(crate) struct Target {
     options: KeyOptions,
 }
 
+/// A key that a command is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) key: Key,
+    /// The fingerprint of the event's record, if the key is that of one and `--fingerprint` was given.
+    pub(crate) fingerprint: Option<Fingerprint>,
+    /// Whether the key is the id of an SQS message, which a redrive changes.
+    pub(crate) is_message_id: bool,
+}
+
+/// Where a record of an event stands in for its key, because it has none.
+#[derive(Clone, Debug)]
+pub(crate) struct Keyless {
+    /// `sqs record 2e1424d4-...`
+    pub(crate) record: String,
+    pub(crate) why: String,
+}
+
 impl Target {
     /// The keys, each once. Records of events that have no key are an error.
-    pub(crate) fn keys(&self) -> Result<Vec<Key>, Failure> {
+    pub(crate) fn keys(&self) -> Result<Vec<Asked>, Failure> {
         let given = self.keys_as_stored.iter().map(String::as_str).map(Key::from_text);
-        let mut all: Vec<Key> = given.collect();
+        let mut all: Vec<Asked> =
+            given.map(|key| Asked { key, fingerprint: None, is_message_id: false }).collect();
         for path in &self.event {
-            let found = of_event(&self.options, &keys::read(path)?);
-            all.extend(found.map_err(|failure| failure.in_file(path))?);
+            let event = keys::read(path)?;
+            let found = of_event(&self.options, &event).map_err(|failure| failure.in_file(path))?;
+            for found in found {
+                all.push(found.map_err(|Keyless { record, why }| {
+                    Failure::from(format!("{record}: {why}")).in_file(path)
+                })?);
+            }
         }
-        let mut seen = std::collections::BTreeSet::new();
-        all.retain(|key| seen.insert(key.clone()));
-        Ok(all)
+        Ok(each_once(all))
     }
 }
 
+/// The first of each key.
+pub(crate) fn each_once(mut asked: Vec<Asked>) -> Vec<Asked> {
+    let mut seen = std::collections::BTreeSet::new();
+    asked.retain(|asked| seen.insert(asked.key.clone()));
+    asked
+}
+
 /// The keys of the records of an event.
-pub(crate) fn of_event(options: &KeyOptions, event: &str) -> Result<Vec<Key>, Failure> {
+pub(crate) fn of_event(
+    options: &KeyOptions,
+    event: &str,
+) -> Result<Vec<Result<Asked, Keyless>>, Failure> {
     let records = keys::records_of(options, event)?;
     if records.is_empty() {
         return Err(Failure::from("the event has no records"));
     }
-    let keys = records.into_iter().map(|record| {
-        let named = format!("{} record {}", record.source, record.id);
-        let key = record.key.ok_or_else(|| Failure::from(format!("{named} has no key")))?.key;
-        key.map_err(|error| Failure::from(format!("{named}: {error}")))
-    });
-    keys.collect()
+    Ok(records.into_iter().map(of_record).collect())
 }
 
-/// What is stored under each key.
-pub(crate) async fn look_up(
-    table: &Table,
-    keys: &[Key],
-) -> Result<Vec<Option<IdempotencyRecord>>, Failure> {
-    let found = table.store.read(keys, Table::deadline()).await;
-    Ok(found.into_iter().collect::<Result<_, _>>()?)
+fn of_record(record: Record) -> Result<Asked, Keyless> {
+    let keyless = |why: String| Keyless {
+        record: format!("{} record {}", record.source, record.id).trim_end().to_owned(),
+        why,
+    };
+    let Some(found) = &record.key else { return Err(keyless("it has no key".to_owned())) };
+    let key = found.key.clone().map_err(|error| keyless(error.to_string()))?;
+    // In an envelope, the identity is that of the notification inside.
+    let is_of_sqs =
+        record.identity.iter().flatten().next().is_some_and(|source| source == "sqs");
+    let is_message_id = found.path.is_none() && is_of_sqs;
+    Ok(Asked { key, fingerprint: found.fingerprint.clone(), is_message_id })
 }
+
+/// What is stored under a key: a record, nothing, or an item that is not a record.
+pub(crate) type Found = Result<Option<IdempotencyRecord>, StoreError>;
+
+/// What is stored under each key. An error of a single item is in its place; every other one fails all.
+pub(crate) async fn look_up(table: &Table, asked: &[Asked]) -> Result<Vec<Found>, Failure> {
+    let mut all = Vec::with_capacity(asked.len());
+    for some in asked.chunks(AT_ONCE) {
+        let keys: Vec<_> = some.iter().map(|asked| asked.key.clone()).collect();
+        for found in table.store.read(&keys, Table::deadline()).await {
+            match found {
+                Err(error) if error.kind() != StoreErrorKind::Corrupt => return Err(error.into()),
+                found => all.push(found),
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// How many keys are read or written with one deadline.
+pub(crate) const AT_ONCE: usize = 500;

@@ -3,11 +3,15 @@
 use std::{collections::BTreeMap, num::NonZeroUsize, process::ExitCode, time::Duration};
 
 use clap::Args;
-use lambda_idempotency_core::clock::{Clock as _, SystemClock};
+use lambda_idempotency_core::{
+    clock::{Clock as _, SystemClock},
+    key::Key,
+    store::{Store as _, StoreErrorKind},
+};
 use serde_json::json;
 
-use super::{connect::Table, print, scan, state::State, time, view};
-use crate::failure::Failure;
+use super::{connect::Table, print, print_line, scan, state::State, time, view};
+use crate::{failure::Failure, terminal::Reader};
 
 /// Show how the states of keys change, until Ctrl-C
 ///
@@ -19,7 +23,7 @@ pub(crate) struct Arguments {
     operation: Option<String>,
 
     /// How long to wait between two readings
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = crate::arguments::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = crate::arguments::time_to_work)]
     every: Duration,
 
     /// Read at most so many items each time
@@ -36,40 +40,90 @@ pub(crate) async fn run(
     arguments: &Arguments,
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
-    eprintln!("each time: {}", scan::cost(table, arguments.limit).await);
+    eprintln!("each time: {}", scan::cost(table, arguments.limit).await?);
     let mut before: Option<BTreeMap<String, State>> = None;
     let mut round = 0u64;
     loop {
         round = round.saturating_add(1);
         let read = scan::read(table, arguments.limit, None).await?;
-        let now = SystemClock.now();
+        let now = table.now();
         let operation = arguments.operation.as_deref();
         let wanted = |entry: &&view::Entry| operation.is_none_or(|name| entry.operation() == name);
         let states = read.entries.iter().filter(wanted);
-        let states: BTreeMap<_, _> =
+        let mut states: BTreeMap<_, _> =
             states.map(|entry| (entry.key.as_str().to_owned(), entry.state(now))).collect();
-        let at = time::instant(now);
-        match &before {
-            None if !as_json => print(&format!("{at} {}", summary(&states))),
-            None => {}
-            Some(before) => {
-                for (key, was, is) in changes(before, &states) {
-                    if as_json {
-                        let (was, is) = (was.map(State::name), is.map(State::name));
-                        print(&json!({ "at": at, "key": key, "was": was, "is": is }).to_string());
-                    } else {
-                        let words = |state: Option<State>| state.map_or("no record", State::words);
-                        print(&format!("{at} {key}: {} -> {}", words(was), words(is)));
-                    }
-                }
+        if read.next.is_some() {
+            match &mut before {
+                None => eprintln!("{}", only_the_first(arguments.limit)),
+                Some(before) => pushed_out(table, before, &mut states).await?,
             }
         }
-        before = Some(states);
-        if arguments.rounds.is_some_and(|rounds| round >= rounds) {
+        let told = tell(before.as_ref(), &states, &time::instant(now), as_json)?;
+        let is_last = arguments.rounds.is_some_and(|rounds| round >= rounds);
+        // To go on after `| head` would cost reads that nobody sees.
+        if is_last || told == Reader::Gone {
             return Ok(ExitCode::SUCCESS);
         }
+        before = Some(states);
         SystemClock.sleep(arguments.every).await;
     }
+}
+
+fn only_the_first(limit: NonZeroUsize) -> String {
+    format!("note: the table has more than {limit} items, and the others are not watched: raise --limit")
+}
+
+/// Looks up the keys that were among the first items before and are not now: a new item of a large table may have
+/// pushed them out, and then they are not gone. Keys that have not changed are forgotten.
+async fn pushed_out(
+    table: &Table,
+    before: &mut BTreeMap<String, State>,
+    states: &mut BTreeMap<String, State>,
+) -> Result<(), Failure> {
+    let missing = before.keys().filter(|key| !states.contains_key(*key));
+    let missing: Vec<_> = missing.map(|key| Key::from_text(key.as_str())).collect();
+    let found = table.store.read(&missing, Table::deadline()).await;
+    let now = table.now();
+    for (key, found) in missing.iter().zip(found) {
+        let state = match found {
+            Ok(None) => continue,
+            Ok(Some(record)) => State::of(&record, now),
+            Err(error) if error.kind() == StoreErrorKind::Corrupt => State::Unreadable,
+            Err(error) => return Err(error.into()),
+        };
+        if before.get(key.as_str()) == Some(&state) {
+            before.remove(key.as_str());
+        } else {
+            states.insert(key.as_str().to_owned(), state);
+        }
+    }
+    Ok(())
+}
+
+/// Prints what has changed since the reading before; of the first reading, a summary.
+fn tell(
+    before: Option<&BTreeMap<String, State>>,
+    states: &BTreeMap<String, State>,
+    at: &str,
+    as_json: bool,
+) -> Result<Reader, Failure> {
+    let Some(before) = before else {
+        let first = format!("{at} {}", summary(states));
+        return if as_json { Ok(Reader::Listens) } else { print(&first) };
+    };
+    for (key, was, is) in changes(before, states) {
+        let told = if as_json {
+            let (was, is) = (was.map(State::name), is.map(State::name));
+            print_line(&json!({ "at": at, "key": key, "was": was, "is": is }))?
+        } else {
+            let words = |state: Option<State>| state.map_or("no record", State::words);
+            print(&format!("{at} {key}: {} -> {}", words(was), words(is)))?
+        };
+        if told == Reader::Gone {
+            return Ok(Reader::Gone);
+        }
+    }
+    Ok(Reader::Listens)
 }
 
 fn summary(states: &BTreeMap<String, State>) -> String {

@@ -37,7 +37,7 @@ async fn a_live_claim_is_not_evicted_completed_or_released() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn release_frees_the_key_and_keeps_the_counts() {
+async fn release_frees_the_key_and_counts_a_lost_attempt() {
     let world = World::new().await;
     let mut claim = claimed(600);
     claim["failures"] = json!({ "N": "2" });
@@ -47,6 +47,7 @@ async fn release_frees_the_key_and_keeps_the_counts() {
     let item = world.item("place#dead").unwrap();
     assert_eq!(item["in_progress_expiration"]["N"], "1");
     assert_eq!((&item["owner"], &item["failures"]["N"]), (&Value::Null, &json!("2")));
+    assert_eq!((&item["vanished"]["N"], &item["consecutive_losses"]["N"]), (&json!("1"), &json!("1")));
     assert!(item["last_owner"]["S"].is_string() && item["provenance"]["M"].is_object());
     let shown = world.records(&["show", "place#dead", "--json"]).json();
     assert_eq!(shown["records"][0]["state"], "released");
@@ -97,7 +98,116 @@ async fn redrive_resets_what_failed_and_leaves_what_is_done() {
     let ran = world.records(&[&arguments[..], &["--yes"]].concat()).code(1).json();
     assert_eq!(results(&ran), ["done", "nothing", "done", "refused", "nothing"]);
     let left: Vec<_> = keys.iter().map(|key| world.item(key).is_some()).collect();
-    assert_eq!(left, [false, true, false, true, false]);
+    assert_eq!(left, [false, true, true, true, false]);
+    let lost = world.item(&keys[2]).unwrap();
+    assert_eq!((&lost["vanished"]["N"], &lost["owner"]), (&json!("1"), &Value::Null));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redrive_forgets_failures_and_not_lost_attempts() {
+    let world = World::new().await;
+    let keys = keys_of("redrive-lost-keys", &["failed", "released"]);
+    let losses = json!({ "vanished": { "N": "2" }, "fence": { "N": "77" }, "failures": { "N": "3" } });
+    world.put(&keys[0], "FAILED", &losses);
+    let mut given_up = released();
+    given_up["vanished"] = json!({ "N": "1" });
+    given_up["consecutive_losses"] = json!({ "N": "1" });
+    world.put(&keys[1], "INPROGRESS", &given_up);
+    let event = file("redrive-lost", &orders(&["failed", "released"]).to_string());
+    let ran = world.records(&[&["redrive", &event, "--yes"][..], &OPERATION].concat()).code(0);
+    assert!(ran.out.contains("told of lost attempts (2)"), "{}", ran.out);
+    let item = world.item(&keys[0]).unwrap();
+    assert_eq!(item["status"]["S"], "INPROGRESS");
+    assert_eq!((&item["vanished"]["N"], &item["fence"]["N"]), (&json!("2"), &json!("77")));
+    let item = world.item(&keys[1]).unwrap();
+    assert_eq!((&item["vanished"]["N"], &item["consecutive_losses"]["N"]), (&json!("1"), &json!("1")));
+    for key in &keys {
+        assert_eq!(world.item(key).unwrap()["failures"], Value::Null);
+        let shown = world.records(&["show", key, "--json"]).json();
+        assert_eq!(shown["records"][0]["state"], "released");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_without_a_key_does_not_keep_the_others_from_a_redrive() {
+    let world = World::new().await;
+    let keys = keys_of("redrive-keyless-keys", &["a", "b"]);
+    world.put(&keys[0], "FAILED", &json!({}));
+    world.put(&keys[1], "FAILED", &json!({}));
+    let bodies = [json!({ "orderId": "a" }).to_string(), "not json".to_owned(), json!({ "orderId": "b" }).to_string()];
+    let dead = bodies.map(|body| json!({ "MessageId": "m", "ReceiptHandle": "h", "Body": body }));
+    let dead = file("redrive-keyless", &json!({ "Messages": dead }).to_string());
+    let arguments = [&["redrive", &dead, "--yes", "--json"][..], &OPERATION].concat();
+    let ran = world.records(&arguments).code(1).json();
+    assert_eq!(results(&ran), ["done", "done", "refused"]);
+    assert_eq!(ran["records"][2]["record"], "sqs record m");
+    assert!(keys.iter().all(|key| world.item(key).is_none()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redrive_says_that_a_message_known_by_its_id_is_done_again() {
+    let world = World::new().await;
+    let attributes = json!({ "DeadLetterQueueSourceArn": "arn:aws:sqs:eu-west-1:111122223333:orders" });
+    let dead = json!({ "MessageId": "m-o", "ReceiptHandle": "h", "Body": "{}", "Attributes": attributes });
+    let dead = file("redrive-by-id", &json!({ "Messages": [dead] }).to_string());
+    let arguments = ["redrive", &dead, "--operation", "place", "--json"];
+    let new = world.records(&arguments).code(0).json();
+    world.put(new["records"][0]["key"].as_str().unwrap(), "COMPLETED", &json!({}));
+    let done = world.records(&arguments).code(1).json();
+    assert_eq!(results(&done), ["refused"]);
+    assert!(done["records"][0]["message"].as_str().unwrap().contains("a new id"), "{done}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redrive_leaves_the_record_of_other_work() {
+    let world = World::new().await;
+    let keys = keys_of("redrive-other-keys", &["o"]);
+    world.put(&keys[0], "FAILED", &json!({ "validation": { "S": "of another payload" } }));
+    let event = file("redrive-other", &orders(&["o"]).to_string());
+    let arguments = [&["redrive", &event, "--yes", "--json", "--fingerprint", "orderId"][..], &OPERATION].concat();
+    let ran = world.records(&arguments).code(1).json();
+    assert_eq!(results(&ran), ["refused"]);
+    assert!(world.item(&keys[0]).is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_item_that_is_not_a_record_is_refused_and_stops_no_other() {
+    let world = World::new().await;
+    world.put("place#odd", "EXPIRED", &json!({}));
+    world.put("place#done", "COMPLETED", &json!({}));
+    for verb in ["release", "complete", "evict"] {
+        let ran = world.records(&[verb, "place#odd", "place#done", "--yes", "--json"]).json();
+        assert_eq!(results(&ran)[0], "refused", "{verb}");
+        assert_eq!(ran["records"][0]["state"], "unreadable", "{verb}");
+    }
+    assert!(world.item("place#odd").is_some() && world.item("place#done").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_completion_by_hand_has_the_fingerprint_of_its_event() {
+    let world = World::new().await;
+    let keys = keys_of("complete-fingerprint-keys", &["o"]);
+    let event = file("complete-fingerprint", &orders(&["o"]).to_string());
+    let arguments = ["complete", "--event", &event, "--fingerprint", "orderId", "--yes"];
+    world.records(&[&arguments[..], &OPERATION].concat()).code(0);
+    assert!(world.item(&keys[0]).unwrap()["validation"]["S"].is_string());
+    let short = world.records(&["complete", "place#a", "--retention", "0", "--yes"]).code(2);
+    assert!(short.err.contains("longer than zero"), "{}", short.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_whose_answer_was_lost_is_recognised() {
+    let world = World::new().await;
+    world.put("place#done", "COMPLETED", &json!({}));
+    world.put("place#dead", "INPROGRESS", &claimed(-600));
+    for operation in ["DeleteItem", "PutItem", "UpdateItem"] {
+        world.db.faults().add(Fault::hang_up(Apply::After).on(operation).times(1));
+    }
+    let evicted = world.records(&["evict", "place#done", "--yes", "--json"]).code(0).json();
+    let completed = world.records(&["complete", "place#dead", "--yes", "--json"]).code(0).json();
+    assert_eq!((results(&evicted), results(&completed)), (vec!["done"], vec!["done"]));
+    assert_eq!(world.item("place#done"), None);
+    assert_eq!(world.item("place#dead").unwrap()["status"]["S"], "COMPLETED");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,16 +4,14 @@ use std::process::ExitCode;
 
 use aws_sdk_dynamodb::{
     Client,
-    types::{
-        BillingMode, KeyType, ScalarAttributeType, TableDescription, TableStatus, TimeToLiveStatus,
-    },
+    types::{BillingMode, TableDescription, TableStatus, TimeToLiveStatus},
 };
 use lambda_idempotency_dynamodb::Attributes;
 use serde_json::json;
 
 use crate::{
     failure::Failure,
-    records::{connect::Options, print, print_json},
+    records::{connect::Options, print, print_json, schema},
 };
 
 /// What was found out about a table.
@@ -31,7 +29,7 @@ pub(crate) async fn run(connection: &Options, as_json: bool) -> Result<ExitCode,
     let Findings { problems, notes } = check(&client, &name, &names).await?;
     let is_fine = problems.is_empty();
     if as_json {
-        print_json(&json!({ "table": name, "ok": is_fine, "problems": problems, "notes": notes }));
+        print_json(&json!({ "table": name, "ok": is_fine, "problems": problems, "notes": notes }))?;
     } else {
         let notes = notes.iter().map(|note| format!("note: {note}\n"));
         let problems = problems.iter().map(|problem| format!("problem: {problem}\n"));
@@ -39,7 +37,7 @@ pub(crate) async fn run(connection: &Options, as_json: bool) -> Result<ExitCode,
         if is_fine {
             page.push_str(&format!("The table {name} is as the store needs it."));
         }
-        print(&page);
+        print(&page)?;
     }
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -86,39 +84,7 @@ fn of_description(table: &TableDescription, names: &Attributes, findings: &mut F
         Some(TableStatus::Active | TableStatus::Updating) | None => {}
         Some(status) => findings.problems.push(format!("The table is not usable now: {status}.")),
     }
-    let keys = table.key_schema();
-    let key_of = |kind: KeyType| keys.iter().find(|key| key.key_type == kind);
-    let sort_key = names.sort_key.as_ref().map(|sort_key| &*sort_key.name);
-    for (kind, what, needed) in
-        [(KeyType::Hash, "partition key", Some(&*names.id)), (KeyType::Range, "sort key", sort_key)]
-    {
-        let found = key_of(kind).map(|key| key.attribute_name.as_str());
-        match (needed, found) {
-            (Some(needed), Some(found)) if needed == found => {
-                let definition =
-                    table.attribute_definitions().iter().find(|one| one.attribute_name == found);
-                let kind = definition.map(|one| &one.attribute_type);
-                if kind.is_some_and(|kind| *kind != ScalarAttributeType::S) {
-                    findings.problems.push(format!(
-                        "The {what} `{found}` is of type {}, and has to be of type S: make another table.",
-                        kind.map_or("?", ScalarAttributeType::as_str)
-                    ));
-                }
-            }
-            (Some(needed), Some(found)) => findings.problems.push(format!(
-                "The {what} is `{found}`, and the store uses `{needed}`: name the attribute in `Attributes`, or make \
-                 another table."
-            )),
-            (Some(needed), None) => findings
-                .problems
-                .push(format!("The table has no {what}, and the store uses `{needed}`: make another table.")),
-            (None, Some(found)) => findings.problems.push(format!(
-                "The table has the {what} `{found}`, and the store uses none: set `Attributes::sort_key`, or make \
-                 another table."
-            )),
-            (None, None) => {}
-        }
-    }
+    findings.problems.extend(schema::problems(table, names));
     let billing = table.billing_mode_summary().and_then(|summary| summary.billing_mode.as_ref());
     // Tables that were always provisioned have no summary, and a capacity above 0.
     let units = table.provisioned_throughput().and_then(|units| units.write_capacity_units);

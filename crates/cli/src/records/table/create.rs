@@ -50,11 +50,11 @@ pub(crate) async fn run(
         create(&client, &name, &names, sort_key.as_deref()).await?;
     }
     if as_json {
-        print_json(&json!({ "table": name, "dry_run": !arguments.yes, "created": arguments.yes }));
+        print_json(&json!({ "table": name, "dry_run": !arguments.yes, "created": arguments.yes }))?;
     } else if arguments.yes {
-        print(&format!("Created the {what}."));
+        print(&format!("Created the {what}."))?;
     } else {
-        print(&format!("To create: {what}.\n\nNothing was created: add --yes to do it."));
+        print(&format!("To create: {what}.\n\nNothing was created: add --yes to do it."))?;
     }
     Ok(ExitCode::SUCCESS)
 }

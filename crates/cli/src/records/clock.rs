@@ -1,0 +1,117 @@
+//! The time by the table's clock.
+//!
+//! Whether a lease stands is decided by the time. A worker in Lambda has a clock that is right; a laptop that woke up
+//! from sleep may not, and would take a live claim for one that has lapsed. So the time of this machine is corrected
+//! by the `Date` of DynamoDB's answers, if the two differ by more than the time of a request explains.
+
+use std::{
+    sync::{
+        Arc, Once,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use aws_sdk_dynamodb::{
+    config::{
+        ConfigBag, Intercept, RuntimeComponents,
+        interceptors::BeforeDeserializationInterceptorContextRef,
+    },
+    error::BoxError,
+    primitives::{DateTime, DateTimeFormat},
+};
+use lambda_idempotency_core::clock::{Clock as _, SystemClock, Timestamp};
+
+use super::time;
+
+/// Differences up to this are of the rounding of `Date` and of the way of the answer.
+const TOLERATED: i64 = 2000;
+
+/// The clock of the service that answered last, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServerClock(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// What has to be added to this machine's time, in milliseconds.
+    ahead: AtomicI64,
+    told: Once,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self { ahead: AtomicI64::new(0), told: Once::new() }
+    }
+}
+
+impl ServerClock {
+    /// The time now. Says once if this machine's clock differs.
+    pub(crate) fn now(&self) -> Timestamp {
+        let ahead = self.0.ahead.load(Ordering::Relaxed);
+        let by = Duration::from_millis(ahead.unsigned_abs());
+        if ahead == 0 {
+            return SystemClock.now();
+        }
+        self.0.told.call_once(|| {
+            let way = if ahead > 0 { "behind" } else { "ahead of" };
+            eprintln!(
+                "note: the clock of this machine is {} {way} DynamoDB's, which counts here",
+                time::rough(by)
+            );
+        });
+        if ahead > 0 { SystemClock.now().plus(by) } else { SystemClock.now().minus(by) }
+    }
+
+    fn learn(&self, date: &str) {
+        let Ok(date) = DateTime::from_str(date, DateTimeFormat::HttpDate) else { return };
+        let Ok(theirs) = date.to_millis() else { return };
+        let ours = i64::try_from(SystemClock.now().as_millis()).unwrap_or(i64::MAX);
+        // `Date` has whole seconds: on average the answer is half a second later.
+        let ahead = theirs.saturating_add(500).saturating_sub(ours);
+        let ahead = if ahead.saturating_abs() > TOLERATED { ahead } else { 0 };
+        self.0.ahead.store(ahead, Ordering::Relaxed);
+    }
+}
+
+impl Intercept for ServerClock {
+    fn name(&self) -> &'static str {
+        "ServerClock"
+    }
+
+    fn read_before_deserialization(
+        &self,
+        context: &BeforeDeserializationInterceptorContextRef<'_>,
+        _components: &RuntimeComponents,
+        _config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if let Some(date) = context.response().headers().get("date") {
+            self.learn(date);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_off_is_corrected() {
+        let clock = ServerClock::default();
+        let date = |at: Timestamp| {
+            let at = DateTime::from_secs(i64::try_from(at.as_secs()).unwrap());
+            at.fmt(DateTimeFormat::HttpDate).unwrap()
+        };
+        let now = SystemClock.now();
+        for (theirs, off) in [
+            (now, 0),
+            (now.plus(Duration::from_secs(300)), 300),
+            (now.minus(Duration::from_secs(300)), -300),
+        ] {
+            clock.learn(&date(theirs));
+            let found = i128::from(clock.now().as_millis()) - i128::from(SystemClock.now().as_millis());
+            assert!((found - off * 1000).abs() < 2000, "{found} of {off} s");
+        }
+        clock.learn("yesterday");
+    }
+}

@@ -1,0 +1,97 @@
+//! Writing to standard output: text that cannot control the terminal, and errors of writing that are told.
+
+use std::io::{self, ErrorKind, Write as _};
+
+use crate::failure::Failure;
+
+/// Whether somebody still reads what this command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    Listens,
+    /// The reader has closed the pipe, as `head` does.
+    Gone,
+}
+
+/// Prints a text and the end of its last line. A closed pipe is not an error; a full disk is.
+pub(crate) fn print(text: &str) -> Result<Reader, Failure> {
+    written(writeln!(io::stdout(), "{}", text))
+}
+
+/// Prints bytes as they are.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<Reader, Failure> {
+    let mut out = io::stdout();
+    written(out.write_all(bytes).and_then(|()| out.flush()))
+}
+
+fn written(result: io::Result<()>) -> Result<Reader, Failure> {
+    match result {
+        Ok(()) => Ok(Reader::Listens),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(Failure::from(format!("cannot write to standard output: {error}"))),
+    }
+}
+
+/// Replaces what could move the cursor, set a title or turn the direction of the text: keys, names and messages come
+/// from events, functions and tables.
+pub(crate) fn printable(text: &str) -> String {
+    let shown = |letter: char| match letter {
+        '\n' => letter,
+        '\t' => ' ',
+        letter if is_unsafe(letter) => '\u{fffd}',
+        letter => letter,
+    };
+    text.chars().map(shown).collect()
+}
+
+/// A JSON document that is safe to show.
+pub(crate) fn document(document: &serde_json::Value) -> String {
+    escaped(&format!("{document:#}"))
+}
+
+/// The same on one line.
+#[cfg(feature = "records")]
+pub(crate) fn line(document: &serde_json::Value) -> String {
+    escaped(&document.to_string())
+}
+
+/// Escapes what [`printable`] replaces: in JSON it occurs in strings only.
+fn escaped(json: &str) -> String {
+    let mut text = String::new();
+    for letter in json.chars() {
+        if letter != '\n' && is_unsafe(letter) {
+            text.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        } else {
+            text.push(letter);
+        }
+    }
+    text
+}
+
+fn is_unsafe(letter: char) -> bool {
+    let turns = matches!(
+        letter,
+        '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    letter.is_control() || turns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_control_the_terminal() {
+        assert_eq!(
+            printable("a\tb\n\u{1b}[31m\u{9b}2J\r\u{7}\u{202e}é"),
+            "a b\n\u{fffd}[31m\u{fffd}2J\u{fffd}\u{fffd}\u{fffd}é"
+        );
+    }
+
+    #[test]
+    fn a_document_keeps_its_values() {
+        let value = serde_json::json!({ "key": "\u{1b}[31m\u{9b}\u{7f}\u{202e}\n\"é" });
+        let text = document(&value);
+        assert!(text.chars().all(|letter| letter == '\n' || !is_unsafe(letter)), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
+}
