@@ -114,11 +114,23 @@ impl DynamoDbStore {
         }
     }
 
-    /// The key to go on after. A table with another key schema has none that this store could name.
+    /// The key to go on after. A table with another key schema has none that this store could name: a key of another
+    /// attribute, or of one more.
     fn next(&self, last: Option<Item>) -> Result<Option<Key>, Failure> {
         let Some(last) = last else { return Ok(None) };
-        let key = key_text(&self.config.attributes, &last).map(Key::from_text);
-        key.map(Some).ok_or_else(|| Failure::other_schema(&self.config))
+        let key = self.key(&last)?;
+        if primary_key(&self.config.attributes, &key) == last {
+            Ok(Some(key))
+        } else {
+            Err(Failure::other_schema(&self.config))
+        }
+    }
+
+    /// The key of an item. Every item of a table has the attributes of its key, so a table with an item without ours
+    /// has another key.
+    fn key(&self, item: &Item) -> Result<Key, Failure> {
+        let key = key_text(&self.config.attributes, item).map(Key::from_text);
+        key.ok_or_else(|| Failure::other_schema(&self.config))
     }
 }
 
@@ -136,12 +148,13 @@ impl Browse for DynamoDbStore {
             let answer = self.browse(&Ask { after, limit }, &budget).await;
             let answer = answer.map_err(|failure| failure.report(false))?;
             let names = &self.config.attributes;
-            let items = answer.items.iter().filter_map(|item| {
+            let items = answer.items.iter().map(|item| {
                 let record = decode(names, item)
                     .map_err(|problem| Failure::corrupt(&self.config, problem).report(false));
-                Some((Key::from_text(key_text(names, item)?), record))
+                Ok((self.key(item)?, record))
             });
-            let items = items.collect();
+            let items = items.collect::<Result<_, Failure>>();
+            let items = items.map_err(|failure| failure.report(false))?;
             let next = self.next(answer.last).map_err(|failure| failure.report(false))?;
             Ok(Page::new(items, next.map(|key| Cursor::from_text(key.as_str()))))
         })

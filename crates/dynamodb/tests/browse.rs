@@ -98,3 +98,35 @@ async fn with_a_sort_key_one_partition_is_listed() {
     assert_eq!(orders.count(soon()).await.unwrap(), 5);
     assert_eq!(store("payments").count(soon()).await.unwrap(), 3);
 }
+
+/// The cursor could not name an item, and what is not seen must not look as if it did not exist.
+#[tokio::test]
+async fn a_table_with_another_key_is_an_error_and_not_an_empty_page() {
+    let fixture = Fixture::with_key("pk").await;
+    fixture.put(&json!({ "pk": { "S": "a" }, "status": { "S": "COMPLETED" } }));
+    let error = fixture.store().page(None, PLENTY, soon()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
+
+    let table = json!({
+        "TableName": "sorted",
+        "KeySchema": [
+            { "AttributeName": "id", "KeyType": "HASH" },
+            { "AttributeName": "sk", "KeyType": "RANGE" },
+        ],
+        "AttributeDefinitions": [
+            { "AttributeName": "id", "AttributeType": "S" },
+            { "AttributeName": "sk", "AttributeType": "S" },
+        ],
+        "BillingMode": "PAY_PER_REQUEST",
+    });
+    fixture.db.create_table(serde_json::from_value(table).unwrap()).unwrap();
+    for sort in ["a", "b"] {
+        let item = json!({ "id": { "S": "one" }, "sk": { "S": sort } });
+        let put = json!({ "TableName": "sorted", "Item": item });
+        fixture.db.put_item(serde_json::from_value(put).unwrap()).unwrap();
+    }
+    let store = DynamoDbStore::builder(fixture.client.clone(), "sorted").build().unwrap();
+    let one = NonZeroUsize::new(1).unwrap();
+    let error = store.page(None, one, soon()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
+}

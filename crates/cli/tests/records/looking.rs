@@ -1,10 +1,16 @@
 //! `list`, `show`, `stats`, `watch`: what they show, and what they leave out.
 
-use lambda_idempotency_local::{Apply, Fault, Gate};
+use std::{
+    io::{BufRead as _, BufReader},
+    time::Duration,
+};
+
+use lambda_idempotency_local::{Apply, Fault, Gate, Table};
 use serde_json::json;
 
 use crate::support::{
-    OPERATION, World, claimed, file, keys_of, orders, provenance, ran, released, seconds_from_now,
+    OPERATION, World, answering, claimed, file, keys_of, orders, provenance, ran, records_at,
+    released, seconds_from_now,
 };
 
 /// A record in each state.
@@ -98,4 +104,91 @@ async fn watch_tells_what_has_changed() {
     gate.open();
     let told = ran(watching).code(0).json();
     assert_eq!((&told["was"], &told["is"]), (&json!("in-progress"), &json!("completed")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_table_holds_cannot_control_the_terminal_or_the_shell() {
+    let world = World::new().await;
+    let evil = "x'; echo '\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}#k";
+    let more = json!({ "error": { "S": "E\u{1b}[31m" }, "application": { "S": "a\u{1b}[5m" } });
+    world.put(evil, "FAILED", &more);
+    let is_safe = |text: &str| {
+        text.chars().all(|letter| letter == '\n' || !letter.is_control() && letter != '\u{202e}')
+    };
+    for arguments in [&["list"][..], &["list", "--json"], &["stats"], &["show", evil], &["evict", evil]] {
+        let ran = world.records(arguments).code(0);
+        assert!(is_safe(&ran.out) && is_safe(&ran.err), "{arguments:?} {:?}", ran.out);
+    }
+    let listed = world.records(&["list", "--json"]).json();
+    assert_eq!(listed["records"][0]["key"], evil);
+    world.put("place#it's", "FAILED", &json!({}));
+    let page = world.records(&["list", "--limit", "1"]).code(0).out;
+    let cursor = page.rsplit_once("--cursor ").unwrap().1.trim();
+    let quotes = cursor.replace(r"'\''", "");
+    assert!(quotes.starts_with('\'') && quotes.matches('\'').count() == 2, "{cursor}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_with_another_key_is_not_called_empty() {
+    let world = World::empty().await;
+    world.db.create_table(&Table::new("other", "pk")).unwrap();
+    world.db.put_item("other", &json!({ "pk": { "S": "a" } })).unwrap();
+    world.db.create_table(&Table::new("sorted", "id").sort("sk")).unwrap();
+    for table in ["other", "sorted"] {
+        for verb in [&["list"][..], &["stats"], &["watch", "--rounds", "1"]] {
+            let ran = world.records(&[verb, &["--table", table]].concat()).code(2);
+            assert!(ran.out.is_empty() && ran.err.contains("--sort-key"), "{verb:?} {}", ran.err);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watch_does_not_call_gone_what_a_new_item_has_pushed_out() {
+    let world = World::new().await;
+    for number in 0..8 {
+        world.put(&format!("place#{number}"), "COMPLETED", &json!({}));
+    }
+    let gate = Gate::new();
+    world.db.faults().add(Fault::hold(Apply::Before, &gate).on("Scan").skip(1).times(1));
+    let watching =
+        world.start(&["watch", "--json", "--every", "1ms", "--rounds", "2", "--limit", "4"]);
+    gate.reached().await;
+    for number in 8..24 {
+        world.put(&format!("place#{number}"), "COMPLETED", &json!({}));
+    }
+    gate.open();
+    let told = ran(watching).code(0);
+    assert!(!told.out.contains("\"is\":null"), "{}", told.out);
+    assert!(told.err.contains("others are not watched"), "{}", told.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watch_ends_when_nobody_reads_it() {
+    let world = World::new().await;
+    let mut watching = world.start(&["watch", "--every", "1ms"]);
+    let first = watching.stdout.take().unwrap();
+    let mut line = String::new();
+    BufReader::new(first).read_line(&mut line).unwrap();
+    assert!(line.contains("no records"), "{line}");
+    world.put("place#a", "COMPLETED", &json!({}));
+    let ended = tokio::task::spawn_blocking(move || watching.wait().unwrap());
+    let ended = tokio::time::timeout(Duration::from_secs(20), ended).await;
+    assert!(ended.expect("it reads the table for ever").unwrap().success());
+}
+
+/// A laptop that woke up from sleep takes a live claim for one that has lapsed.
+#[tokio::test(flavor = "multi_thread")]
+async fn whether_a_claim_lives_is_decided_by_the_clock_of_dynamodb() {
+    let mut claim = claimed(-1800);
+    let item = claim.as_object_mut().unwrap();
+    item.insert("id".to_owned(), json!({ "S": "place#live" }));
+    item.insert("status".to_owned(), json!({ "S": "INPROGRESS" }));
+    item.insert("expiration".to_owned(), json!({ "N": seconds_from_now(86_400).to_string() }));
+    for (date, result) in [(-3600, "refused"), (0, "planned")] {
+        let endpoint = answering(json!({ "Item": claim }).to_string(), seconds_from_now(date));
+        let command = records_at(&endpoint, &["evict", "place#live", "--json"]);
+        let told = ran(command);
+        assert_eq!(told.json()["records"][0]["result"], result, "{}", told.err);
+        assert_eq!(told.err.contains("clock of this machine"), date != 0, "{}", told.err);
+    }
 }

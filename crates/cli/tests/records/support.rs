@@ -1,11 +1,14 @@
 //! A table, the command, and pages that are the same on every run.
 
 use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use aws_sdk_dynamodb::primitives::{DateTime, DateTimeFormat};
 use lambda_idempotency_local::{DynamoDb, Proxy, Table};
 use serde_json::{Value, json};
 
@@ -70,12 +73,7 @@ impl World {
     }
 
     pub(crate) fn start(&self, arguments: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-        command.arg("records").args(arguments);
-        command.args(["--endpoint-url", &self.proxy.url(), "--region", "eu-west-1"]);
-        command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "secret");
-        command.env("IDEMPOTENCY_TABLE", TABLE);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        records_at(&self.proxy.url(), arguments)
     }
 
     /// Stores an item with this status and these other attributes, which expires in a day.
@@ -94,6 +92,43 @@ impl World {
         let found = self.db.item(TABLE, &json!({ "id": { "S": key } })).unwrap();
         found.filter(|item| !item.is_null())
     }
+}
+
+/// Starts `records` with these arguments, on the table at this endpoint.
+pub(crate) fn records_at(endpoint: &str, arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    command.arg("records").args(arguments);
+    command.args(["--endpoint-url", endpoint, "--region", "eu-west-1"]);
+    command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "secret");
+    command.env("IDEMPOTENCY_TABLE", TABLE);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// An endpoint that gives one request this answer, at this time by its clock (in seconds since the epoch).
+pub(crate) fn answering(body: String, at: i64) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let at = UNIX_EPOCH + Duration::from_secs(at.try_into().unwrap());
+    let date = DateTime::from(at).fmt(DateTimeFormat::HttpDate).unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        let length = head.split("content-length: ").nth(1).unwrap();
+        let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
+        stream.read_exact(&mut vec![0; length]).unwrap();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ndate: {date}\r\ncontent-type: application/x-amz-json-1.0\r\ncontent-length: {}\r\n\
+             connection: close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(answer.as_bytes()).unwrap();
+    });
+    url
 }
 
 pub(crate) fn ran(child: Child) -> Ran {
