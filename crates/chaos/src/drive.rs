@@ -57,7 +57,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     let rows = local.dynamodb().items(CLAIMS)?;
     let left = rig.queues.left();
     if settings.template.is_some() && rig.history.attempts.is_empty() {
-        return Err(Error::NoEffects);
+        return Err(rig.history.no_effects());
     }
     let findings = audit(&schedule, &rig.history, &rows, left);
     let counts = rig.injector.counts(&local);

@@ -8,6 +8,7 @@ use std::{
 use lambda_idempotency_local::{Disposition, Invocation, InvocationResult, Outcome};
 
 use crate::{
+    Error,
     ledger::{Line, Step},
     schedule,
 };
@@ -23,6 +24,8 @@ pub(crate) struct History {
     pub(crate) outcomes: BTreeMap<Outcome, u64>,
     pub(crate) deliveries: u64,
     pub(crate) returned: u64,
+    /// Why the last record was not processed.
+    problem: Option<String>,
     /// Violations, in the order in which they were found.
     pub(crate) offences: Vec<(Offence, String)>,
     /// The attempts of each process whose invocation has not ended.
@@ -217,6 +220,14 @@ impl History {
         } else {
             self.strays.remove(&pid);
         }
+        if let InvocationResult::Response(_) = &invocation.result {
+            let mut lines = invocation.records.iter().rev();
+            if let Some(problem) = lines.find_map(|line| line.problem.as_ref()) {
+                self.problem = Some(problem.clone());
+            }
+        } else {
+            self.problem = Some(invocation.result.to_string());
+        }
         for line in &invocation.records {
             let Some(order) = order_of(&line.record) else { continue };
             let history = self.orders.entry(order).or_default();
@@ -272,6 +283,16 @@ impl History {
                 self.offend(Offence::DeadLettered, format!("{message}: dead-lettered"));
             }
             _ => {}
+        }
+    }
+
+    /// Why there was nothing to audit.
+    pub(crate) fn no_effects(&self) -> Error {
+        let outcomes = self.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}"));
+        Error::NoEffects {
+            deliveries: self.deliveries,
+            outcomes: outcomes.collect(),
+            problem: self.problem.clone(),
         }
     }
 

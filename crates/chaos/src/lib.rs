@@ -82,15 +82,40 @@ pub enum Error {
     /// The ledger contains a line that the function does not write.
     #[error("cannot read a line of the ledger: `{0}`; is the binary the scripted orders function?")]
     LedgerLine(String),
+    /// The function does not start.
+    #[error("{source}{}", last_words(output))]
+    DoesNotStart {
+        /// How it ended.
+        source: Box<lambda_idempotency_local::Error>,
+        /// The last lines that it wrote.
+        output: Vec<String>,
+    },
     /// The function never reported an effect, so there is nothing to audit.
     #[error(
-        "the function reported no effect: call `lambda_idempotency::testing::effect(&call, \"name\")` in its handler, \
-         right after the effect"
+        "the function reported no effect in {deliveries} deliveries ({}){}: correct that, or, if its handlers were called, \
+         call `lambda_idempotency::testing::effect(&call, \"name\")` in them, right after the effect",
+        outcomes.join(", "),
+        problem.as_ref().map(|problem| format!("; the last problem was: {problem}")).unwrap_or_default()
     )]
-    NoEffects,
+    NoEffects {
+        /// The number of deliveries.
+        deliveries: u64,
+        /// How they ended: `5 rejected`.
+        outcomes: Vec<String>,
+        /// Why the last record was not processed, if the function said so.
+        problem: Option<String>,
+    },
     /// A fault needs a function that follows scripts.
     #[error(
         "the fault `{0}` needs a function that follows scripts: leave it out for your own function"
     )]
     ScriptedFault(FaultKind),
+}
+
+/// What a function wrote before it ended.
+fn last_words(output: &[String]) -> String {
+    if output.is_empty() {
+        return String::new();
+    }
+    format!("; the last that it wrote:\n  {}", output.join("\n  "))
 }

@@ -1,6 +1,10 @@
 //! Starts the function's processes, and reads what they report on their output.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use lambda_idempotency_local::{EffectLine, FunctionConfig, Local, LocalBuilder, Table};
 use tokio::sync::mpsc::UnboundedSender;
@@ -16,6 +20,8 @@ use crate::{
 pub(crate) const CLAIMS: &str = "idempotency";
 /// A process that was killed needs a new one; a machine may be slow to start it.
 const INIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// How many lines of output are kept, for a function that does not start.
+const KEPT: usize = 20;
 
 /// Starts the function of these settings. Effects that it reports are sent to `effects`.
 pub(crate) async fn start(
@@ -38,6 +44,8 @@ pub(crate) async fn start(
     for (name, value) in &settings.env {
         function = function.env(name, value);
     }
+    let output = Arc::new(Mutex::new(VecDeque::new()));
+    let last = Arc::clone(&output);
     let local = Local::builder(function)
         .table(Table::new(CLAIMS, "id").ttl("expiration"))
         .sandboxes(settings.processes)
@@ -45,10 +53,25 @@ pub(crate) async fn start(
             if let Some(effect) = EffectLine::parse(&line.text) {
                 // The rig reads until it ends.
                 let _ = effects.send(reported(effect, line.pid));
+                return;
             }
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.len() == KEPT {
+                last.pop_front();
+            }
+            last.push_back(line.text);
         });
     let local = settings.tables.iter().cloned().fold(local, LocalBuilder::table);
-    Ok(local.start().await?)
+    let local = local.start().await?;
+    // A function that cannot start would be started again for every delivery.
+    match local.warm().await {
+        Ok(()) => Ok(local),
+        Err(source) => {
+            let output =
+                std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
+            Err(Error::DoesNotStart { source: Box::new(source), output: output.into() })
+        }
+    }
 }
 
 /// The line of an effect that the function reported on its output.

@@ -2,8 +2,6 @@
 
 use std::io::{self, ErrorKind, Write as _};
 
-use crate::failure::Failure;
-
 /// Whether somebody still reads what this command prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
@@ -13,21 +11,24 @@ pub(crate) enum Reader {
 }
 
 /// Prints a text and the end of its last line. A closed pipe is not an error; a full disk is.
-pub(crate) fn print(text: &str) -> Result<Reader, Failure> {
+pub(crate) fn print(text: &str) -> io::Result<Reader> {
     written(writeln!(io::stdout(), "{}", text))
 }
 
 /// Prints bytes as they are.
-pub(crate) fn print_bytes(bytes: &[u8]) -> Result<Reader, Failure> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> io::Result<Reader> {
     let mut out = io::stdout();
     written(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
-fn written(result: io::Result<()>) -> Result<Reader, Failure> {
+fn written(result: io::Result<()>) -> io::Result<Reader> {
     match result {
         Ok(()) => Ok(Reader::Listens),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
-        Err(error) => Err(Failure::from(format!("cannot write to standard output: {error}"))),
+        Err(error) => {
+            let text = format!("cannot write to standard output: {error}");
+            Err(io::Error::new(error.kind(), text))
+        }
     }
 }
 

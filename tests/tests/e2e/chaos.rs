@@ -3,7 +3,7 @@
 //!
 //! `docs/chaos.md` has a long run.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use lambda_idempotency_chaos::{Error, FaultKind, Offence, Report, Settings, Template, run};
 use lambda_idempotency_local::{Outcome, Table};
@@ -110,7 +110,28 @@ async fn a_function_that_reports_no_effect_cannot_be_audited() {
     settings.deliveries = 20;
     settings.faults = BTreeSet::new();
     settings.tables = vec![Table::new("orders", "orderId")];
-    assert!(matches!(run(&settings, |_| {}).await, Err(Error::NoEffects)));
+    match run(&settings, |_| {}).await {
+        Err(Error::NoEffects { deliveries: 20.., outcomes, problem: None }) => {
+            assert!(outcomes.iter().any(|outcome| outcome.contains("executed")), "{outcomes:?}");
+        }
+        other => panic!("{other:?}"),
+    }
     settings.faults = [FaultKind::Panic].into();
     assert!(matches!(run(&settings, |_| {}).await, Err(Error::ScriptedFault(FaultKind::Panic))));
+}
+
+#[tokio::test]
+async fn why_there_was_no_effect_is_told() {
+    // The messages do not fit the function: no handler is called.
+    let template = Template::new(r#"{"paymentId":"p"}"#, "paymentId").unwrap();
+    let settings = Settings {
+        deliveries: 5,
+        patience: Duration::from_secs(4),
+        ..Settings::for_any_function(env!("CARGO_BIN_EXE_charges"), template)
+    };
+    let error = run(&settings, |_| {}).await.unwrap_err().to_string();
+    assert!(error.contains("rejected") && error.contains("amount"), "{error}");
+    let settings = Settings { env: vec![("IDEMPOTENCY_TABLE".into(), String::new())], ..settings };
+    let error = run(&settings, |_| {}).await.unwrap_err().to_string();
+    assert!(error.contains("does not start") && error.contains("IDEMPOTENCY_TABLE"), "{error}");
 }

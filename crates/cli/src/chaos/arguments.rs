@@ -21,7 +21,7 @@ use crate::failure::Failure;
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// How many messages are sent; each is delivered at least once
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = at_least_one)]
     deliveries: usize,
 
     /// The seed of all random choices in the schedule
@@ -153,6 +153,10 @@ impl Arguments {
         }
         Ok(settings)
     }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "must be a number from 1".to_owned())
 }
 
 fn at_least_two(text: &str) -> Result<usize, String> {

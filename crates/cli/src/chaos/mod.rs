@@ -18,6 +18,7 @@ pub(crate) use arguments::Arguments;
 
 /// Runs the command: 0 if no run shows a violation, 1 if one does.
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    crate::report::check(arguments.report.as_deref())?;
     let mut settings = arguments.settings(binary(&arguments).await?)?;
     let until = Instant::now() + Duration::from_secs(arguments.minutes.saturating_mul(60));
     let mut violated = false;

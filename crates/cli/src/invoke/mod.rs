@@ -22,8 +22,8 @@ pub(crate) use function::REMEDY;
 pub(crate) use page::end;
 
 use crate::failure::Failure;
-use crate::terminal::{document, print, printable};
 use crate::runtime::{INTERRUPTED, interrupted};
+use crate::terminal::{document, print, printable};
 use output::Output;
 use progress::Progress;
 use so_far::SoFar;
@@ -75,6 +75,7 @@ struct Ready {
 }
 
 async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
+    crate::report::check(arguments.report.as_deref())?;
     let events = events::read(arguments).await?;
     let binary = function::binary(arguments).await?;
     let total = events::records(&events) * u64::from(arguments.repeat);
@@ -155,4 +156,3 @@ const SILENT: &str = "
 note: the function logged no line about any record, so this report cannot say which records ran. It needs a
       subscriber: add `lambda_runtime::tracing::init_default_subscriber();` at the beginning of `main`.
       A function with its own observer does not log these lines, nor are there lines for events without an operation.";
-

@@ -78,7 +78,9 @@ pub(crate) fn invocations(report: &DeliveryReport, width: Option<u16>) -> Table 
         let invocation = &invocation.invocation;
         let result = match &invocation.result {
             // The message is shown with the problems, below the table.
-            InvocationResult::FunctionError { kind, .. } => Cell::new(format!("error {}", printable(kind))),
+            InvocationResult::FunctionError { kind, .. } => {
+                Cell::new(format!("error {}", printable(kind)))
+            }
             result => Cell::new(printable(&result.to_string())),
         };
         let result = if invocation.result.is_response() { result } else { result.fg(Color::Red) };

@@ -20,7 +20,10 @@ use lambda_idempotency::{
 
 pub(crate) use arguments::{Arguments, KeyOptions};
 
-use crate::{failure::Failure, terminal::{document, print}};
+use crate::{
+    failure::Failure,
+    terminal::{document, print},
+};
 use operations::Operations;
 use report::{File, Numbered, Report};
 use scoped::HTTP;

@@ -109,7 +109,8 @@ mod tests {
             (now.minus(Duration::from_secs(300)), -300),
         ] {
             clock.learn(&date(theirs));
-            let found = i128::from(clock.now().as_millis()) - i128::from(SystemClock.now().as_millis());
+            let found =
+                i128::from(clock.now().as_millis()) - i128::from(SystemClock.now().as_millis());
             assert!((found - off * 1000).abs() < 2000, "{found} of {off} s");
         }
         clock.learn("yesterday");

@@ -105,5 +105,9 @@ fn decide(
 /// DynamoDB counts whole seconds.
 fn retention(text: &str) -> Result<Duration, String> {
     let retention = crate::arguments::time_to_work(text)?;
-    if retention < Duration::from_secs(1) { Err("must be at least one second".to_owned()) } else { Ok(retention) }
+    if retention < Duration::from_secs(1) {
+        Err("must be at least one second".to_owned())
+    } else {
+        Ok(retention)
+    }
 }

@@ -66,7 +66,9 @@ pub(crate) async fn run(
         let keyless = keyless.iter().map(|Keyless { record, why }| {
             json!({ "key": null, "record": record, "state": null, "result": "refused", "message": why })
         });
-        print_json(&json!({ "dry_run": !yes, "records": records.chain(keyless).collect::<Vec<_>>() }))?;
+        print_json(
+            &json!({ "dry_run": !yes, "records": records.chain(keyless).collect::<Vec<_>>() }),
+        )?;
     } else {
         let mut page = String::new();
         for (change, result) in &shown {
@@ -118,9 +120,11 @@ fn shown<'c>(
                     "changed-meanwhile",
                     true,
                 ),
-                Some(Done::Unknown { why, in_doubt: true }) => {
-                    (format!("it is not known whether it was changed; look again: {why}"), "failed", true)
-                }
+                Some(Done::Unknown { why, in_doubt: true }) => (
+                    format!("it is not known whether it was changed; look again: {why}"),
+                    "failed",
+                    true,
+                ),
                 Some(Done::Unknown { why, .. }) => (format!("not changed: {why}"), "failed", true),
                 None => ("not changed: the store did not answer".to_owned(), "failed", true),
             },

@@ -31,10 +31,10 @@ pub(crate) fn events(text: &str) -> Result<Vec<String>, String> {
 
 fn unwrap(document: &str, events: &mut Vec<String>) -> Result<(), String> {
     if let Ok(documents) = serde_json::from_str::<Vec<Box<RawValue>>>(document) {
-        let is_of_a_pipe = |document: &Box<RawValue>| {
+        let is_of_a_pipe = |document: &RawValue| {
             members(document.get()).is_some_and(|members| members.contains_key("eventSource"))
         };
-        if !documents.is_empty() && documents.iter().all(is_of_a_pipe) {
+        if !documents.is_empty() && documents.iter().map(|document| &**document).all(is_of_a_pipe) {
             events.push(document.to_owned());
             return Ok(());
         }
@@ -199,10 +199,19 @@ mod tests {
         });
         let notification = json!({ "Type": "Notification", "Message": destination.to_string() });
         let topic = json!({ "Records": [{ "EventSource": "aws:sns", "Sns": notification }] });
-        let body = |body: &Value| json!({ "Messages": [{ "MessageId": "m", "Body": body.to_string() }] });
+        let body =
+            |body: &Value| json!({ "Messages": [{ "MessageId": "m", "Body": body.to_string() }] });
         let (bus_queued, topic_queued) = (body(&bus), body(&notification));
         let documents = [
-            event(), json!([event()]), destination, queued, s3, bus, bus_queued, topic, topic_queued,
+            event(),
+            json!([event()]),
+            destination,
+            queued,
+            s3,
+            bus,
+            bus_queued,
+            topic,
+            topic_queued,
         ];
         for wrapped in documents {
             assert_eq!(parsed(&wrapped), Ok(vec![event()]), "{wrapped}");
@@ -245,7 +254,8 @@ mod tests {
 
     #[test]
     fn what_a_destination_holds_is_the_event_of_the_function_whatever_it_is() {
-        let destination = |payload: Value| json!({ "requestContext": {}, "requestPayload": payload });
+        let destination =
+            |payload: Value| json!({ "requestContext": {}, "requestPayload": payload });
         for payload in [json!("text"), json!([1, 2]), json!(null), destination(json!({}))] {
             assert_eq!(parsed(&destination(payload.clone())), Ok(vec![payload]));
         }
@@ -253,7 +263,8 @@ mod tests {
 
     #[test]
     fn a_list_of_a_pipes_records_is_one_event() {
-        let pipe = json!([{ "eventSource": "aws:sqs", "messageId": "1" }, { "eventSource": "aws:sqs" }]);
+        let pipe =
+            json!([{ "eventSource": "aws:sqs", "messageId": "1" }, { "eventSource": "aws:sqs" }]);
         assert_eq!(parsed(&pipe), Ok(vec![pipe]));
     }
 

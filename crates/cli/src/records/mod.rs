@@ -25,7 +25,7 @@ mod time;
 mod view;
 mod watch;
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 use clap::{Args, Subcommand};
 
@@ -36,7 +36,8 @@ use crate::{
 
 /// Look at the idempotency records of a DynamoDB table: what is stuck, why, and since when
 ///
-/// Reading needs `dynamodb:GetItem`, `BatchGetItem`, `Scan` and `DescribeTable`, changing what the function needs.
+/// Reading needs `dynamodb:GetItem`, `BatchGetItem`, `Scan` (`Query` with a sort key), `DescribeTable` and
+/// `DescribeTimeToLive`, changing what the function needs.
 /// Credentials and Region are found as by the AWS SDK (environment variables, profiles with keys, roles). With IAM
 /// Identity Center (SSO), run `eval "$(aws configure export-credentials --format env)"` first.
 ///
@@ -67,7 +68,8 @@ Examples:
     lambda-idempotency records show --event event.json --operation place-order --key orderId
 
   Have the failed messages of a dead-letter queue processed again, once their cause is removed
-    aws sqs receive-message --queue-url URL --max-number-of-messages 10 --attribute-names All > dead.json
+    aws sqs receive-message --queue-url URL --max-number-of-messages 10 \\
+      --attribute-names All --message-attribute-names All > dead.json
     lambda-idempotency records redrive dead.json --operation place-order --key orderId --yes
     aws sqs start-message-move-task --source-arn ARN
 
@@ -114,16 +116,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// Prints a page. Keys and names in it come from the table.
-fn print(page: &str) -> Result<Reader, Failure> {
+fn print(page: &str) -> io::Result<Reader> {
     terminal::print(terminal::printable(page).trim_end())
 }
 
 /// Prints a JSON document.
-fn print_json(document: &serde_json::Value) -> Result<Reader, Failure> {
+fn print_json(document: &serde_json::Value) -> io::Result<Reader> {
     terminal::print(&terminal::document(document))
 }
 
 /// Prints a JSON document on one line.
-fn print_line(document: &serde_json::Value) -> Result<Reader, Failure> {
+fn print_line(document: &serde_json::Value) -> io::Result<Reader> {
     terminal::print(&terminal::line(document))
 }

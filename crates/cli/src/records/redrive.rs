@@ -77,12 +77,7 @@ const RESET: Verb = Verb {
     note: WARM_CACHES,
 };
 
-fn decide(
-    asked: &Asked,
-    found: Option<&IdempotencyRecord>,
-    now: Timestamp,
-    by: Owner,
-) -> Decision {
+fn decide(asked: &Asked, found: Option<&IdempotencyRecord>, now: Timestamp, by: Owner) -> Decision {
     let Some(found) = found else { return Decision::Nothing(NEW_WORK.to_owned()) };
     let state = State::of(found, now);
     let is_another = asked.fingerprint.is_some()

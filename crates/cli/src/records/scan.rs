@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use aws_sdk_dynamodb::{Error, error::SdkError};
 use lambda_idempotency_core::browse::{Browse as _, Cursor};
 
 use super::{connect::Table, schema, view::Entry};
@@ -42,8 +43,12 @@ pub(crate) async fn read(
 pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, Failure> {
     let limit = limit.get();
     let described = table.client.describe_table().table_name(&table.name).send().await;
-    // Without the permission the cost is not known; every other error is met by the read, too.
-    let described = described.ok().and_then(|output| output.table);
+    let described = match described {
+        Ok(output) => output.table,
+        // Without the permission the cost is not known. A table that does not exist is named by the read.
+        Err(SdkError::ServiceError(_)) => None,
+        Err(error) => return Err(Error::from(error).into()),
+    };
     let problems = described.iter().flat_map(|found| schema::problems(found, &table.names));
     if let Some(problem) = problems.into_iter().next() {
         let failure = Failure::from(format!("table {}: {problem}", table.name));

@@ -94,8 +94,7 @@ fn of_record(record: Record) -> Result<Asked, Keyless> {
     let Some(found) = &record.key else { return Err(keyless("it has no key".to_owned())) };
     let key = found.key.clone().map_err(|error| keyless(error.to_string()))?;
     // In an envelope, the identity is that of the notification inside.
-    let is_of_sqs =
-        record.identity.iter().flatten().next().is_some_and(|source| source == "sqs");
+    let is_of_sqs = record.identity.iter().flatten().next().is_some_and(|source| source == "sqs");
     let is_message_id = found.path.is_none() && is_of_sqs;
     Ok(Asked { key, fingerprint: found.fingerprint.clone(), is_message_id })
 }

@@ -70,7 +70,9 @@ pub(crate) async fn run(
 }
 
 fn only_the_first(limit: NonZeroUsize) -> String {
-    format!("note: the table has more than {limit} items, and the others are not watched: raise --limit")
+    format!(
+        "note: the table has more than {limit} items, and the others are not watched: raise --limit"
+    )
 }
 
 /// Looks up the keys that were among the first items before and are not now: a new item of a large table may have
@@ -109,7 +111,7 @@ fn tell(
 ) -> Result<Reader, Failure> {
     let Some(before) = before else {
         let first = format!("{at} {}", summary(states));
-        return if as_json { Ok(Reader::Listens) } else { print(&first) };
+        return Ok(if as_json { Reader::Listens } else { print(&first)? });
     };
     for (key, was, is) in changes(before, states) {
         let told = if as_json {

@@ -18,6 +18,18 @@ pub(crate) use run::{Effect, List, Run, Shown, Signal};
 
 use crate::failure::Failure;
 
+/// Checks before a run that its page can be written, so that a wrong path does not cost the run.
+pub(crate) fn check(path: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        let text =
+            format!("cannot write {}: there is no such directory, or it is one", path.display());
+        return Err(text.into());
+    }
+    Ok(())
+}
+
 /// Writes the page of a run to a file.
 pub(crate) async fn write(run: &Run<'_>, path: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::from(format!("cannot write {}: {error}", path.display()));

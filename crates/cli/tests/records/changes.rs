@@ -47,7 +47,10 @@ async fn release_frees_the_key_and_counts_a_lost_attempt() {
     let item = world.item("place#dead").unwrap();
     assert_eq!(item["in_progress_expiration"]["N"], "1");
     assert_eq!((&item["owner"], &item["failures"]["N"]), (&Value::Null, &json!("2")));
-    assert_eq!((&item["vanished"]["N"], &item["consecutive_losses"]["N"]), (&json!("1"), &json!("1")));
+    assert_eq!(
+        (&item["vanished"]["N"], &item["consecutive_losses"]["N"]),
+        (&json!("1"), &json!("1"))
+    );
     assert!(item["last_owner"]["S"].is_string() && item["provenance"]["M"].is_object());
     let shown = world.records(&["show", "place#dead", "--json"]).json();
     assert_eq!(shown["records"][0]["state"], "released");
@@ -107,7 +110,8 @@ async fn redrive_resets_what_failed_and_leaves_what_is_done() {
 async fn a_redrive_forgets_failures_and_not_lost_attempts() {
     let world = World::new().await;
     let keys = keys_of("redrive-lost-keys", &["failed", "released"]);
-    let losses = json!({ "vanished": { "N": "2" }, "fence": { "N": "77" }, "failures": { "N": "3" } });
+    let losses =
+        json!({ "vanished": { "N": "2" }, "fence": { "N": "77" }, "failures": { "N": "3" } });
     world.put(&keys[0], "FAILED", &losses);
     let mut given_up = released();
     given_up["vanished"] = json!({ "N": "1" });
@@ -120,7 +124,10 @@ async fn a_redrive_forgets_failures_and_not_lost_attempts() {
     assert_eq!(item["status"]["S"], "INPROGRESS");
     assert_eq!((&item["vanished"]["N"], &item["fence"]["N"]), (&json!("2"), &json!("77")));
     let item = world.item(&keys[1]).unwrap();
-    assert_eq!((&item["vanished"]["N"], &item["consecutive_losses"]["N"]), (&json!("1"), &json!("1")));
+    assert_eq!(
+        (&item["vanished"]["N"], &item["consecutive_losses"]["N"]),
+        (&json!("1"), &json!("1"))
+    );
     for key in &keys {
         assert_eq!(world.item(key).unwrap()["failures"], Value::Null);
         let shown = world.records(&["show", key, "--json"]).json();
@@ -134,7 +141,11 @@ async fn a_message_without_a_key_does_not_keep_the_others_from_a_redrive() {
     let keys = keys_of("redrive-keyless-keys", &["a", "b"]);
     world.put(&keys[0], "FAILED", &json!({}));
     world.put(&keys[1], "FAILED", &json!({}));
-    let bodies = [json!({ "orderId": "a" }).to_string(), "not json".to_owned(), json!({ "orderId": "b" }).to_string()];
+    let bodies = [
+        json!({ "orderId": "a" }).to_string(),
+        "not json".to_owned(),
+        json!({ "orderId": "b" }).to_string(),
+    ];
     let dead = bodies.map(|body| json!({ "MessageId": "m", "ReceiptHandle": "h", "Body": body }));
     let dead = file("redrive-keyless", &json!({ "Messages": dead }).to_string());
     let arguments = [&["redrive", &dead, "--yes", "--json"][..], &OPERATION].concat();
@@ -147,8 +158,10 @@ async fn a_message_without_a_key_does_not_keep_the_others_from_a_redrive() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redrive_says_that_a_message_known_by_its_id_is_done_again() {
     let world = World::new().await;
-    let attributes = json!({ "DeadLetterQueueSourceArn": "arn:aws:sqs:eu-west-1:111122223333:orders" });
-    let dead = json!({ "MessageId": "m-o", "ReceiptHandle": "h", "Body": "{}", "Attributes": attributes });
+    let attributes =
+        json!({ "DeadLetterQueueSourceArn": "arn:aws:sqs:eu-west-1:111122223333:orders" });
+    let dead =
+        json!({ "MessageId": "m-o", "ReceiptHandle": "h", "Body": "{}", "Attributes": attributes });
     let dead = file("redrive-by-id", &json!({ "Messages": [dead] }).to_string());
     let arguments = ["redrive", &dead, "--operation", "place", "--json"];
     let new = world.records(&arguments).code(0).json();
@@ -164,7 +177,9 @@ async fn a_redrive_leaves_the_record_of_other_work() {
     let keys = keys_of("redrive-other-keys", &["o"]);
     world.put(&keys[0], "FAILED", &json!({ "validation": { "S": "of another payload" } }));
     let event = file("redrive-other", &orders(&["o"]).to_string());
-    let arguments = [&["redrive", &event, "--yes", "--json", "--fingerprint", "orderId"][..], &OPERATION].concat();
+    let arguments =
+        [&["redrive", &event, "--yes", "--json", "--fingerprint", "orderId"][..], &OPERATION]
+            .concat();
     let ran = world.records(&arguments).code(1).json();
     assert_eq!(results(&ran), ["refused"]);
     assert!(world.item(&keys[0]).is_some());

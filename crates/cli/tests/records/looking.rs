@@ -115,7 +115,9 @@ async fn what_a_table_holds_cannot_control_the_terminal_or_the_shell() {
     let is_safe = |text: &str| {
         text.chars().all(|letter| letter == '\n' || !letter.is_control() && letter != '\u{202e}')
     };
-    for arguments in [&["list"][..], &["list", "--json"], &["stats"], &["show", evil], &["evict", evil]] {
+    for arguments in
+        [&["list"][..], &["list", "--json"], &["stats"], &["show", evil], &["evict", evil]]
+    {
         let ran = world.records(arguments).code(0);
         assert!(is_safe(&ran.out) && is_safe(&ran.err), "{arguments:?} {:?}", ran.out);
     }

@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use lambda_idempotency_local::Table;
+use lambda_idempotency_local::{Apply, Fault, Table};
 use serde_json::Value;
 
-use crate::support::{TABLE, World};
+use crate::support::{TABLE, World, ran, records_at};
 
 async fn problems(table: Option<Table>, more: &[&str]) -> (i32, Vec<String>) {
     let world = World::empty().await;
@@ -44,7 +44,11 @@ async fn a_table_that_create_made_passes_the_check() {
     let ran = world.records(&["table", "create"]).code(0);
     assert!(ran.out.contains("add --yes"), "{}", ran.out);
     world.records(&["table", "check"]).code(1);
+    let late = Fault::error(Apply::Before, 400, "ResourceNotFoundException");
+    world.db.faults().add(late.on("DescribeTable").times(1));
     world.records(&["table", "create", "--yes"]).code(0);
+    let again = world.records(&["table", "create", "--yes"]).code(2);
+    assert!(again.err.contains("there is a table"), "{}", again.err);
     let ran = world.records(&["table", "check"]).code(0);
     assert!(ran.out.contains("is as the store needs it"), "{}", ran.out);
 }
@@ -52,10 +56,18 @@ async fn a_table_that_create_made_passes_the_check() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_is_named_with_its_remedy() {
     let world = World::empty().await;
-    let ran = world.records(&["show", "place#a", "--table", "none"]).code(2);
-    assert!(ran.err.contains("does not exist"), "{}", ran.err);
-    let ran = world.records(&["list", "--attribute", "colour=red"]).code(2);
-    assert!(ran.err.contains("no attribute `colour`"), "{}", ran.err);
+    let none = world.records(&["show", "place#a", "--table", "none"]).code(2);
+    assert!(none.err.contains("does not exist"), "{}", none.err);
+    let colour = world.records(&["list", "--attribute", "colour=red"]).code(2);
+    assert!(colour.err.contains("no attribute `colour`"), "{}", colour.err);
+    let typo = ran(records_at("localhost:8000", &["list"])).code(2);
+    assert!(typo.err.contains("must begin with http://"), "{}", typo.err);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    command.args(["records", "list", "--region", "eu-west-1", "--table", "t"]);
+    command.env_clear().env("AWS_EC2_METADATA_DISABLED", "true");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && text.contains("export-credentials"), "{text}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
     command.args(["records", "list"]).env_remove("IDEMPOTENCY_TABLE");
     let output = command.output().unwrap();

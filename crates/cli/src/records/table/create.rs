@@ -76,30 +76,45 @@ async fn create(
         let key = KeySchemaElement::builder().attribute_name(attribute).key_type(kind);
         request = request.attribute_definitions(definition.build()?).key_schema(key.build()?);
     }
-    request.send().await.map_err(Error::from)?;
+    match request.send().await.map_err(Error::from) {
+        Ok(_) => {}
+        Err(Error::ResourceInUseException(_)) => {
+            let failure = Failure::from(format!("there is a table {name} already"));
+            return Err(
+                failure.remedy("`records table check` says whether it is as the store needs it.")
+            );
+        }
+        Err(error) => return Err(error.into()),
+    }
     active(client, name).await?;
     let ttl = TimeToLiveSpecification::builder()
         .attribute_name(&*names.expiration)
         .enabled(true)
         .build()?;
     let request = client.update_time_to_live().table_name(name).time_to_live_specification(ttl);
-    request.send().await.map_err(Error::from)?;
-    Ok(())
+    let done = request.send().await.map_err(Error::from);
+    done.map(|_| ()).map_err(|error| Failure::from(error).remedy(UNFINISHED))
 }
+
+const UNFINISHED: &str = "The table was created. Turn on its time to live: `records table check` says for which attribute.";
 
 /// Waits until the table can be used.
 async fn active(client: &Client, name: &str) -> Result<(), Failure> {
     for _ in 0..PATIENCE {
-        let described =
-            client.describe_table().table_name(name).send().await.map_err(Error::from)?;
-        let status = described.table.and_then(|table| table.table_status);
-        if status == Some(TableStatus::Active) {
-            return Ok(());
+        let described = client.describe_table().table_name(name).send().await;
+        match described.map_err(Error::from) {
+            Ok(described) => {
+                let status = described.table.and_then(|table| table.table_status);
+                if status == Some(TableStatus::Active) {
+                    return Ok(());
+                }
+            }
+            // The description of a new table is eventually consistent.
+            Err(Error::ResourceNotFoundException(_)) => {}
+            Err(error) => return Err(Failure::from(error).remedy(UNFINISHED)),
         }
         SystemClock.sleep(Duration::from_secs(1)).await;
     }
     let failure = Failure::from(format!("the table {name} was created, and is not active yet"));
-    Err(failure.remedy(
-        "Wait, and turn on its time to live: `records table check` says for which attribute.",
-    ))
+    Err(failure.remedy(UNFINISHED))
 }
