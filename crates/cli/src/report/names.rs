@@ -1,6 +1,9 @@
 //! The name of a key: the name of its work or the beginning of its hash.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use lambda_idempotency_core::key::Key;
+use lambda_idempotency_local::ItemRequest;
 
 use super::run::Run;
 
@@ -10,6 +13,8 @@ pub(super) struct Names {
     by_hash: HashMap<String, String>,
     by_record: HashMap<String, String>,
     operations: HashMap<String, String>,
+    /// The tables of idempotency records.
+    tables: HashSet<String>,
 }
 
 impl Names {
@@ -25,7 +30,20 @@ impl Names {
             names.operations.entry(name.clone()).or_insert_with(|| line.operation.clone());
             names.by_record.entry(line.record.clone()).or_insert(name);
         }
+        let requests = run.invocations.iter().flat_map(|seen| &seen.invocation.requests);
+        for item in requests.flat_map(|request| &request.items) {
+            if names.by_hash.contains_key(&logged_hash(&item.key)) {
+                names.tables.insert(item.table.clone());
+            }
+        }
         names
+    }
+
+    /// The hash of an item's key, if it is an idempotency record. Readable keys and those of Powertools look like any
+    /// other key, so the table counts, too.
+    pub(super) fn hash_of(&self, item: &ItemRequest) -> Option<String> {
+        let is_record = self.tables.contains(&item.table) || has_hash(&item.key);
+        is_record.then(|| logged_hash(&item.key))
     }
 
     pub(super) fn of_hash(&self, hash: &str) -> String {
@@ -47,9 +65,14 @@ pub(crate) fn short(hash: &str) -> String {
     hash.chars().take(8).collect()
 }
 
-/// The hash in a key as the store has it: `place-order#c886be2b...`.
-pub(super) fn hash_of(key: &str) -> Option<&str> {
-    key.rsplit_once('#').map(|(_, hash)| hash).filter(|hash| hash.len() >= 32)
+/// Whether a key as the store has it ends with a hash: `place-order#c886be2b...`.
+fn has_hash(key: &str) -> bool {
+    key.rsplit_once('#').is_some_and(|(_, hash)| hash.len() >= 32)
+}
+
+/// The hash of a key as the function logs it. For a readable key it is not in its text.
+fn logged_hash(key: &str) -> String {
+    Key::from_text(key).hash().to_owned()
 }
 
 #[cfg(test)]
@@ -59,7 +82,8 @@ mod tests {
     #[test]
     fn only_the_hash_of_an_idempotency_record_is_a_hash() {
         let hash = "c886be2ba0373bff539974d05cd7848f9c08ef72a07439a8b70a66f14f65e92c";
-        assert_eq!(hash_of(&format!("place-order#{hash}")), Some(hash));
-        assert_eq!((hash_of("o-1"), hash_of("room#7")), (None, None));
+        assert_eq!(logged_hash(&format!("place-order#{hash}")), hash);
+        assert!(has_hash(&format!("place-order#{hash}")));
+        assert!(!has_hash("o-1") && !has_hash("room#7"));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use lambda_idempotency_local::{ItemAnswer, ItemRequest, Outcome, RecordLine, StoreRequest, Verb};
 
 use super::moment::{Kind, Moment, merged};
-use super::names::{Names, hash_of};
+use super::names::Names;
 use super::run::{Run, Shown};
 
 /// The moments of each key in an invocation, in time, by the key's name.
@@ -20,8 +20,8 @@ pub(super) fn of_invocation(
     let ended = run.ms(invocation.began + invocation.duration);
     for request in &invocation.requests {
         for item in &request.items {
-            if let Some(hash) = hash_of(&item.key) {
-                let moments = keys.entry(names.of_hash(hash)).or_default();
+            if let Some(hash) = names.hash_of(item) {
+                let moments = keys.entry(names.of_hash(&hash)).or_default();
                 moments.extend(of_request(run, request, item, moments));
             } else if item.verb != Verb::Read && item.answer == ItemAnswer::Done {
                 // A write to a table of the application's own is an effect, too.
