@@ -49,7 +49,9 @@ impl Machine<'_> {
                 let foreign = self.foreign(application);
                 self.finish(at, Outcome::Foreign(foreign), present);
             }
-            Claimed::Free { .. } | Claimed::Suspect { .. } if closed.is_some() => {
+            Claimed::Free { .. } | Claimed::Unseen | Claimed::Suspect { .. }
+                if closed.is_some() =>
+            {
                 let why = closed.unwrap_or(NotStarted::Deadline);
                 self.finish(at, Outcome::Returned(why), present);
             }
@@ -59,6 +61,11 @@ impl Machine<'_> {
                 self.quarantine.leave(at);
                 self.records.at(at).found_free(seen);
                 self.starts.add_claim(at);
+            }
+            Claimed::Unseen => {
+                present.host.leave(at);
+                self.quarantine.leave(at);
+                self.starts.add_unseen(at);
             }
             Claimed::Suspect { attempts, seen } => {
                 // While it waits for its turn, it holds neither its key in this process nor a claim.

@@ -46,6 +46,12 @@ impl Claims {
         self.open
     }
 
+    /// Whether one has no answer yet whose first call is not over: others may wait for that call.
+    pub(super) fn are_new(&self) -> bool {
+        let mut all = self.to_send.iter().chain(self.calls.members());
+        all.any(|pending| !pending.is_slow && !matches!(pending.step, Step::Undo(_)))
+    }
+
     pub(super) fn add(&mut self, wanted: Wanted) {
         self.to_send.push(PendingClaim::new(wanted));
         self.open += 1;
@@ -163,8 +169,7 @@ impl Claims {
                 // A read may fail although writes succeed. Without a look, the write of the claim finds out
                 // what is stored.
                 Err(_) => {
-                    let claimed = Claimed::Free { seen: None };
-                    self.answer(Answer::new(pending.wanted.at, claimed), &mut answers);
+                    self.answer(Answer::new(pending.wanted.at, Claimed::Unseen), &mut answers);
                 }
             }
         }

@@ -51,7 +51,9 @@ impl Machine<'_> {
             return false;
         }
         let records = self.starts.take_looks(self.claims.open());
-        self.claim(records, true, present)
+        let again = self.claim(records, true, present);
+        let unseen = self.starts.take_unseen(self.claims.open());
+        self.claim(unseen, false, present) || again
     }
 
     /// Whether the quarantine group that has its turn forbids other claims.
@@ -61,13 +63,21 @@ impl Machine<'_> {
 
     /// Lets other records be claimed and started once those that go first have gone.
     fn open(&mut self) {
-        if self.starts.is_open() || self.starts.has_looks() || self.claims.open() > 0 {
+        let looks = self.starts.has_looks() || self.claims.are_new();
+        if self.starts.is_open() || looks || self.quarantine.is_active() {
             return;
         }
-        if !self.quarantine.is_active() && !self.suspects_go_first() {
+        if self.has_claimed() || !self.suspects_go_first() {
             let records = &self.records;
             self.starts.open(|at| records.get(at).map_or(0, |entry| entry.ask().receives));
         }
+    }
+
+    /// Whether a record holds a claim that was made because its look failed. It starts at once: a suspect that
+    /// kills the process must not take it along.
+    fn has_claimed(&self) -> bool {
+        let mut ready = self.starts.ready().filter_map(|at| self.records.get(at));
+        ready.any(|entry| entry.held().is_some())
     }
 
     /// Whether suspects that were passed over go before all other records.
@@ -136,12 +146,11 @@ impl Machine<'_> {
             && self.claims.open() == 0
             && !self.quarantine.is_active()
             && self.settlements.are_slow(now);
-        let is_next = if self.starts.is_open() {
-            self.quarantine.is_waiting()
-        } else {
-            self.suspects_go_first()
+        let is_next = || match self.starts.is_open() {
+            true => self.quarantine.is_waiting(),
+            false => self.suspects_go_first(),
         };
-        if !is_clear || !is_next {
+        if !is_clear || !is_next() {
             return false;
         }
         let isolates = self.quarantine.next_is_isolated() && keeps(Rule::IsolatesSuspects);

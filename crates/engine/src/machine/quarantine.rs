@@ -112,8 +112,8 @@ pub(super) struct Quarantine {
     waiting: Vec<Suspect>,
     /// The group that is being claimed or runs: nothing else is started meanwhile.
     group: Vec<usize>,
-    /// How many records the groups of a suspicion have at most.
-    sizes: Vec<(u32, usize)>,
+    /// By suspicion: the most suspects that have waited at once.
+    most: Vec<(u32, usize)>,
 }
 
 impl Quarantine {
@@ -171,17 +171,23 @@ impl Quarantine {
         self.group.clone()
     }
 
-    /// The size of a group of this suspicion: for each step of suspicion, a quarter of the number of
-    /// suspects when the first of these groups was made.
+    /// The size of a group of this suspicion: for each step of suspicion, a quarter of the most suspects
+    /// that have waited with it. Some are found late, behind others of their group or of a busy key.
     fn size(&mut self, suspicion: u32) -> usize {
-        if let Some((_, size)) = self.sizes.iter().find(|(known, _)| *known == suspicion) {
-            return *size;
-        }
         let alike = self.waiting.iter().filter(|suspect| suspect.suspicion() == suspicion).count();
+        let known = self.most.iter_mut().find(|(known, _)| *known == suspicion);
+        let most = match known {
+            Some((_, most)) => {
+                *most = alike.max(*most);
+                *most
+            }
+            None => {
+                self.most.push((suspicion, alike));
+                alike
+            }
+        };
         let parts = 4_usize.saturating_pow(suspicion);
-        let size = if keeps(Rule::SuspicionSplits) { alike.div_ceil(parts) } else { alike };
-        self.sizes.push((suspicion, size));
-        size
+        if keeps(Rule::SuspicionSplits) { most.div_ceil(parts) } else { most }
     }
 
     /// Record `at` has its outcome, or waits for another worker.

@@ -19,6 +19,8 @@ pub(super) struct Starts {
     is_open: bool,
     /// Their keys probably have an idempotency record, which has to be read before they are claimed.
     to_look: VecDeque<usize>,
+    /// Their look failed. Their claims come before those of others, because they show which are suspects.
+    unseen: VecDeque<usize>,
     /// First of their key and group, and without a claim yet.
     to_claim: VecDeque<usize>,
     /// May start when there is room.
@@ -52,6 +54,7 @@ impl Starts {
             concurrency: concurrency.max(1),
             is_open: false,
             to_look: VecDeque::new(),
+            unseen: VecDeque::new(),
             to_claim: VecDeque::new(),
             ready: VecDeque::new(),
             running: 0,
@@ -116,13 +119,14 @@ impl Starts {
             taken
         };
         let mut unclaimed = take(&mut self.to_look);
+        unclaimed.append(&mut take(&mut self.unseen));
         unclaimed.append(&mut take(&mut self.to_claim));
         (unclaimed, take(&mut self.ready))
     }
 
     /// Whether anything is to be looked at or claimed, or may start.
     pub(super) fn has_any(&self) -> bool {
-        !(self.to_look.is_empty() && self.to_claim.is_empty() && self.ready.is_empty())
+        self.has_looks() || !(self.to_claim.is_empty() && self.ready.is_empty())
     }
 
     /// Whether nothing runs, is about to run, or is held back.
@@ -152,6 +156,17 @@ impl Starts {
         self.to_look.drain(..room).collect()
     }
 
+    /// Record `at` is to be claimed although its look failed.
+    pub(super) fn add_unseen(&mut self, at: usize) {
+        self.unseen.push_back(at);
+    }
+
+    /// Takes the records that are to be claimed now because their look failed.
+    pub(super) fn take_unseen(&mut self, claims: usize) -> Vec<usize> {
+        let room = CLAIM_AHEAD.saturating_sub(claims).min(self.unseen.len());
+        self.unseen.drain(..room).collect()
+    }
+
     /// Whether one more may be looked at before others are claimed.
     pub(super) fn has_room_for_looks(&self) -> bool {
         self.to_look.len() < CLAIM_AHEAD
@@ -175,6 +190,11 @@ impl Starts {
     /// Record `at` does not start after all.
     pub(super) fn remove_ready(&mut self, at: usize) {
         self.ready.retain(|other| *other != at);
+    }
+
+    /// The records that may start when there is room.
+    pub(super) fn ready(&self) -> impl Iterator<Item = usize> {
+        self.ready.iter().copied()
     }
 
     /// The next record that has room to start and that `admits` lets start.
@@ -255,12 +275,12 @@ impl Starts {
     /// Whether nothing runs or is about to. What is held back until this is open is not.
     pub(super) fn is_idle(&self) -> bool {
         let none_next = !self.is_open || (self.ready.is_empty() && self.to_claim.is_empty());
-        self.running == 0 && self.to_look.is_empty() && none_next
+        self.running == 0 && !self.has_looks() && none_next
     }
 
-    /// Whether some have to be looked at.
+    /// Whether some have to be looked at, or claimed because their look failed.
     pub(super) fn has_looks(&self) -> bool {
-        !self.to_look.is_empty()
+        !(self.to_look.is_empty() && self.unseen.is_empty())
     }
 }
 

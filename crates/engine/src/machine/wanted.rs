@@ -53,8 +53,10 @@ pub(super) enum Claimed {
     /// The key belongs to another application.
     Foreign { application: Arc<str> },
     /// The answer to a look: the key can be claimed outside of quarantine, replacing the record that was
-    /// read. If the look failed, no record was read.
+    /// read.
     Free { seen: Option<Box<IdempotencyRecord>> },
+    /// The look failed, so nothing is known.
+    Unseen,
     /// Its last attempts were lost. The key is not claimed: that is done just before the record runs, in
     /// quarantine.
     Suspect { attempts: Attempts, seen: Option<Box<IdempotencyRecord>> },

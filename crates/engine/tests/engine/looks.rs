@@ -9,7 +9,10 @@ use std::{
 use lambda_idempotency_core::{clock::Clock as _, policy::OnOutage, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::Fault;
 
-use crate::support::{World, ok, rec};
+use crate::{
+    quarantine::{SECOND, dies_with},
+    support::{World, key, ok, rec, slow},
+};
 
 fn throttled_reads() -> Fault {
     Fault::refuse(StoreErrorKind::Throttled).on_reads().always()
@@ -49,4 +52,41 @@ async fn a_look_that_is_not_answered_delays_other_records_by_a_second_at_most() 
     assert_eq!(world.deliver(batch).await, ["executed"; 2]);
     let waited = started.get().unwrap().since(begun);
     assert!(waited <= Duration::from_secs(1), "{waited:?}");
+}
+
+/// Its claim finds that it is a suspect, before anything else is claimed.
+#[tokio::test]
+async fn a_suspect_beside_the_fresh_records_of_a_busy_queue_runs_although_looks_fail() {
+    let mut world = World::new();
+    world.policy.concurrency = 4;
+    dies_with(&world, &["a"]).await;
+    world.store.inject(throttled_reads());
+    for (receives, outcome) in [(2, "returned"), (3, "executed")] {
+        let mut batch = vec![ok("a").receives(receives)];
+        let fresh = (0..4).map(|n| &*format!("fresh {receives} {n}").leak());
+        batch.extend(fresh.map(|label| slow(label, 16 * SECOND).receives(1)));
+        let outcomes = world.deliver(batch).await;
+        assert_eq!(outcomes, [outcome, "executed", "executed", "executed", "executed"]);
+    }
+}
+
+/// What is claimed without a look may be no suspect. It starts at once then: a suspect that killed the
+/// process would take its claim along.
+#[tokio::test]
+async fn a_record_that_was_claimed_because_its_look_failed_starts_before_suspects() {
+    let world = World::new();
+    dies_with(&world, &["a"]).await;
+    let hidden = Fault::refuse(StoreErrorKind::Throttled).on_reads().for_key(&key("b")).always();
+    world.store.inject(hidden);
+    let first = rec("b", |world: World, _| async move {
+        world.clock.sleep(SECOND).await;
+        world.ledger.assert_never("a");
+        Ok(())
+    });
+    let suspect = rec("a", |world: World, _| async move {
+        world.ledger.assert_once("b");
+        Ok(())
+    });
+    let batch = vec![suspect.receives(3), first.receives(2), ok("c").receives(1)];
+    assert_eq!(world.deliver(batch).await, ["executed"; 3]);
 }

@@ -290,3 +290,21 @@ async fn a_record_is_not_passed_over_for_one_suspect_after_another() {
     }
     assert_eq!(outcomes, ["returned", "returned", "executed", "replayed"]);
 }
+
+/// One suspect is known at once; the leases of nine more end while it runs.
+#[tokio::test]
+async fn suspects_that_are_found_later_run_in_groups_of_their_own_number() {
+    let mut world = World::new();
+    dies_with(&world, &LABELS[..1]).await;
+    let forever = |label: &&'static str| rec(label, |_, _| std::future::pending());
+    let others = LABELS[1..].iter().map(forever).collect();
+    assert!(drop_after(1, world.invoke(others)).await.is_none());
+    let lease = world.stored("b").await.unwrap().lease_until.unwrap();
+    world.clock.advance(lease.since(world.clock.now()));
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+    let begun = world.clock.now();
+    let batch = LABELS.map(|label| slow(label, 2 * SECOND).receives(2)).into();
+    assert_eq!(world.deliver(batch).await, ["executed"; 10]);
+    let took = world.clock.now().since(begun);
+    assert_eq!(took, 8 * SECOND, "the first one, then three groups of three");
+}

@@ -267,23 +267,31 @@ fn counts() -> impl Strategy<Value = Option<u32>> {
     prop_oneof![3 => Just(None), 2 => Just(Some(u32::MAX)), 1 => (1u32..5).prop_map(Some)]
 }
 
-/// A queue delivers the same records again and again, to three invocations of one process. Some kill it.
+/// A queue delivers the same records again and again, to three invocations of one process. Some kill it. Some
+/// come again before the leases of the attempt before have ended.
 pub(super) fn killing() -> impl Strategy<Value = Scenario> {
-    let record = (0usize..3, prop::bool::weighted(0.25), 0u64..2000);
-    let round = (30_000u64..60_000, any::<bool>());
-    let rounds = prop::collection::vec(round, 3..7);
-    let concurrency = prop_oneof![Just(1usize), Just(2), Just(16)];
+    let record =
+        (0usize..3, prop::bool::weighted(0.25), 0u64..2000, prop::option::weighted(0.2, 0u8..2));
+    let gap = prop_oneof![2 => 30_000u64..60_000, 1 => 0u64..30_000];
+    let rounds = prop::collection::vec((gap, any::<bool>()), 3..7);
+    let usual = prop_oneof![Just(1usize), Just(2), Just(16)].prop_map(|concurrency| {
+        let mut policy = Policy::default();
+        policy.concurrency = concurrency;
+        policy
+    });
+    let policy = prop_oneof![1 => usual, 1 => policy()];
     let faults = prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(fault(), 1..4)];
-    (prop::collection::vec(record, 2..9), rounds, concurrency, counts(), faults).prop_map(
-        |(records, rounds, concurrency, counts, faults)| {
+    (prop::collection::vec(record, 2..9), rounds, policy, counts(), faults).prop_map(
+        |(records, rounds, policy, counts, faults)| {
             let invocation = |number: usize| Invocation {
                 records: (0u8..)
                     .zip(&records)
                     .filter(|(_, (invocation, ..))| *invocation == number)
-                    .map(|(key, (_, kills, takes))| {
+                    .map(|(key, (_, kills, takes, group))| {
                         let last = if *kills { Step::Kill } else { Step::Yield };
                         let mut plan = Plan::quick(key, 0);
                         plan.steps = vec![Step::Sleep(*takes), last];
+                        plan.group = *group;
                         plan
                     })
                     .collect(),
@@ -296,8 +304,6 @@ pub(super) fn killing() -> impl Strategy<Value = Scenario> {
                 let all = (0..3).map(|number| invocation(shifted(number, shift)));
                 all.filter(|invocation| !invocation.records.is_empty()).collect()
             };
-            let mut policy = Policy::default();
-            policy.concurrency = concurrency;
             Scenario {
                 policy,
                 batch: false,
