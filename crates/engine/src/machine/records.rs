@@ -46,6 +46,7 @@ pub(super) struct Entry<'a> {
     seen: Option<Box<IdempotencyRecord>>,
     /// How many of its attempts were lost in a row, if it is in quarantine.
     losses: u32,
+    in_vain: u32,
     /// Why it runs without a claim. In a box, as what follows, since few records have it and an
     /// event can hold very many.
     outage: Option<Box<Carried<StoreError>>>,
@@ -72,6 +73,7 @@ impl<'a> Entry<'a> {
             held: None,
             seen: None,
             losses: 0,
+            in_vain: 0,
             outage: None,
             preset: None,
             final_fence: None,
@@ -154,13 +156,15 @@ impl<'a> Entry<'a> {
         self.seen.take()
     }
 
-    /// At how many receives since its last attempt, before this one, it was received in vain.
-    pub(super) fn in_vain(&self) -> u32 {
-        in_vain(self.ask.receives, self.seen.as_deref())
+    /// At how many receives since its last attempt, before this one, it was received in vain; 0 if it was not
+    /// looked at, so that this is not known.
+    pub(super) const fn in_vain(&self) -> u32 {
+        self.in_vain
     }
 
     /// Its key was looked at, and is free.
     pub(super) fn found_free(&mut self, seen: Option<Box<IdempotencyRecord>>) {
+        self.in_vain = in_vain(self.ask.receives, seen.as_deref());
         self.seen = seen;
     }
 

@@ -308,3 +308,19 @@ async fn suspects_that_are_found_later_run_in_groups_of_their_own_number() {
     let took = world.clock.now().since(begun);
     assert_eq!(took, 8 * SECOND, "the first one, then three groups of three");
 }
+
+/// More were received again than are looked at, so it is not known of all how often they were passed over.
+#[tokio::test]
+async fn a_suspect_that_was_passed_over_goes_before_records_that_were_not_looked_at() {
+    let world = World::new();
+    let done: Vec<&'static str> = (0..99).map(|n| &*format!("done {n}").leak()).collect();
+    let all = || done.iter().map(|label| ok(label).receives(3));
+    assert_eq!(world.deliver(all().collect()).await, ["executed"; 99]);
+    dies_with(&world, &["a"]).await;
+    let first = rec("a", |world: World, _| async move {
+        world.ledger.assert_never("last");
+        Ok(())
+    });
+    let batch = all().chain([first.receives(3), ok("last").receives(3)]).collect();
+    assert_eq!(world.deliver(batch).await[99..], ["executed"; 2]);
+}
