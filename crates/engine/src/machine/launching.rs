@@ -67,7 +67,8 @@ impl Machine<'_> {
         if self.starts.is_open() || looks || self.quarantine.is_active() {
             return;
         }
-        if self.has_claimed() || !self.suspects_go_first() {
+        // A claim that is slow would keep suspects from their turn, and they the others.
+        if self.claims.open() > 0 || self.has_claimed() || !self.suspects_go_first() {
             let records = &self.records;
             self.starts.open(|at| records.get(at).map_or(0, |entry| entry.ask().receives));
         }

@@ -8,8 +8,9 @@ use std::{
 
 use lambda_idempotency_core::{
     clock::Clock,
-    store::{Guard, Write},
+    store::{Guard, StoreErrorKind, Write},
 };
+use lambda_idempotency_testkit::faults::Fault;
 
 use crate::{
     quarantine::{SECOND, dies_with},
@@ -62,4 +63,27 @@ async fn a_record_that_waited_for_throttled_suspects_starts_only_if_it_can_end()
         let stored = world.stored("b").await;
         assert_eq!(stored.is_some(), outcome == "executed", "a returned record holds no key");
     }
+}
+
+/// Neither a look at `u` nor its claim is answered, so it is not known whether it is a suspect. `s` is one that
+/// was passed over.
+#[tokio::test]
+async fn a_key_that_can_neither_be_read_nor_claimed_delays_the_others_by_a_second() {
+    let world = World::new();
+    dies_with(&world, &["s"]).await;
+    let begun = world.clock.now();
+    let hidden = Fault::refuse(StoreErrorKind::Throttled).on_reads().for_key(&key("u")).always();
+    world.store.inject(hidden);
+    let at = Arc::new(OnceLock::new());
+    let noted = Arc::clone(&at);
+    let b = rec("b", move |world: World, _| async move {
+        noted.get_or_init(|| world.clock.now());
+        Ok(())
+    });
+    let throttled = Throttled { world: world.clone(), hot: |write| write.key == key("u") };
+    let batch = vec![ok("u").receives(2), ok("s").receives(3), b.receives(1)];
+    let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+    assert_eq!(outcomes, ["unavailable", "executed", "executed"]);
+    let waited = at.get().map(|at| at.since(begun));
+    assert!(waited.is_some_and(|waited| waited <= Duration::from_millis(1_100)), "{waited:?}");
 }
