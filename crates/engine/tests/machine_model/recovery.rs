@@ -38,9 +38,7 @@ pub(crate) fn near_a_death(records: usize) -> Setup {
         "a death among three slow records",
         "a death among four slow records",
     ];
-    // In the larger worlds there are two deaths: one receive more for records of which one was near each.
-    let more = u8::from(Setup::is_large() && records > 2);
-    let receives = if records == 1 { 1 } else { 2 + more };
+    let receives = if records == 1 { 1 } else { 2 };
     let world = touched(names[records - 1], records, SLOW, receives);
     world.with(|world| {
         if records > 2 {
@@ -72,8 +70,7 @@ fn near_two_deaths(name: &'static str, records: usize, receives: u8) -> Setup {
 fn after_two_deaths_slow_records_recover_within_three_receives() {
     hold(near_two_deaths("two deaths among two slow records", 2, 2));
     // The fewest of which two can have lost both attempts, beside others.
-    let receives = 3 + u8::from(Setup::is_large());
-    hold(near_two_deaths("two deaths among five slow records", 5, receives));
+    hold(near_two_deaths("two deaths among five slow records", 5, 3));
 }
 
 /// Slow records whose handlers are stopped at the deadline.
@@ -93,10 +90,11 @@ fn stopped_records_recover_at_the_next_receive_however_many_were_stopped() {
 
 /// A suspect that shares its invocations with records that are received for the first time.
 pub(crate) fn beside_fresh_ones() -> Setup {
-    // In the larger world there are two deaths: one receive more.
-    let receives = 2 + u8::from(Setup::is_large());
-    touched("a suspect beside fresh records", 3, SLOW, receives)
-        .with(|world| (world.batch, world.at_once) = (2, 2))
+    touched("a suspect beside fresh records", 3, SLOW, 2).with(|world| {
+        (world.batch, world.at_once) = (2, 2);
+        // With two deaths, which leave suspects of two batches.
+        world.larger_receives = Some(3);
+    })
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub(crate) struct Setup {
     pub(crate) faults: Faults,
     /// How often a message may be received after the last fault.
     pub(crate) receives: u8,
+    /// The same with `MODEL=large`, if that differs.
+    pub(crate) larger_receives: Option<u8>,
     /// How often the handler of one key may die because of another's.
     pub(crate) harm: u8,
     /// The rule that the machine leaves out.
@@ -123,6 +125,7 @@ impl Setup {
             policy: leak(Policy::default()),
             faults: Faults::default(),
             receives: 1,
+            larger_receives: None,
             harm: 1,
             left_out: None,
             expect: &[],
@@ -159,6 +162,7 @@ impl Setup {
         {
             *kind += u8::from(*kind > 0);
         }
+        self.receives = self.larger_receives.unwrap_or(self.receives);
         self
     }
 
