@@ -166,6 +166,17 @@ mod tests {
     }
 
     #[test]
+    fn canonical_bytes_may_be_as_long_as_a_document_and_no_longer() {
+        let quoted = |bytes: usize| {
+            let mut out = Vec::new();
+            write(&Value::text(&"a".repeat(bytes - 2)), &mut out)
+        };
+        assert_eq!(quoted(MOST_BYTES), Ok(()));
+        assert_eq!(quoted(MOST_BYTES + 1), Err(SelectionError::TooLong));
+        assert_eq!(quoted(MOST_BYTES + 2), Err(SelectionError::TooLong));
+    }
+
+    #[test]
     fn a_double_that_is_too_large_is_refused_at_every_position() {
         for json in ["1e300", "18446744073709551616", r#"{"a":{"b":9007199254740992.0}}"#] {
             assert_eq!(canonical(json), Err(SelectionError::InexactNumber), "{json}");
