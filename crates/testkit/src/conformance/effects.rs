@@ -3,7 +3,7 @@
 //! For stores whose [`Capabilities`](lambda_idempotency_core::capabilities::Capabilities) name effects.
 //! [`effects_conformance!`](crate::effects_conformance) makes a test of each scenario.
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use lambda_idempotency_core::{
     clock::BoxFuture,
     effects::{Effects, RefusalReason},
@@ -262,7 +262,7 @@ pub async fn committing_against_takeovers_has_one_winner(store: &dyn Store, kit:
         let claims: Vec<_> = (0..5).map(|_| in_progress(token())).collect();
         let takeovers = join_all(claims.iter().map(|claim| slot.write(seen.clone(), Some(claim))));
         let commits = commit(&slot, Guard::OwnedBy(owner), &done, names.effects());
-        let (verdict, others) = futures_util::join!(commits, takeovers);
+        let (verdict, others) = join(commits, takeovers).await;
         let taken = others.iter().any(|verdict| matches!(verdict, Verdict::Written));
         let committed = matches!(verdict, Verdict::Written);
         assert!(
