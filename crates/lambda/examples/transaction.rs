@@ -7,8 +7,8 @@
 //! **Here**: the event is delivered twice; the account gets the deposit once.
 //!
 //! ```console
-//! $ cargo run -p lambda-idempotency-cli -- invoke crates/lambda/examples/transaction.json \
-//!     --package lambda-idempotency --example transaction --table accounts:id --repeat 2
+//! $ cargo run --bin lambda-idempotency -- invoke crates/lambda/examples/transaction.json \
+//!     --example transaction --table idempotency:id:expiration --table accounts:id --repeat 2
 //! ```
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
